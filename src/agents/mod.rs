@@ -1,0 +1,1 @@
+//! See the architecture in `lib.rs`.

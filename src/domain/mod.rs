@@ -1,0 +1,3 @@
+//! The pure rules: what may happen, and what follows.
+
+pub mod time;
