@@ -10,5 +10,12 @@ pub mod process;
 
 /// Runs the program for `std::env::args`.
 pub fn main() -> std::process::ExitCode {
+    let mut args = std::env::args_os().skip(1);
+    if args
+        .next()
+        .is_some_and(|name| name == agents::demo::SUBCOMMAND)
+    {
+        return agents::demo::main(args);
+    }
     std::process::ExitCode::SUCCESS
 }
