@@ -52,6 +52,8 @@ fn program_path(program: &str, repository: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)] // a test fails by panicking
+
     use std::ffi::OsStr;
 
     use super::*;

@@ -248,19 +248,18 @@ fn feedback(feedback: &GateFeedback) -> String {
 }
 
 fn conflict(brief: &ConflictBrief) -> String {
-    let files: String = brief
-        .files
-        .iter()
-        .map(|file| format!("- `{}`\n", one_line(file)))
-        .collect();
+    let mut files = String::new();
+    for file in &brief.files {
+        add(&mut files, format_args!("- `{}`\n", one_line(file)));
+    }
     let side = |description: &str| cut(one_line(description).as_str(), budget::CONFLICT_SIDE);
     format!(
         "{CONFLICT_HEADING}\n\n\
          The work on this idea is being merged into `{}`, and git could not combine it with what has landed there meanwhile. \
          This worktree holds the half-merged state: these files have conflict markers (`<<<<<<<`, `=======`, `>>>>>>>`):\n\n\
          {}\n\
-         - On the target's side (above the `=======`): {}\n\
-         - On this idea's side (below the `=======`): {}\n\n\
+         - What has landed meanwhile: {}\n\
+         - What was done for this idea: {}\n\n\
          Edit every one of these files so that what both sides wanted is there, and no marker is left. Change nothing else, and do not abort \
          the merge; you need not commit: swarm takes the files as you leave them.\n",
         name(&brief.target_branch),

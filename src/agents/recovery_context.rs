@@ -197,6 +197,8 @@ fn crashed(entries: &[AuditEntry]) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)] // a test fails by panicking
+
     use super::*;
 
     fn entry(millis: i64, event: AuditEvent, details: AuditDetails) -> AuditEntry {

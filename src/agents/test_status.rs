@@ -57,26 +57,27 @@ fn nextest(line: &str) -> Option<TestStatus> {
 fn pytest(line: &str) -> Option<TestStatus> {
     let (summary, time) = line.trim_matches(['=', ' ']).split_once(" in ")?;
     let timed = time.starts_with(|c: char| c.is_ascii_digit()) && time.contains('s');
-    let known = |part: &str| {
-        let (number, what) = part.split_once(' ')?;
-        number.parse::<u64>().ok()?;
-        const WORDS: [&str; 11] = [
-            "passed",
-            "failed",
-            "error",
-            "errors",
-            "skipped",
-            "xfailed",
-            "xpassed",
-            "deselected",
-            "rerun",
-            "warning",
-            "warnings",
-        ];
-        WORDS.contains(&what).then_some(())
-    };
-    let all_known = summary.split(", ").all(|part| known(part).is_some());
+    let all_known = summary.split(", ").all(is_part_of_pytest_summary);
     (timed && all_known).then(|| counts(summary)).flatten()
+}
+
+/// `3 failed`
+fn is_part_of_pytest_summary(part: &str) -> bool {
+    const WORDS: [&str; 11] = [
+        "passed",
+        "failed",
+        "error",
+        "errors",
+        "skipped",
+        "xfailed",
+        "xpassed",
+        "deselected",
+        "rerun",
+        "warning",
+        "warnings",
+    ];
+    part.split_once(' ')
+        .is_some_and(|(number, what)| number.parse::<u64>().is_ok() && WORDS.contains(&what))
 }
 
 /// `Tests:       1 failed, 4 passed, 5 total` (jest), `Tests  1 failed | 4 passed (5)` (vitest).
@@ -98,7 +99,7 @@ fn go(output: &str) -> Option<TestStatus> {
     })
 }
 
-/// `4 passed, 1 failed; 2 errors`: each number with the word after it. `None` if neither passed nor failed tests are named.
+/// `4 passed, 1 failed; 2 errors, 1 timed out`: each number with the word after it. `None` if neither passed nor failed tests are named.
 fn counts(text: &str) -> Option<TestStatus> {
     let mut status = None;
     let mut words = text
@@ -110,7 +111,7 @@ fn counts(text: &str) -> Option<TestStatus> {
             continue;
         };
         let status: &mut TestStatus = match *what {
-            "passed" | "failed" | "error" | "errors" => status.get_or_insert_default(),
+            "passed" | "failed" | "timed" | "error" | "errors" => status.get_or_insert_default(),
             _ => continue,
         };
         let sum = if *what == "passed" {
@@ -142,8 +143,8 @@ mod tests {
                 (5, 1),
             ),
             (
-                "------------\n     Summary [   0.012s] 10 tests run: 9 passed (1 slow), 1 failed, 2 skipped\n",
-                (9, 1),
+                "------------\n     Summary [   0.012s] 10 tests run: 9 passed (1 slow), 1 failed, 1 timed out, 2 skipped\n",
+                (9, 2),
             ),
             (
                 "\u{1b}[31m===== \u{1b}[1m3 failed\u{1b}[0m, 10 passed, 1 skipped, 2 errors in 0.12s =====\u{1b}[0m\n",

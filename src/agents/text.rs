@@ -39,12 +39,20 @@ pub fn one_line(text: &str) -> String {
 
 /// The first bytes of `text`, at most `max`, whole characters.
 pub fn head(text: &str, max: usize) -> &str {
-    &text[..text.floor_char_boundary(max)]
+    let mut end = max.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// The last bytes of `text`, at most `max`, whole characters.
 pub fn tail(text: &str, max: usize) -> &str {
-    &text[text.ceil_char_boundary(text.len().saturating_sub(max))..]
+    let mut start = text.len().saturating_sub(max);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
 }
 
 /// `text` as a Markdown code block, whatever it holds: the fence is longer than any run of backticks inside.

@@ -58,6 +58,8 @@ fn number<T: std::str::FromStr>(name: &OsString, value: Option<OsString>) -> Res
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)] // a test fails by panicking
+
     use super::*;
 
     fn parse(args: &[&str]) -> Result<Options, BadOptions> {

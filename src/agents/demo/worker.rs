@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::options::Options;
 use super::resolve::combine;
@@ -166,10 +166,7 @@ fn quote(prompt: &str) -> io::Result<()> {
 
 fn wait_to_be_killed(patience: Duration) -> io::Result<()> {
     print(WAITING_TO_BE_KILLED)?;
-    let end = Instant::now() + patience;
-    while let Some(left) = end.checked_duration_since(Instant::now()) {
-        thread::sleep(left.min(Duration::from_millis(100)));
-    }
+    thread::sleep(patience);
     print("demo: nobody came; going on")
 }
 
@@ -181,10 +178,14 @@ fn read(path: &Path) -> Result<String, WorkError> {
     })
 }
 
+/// By way of a file beside it, so that there is the old content or the new, whenever this process is killed; the script, followed
+/// again, uses up a file that was left beside.
 fn write(path: &Path, content: &str) -> Result<(), WorkError> {
     let folder = path.parent().unwrap_or(Path::new("."));
+    let beside = path.with_extension("new");
     fs::create_dir_all(folder)
-        .and_then(|()| fs::write(path, content))
+        .and_then(|()| fs::write(&beside, content))
+        .and_then(|()| fs::rename(&beside, path))
         .map_err(|source| WorkError::File {
             what: "write",
             path: path.to_owned(),

@@ -122,7 +122,7 @@ fn a_resolver_is_told_about_the_conflict_and_its_signal() {
     let prompt = build(&input);
     assert!(prompt.contains(CONFLICT_HEADING));
     assert!(prompt.contains("- `a.txt`\n- `dir/b.txt`\n"));
-    assert!(prompt.contains("(below the `=======`): idea-003: Add a footer\n"));
+    assert!(prompt.contains("- What was done for this idea: idea-003: Add a footer\n"));
     assert!(prompt.contains("<swarm>RESOLVED</swarm>"));
     assert!(!prompt.contains("<swarm>COMPLETE</swarm>"));
 }
