@@ -3,6 +3,7 @@
 pub mod agents;
 pub mod cli;
 pub mod config;
+pub mod daemon;
 pub mod domain;
 pub mod git;
 pub mod journal;

@@ -1,0 +1,130 @@
+//! What the rest of the program holds of the daemon: a way to ask, a way to read, a way to follow.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::domain::command::Command;
+use crate::domain::event::Event;
+use crate::domain::observation::Observation;
+use crate::domain::rejection::Rejection;
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+
+/// Records kept in memory for those who follow; older ones are read from the log.
+pub const RECENT_RECORDS: usize = 4_096;
+
+/// One durable event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Journaled {
+    /// Its sequence number.
+    pub seq: u64,
+    /// When it was journaled.
+    pub ts: Timestamp,
+    /// What it says.
+    pub event: Event,
+}
+
+/// A command was carried out as far as deciding goes: its events are on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accepted {
+    /// The last event's sequence number; of a command that changed nothing: the last one there was.
+    pub seq: u64,
+    /// What it led to.
+    pub events: Vec<Event>,
+}
+
+/// Why a command has no effect.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// The rules refuse it.
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    /// The log cannot be written now; nothing has changed.
+    #[error("the event log cannot be written: {0}")]
+    Unavailable(String),
+    /// The daemon is ending.
+    #[error("the daemon is ending")]
+    Ended,
+}
+
+/// What reaches the actor.
+pub(crate) enum Message {
+    /// A request and where its answer goes.
+    Command(Command, oneshot::Sender<Result<Accepted, CommandError>>),
+    /// Something a driver saw.
+    Observation(Observation),
+}
+
+/// What is durable, for readers.
+#[derive(Debug, Default)]
+pub(crate) struct Published {
+    pub(crate) state: State,
+    pub(crate) recent: VecDeque<Arc<Journaled>>,
+}
+
+/// A handle on the daemon's actor. Cheap to clone.
+#[derive(Clone)]
+pub struct Handle {
+    pub(crate) inbox: mpsc::Sender<Message>,
+    pub(crate) published: Arc<RwLock<Published>>,
+    pub(crate) seq: watch::Receiver<u64>,
+}
+
+impl Handle {
+    /// Asks for something; the answer comes when its events are on disk.
+    pub async fn command(&self, command: Command) -> Result<Accepted, CommandError> {
+        let (answer, answered) = oneshot::channel();
+        let message = Message::Command(command, answer);
+        if self.inbox.send(message).await.is_err() {
+            return Err(CommandError::Ended);
+        }
+        answered.await.unwrap_or(Err(CommandError::Ended))
+    }
+
+    /// Tells the actor what a driver saw. Nothing waits for it once the actor is gone: the next start sees it again.
+    pub(crate) async fn observe(&self, observation: Observation) {
+        // A closed inbox means that the daemon has ended.
+        drop(self.inbox.send(Message::Observation(observation)).await);
+    }
+
+    /// Reads the durable state. `read` must be short: the actor waits for it.
+    pub fn read<T>(&self, read: impl FnOnce(&State) -> T) -> T {
+        let published = self
+            .published
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        read(&published.state)
+    }
+
+    /// Durable events after `seq`, oldest first, at most `limit`; `None` when they are no longer in memory and must be read from the log.
+    pub fn recent_after(&self, seq: u64, limit: usize) -> Option<Vec<Arc<Journaled>>> {
+        let published = self
+            .published
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        if seq >= published.state.seq {
+            return Some(Vec::new());
+        }
+        let first = published.recent.front()?.seq;
+        if seq + 1 < first {
+            return None;
+        }
+        let skip = usize::try_from(seq + 1 - first).unwrap_or(usize::MAX);
+        Some(
+            published
+                .recent
+                .iter()
+                .skip(skip)
+                .take(limit)
+                .cloned()
+                .collect(),
+        )
+    }
+
+    /// The last durable sequence number, to wait for the next one.
+    pub fn seq(&self) -> watch::Receiver<u64> {
+        self.seq.clone()
+    }
+}

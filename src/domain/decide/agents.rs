@@ -1,0 +1,63 @@
+//! Commands about agents.
+
+use super::ideas::check_text;
+use super::plan::{End, Plan};
+use crate::domain::event::Event;
+use crate::domain::ids::AgentId;
+use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
+use crate::domain::rejection::Rejection;
+use crate::domain::state::{Attempt, AttemptEnd, Ending, IdeaStatus, State};
+
+fn known<'a>(state: &'a State, id: &AgentId) -> Result<&'a Attempt, Rejection> {
+    state.agents.get(id).ok_or_else(|| {
+        if state.ended.contains_key(id) {
+            Rejection::AgentOver(id.clone())
+        } else {
+            Rejection::AgentUnknown(id.clone())
+        }
+    })
+}
+
+pub(super) fn stop(plan: &mut Plan<'_>, id: &AgentId) -> Result<(), Rejection> {
+    let attempt = known(plan.state, id)?;
+    if attempt.phase == AttemptPhase::ReadyToMerge || plan.state.entry(&attempt.idea).is_some() {
+        return Err(Rejection::NotNow {
+            what: format!("stop {id}"),
+            why: "its work is complete and in the merge queue".into(),
+            instead: Some(format!("swarm idea cancel {}", attempt.idea)),
+        });
+    }
+    if !attempt.phase.is_live() {
+        let stopped = End::keeping(AttemptEnd::Stopped, IdeaStatus::Pending, None);
+        plan.end(id, stopped);
+        return Ok(());
+    }
+    if attempt.ending.is_none() {
+        plan.emit(Event::EndingAsked {
+            agent: id.clone(),
+            ending: Ending::Stopped,
+        });
+        plan.move_attempt(id, AttemptInput::Stop);
+        if let Some(run) = &attempt.run {
+            plan.stop_run(run, false);
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn say(plan: &mut Plan<'_>, id: &AgentId, text: &str) -> Result<(), Rejection> {
+    let attempt = known(plan.state, id)?;
+    check_text(text)?;
+    plan.emit(Event::MessageQueued {
+        agent: id.clone(),
+        text: text.to_owned(),
+    });
+    if attempt.phase == AttemptPhase::WaitingForHuman {
+        plan.emit(Event::AttemptMoved {
+            agent: id.clone(),
+            phase: AttemptPhase::Backoff,
+            not_before: None,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,300 @@
+//! Commands about ideas.
+
+use super::plan::{End, Plan};
+use crate::domain::command::{IdeaEdit, NewIdea};
+use crate::domain::effect::Effect;
+use crate::domain::event::Event;
+use crate::domain::ids::{IdeaId, ProfileName};
+use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergePhase};
+use crate::domain::rejection::Rejection;
+use crate::domain::state::{AttemptEnd, Ending, Idea, IdeaStatus, State};
+
+/// Longest text of an idea, in bytes as JSON: a log line holds it.
+pub const MAX_TEXT_BYTES: usize = 48 * 1024;
+const MAX_TAGS: usize = 32;
+const MAX_TAG_CHARS: usize = 64;
+const MAX_AFTER: usize = 200;
+
+pub(super) fn add(plan: &mut Plan<'_>, new: &NewIdea) -> Result<(), Rejection> {
+    if let Some(file) = &new.inbox {
+        let taken = |effect: &Effect| matches!(effect, Effect::ArchiveInbox { name, sha256 } if *name == file.name && *sha256 == file.sha256);
+        if plan.state.is_pending(taken) {
+            return Ok(());
+        }
+    }
+    check_text(&new.text)?;
+    check_tags(&new.tags)?;
+    check_after(plan.state, &new.after)?;
+    check_profile(plan.state, new.profile.as_ref())?;
+    let id = IdeaId::numbered(plan.state.counters.ideas + 1);
+    plan.emit(Event::IdeaAdded {
+        id,
+        idea: new.clone(),
+    });
+    if let Some(file) = &new.inbox {
+        plan.request(Effect::ArchiveInbox {
+            name: file.name.clone(),
+            sha256: file.sha256.clone(),
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn edit(plan: &mut Plan<'_>, id: &IdeaId, edit: &IdeaEdit) -> Result<(), Rejection> {
+    let idea = known(plan.state, id)?;
+    if matches!(idea.status, IdeaStatus::Done | IdeaStatus::Merging) {
+        return Err(not_now("edit", id, idea, Some("swarm idea add \"...\"")));
+    }
+    if let Some(text) = &edit.text {
+        check_text(text)?;
+    }
+    if let Some(tags) = &edit.tags {
+        check_tags(tags)?;
+    }
+    if let Some(after) = &edit.after {
+        check_after(plan.state, after)?;
+        check_cycle(plan.state, id, after)?;
+    }
+    if *edit != IdeaEdit::default() {
+        plan.emit(Event::IdeaEdited {
+            id: id.clone(),
+            edit: edit.clone(),
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
+    let idea = known(plan.state, id)?;
+    match idea.status {
+        IdeaStatus::Pending => {}
+        IdeaStatus::Failed | IdeaStatus::Timeout | IdeaStatus::Blocked | IdeaStatus::Cancelled => {
+            plan.emit(Event::IdeaRetried { id: id.clone() })
+        }
+        IdeaStatus::Active => continue_waiting(plan, id, idea)?,
+        IdeaStatus::Merging => {
+            let instead = format!("swarm merge retry {id}");
+            return Err(not_now("retry", id, idea, Some(&instead)));
+        }
+        IdeaStatus::Done => {
+            return Err(not_now("retry", id, idea, Some("swarm idea add \"...\"")));
+        }
+    }
+    Ok(())
+}
+
+/// An attempt that waits for a person goes on.
+fn continue_waiting(plan: &mut Plan<'_>, id: &IdeaId, idea: &Idea) -> Result<(), Rejection> {
+    match plan.state.attempt_at(id) {
+        Some((agent, attempt)) if attempt.phase == AttemptPhase::WaitingForHuman => {
+            plan.emit(Event::AttemptMoved {
+                agent: agent.clone(),
+                phase: AttemptPhase::Backoff,
+                not_before: None,
+            });
+            Ok(())
+        }
+        _ => Err(not_now("retry", id, idea, Some("swarm agent list"))),
+    }
+}
+
+pub(super) fn cancel(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
+    let idea = known(plan.state, id)?;
+    match idea.status {
+        IdeaStatus::Cancelled => {}
+        IdeaStatus::Done => return Err(not_now("cancel", id, idea, None)),
+        IdeaStatus::Active => cancel_active(plan, id),
+        IdeaStatus::Merging => cancel_merging(plan, id, idea)?,
+        _ => {
+            plan.emit(Event::IdeaCancelled { id: id.clone() });
+            if let Some(kept) = &idea.kept {
+                plan.release(&kept.worktree.worktree, &kept.worktree.branch);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn cancel_active(plan: &mut Plan<'_>, id: &IdeaId) {
+    let Some((agent, attempt)) = plan.state.attempt_at(id) else {
+        return;
+    };
+    if !attempt.phase.is_live() {
+        plan.end(agent, cancelled());
+        return;
+    }
+    if attempt.ending != Some(Ending::Cancelled) {
+        plan.emit(Event::EndingAsked {
+            agent: agent.clone(),
+            ending: Ending::Cancelled,
+        });
+        plan.move_attempt(agent, AttemptInput::Stop);
+        if let Some(run) = &attempt.run {
+            plan.stop_run(run, false);
+        }
+    }
+}
+
+fn cancel_merging(plan: &mut Plan<'_>, id: &IdeaId, idea: &Idea) -> Result<(), Rejection> {
+    let entry = plan.entry(id);
+    if entry.is_some_and(|entry| entry.phase.is_busy()) {
+        return Err(not_now(
+            "cancel",
+            id,
+            idea,
+            Some("wait for the merge: swarm merge list"),
+        ));
+    }
+    let resolver_works = entry.is_some_and(|entry| entry.phase == MergePhase::Resolver)
+        && plan
+            .state
+            .attempt_at(id)
+            .is_some_and(|(_, attempt)| attempt.phase.is_live());
+    if resolver_works {
+        cancel_active(plan, id);
+    } else if let Some((agent, _)) = plan.state.attempt_at(id) {
+        plan.end(agent, cancelled());
+    }
+    Ok(())
+}
+
+/// Cancelled by a person: nothing of it stays but its commits, under a rescue reference.
+pub(super) fn cancelled() -> End {
+    End {
+        end: AttemptEnd::Cancelled,
+        status: IdeaStatus::Cancelled,
+        message: None,
+        not_before: None,
+        keep_worktree: false,
+    }
+}
+
+pub(super) fn assign(
+    plan: &mut Plan<'_>,
+    id: &IdeaId,
+    profile: Option<&ProfileName>,
+) -> Result<(), Rejection> {
+    let idea = known(plan.state, id)?;
+    check_profile(plan.state, profile)?;
+    if idea.status != IdeaStatus::Pending {
+        let instead = format!("swarm idea retry {id}");
+        let helps = idea.status.is_bad() || idea.status == IdeaStatus::Cancelled;
+        return Err(not_now("assign", id, idea, helps.then_some(&instead)));
+    }
+    if !idea.assigned || profile.is_some_and(|profile| idea.profile.as_ref() != Some(profile)) {
+        plan.emit(Event::IdeaAssigned {
+            id: id.clone(),
+            profile: profile.cloned(),
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn known<'a>(state: &'a State, id: &IdeaId) -> Result<&'a Idea, Rejection> {
+    state
+        .ideas
+        .get(id)
+        .ok_or_else(|| Rejection::IdeaUnknown(id.clone()))
+}
+
+fn not_now(what: &str, id: &IdeaId, idea: &Idea, instead: Option<&str>) -> Rejection {
+    Rejection::NotNow {
+        what: format!("{what} {id}"),
+        why: format!("it is {}", idea.status.as_str()),
+        instead: instead.map(str::to_owned),
+    }
+}
+
+/// Bytes that a text takes as a JSON string.
+fn json_bytes(text: &str) -> usize {
+    let bytes = |c: char| match c {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        c if c < ' ' => 6,
+        c => c.len_utf8(),
+    };
+    text.chars().map(bytes).sum()
+}
+
+pub(super) fn check_text(text: &str) -> Result<(), Rejection> {
+    if text.trim().is_empty() {
+        return Err(Rejection::TextEmpty);
+    }
+    let bytes = json_bytes(text);
+    if bytes > MAX_TEXT_BYTES {
+        return Err(Rejection::TextTooLong {
+            bytes,
+            max: MAX_TEXT_BYTES,
+        });
+    }
+    Ok(())
+}
+
+fn check_tags(tags: &[String]) -> Result<(), Rejection> {
+    if tags.len() > MAX_TAGS {
+        return Err(Rejection::TooMuch(format!(
+            "an idea has at most {MAX_TAGS} tags"
+        )));
+    }
+    let bad = |tag: &&String| {
+        tag.trim().is_empty()
+            || tag.chars().count() > MAX_TAG_CHARS
+            || tag.chars().any(char::is_control)
+    };
+    match tags.iter().find(bad) {
+        Some(tag) => Err(Rejection::TooMuch(format!(
+            "`{}` is not a tag: use 1 to {MAX_TAG_CHARS} characters, none of them a control character",
+            tag.escape_debug().take(80).collect::<String>()
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn check_after(state: &State, after: &[IdeaId]) -> Result<(), Rejection> {
+    if after.len() > MAX_AFTER {
+        return Err(Rejection::TooMuch(format!(
+            "an idea waits for at most {MAX_AFTER} others"
+        )));
+    }
+    for id in after {
+        let idea = known(state, id)?;
+        if idea.status == IdeaStatus::Cancelled {
+            let instead = format!("swarm idea retry {id}");
+            return Err(not_now("wait for", id, idea, Some(&instead)));
+        }
+    }
+    Ok(())
+}
+
+fn check_profile(state: &State, profile: Option<&ProfileName>) -> Result<(), Rejection> {
+    let (Some(name), Some(settings)) = (profile, &state.settings) else {
+        return Ok(());
+    };
+    if settings.profiles.contains(name) {
+        return Ok(());
+    }
+    Err(Rejection::ProfileUnknown {
+        name: name.clone(),
+        known: settings.profiles.clone(),
+    })
+}
+
+/// Refuses `after` where `id` would, over any number of steps, wait for itself.
+fn check_cycle(state: &State, id: &IdeaId, after: &[IdeaId]) -> Result<(), Rejection> {
+    let mut path = vec![(id, after.iter())];
+    let mut seen = std::collections::BTreeSet::new();
+    while let Some((_, ways)) = path.last_mut() {
+        let Some(next) = ways.next() else {
+            path.pop();
+            continue;
+        };
+        if next == id {
+            let mut cycle: Vec<IdeaId> = path.iter().map(|(id, _)| (*id).clone()).collect();
+            cycle.push(id.clone());
+            return Err(Rejection::Cycle(cycle));
+        }
+        if let Some(idea) = state.ideas.get(next).filter(|_| seen.insert(next)) {
+            path.push((next, idea.after.iter()));
+        }
+    }
+    Ok(())
+}

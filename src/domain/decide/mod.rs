@@ -1,0 +1,119 @@
+//! What follows from an input: `(&State, &Input, now) -> Result<Vec<Event>, Rejection>`, one file for each family of inputs. The rules that
+//! need no input but the state and the time are in [`advance`].
+//!
+//! Invariant: pure; the same state, input and time give the same events. An observation is never refused: what is over is ignored.
+
+pub mod advance;
+mod agents;
+mod attempt;
+mod ideas;
+mod merging;
+mod plan;
+mod signals;
+mod swarm;
+
+use super::command::Command;
+use super::effect::{Effect, Purpose};
+use super::event::Event;
+use super::ids::EffectId;
+use super::observation::{Observation, Outcome};
+use super::rejection::Rejection;
+use super::state::State;
+use super::time::Timestamp;
+
+pub use advance::{advance, next_deadline};
+pub use ideas::MAX_TEXT_BYTES;
+use plan::Plan;
+
+/// Decides on a command.
+pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<Event>, Rejection> {
+    let mut plan = Plan::new(state, now);
+    match command {
+        Command::AddIdea(new) => ideas::add(&mut plan, new)?,
+        Command::EditIdea { id, edit } => ideas::edit(&mut plan, id, edit)?,
+        Command::RetryIdea { id } => ideas::retry(&mut plan, id)?,
+        Command::CancelIdea { id } => ideas::cancel(&mut plan, id)?,
+        Command::AssignIdea { id, profile } => ideas::assign(&mut plan, id, profile.as_ref())?,
+        Command::StopAgent { id } => agents::stop(&mut plan, id)?,
+        Command::SayToAgent { id, text } => agents::say(&mut plan, id, text)?,
+        Command::Pause { reason } => swarm::pause(&mut plan, reason.as_deref())?,
+        Command::Resume => swarm::resume(&mut plan)?,
+        Command::RetryMerge { id } => merging::retry(&mut plan, id)?,
+        Command::ResolveMerge { id } => merging::resolve(&mut plan, id)?,
+        Command::SettleTarget { choice } => merging::settle_target(&mut plan, *choice)?,
+        Command::LoadSettings { hash, settings } => swarm::load(&mut plan, hash, settings),
+        Command::SetMode { mode } => swarm::set_mode(&mut plan, *mode),
+        Command::Shutdown { keep_agents } => swarm::shutdown(&mut plan, *keep_agents)?,
+    }
+    Ok(plan.events)
+}
+
+/// Decides on an observation.
+pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Event> {
+    let mut plan = Plan::new(state, now);
+    match seen {
+        Observation::DaemonStarted { version } => swarm::started(&mut plan, version),
+        Observation::RecoveryDone => swarm::recovered(&mut plan),
+        Observation::RunStarted { run, pid } => attempt::run_started(&mut plan, run, *pid),
+        Observation::SignalSeen {
+            run,
+            offset,
+            signal,
+        } => signals::seen(&mut plan, run, *offset, signal),
+        Observation::EffectDone { effect, outcome } => effect_done(&mut plan, *effect, outcome),
+        Observation::ClockWentBack { by_ms } => plan.emit(Event::ClockWentBack { by_ms: *by_ms }),
+        Observation::Trouble { key, message } => plan.warn(key, message),
+        Observation::TroubleOver { key } => plan.clear_warning(key),
+        Observation::Tick => {}
+    }
+    plan.events
+}
+
+/// The outcome of an effect: first what it means, then that it is finished. One that is not in the outbox is over already.
+fn effect_done(plan: &mut Plan<'_>, id: EffectId, outcome: &Outcome) {
+    let Some(effect) = plan.state.outbox.get(&id) else {
+        return;
+    };
+    match effect {
+        Effect::PrepareWorktree { agent, from, .. } => {
+            attempt::prepared(plan, agent, from.is_some(), outcome);
+        }
+        Effect::Run { run, purpose, .. } => match purpose {
+            Purpose::Iteration { agent, .. } => attempt::iteration_over(plan, agent, run, outcome),
+            Purpose::Gate {
+                agent,
+                index,
+                command,
+            } => attempt::gate_over(plan, agent, run, *index, command, outcome),
+            Purpose::Verify {
+                idea,
+                index,
+                command,
+            } => merging::verify_over(plan, idea, run, *index, command, outcome),
+        },
+        Effect::Seal { agent, .. } => attempt::sealed(plan, agent, outcome),
+        Effect::BuildMerge { idea, .. } => merging::built(plan, idea, outcome),
+        Effect::PrepareVerify { idea, .. } => merging::verify_ready(plan, idea, outcome),
+        Effect::Land { idea, commit, .. } => merging::landed(plan, idea, commit, outcome),
+        Effect::StartResolution { idea, .. } => merging::resolution_started(plan, idea, outcome),
+        Effect::FinishResolution { idea, .. } => merging::resolution_finished(plan, idea, outcome),
+        Effect::ReleaseWorktree { worktree, .. } => {
+            let key = format!("release-{worktree}");
+            match outcome {
+                Outcome::Failed { message, .. } => plan.warn(&key, message),
+                _ => plan.clear_warning(&key),
+            }
+        }
+        Effect::ArchiveInbox { name, .. } => {
+            if let Outcome::Failed { message, .. } = outcome {
+                plan.warn(&format!("inbox-{name}"), message);
+            }
+        }
+        Effect::StopRun { .. } => {}
+    }
+    let error = match outcome {
+        Outcome::Failed { message, .. } => Some(plan::shorten(message)),
+        _ => None,
+    };
+    plan.emit(Event::EffectFinished { id, error });
+}

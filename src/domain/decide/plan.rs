@@ -1,0 +1,254 @@
+//! The events that a decision has come to so far, with the numbers that it has used up.
+
+use crate::domain::effect::{Effect, Purpose};
+use crate::domain::event::Event;
+use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
+use crate::domain::lifecycle::{
+    AttemptInput, AttemptPhase, MergeInput, MergePhase, SwarmInput, SwarmPhase, attempt, merge,
+    step, swarm,
+};
+use crate::domain::rejection::Rejection;
+use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, MergeEntry, State, Waits};
+use crate::domain::time::Timestamp;
+
+/// Longest message that goes into an event.
+const MESSAGE_BYTES: usize = 4 * 1024;
+
+/// At most 4 KiB of a message, cut between characters.
+pub(super) fn shorten(text: &str) -> String {
+    if text.len() <= MESSAGE_BYTES {
+        return text.to_owned();
+    }
+    let cut = (0..=MESSAGE_BYTES)
+        .rev()
+        .find(|at| text.is_char_boundary(*at));
+    format!("{}...", &text[..cut.unwrap_or(0)])
+}
+
+/// A decision in the making.
+pub(super) struct Plan<'a> {
+    pub(super) state: &'a State,
+    pub(super) now: Timestamp,
+    pub(super) events: Vec<Event>,
+    effects: u64,
+    runs: u64,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn new(state: &'a State, now: Timestamp) -> Self {
+        Self {
+            state,
+            now,
+            events: Vec::new(),
+            effects: state.counters.effects,
+            runs: state.counters.runs,
+        }
+    }
+
+    pub(super) fn emit(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// Requests an effect, under a number never used before.
+    pub(super) fn request(&mut self, effect: Effect) {
+        self.effects += 1;
+        let id = EffectId(self.effects);
+        self.emit(Event::EffectRequested { id, effect });
+    }
+
+    /// A run's name, never used before.
+    pub(super) fn run_id(&mut self, what: &str) -> RunId {
+        self.runs += 1;
+        RunId::numbered(self.runs, what)
+    }
+
+    pub(super) fn request_run(&mut self, run: RunId, purpose: Purpose, timeout_ms: i64) {
+        self.request(Effect::Run {
+            run,
+            purpose,
+            timeout_ms,
+        });
+    }
+
+    pub(super) fn stop_run(&mut self, run: &RunId, now: bool) {
+        let same = |effect: &Effect| matches!(effect, Effect::StopRun { run: this, now: at_once } if this == run && *at_once == now);
+        if !self.state.is_pending(same) {
+            let run = run.clone();
+            self.request(Effect::StopRun { run, now });
+        }
+    }
+
+    /// Raises a warning, once.
+    pub(super) fn warn(&mut self, key: &str, message: &str) {
+        let message = shorten(message);
+        let known = self.state.warnings.get(key);
+        if known.is_none_or(|warning| warning.message != message) {
+            let key = key.to_owned();
+            self.emit(Event::WarningRaised { key, message });
+        }
+    }
+
+    pub(super) fn clear_warning(&mut self, key: &str) {
+        if self.state.warnings.contains_key(key) {
+            let key = key.to_owned();
+            self.emit(Event::WarningCleared { key });
+        }
+    }
+
+    /// Moves the swarm, where that is legal.
+    pub(super) fn move_swarm(
+        &mut self,
+        input: SwarmInput,
+        reason: Option<&str>,
+        deadline: Option<Timestamp>,
+    ) -> Result<SwarmPhase, Rejection> {
+        let now = self.state.swarm.phase;
+        let phase = step::<swarm::Machine>(now, &input)?;
+        if phase != now {
+            self.emit(Event::PhaseChanged {
+                phase,
+                reason: reason.map(str::to_owned),
+                deadline,
+            });
+        }
+        Ok(phase)
+    }
+
+    /// Moves an attempt, where that is legal; false where it is not.
+    pub(super) fn move_attempt(&mut self, agent: &AgentId, input: AttemptInput) -> bool {
+        self.move_attempt_until(agent, input, None)
+    }
+
+    /// The same, and it goes on at `not_before`.
+    pub(super) fn move_attempt_until(
+        &mut self,
+        agent: &AgentId,
+        input: AttemptInput,
+        not_before: Option<Timestamp>,
+    ) -> bool {
+        let Some(phase) = self.phase_of(agent) else {
+            return false;
+        };
+        let Ok(next) = step::<attempt::Machine>(phase, &input) else {
+            return false;
+        };
+        self.emit(Event::AttemptMoved {
+            agent: agent.clone(),
+            phase: next,
+            not_before,
+        });
+        true
+    }
+
+    /// An attempt's phase, with what this plan has moved already.
+    fn phase_of(&self, agent: &AgentId) -> Option<AttemptPhase> {
+        let moved = self.events.iter().rev().find_map(|event| match event {
+            Event::AttemptMoved {
+                agent: this, phase, ..
+            } if this == agent => Some(*phase),
+            _ => None,
+        });
+        moved.or_else(|| self.state.agents.get(agent).map(|attempt| attempt.phase))
+    }
+
+    /// Moves an entry of the merge queue, where that is legal; false where it is not.
+    pub(super) fn move_merge(&mut self, id: &IdeaId, input: MergeInput) -> bool {
+        self.move_merge_waiting(id, input, None, None)
+    }
+
+    /// The same, with why it waits and until when.
+    pub(super) fn move_merge_waiting(
+        &mut self,
+        id: &IdeaId,
+        input: MergeInput,
+        not_before: Option<Timestamp>,
+        waits: Option<Waits>,
+    ) -> bool {
+        let Some(phase) = self.merge_phase_of(id) else {
+            return false;
+        };
+        let Ok(phase) = step::<merge::Machine>(phase, &input) else {
+            return false;
+        };
+        self.emit(Event::MergeMoved {
+            id: id.clone(),
+            phase,
+            not_before,
+            waits,
+        });
+        true
+    }
+
+    fn merge_phase_of(&self, id: &IdeaId) -> Option<MergePhase> {
+        let moved = self.events.iter().rev().find_map(|event| match event {
+            Event::MergeMoved {
+                id: this, phase, ..
+            } if this == id => Some(*phase),
+            _ => None,
+        });
+        moved.or_else(|| self.entry(id).map(|entry| entry.phase))
+    }
+
+    pub(super) fn attempt(&self, agent: &AgentId) -> Option<&'a Attempt> {
+        self.state.agents.get(agent)
+    }
+
+    pub(super) fn entry(&self, id: &IdeaId) -> Option<&'a MergeEntry> {
+        self.state.entry(id)
+    }
+
+    /// Ends an attempt for good.
+    pub(super) fn end(&mut self, agent: &AgentId, end: End) {
+        let Some(attempt) = self.attempt(agent) else {
+            return;
+        };
+        let input = match end.end {
+            AttemptEnd::Merged => AttemptInput::Landed,
+            AttemptEnd::Failed | AttemptEnd::TimedOut | AttemptEnd::Blocked => AttemptInput::Fail,
+            _ => AttemptInput::Release,
+        };
+        self.move_attempt(agent, input);
+        self.emit(Event::AttemptEnded {
+            agent: agent.clone(),
+            end: end.end,
+            status: end.status,
+            message: end.message.as_deref().map(shorten),
+            not_before: end.not_before,
+            keep_worktree: end.keep_worktree,
+        });
+        self.clear_warning(&format!("stuck-{agent}"));
+        if !end.keep_worktree {
+            self.release(&attempt.worktree, &attempt.branch);
+        }
+    }
+
+    /// Gives a worktree back.
+    pub(super) fn release(&mut self, worktree: &str, branch: &str) {
+        self.request(Effect::ReleaseWorktree {
+            worktree: worktree.to_owned(),
+            branch: branch.to_owned(),
+        });
+    }
+}
+
+/// How an attempt is to end.
+pub(super) struct End {
+    pub(super) end: AttemptEnd,
+    pub(super) status: IdeaStatus,
+    pub(super) message: Option<String>,
+    pub(super) not_before: Option<Timestamp>,
+    pub(super) keep_worktree: bool,
+}
+
+impl End {
+    /// Its idea gets this status; the worktree is kept.
+    pub(super) fn keeping(end: AttemptEnd, status: IdeaStatus, message: Option<String>) -> Self {
+        Self {
+            end,
+            status,
+            message,
+            not_before: None,
+            keep_worktree: true,
+        }
+    }
+}

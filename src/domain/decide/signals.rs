@@ -1,0 +1,55 @@
+//! What agents say in the signal protocol while they run.
+
+use super::plan::Plan;
+use crate::domain::event::Event;
+use crate::domain::ids::{AgentId, RunId};
+use crate::domain::signal::Signal;
+use crate::domain::state::{Attempt, Learning};
+
+/// A signal counts once: its place in the output of its run is its identity.
+pub(super) fn seen(plan: &mut Plan<'_>, run: &RunId, offset: u64, signal: &Signal) {
+    let of_run = |(_, attempt): &(&AgentId, &Attempt)| attempt.run.as_ref() == Some(run);
+    let Some((agent, attempt)) = plan.state.agents.iter().find(of_run) else {
+        return;
+    };
+    if attempt.signal_offset.is_some_and(|last| offset <= last) {
+        return;
+    }
+    plan.emit(Event::SignalSeen {
+        agent: agent.clone(),
+        run: run.clone(),
+        offset,
+        signal: signal.clone(),
+    });
+    match signal {
+        Signal::LearningLocal(content) => learn(plan, agent, attempt, content, false),
+        Signal::LearningGlobal(content) => learn(plan, agent, attempt, content, true),
+        _ => {}
+    }
+}
+
+/// Two learnings are the same when they differ in case and white space only.
+fn normalised(content: &str) -> String {
+    let words: Vec<String> = content.split_whitespace().map(str::to_lowercase).collect();
+    words.join(" ")
+}
+
+fn learn(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, content: &str, global: bool) {
+    let same = |known: &&Learning| {
+        known.global == global
+            && (global || known.profile == attempt.profile)
+            && normalised(&known.content) == normalised(content)
+    };
+    let known = plan.state.learnings.iter().find(same);
+    if known.is_some_and(|known| known.sources.contains(agent)) {
+        return;
+    }
+    let number = plan.state.counters.learnings + 1;
+    plan.emit(Event::Learned {
+        id: known.map_or_else(|| format!("learning-{number:03}"), |known| known.id.clone()),
+        agent: agent.clone(),
+        profile: attempt.profile.clone(),
+        global,
+        content: content.to_owned(),
+    });
+}

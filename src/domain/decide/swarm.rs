@@ -1,0 +1,85 @@
+//! The swarm as a whole: start, pause, resume, settings, end.
+
+use super::plan::Plan;
+use crate::domain::event::Event;
+use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
+use crate::domain::rejection::Rejection;
+use crate::domain::settings::{Mode, Settings};
+
+pub(super) fn started(plan: &mut Plan<'_>, version: &str) {
+    plan.emit(Event::DaemonStarted {
+        version: version.to_owned(),
+    });
+    // Start is legal in every phase; see the machine.
+    let moved = plan.move_swarm(SwarmInput::Start, None, None);
+    debug_assert!(moved.is_ok());
+}
+
+pub(super) fn recovered(plan: &mut Plan<'_>) {
+    let paused = plan.state.swarm.paused;
+    let reason = plan.state.swarm.pause_reason.as_deref();
+    // Anything but recovering means that somebody already asked for the end.
+    if plan.state.swarm.phase == SwarmPhase::Recovering {
+        let moved = plan.move_swarm(SwarmInput::Recovered { paused }, reason, None);
+        debug_assert!(moved.is_ok());
+    }
+}
+
+pub(super) fn pause(plan: &mut Plan<'_>, reason: Option<&str>) -> Result<(), Rejection> {
+    let reason = reason.unwrap_or("paused by hand");
+    plan.move_swarm(SwarmInput::Pause, Some(reason), None)?;
+    if !plan.state.swarm.paused || plan.state.swarm.pause_reason.as_deref() != Some(reason) {
+        plan.emit(Event::PauseSet {
+            reason: super::plan::shorten(reason),
+        });
+    }
+    Ok(())
+}
+
+pub(super) fn resume(plan: &mut Plan<'_>) -> Result<(), Rejection> {
+    plan.move_swarm(SwarmInput::Resume, None, None)?;
+    if plan.state.swarm.paused {
+        plan.emit(Event::PauseLifted {});
+    }
+    Ok(())
+}
+
+pub(super) fn load(plan: &mut Plan<'_>, hash: &str, settings: &Settings) {
+    let same = plan.state.settings.as_deref() == Some(settings);
+    if !same || plan.state.config_hash != hash {
+        plan.emit(Event::SettingsLoaded {
+            hash: hash.to_owned(),
+            settings: Box::new(settings.clone()),
+        });
+    }
+}
+
+/// The mode that the configuration names needs no override.
+pub(super) fn set_mode(plan: &mut Plan<'_>, mode: Mode) {
+    let settings = plan.state.settings.as_ref();
+    let configured = settings.is_some_and(|settings| settings.mode == mode);
+    let mode = (!configured).then_some(mode);
+    if plan.state.swarm.mode_override != mode {
+        plan.emit(Event::ModeSet { mode });
+    }
+}
+
+/// With `keep_agents` nothing is drained: what runs goes on under its runners, and the outbox says so to the next start.
+pub(super) fn shutdown(plan: &mut Plan<'_>, keep_agents: bool) -> Result<(), Rejection> {
+    if keep_agents {
+        plan.emit(Event::PhaseChanged {
+            phase: SwarmPhase::Stopped,
+            reason: Some("stopped; agents go on".into()),
+            deadline: None,
+        });
+        return Ok(());
+    }
+    let grace = plan
+        .state
+        .settings
+        .as_ref()
+        .map_or(0, |settings| settings.grace_ms);
+    let deadline = plan.now.plus_millis(grace);
+    plan.move_swarm(SwarmInput::Shutdown, None, Some(deadline))?;
+    Ok(())
+}

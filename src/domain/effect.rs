@@ -1,0 +1,204 @@
+//! What the shell must do. An effect is a fact: it is journaled as requested before anything is done, and stays in the outbox until
+//! its outcome is journaled. After a restart the whole outbox is dispatched again, so delivery is at least once, and each variant
+//! says how its driver sees that it is done already.
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
+use super::time::Timestamp;
+
+/// Something to be done outside, once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Effect {
+    /// Make the worktree of an attempt, on a new branch from the target, or take over the kept worktree of an earlier attempt with all
+    /// that lies in it. Done already: the worktree is registered, complete and on its branch.
+    PrepareWorktree {
+        /// Whose.
+        agent: AgentId,
+        /// For what.
+        idea: IdeaId,
+        /// The new branch.
+        branch: String,
+        /// The new worktree's name under `.swarm/worktrees/`.
+        worktree: String,
+        /// The branch to start from, by its commit at that moment.
+        target: String,
+        /// The kept worktree to take over.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<KeptWorktree>,
+    },
+    /// Run a child process under its runner until it ends. Done already: its directory holds `exit.json`; still running: its lock is
+    /// held, and it is adopted; neither, but `started.json`: its runner was killed, what is left of its tree is ended and the run is lost.
+    Run {
+        /// Which run; also its directory.
+        run: RunId,
+        /// What for.
+        purpose: Purpose,
+        /// How long it may take.
+        timeout_ms: i64,
+    },
+    /// End a run: TERM, then KILL after its grace; `now`: KILL. Done already: no runner holds the run's lock.
+    StopRun {
+        /// Which.
+        run: RunId,
+        /// Without grace.
+        now: bool,
+    },
+    /// Look where the attempt's branch stands and, when `commit` is set, commit what was left uncommitted. Done already: nothing is
+    /// left uncommitted.
+    Seal {
+        /// Whose.
+        agent: AgentId,
+        /// For what.
+        idea: IdeaId,
+        /// The attempt's branch.
+        branch: String,
+        /// The worktree's name.
+        worktree: String,
+        /// Whether leftovers are committed.
+        commit: bool,
+        /// The commit's date, so that a redo gives the same object.
+        at: Timestamp,
+    },
+    /// Build the merged tree and its commit in memory; no reference moves. A redo gives the same object.
+    BuildMerge {
+        /// Whose work.
+        idea: IdeaId,
+        /// The attempt's branch.
+        branch: String,
+        /// The commit to merge.
+        source: Oid,
+        /// The commit that the attempt started from.
+        base: Oid,
+        /// The branch to merge into.
+        target: String,
+        /// Where the target stood when it was last seen; another history there means a force-push.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        known_target: Option<Oid>,
+        /// After a force-push: replay the own commits onto the new target first.
+        rebase: bool,
+        /// First line of the idea, for the message.
+        title: String,
+        /// The commit's date, so that a redo gives the same object.
+        at: Timestamp,
+    },
+    /// Bring the merge worktree to this commit, for the quality commands. A redo gives the same tree.
+    PrepareVerify {
+        /// Whose work.
+        idea: IdeaId,
+        /// The merged commit.
+        commit: Oid,
+    },
+    /// Move the target from `expected` to `commit` by compare-and-swap; the user's checkout follows. Done already: the target contains `commit`.
+    Land {
+        /// Whose work.
+        idea: IdeaId,
+        /// The target branch.
+        target: String,
+        /// Where it must stand.
+        expected: Oid,
+        /// Where it goes.
+        commit: Oid,
+    },
+    /// Merge the target into the attempt's worktree, conflicts left there. Done already: the merge is in progress or in the branch.
+    StartResolution {
+        /// Whose work.
+        idea: IdeaId,
+        /// The attempt's branch.
+        branch: String,
+        /// The worktree's name.
+        worktree: String,
+        /// The target's commit.
+        target: Oid,
+        /// The merge commit's date.
+        at: Timestamp,
+    },
+    /// Conclude that merge when nothing is left in conflict. Done already: no merge is in progress.
+    FinishResolution {
+        /// Whose work.
+        idea: IdeaId,
+        /// The attempt's branch.
+        branch: String,
+        /// The worktree's name.
+        worktree: String,
+        /// The merge commit's date.
+        at: Timestamp,
+    },
+    /// Give back the worktree and delete the branch; commits outside the target and uncommitted work are kept under
+    /// `refs/swarm/rescue/`. Done already: neither is there.
+    ReleaseWorktree {
+        /// The worktree's name.
+        worktree: String,
+        /// Its branch.
+        branch: String,
+    },
+    /// Move an inbox file that became an idea to `inbox/accepted/`. Done already: it is no longer in the inbox.
+    ArchiveInbox {
+        /// The file's name.
+        name: String,
+        /// SHA-256 of the content that was taken; a file with another content is a new idea.
+        sha256: String,
+    },
+}
+
+/// The worktree of an attempt that ended, kept for the next one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeptWorktree {
+    /// The worktree's name under `.swarm/worktrees/`.
+    pub worktree: String,
+    /// Its branch.
+    pub branch: String,
+    /// The commit that its attempt started from.
+    pub base: Oid,
+    /// Whose it was.
+    pub agent: AgentId,
+    /// Whether that attempt crashed, so that the next prompt carries a recovery context.
+    pub crashed: bool,
+}
+
+/// What a run is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Purpose {
+    /// One invocation of the agent's CLI.
+    Iteration {
+        /// Whose.
+        agent: AgentId,
+        /// Which, from 1.
+        iteration: u32,
+        /// The profile that it runs under.
+        profile: ProfileName,
+    },
+    /// A quality command in the attempt's worktree.
+    Gate {
+        /// Whose.
+        agent: AgentId,
+        /// Which of the quality commands, from 0.
+        index: usize,
+        /// The command.
+        command: String,
+    },
+    /// A quality command on the merged tree.
+    Verify {
+        /// Whose work.
+        idea: IdeaId,
+        /// Which of the quality commands, from 0.
+        index: usize,
+        /// The command.
+        command: String,
+    },
+}
+
+/// How a conflict can be resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ConflictLevel {
+    /// White space, formatting, adjacent lines: by itself.
+    Simple,
+    /// By a resolver agent.
+    Medium,
+    /// By a person.
+    Complex,
+}

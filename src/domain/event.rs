@@ -1,0 +1,426 @@
+//! Journaled facts. An event says what is now so; it never asks for a decision.
+//!
+//! Invariant: an event is small (a log line is at most 64 KiB) and holds no path of the machine, no secret and no process identity.
+//! Variants and fields are only ever added; what is gone stays readable.
+
+use serde::{Deserialize, Serialize};
+
+use super::command::{IdeaEdit, NewIdea, TargetChoice};
+use super::effect::{ConflictLevel, Effect};
+use super::ids::{AgentId, EffectId, IdeaId, Oid, ProfileName, RunId};
+use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use super::observation::RunEnd;
+use super::settings::{Mode, Settings};
+use super::signal::Signal;
+use super::state::{AttemptEnd, Feedback, IdeaStatus, Task, Waits};
+use super::time::Timestamp;
+
+/// A fact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    tag = "kind",
+    content = "data",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
+pub enum Event {
+    /// Everything before this line is on disk.
+    Mark {},
+    /// A daemon took over.
+    DaemonStarted {
+        /// Its version.
+        version: String,
+    },
+    /// The swarm's phase changed.
+    PhaseChanged {
+        /// To what.
+        phase: SwarmPhase,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// While draining: until when it waits for boundaries.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Timestamp>,
+    },
+    /// A pause is in force.
+    PauseSet {
+        /// Why.
+        reason: String,
+    },
+    /// The pause is over.
+    PauseLifted {},
+    /// The configuration that decisions use from now on.
+    SettingsLoaded {
+        /// SHA-256 of the effective configuration.
+        hash: String,
+        /// What decisions need of it.
+        settings: Box<Settings>,
+    },
+    /// Another mode than the configuration's is in force; none: the configuration's.
+    ModeSet {
+        /// The mode.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<Mode>,
+    },
+    /// The wall clock went back.
+    ClockWentBack {
+        /// By how many milliseconds.
+        by_ms: i64,
+    },
+    /// Where the target was seen.
+    TargetSeen {
+        /// The branch.
+        branch: String,
+        /// Its commit.
+        commit: Oid,
+    },
+    /// The target no longer contains the commit where it was last seen.
+    TargetRewritten {
+        /// Where it stood.
+        from: Oid,
+        /// Where it is.
+        to: Oid,
+    },
+    /// Somebody said what to do about it.
+    TargetSettled {
+        /// What.
+        choice: TargetChoice,
+        /// Where the target is.
+        to: Oid,
+    },
+
+    /// An idea was added.
+    IdeaAdded {
+        /// Its id.
+        id: IdeaId,
+        /// What it is.
+        idea: NewIdea,
+    },
+    /// An idea was changed.
+    IdeaEdited {
+        /// Which.
+        id: IdeaId,
+        /// What changed.
+        edit: IdeaEdit,
+    },
+    /// An idea that ended badly is pending again, with fresh counters.
+    IdeaRetried {
+        /// Which.
+        id: IdeaId,
+    },
+    /// An idea is not wanted any more.
+    IdeaCancelled {
+        /// Which.
+        id: IdeaId,
+    },
+    /// A person wants it done.
+    IdeaAssigned {
+        /// Which.
+        id: IdeaId,
+        /// By which profile.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        profile: Option<ProfileName>,
+    },
+
+    /// An agent was given an idea.
+    IdeaClaimed {
+        /// Which.
+        id: IdeaId,
+        /// To whom.
+        agent: AgentId,
+        /// Which try.
+        attempt: u32,
+        /// Under which profile.
+        profile: ProfileName,
+        /// On which branch.
+        branch: String,
+        /// In which worktree.
+        worktree: String,
+    },
+    /// An attempt's phase changed.
+    AttemptMoved {
+        /// Whose.
+        agent: AgentId,
+        /// To what.
+        phase: AttemptPhase,
+        /// Not to go on before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        not_before: Option<Timestamp>,
+    },
+    /// The worktree is there.
+    WorktreeReady {
+        /// Whose.
+        agent: AgentId,
+        /// Where its branch left the target.
+        base: Oid,
+        /// Where its branch stands.
+        head: Oid,
+    },
+    /// An iteration begins.
+    IterationStarted {
+        /// Whose.
+        agent: AgentId,
+        /// Which, from 1.
+        iteration: u32,
+        /// Its run.
+        run: RunId,
+    },
+    /// A quality command begins in the attempt's worktree.
+    GateStarted {
+        /// Whose.
+        agent: AgentId,
+        /// Which command, from 0.
+        index: usize,
+        /// Its run.
+        run: RunId,
+    },
+    /// The child of a run is running.
+    RunStarted {
+        /// Which.
+        run: RunId,
+        /// The child's process id, for people.
+        pid: u32,
+    },
+    /// A run is over.
+    RunEnded {
+        /// Which.
+        run: RunId,
+        /// How.
+        end: RunEnd,
+    },
+    /// An agent said something in the signal protocol.
+    SignalSeen {
+        /// Who.
+        agent: AgentId,
+        /// In which run.
+        run: RunId,
+        /// Where in its output.
+        offset: u64,
+        /// What.
+        signal: Signal,
+    },
+    /// How an iteration without a result counts against the limits.
+    IterationJudged {
+        /// Whose.
+        agent: AgentId,
+        /// It wrote nothing.
+        empty: bool,
+        /// It was over at once.
+        at_once: bool,
+    },
+    /// Where the branch stands after an iteration.
+    AttemptSealed {
+        /// Whose.
+        agent: AgentId,
+        /// The branch's commit.
+        head: Oid,
+        /// Whether leftovers were committed.
+        committed: bool,
+    },
+    /// A quality command passed in the attempt's worktree.
+    GatePassed {
+        /// Whose.
+        agent: AgentId,
+        /// Which command, from 0.
+        index: usize,
+    },
+    /// A quality command failed; the next prompt carries it.
+    GateFailed {
+        /// Whose.
+        agent: AgentId,
+        /// What the next prompt says.
+        feedback: Feedback,
+    },
+    /// The attempt has another task.
+    TaskSet {
+        /// Whose.
+        agent: AgentId,
+        /// What.
+        task: Task,
+    },
+    /// A person said something to an agent.
+    MessageQueued {
+        /// To whom.
+        agent: AgentId,
+        /// What.
+        text: String,
+    },
+    /// An attempt is to end.
+    EndingAsked {
+        /// Whose.
+        agent: AgentId,
+        /// Why.
+        ending: super::state::Ending,
+    },
+    /// An attempt is over.
+    AttemptEnded {
+        /// Whose.
+        agent: AgentId,
+        /// How.
+        end: AttemptEnd,
+        /// How its idea stands now.
+        status: IdeaStatus,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+        /// Its idea is not to be claimed before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        not_before: Option<Timestamp>,
+        /// Whether its worktree stays for the next attempt.
+        keep_worktree: bool,
+    },
+
+    /// Finished work entered the merge queue.
+    MergeQueued {
+        /// Of which idea.
+        id: IdeaId,
+        /// Whose work.
+        agent: AgentId,
+        /// The branch.
+        branch: String,
+        /// The commit to merge.
+        source: Oid,
+        /// A person must say go.
+        #[serde(default)]
+        held: bool,
+    },
+    /// An entry's phase changed.
+    MergeMoved {
+        /// Whose.
+        id: IdeaId,
+        /// To what.
+        phase: MergePhase,
+        /// Not to be tried before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        not_before: Option<Timestamp>,
+        /// Why it waits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        waits: Option<Waits>,
+    },
+    /// A held entry may go on.
+    MergeReleased {
+        /// Whose.
+        id: IdeaId,
+    },
+    /// The merged commit exists.
+    MergeBuilt {
+        /// Whose.
+        id: IdeaId,
+        /// The merge commit.
+        commit: Oid,
+        /// The target's commit that it was built on.
+        target: Oid,
+        /// Files whose SIMPLE conflict was resolved.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        resolved: Vec<String>,
+    },
+    /// The merge has a conflict.
+    MergeConflicted {
+        /// Whose.
+        id: IdeaId,
+        /// Who can resolve it.
+        level: ConflictLevel,
+        /// Where.
+        files: Vec<String>,
+        /// The target's commit.
+        target: Oid,
+    },
+    /// The conflict lies in the worktree.
+    ConflictLaidOut {
+        /// Whose.
+        id: IdeaId,
+        /// Where.
+        files: Vec<String>,
+    },
+    /// The conflict is settled; the branch holds the target.
+    ConflictSettled {
+        /// Whose.
+        id: IdeaId,
+        /// The branch's commit.
+        head: Oid,
+    },
+    /// A resolver's try did not settle it.
+    ResolverFailed {
+        /// Whose.
+        id: IdeaId,
+        /// Why.
+        why: String,
+    },
+    /// The merged tree is checked out.
+    VerifyReady {
+        /// Whose.
+        id: IdeaId,
+    },
+    /// A quality command begins on the merged tree.
+    VerifyStarted {
+        /// Whose.
+        id: IdeaId,
+        /// Which command, from 0.
+        index: usize,
+        /// Its run.
+        run: RunId,
+    },
+    /// A quality command passed on the merged tree.
+    VerifyPassed {
+        /// Whose.
+        id: IdeaId,
+        /// Which command, from 0.
+        index: usize,
+    },
+    /// The work goes back to its agent for another iteration.
+    MergeReturned {
+        /// Whose.
+        id: IdeaId,
+        /// What the next prompt says.
+        feedback: Feedback,
+    },
+    /// The target contains the work.
+    IdeaLanded {
+        /// Which.
+        id: IdeaId,
+        /// The merge commit.
+        commit: Oid,
+    },
+
+    /// An agent found something out.
+    Learned {
+        /// `learning-001`; of one known already: its id.
+        id: String,
+        /// Who.
+        agent: AgentId,
+        /// Under which profile.
+        profile: ProfileName,
+        /// For all agents.
+        global: bool,
+        /// What.
+        content: String,
+    },
+    /// Something that people should know.
+    WarningRaised {
+        /// A stable name.
+        key: String,
+        /// What, why and what to do.
+        message: String,
+    },
+    /// It is over.
+    WarningCleared {
+        /// The same name.
+        key: String,
+    },
+
+    /// The shell must do this.
+    EffectRequested {
+        /// Its id.
+        id: EffectId,
+        /// What.
+        effect: Effect,
+    },
+    /// It is done, or could not be.
+    EffectFinished {
+        /// Which.
+        id: EffectId,
+        /// Why it could not be done.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+}

@@ -1,0 +1,666 @@
+//! Folding events into the state. Total, simple, deterministic: it assigns what the event says and decides nothing.
+//!
+//! An event about something that the state does not know (a newer log read by older rules) changes nothing but `seq`.
+
+use super::command::{IdeaEdit, NewIdea, TargetChoice};
+use super::effect::KeptWorktree;
+use super::event::Event;
+use super::ids::{AgentId, IdeaId, Oid, RunId};
+use super::lifecycle::{AttemptPhase, MergePhase};
+use super::observation::RunEnd;
+use super::state::{
+    Attempt, AttemptEnd, Audit, Conflict, EndedAttempt, Feedback, Idea, IdeaStatus, Kept, Learning,
+    MergeEntry, Rewritten, Said, State, TargetSeen, Task, Waits, Warning,
+};
+use super::time::Timestamp;
+use crate::domain::signal::Signal;
+
+/// Audit lines that an idea keeps.
+const AUDIT_KEPT: usize = 20;
+/// Runs that an attempt remembers.
+const RUNS_KEPT: usize = 100;
+
+/// Folds the event with sequence number `seq`, journaled at `at`, into the state.
+pub fn evolve(state: &mut State, seq: u64, at: Timestamp, event: &Event) {
+    state.seq = seq;
+    state.swarm.last_event_at = at;
+    if !swarm_event(state, at, event)
+        && !idea_event(state, at, event)
+        && !attempt_event(state, at, event)
+    {
+        merge_event(state, at, event);
+    }
+}
+
+/// Events about the swarm as a whole; false when it is another's.
+fn swarm_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
+    match event {
+        Event::Mark {} | Event::DaemonStarted { .. } | Event::ClockWentBack { .. } => {}
+        Event::PhaseChanged {
+            phase, deadline, ..
+        } => {
+            state.swarm.phase = *phase;
+            state.swarm.drain_deadline = *deadline;
+        }
+        Event::PauseSet { reason } => {
+            state.swarm.paused = true;
+            state.swarm.pause_reason = Some(reason.clone());
+        }
+        Event::PauseLifted {} => {
+            state.swarm.paused = false;
+            state.swarm.pause_reason = None;
+            state.swarm.failures_in_a_row = 0;
+        }
+        Event::SettingsLoaded { hash, settings } => {
+            state.config_hash.clone_from(hash);
+            state.settings = Some(settings.clone());
+        }
+        Event::ModeSet { mode } => state.swarm.mode_override = *mode,
+        Event::TargetSeen { branch, commit } => see_target(state, branch, commit),
+        Event::TargetRewritten { from, to } => {
+            state.swarm.rewritten = Some(Rewritten {
+                from: from.clone(),
+                to: to.clone(),
+            });
+        }
+        Event::TargetSettled { choice, to } => {
+            state.swarm.rewritten = None;
+            state.swarm.rebase = *choice == TargetChoice::Rebase;
+            if let Some(target) = &mut state.swarm.target {
+                target.commit = to.clone();
+            }
+        }
+        Event::WarningRaised { key, message } => {
+            let warning = Warning {
+                message: message.clone(),
+                since: at,
+            };
+            state.warnings.insert(key.clone(), warning);
+        }
+        Event::WarningCleared { key } => {
+            state.warnings.remove(key);
+        }
+        Event::EffectRequested { id, effect } => {
+            state.counters.effects = state.counters.effects.max(id.0);
+            state.outbox.insert(*id, effect.clone());
+        }
+        Event::EffectFinished { id, .. } => {
+            state.outbox.remove(id);
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn see_target(state: &mut State, branch: &str, commit: &Oid) {
+    state.swarm.target = Some(TargetSeen {
+        branch: branch.to_owned(),
+        commit: commit.clone(),
+    });
+}
+
+/// Events about ideas; false when it is another's.
+fn idea_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
+    match event {
+        Event::IdeaAdded { id, idea } => add_idea(state, at, id, idea),
+        Event::IdeaEdited { id, edit } => with_idea(state, id, at, |idea| edit_idea(idea, edit)),
+        Event::IdeaRetried { id } => with_idea(state, id, at, |idea| {
+            idea.status = IdeaStatus::Pending;
+            idea.retry_count = 0;
+            idea.failed_attempts = 0;
+            idea.not_before = None;
+            audit(idea, at, "retried", "");
+        }),
+        Event::IdeaCancelled { id } => with_idea(state, id, at, |idea| {
+            idea.status = IdeaStatus::Cancelled;
+            idea.kept = None;
+            audit(idea, at, "cancelled", "");
+        }),
+        Event::IdeaAssigned { id, profile } => with_idea(state, id, at, |idea| {
+            idea.assigned = true;
+            if profile.is_some() {
+                idea.profile.clone_from(profile);
+            }
+        }),
+        Event::IdeaClaimed { id, agent, .. } => {
+            claim(state, at, id, agent, event);
+        }
+        Event::IdeaLanded { id, commit } => {
+            state.queue.retain(|entry| entry.idea != *id);
+            state.swarm.failures_in_a_row = 0;
+            if let Some(target) = &mut state.swarm.target {
+                target.commit = commit.clone();
+            }
+            with_idea(state, id, at, |idea| {
+                idea.status = IdeaStatus::Done;
+                idea.commit = Some(commit.clone());
+                idea.last_error = None;
+                audit(idea, at, "landed", commit.as_str());
+            });
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn with_idea(state: &mut State, id: &IdeaId, at: Timestamp, change: impl FnOnce(&mut Idea)) {
+    if let Some(idea) = state.ideas.get_mut(id) {
+        idea.updated_at = at;
+        change(idea);
+    }
+}
+
+fn audit(idea: &mut Idea, at: Timestamp, what: &str, detail: &str) {
+    if idea.audit.len() >= AUDIT_KEPT {
+        idea.audit.remove(0);
+    }
+    idea.audit.push(Audit {
+        at,
+        what: what.to_owned(),
+        detail: detail.chars().take(300).collect(),
+    });
+}
+
+fn add_idea(state: &mut State, at: Timestamp, id: &IdeaId, new: &NewIdea) {
+    state.counters.ideas += 1;
+    let idea = Idea {
+        status: IdeaStatus::Pending,
+        text: new.text.as_str().into(),
+        after: new.after.clone(),
+        tags: new.tags.clone(),
+        priority: new.priority,
+        profile: new.profile.clone(),
+        assigned: false,
+        retry_count: 0,
+        failed_attempts: 0,
+        attempts: 0,
+        not_before: None,
+        kept: None,
+        commit: None,
+        last_error: None,
+        audit: Vec::new(),
+        created_at: at,
+        updated_at: at,
+    };
+    state.ideas.insert(id.clone(), idea);
+}
+
+fn edit_idea(idea: &mut Idea, edit: &IdeaEdit) {
+    if let Some(text) = &edit.text {
+        idea.text = text.as_str().into();
+    }
+    if let Some(after) = &edit.after {
+        idea.after.clone_from(after);
+    }
+    if let Some(tags) = &edit.tags {
+        idea.tags.clone_from(tags);
+    }
+    if let Some(priority) = edit.priority {
+        idea.priority = priority;
+    }
+}
+
+fn claim(state: &mut State, at: Timestamp, id: &IdeaId, agent: &AgentId, event: &Event) {
+    let Event::IdeaClaimed {
+        attempt,
+        profile,
+        branch,
+        worktree,
+        ..
+    } = event
+    else {
+        return;
+    };
+    state.counters.agents += 1;
+    let Some(idea) = state.ideas.get_mut(id) else {
+        return;
+    };
+    idea.updated_at = at;
+    idea.status = IdeaStatus::Active;
+    idea.assigned = false;
+    idea.attempts = *attempt;
+    idea.not_before = None;
+    audit(idea, at, "claimed", agent.as_str());
+    let kept = idea.kept.take();
+    let attempt = Attempt {
+        idea: id.clone(),
+        number: *attempt,
+        profile: profile.clone(),
+        branch: branch.clone(),
+        worktree: worktree.clone(),
+        phase: AttemptPhase::Preparing,
+        task: Task::Work,
+        iteration: 0,
+        base: None,
+        head: None,
+        run: None,
+        runs: Vec::new(),
+        pid: None,
+        signal_offset: None,
+        said: None,
+        gate_next: 0,
+        sealed: false,
+        progress: None,
+        empty_outputs: 0,
+        without_commit: 0,
+        returns: 0,
+        at_once: 0,
+        feedback: kept.as_ref().and_then(|kept| kept.feedback.clone()),
+        messages: kept
+            .as_ref()
+            .map_or_else(Vec::new, |kept| kept.messages.clone()),
+        kept,
+        told: Vec::new(),
+        ending: None,
+        not_before: None,
+        claimed_at: at,
+        iteration_at: None,
+        spent_ms: 0,
+    };
+    state.agents.insert(agent.clone(), attempt);
+}
+
+/// Events about attempts; false when it is another's.
+fn attempt_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
+    match event {
+        Event::AttemptMoved {
+            agent,
+            phase,
+            not_before,
+        } => with_attempt(state, agent, |attempt| {
+            attempt.phase = *phase;
+            attempt.not_before = *not_before;
+        }),
+        Event::WorktreeReady { agent, base, head } => with_attempt(state, agent, |attempt| {
+            attempt.base = Some(base.clone());
+            attempt.head = Some(head.clone());
+        }),
+        Event::IterationStarted {
+            agent,
+            iteration,
+            run,
+        } => {
+            state.counters.runs += 1;
+            with_attempt(state, agent, |attempt| {
+                begin_iteration(attempt, at, *iteration, run);
+            });
+        }
+        Event::GateStarted { agent, run, .. } => {
+            state.counters.runs += 1;
+            with_attempt(state, agent, |attempt| begin_run(attempt, run));
+        }
+        Event::RunStarted { run, pid } => with_run(state, run, |attempt| attempt.pid = Some(*pid)),
+        Event::RunEnded { run, end } => end_run(state, run, end),
+        Event::SignalSeen {
+            agent,
+            offset,
+            signal,
+            ..
+        } => with_attempt(state, agent, |attempt| hear(attempt, *offset, signal)),
+        Event::IterationJudged {
+            agent,
+            empty,
+            at_once,
+        } => with_attempt(state, agent, |attempt| {
+            attempt.empty_outputs = if *empty { attempt.empty_outputs + 1 } else { 0 };
+            attempt.at_once = if *at_once { attempt.at_once + 1 } else { 0 };
+        }),
+        Event::AttemptSealed { agent, head, .. } => {
+            with_attempt(state, agent, |attempt| seal(attempt, head));
+        }
+        Event::GatePassed { agent, index } => {
+            with_attempt(state, agent, |attempt| attempt.gate_next = index + 1);
+        }
+        Event::GateFailed { agent, feedback } => with_attempt(state, agent, |attempt| {
+            attempt.feedback = Some(feedback.clone());
+        }),
+        Event::TaskSet { agent, task } => {
+            with_attempt(state, agent, |attempt| attempt.task = task.clone());
+        }
+        Event::MessageQueued { agent, text } => {
+            with_attempt(state, agent, |attempt| attempt.messages.push(text.clone()));
+        }
+        Event::EndingAsked { agent, ending } => {
+            with_attempt(state, agent, |attempt| attempt.ending = Some(*ending));
+        }
+        Event::AttemptEnded { agent, .. } => end_attempt(state, at, agent, event),
+        Event::Learned {
+            id,
+            agent,
+            profile,
+            global,
+            content,
+        } => {
+            if let Some(known) = state
+                .learnings
+                .iter_mut()
+                .find(|learning| learning.id == *id)
+            {
+                known.sources.push(agent.clone());
+                return true;
+            }
+            state.counters.learnings += 1;
+            state.learnings.push(Learning {
+                id: id.clone(),
+                global: *global,
+                profile: profile.clone(),
+                content: content.clone(),
+                sources: vec![agent.clone()],
+                at,
+            });
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn with_attempt(state: &mut State, agent: &AgentId, change: impl FnOnce(&mut Attempt)) {
+    if let Some(attempt) = state.agents.get_mut(agent) {
+        change(attempt);
+    }
+}
+
+fn with_run(state: &mut State, run: &RunId, change: impl FnOnce(&mut Attempt)) {
+    let of_run = |attempt: &&mut Attempt| attempt.run.as_ref() == Some(run);
+    if let Some(attempt) = state.agents.values_mut().find(of_run) {
+        change(attempt);
+    }
+}
+
+fn begin_run(attempt: &mut Attempt, run: &RunId) {
+    attempt.run = Some(run.clone());
+    attempt.pid = None;
+    if attempt.runs.len() >= RUNS_KEPT {
+        attempt.runs.remove(0);
+    }
+    attempt.runs.push(run.clone());
+}
+
+fn begin_iteration(attempt: &mut Attempt, at: Timestamp, iteration: u32, run: &RunId) {
+    begin_run(attempt, run);
+    attempt.iteration = iteration;
+    attempt.iteration_at = Some(at);
+    attempt.said = None;
+    attempt.signal_offset = None;
+    attempt.sealed = false;
+    attempt.gate_next = 0;
+    // Kept, so that a prompt built again after a restart carries them too.
+    attempt.told = std::mem::take(&mut attempt.messages);
+}
+
+fn end_run(state: &mut State, run: &RunId, end: &RunEnd) {
+    with_run(state, run, |attempt| {
+        attempt.run = None;
+        attempt.pid = None;
+        if attempt.phase != AttemptPhase::Gating {
+            attempt.spent_ms += end.duration_ms;
+        }
+        if let Some(head) = &end.head {
+            see_head(attempt, head);
+        }
+    });
+    let of_run = |entry: &&mut MergeEntry| entry.run.as_ref() == Some(run);
+    if let Some(entry) = state.queue.iter_mut().find(of_run) {
+        entry.run = None;
+    }
+}
+
+fn told(why: &Option<String>) -> String {
+    why.clone().unwrap_or_else(|| "no reason given".to_owned())
+}
+
+fn hear(attempt: &mut Attempt, offset: u64, signal: &Signal) {
+    attempt.signal_offset = Some(offset);
+    match signal {
+        Signal::Complete(_) => attempt.said = Some(Said::Complete),
+        Signal::Resolved(_) => attempt.said = Some(Said::Resolved),
+        Signal::Blocked(why) => attempt.said = Some(Said::Blocked(told(why))),
+        Signal::NeedsHuman(why) => attempt.said = Some(Said::NeedsHuman(told(why))),
+        Signal::Progress(percent) => attempt.progress = Some(*percent),
+        Signal::LearningLocal(_) | Signal::LearningGlobal(_) => {}
+    }
+}
+
+fn seal(attempt: &mut Attempt, head: &Oid) {
+    attempt.head = Some(head.clone());
+    attempt.sealed = true;
+}
+
+fn see_head(attempt: &mut Attempt, head: &Oid) {
+    let moved = attempt.head.as_ref() != Some(head);
+    attempt.without_commit = if moved { 0 } else { attempt.without_commit + 1 };
+    attempt.head = Some(head.clone());
+}
+
+fn end_attempt(state: &mut State, at: Timestamp, agent: &AgentId, event: &Event) {
+    let Event::AttemptEnded {
+        end,
+        status,
+        message,
+        not_before,
+        keep_worktree,
+        ..
+    } = event
+    else {
+        return;
+    };
+    let Some(attempt) = state.agents.remove(agent) else {
+        return;
+    };
+    state.queue.retain(|entry| entry.agent != *agent);
+    let failed = matches!(end, AttemptEnd::Failed | AttemptEnd::TimedOut);
+    if failed {
+        state.swarm.failures_in_a_row += 1;
+    }
+    let ended = EndedAttempt {
+        idea: attempt.idea.clone(),
+        number: attempt.number,
+        profile: attempt.profile.clone(),
+        branch: attempt.branch.clone(),
+        worktree: attempt.worktree.clone(),
+        end: *end,
+        iteration: attempt.iteration,
+        runs: attempt.runs.clone(),
+        claimed_at: attempt.claimed_at,
+        ended_at: at,
+    };
+    state.ended.insert(agent.clone(), ended);
+    with_idea(state, &attempt.idea.clone(), at, |idea| {
+        idea.status = *status;
+        idea.not_before = *not_before;
+        if message.is_some() {
+            idea.last_error = message.as_deref().map(Into::into);
+        }
+        idea.failed_attempts += u32::from(failed);
+        idea.retry_count += u32::from(*end == AttemptEnd::Crashed);
+        audit(
+            idea,
+            at,
+            audit_word(*end),
+            message.as_deref().unwrap_or_default(),
+        );
+        if *keep_worktree {
+            idea.kept = keep(agent, attempt, *end == AttemptEnd::Crashed);
+        }
+    });
+}
+
+fn audit_word(end: AttemptEnd) -> &'static str {
+    match end {
+        AttemptEnd::Merged => "merged",
+        AttemptEnd::NothingToMerge => "nothing_to_merge",
+        AttemptEnd::Blocked => "blocked",
+        AttemptEnd::Failed => "failed",
+        AttemptEnd::TimedOut => "timeout",
+        AttemptEnd::Crashed => "crash_recovery",
+        AttemptEnd::Stopped => "stopped",
+        AttemptEnd::Interrupted => "interrupted",
+        AttemptEnd::Cancelled => "cancelled",
+        AttemptEnd::Released => "released",
+    }
+}
+
+/// What the attempt leaves. An attempt that never had its worktree hands on what it was to take over.
+fn keep(agent: &AgentId, attempt: Attempt, crashed: bool) -> Option<Box<Kept>> {
+    let Some(base) = attempt.base else {
+        return attempt.kept;
+    };
+    let last_run = attempt.runs.iter().rev().find(|run| is_iteration(run));
+    Some(Box::new(Kept {
+        last_run: last_run.cloned(),
+        worktree: KeptWorktree {
+            worktree: attempt.worktree,
+            branch: attempt.branch,
+            base,
+            agent: agent.clone(),
+            crashed,
+        },
+        feedback: attempt.feedback,
+        messages: attempt.messages,
+        iterations: attempt.iteration,
+    }))
+}
+
+/// Whether a run is an iteration, by its name (`...-i2`).
+fn is_iteration(run: &RunId) -> bool {
+    let last = run.as_str().rsplit('-').next().unwrap_or_default();
+    last.strip_prefix('i')
+        .is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
+/// Events about the merge queue.
+fn merge_event(state: &mut State, at: Timestamp, event: &Event) {
+    match event {
+        Event::MergeQueued { id, .. } => queue_merge(state, at, id, event),
+        Event::MergeMoved {
+            id,
+            phase,
+            not_before,
+            waits,
+        } => with_entry(state, id, |entry| {
+            move_entry(entry, *phase, *not_before, waits.as_ref());
+        }),
+        Event::MergeReleased { id } => with_entry(state, id, |entry| {
+            entry.held = false;
+            entry.not_before = None;
+            entry.waits = None;
+        }),
+        Event::MergeBuilt {
+            id, commit, target, ..
+        } => with_entry(state, id, |entry| {
+            entry.commit = Some(commit.clone());
+            entry.target = Some(target.clone());
+            entry.conflict = None;
+        }),
+        Event::MergeConflicted {
+            id,
+            level,
+            files,
+            target,
+        } => with_entry(state, id, |entry| {
+            entry.laid_out = false;
+            entry.conflict = Some(Conflict {
+                level: *level,
+                files: files.clone(),
+                target: target.clone(),
+            });
+        }),
+        Event::ConflictLaidOut { id, files } => with_entry(state, id, |entry| {
+            entry.laid_out = true;
+            if let Some(conflict) = &mut entry.conflict {
+                conflict.files.clone_from(files);
+            }
+        }),
+        Event::ConflictSettled { id, head } => with_entry(state, id, |entry| {
+            entry.conflict = None;
+            entry.laid_out = false;
+            entry.source = head.clone();
+        }),
+        Event::ResolverFailed { id, .. } => {
+            with_entry(state, id, |entry| entry.resolver_tries += 1);
+        }
+        Event::VerifyReady { id } => with_entry(state, id, |entry| entry.checked_out = true),
+        Event::VerifyStarted { id, run, .. } => {
+            state.counters.runs += 1;
+            with_entry(state, id, |entry| entry.run = Some(run.clone()));
+        }
+        Event::VerifyPassed { id, index } => {
+            with_entry(state, id, |entry| entry.verify_next = index + 1);
+        }
+        Event::MergeReturned { id, feedback } => return_merge(state, at, id, feedback),
+        _ => {}
+    }
+}
+
+fn with_entry(state: &mut State, id: &IdeaId, change: impl FnOnce(&mut MergeEntry)) {
+    if let Some(entry) = state.queue.iter_mut().find(|entry| entry.idea == *id) {
+        change(entry);
+    }
+}
+
+fn queue_merge(state: &mut State, at: Timestamp, id: &IdeaId, event: &Event) {
+    let Event::MergeQueued {
+        agent,
+        branch,
+        source,
+        held,
+        ..
+    } = event
+    else {
+        return;
+    };
+    with_idea(state, id, at, |idea| idea.status = IdeaStatus::Merging);
+    state.queue.retain(|entry| entry.idea != *id);
+    state.queue.push(MergeEntry {
+        idea: id.clone(),
+        agent: agent.clone(),
+        branch: branch.clone(),
+        source: source.clone(),
+        phase: MergePhase::Queued,
+        held: *held,
+        commit: None,
+        target: None,
+        checked_out: false,
+        verify_next: 0,
+        run: None,
+        conflict: None,
+        laid_out: false,
+        resolver_tries: 0,
+        not_before: None,
+        waits: None,
+        queued_at: at,
+    });
+}
+
+fn move_entry(
+    entry: &mut MergeEntry,
+    phase: MergePhase,
+    not_before: Option<Timestamp>,
+    waits: Option<&Waits>,
+) {
+    entry.phase = phase;
+    entry.not_before = not_before;
+    entry.waits = waits.cloned();
+    if phase == MergePhase::Queued {
+        entry.commit = None;
+        entry.target = None;
+        entry.checked_out = false;
+        entry.verify_next = 0;
+        entry.run = None;
+    }
+}
+
+fn return_merge(state: &mut State, at: Timestamp, id: &IdeaId, feedback: &Feedback) {
+    let agent = state.entry(id).map(|entry| entry.agent.clone());
+    state.queue.retain(|entry| entry.idea != *id);
+    with_idea(state, id, at, |idea| {
+        idea.status = IdeaStatus::Active;
+        audit(idea, at, "returned", &feedback.command);
+    });
+    if let Some(agent) = agent {
+        with_attempt(state, &agent, |attempt| {
+            attempt.returns += 1;
+            attempt.feedback = Some(feedback.clone());
+        });
+    }
+}

@@ -1,0 +1,208 @@
+//! One try at an idea: queued -> *holds a worktree* {preparing, *live* {starting, working, gating, stopping}, waiting for human, backoff,
+//! ready to merge} -> merged | failed | released.
+//!
+//! A live attempt occupies one of the slots; one that only holds its worktree does not.
+
+use serde::{Deserialize, Serialize};
+use statig::Outcome::{self, Handled, Super, Transition};
+use statig::blocking::{IntoStateMachine, State, Superstate};
+
+/// Where an attempt stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum AttemptPhase {
+    /// Not begun.
+    Queued,
+    /// Its worktree is being made.
+    Preparing,
+    /// Its next iteration is about to run.
+    Starting,
+    /// An iteration runs.
+    Working,
+    /// It said COMPLETE; the quality commands decide.
+    Gating,
+    /// It is being ended.
+    Stopping,
+    /// At its boundary, waiting for a person.
+    WaitingForHuman,
+    /// At its boundary, waiting for time or a slot.
+    Backoff,
+    /// Complete; the merge queue has it.
+    ReadyToMerge,
+    /// Landed.
+    Merged,
+    /// Ended without landing: failed, timed out, blocked.
+    Failed,
+    /// Ended without judgement: stopped, interrupted, crashed, cancelled.
+    Released,
+}
+
+/// What can happen to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttemptInput {
+    /// An agent was assigned.
+    Claim,
+    /// The worktree is there.
+    Prepared,
+    /// The run of the iteration is requested.
+    Started,
+    /// The iteration is over without a result: hold at the boundary.
+    Hold,
+    /// Time and slot are there for the next iteration.
+    Continue,
+    /// The agent said COMPLETE.
+    SaidComplete,
+    /// The agent asks for a person.
+    NeedsHuman,
+    /// All quality commands passed.
+    GatePassed,
+    /// The merge queue gives it back for another iteration.
+    Returned,
+    /// End it.
+    Stop,
+    /// It landed.
+    Landed,
+    /// It ended badly.
+    Fail,
+    /// It ended without judgement.
+    Release,
+}
+
+/// What groups of phases have in common.
+#[derive(Debug)]
+pub enum Group {
+    /// Occupies a slot.
+    Live,
+    /// Has a worktree, or is about to.
+    HoldsWorktree,
+}
+
+/// The machine.
+#[derive(Debug, Default)]
+pub struct Machine;
+
+impl IntoStateMachine for Machine {
+    type State = AttemptPhase;
+    type Superstate<'sub> = Group;
+    type Event<'evt> = AttemptInput;
+    type Context<'ctx> = ();
+
+    fn initial() -> AttemptPhase {
+        AttemptPhase::Queued
+    }
+}
+
+impl AttemptPhase {
+    /// Whether it occupies a slot.
+    pub fn is_live(self) -> bool {
+        matches!(
+            self,
+            Self::Preparing | Self::Starting | Self::Working | Self::Gating | Self::Stopping
+        )
+    }
+
+    /// Whether it is over.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Merged | Self::Failed | Self::Released)
+    }
+}
+
+impl State<Machine> for AttemptPhase {
+    fn call_handler(
+        &mut self,
+        _: &mut Machine,
+        input: &AttemptInput,
+        (): &mut (),
+    ) -> Outcome<AttemptPhase> {
+        use AttemptInput as I;
+        match (*self, input) {
+            (Self::Queued, I::Claim) => Transition(Self::Preparing),
+            (Self::Preparing, I::Prepared)
+            | (Self::Backoff | Self::WaitingForHuman, I::Continue) => Transition(Self::Starting),
+            (Self::Starting, I::Started) => Transition(Self::Working),
+            (Self::Working, I::SaidComplete) => Transition(Self::Gating),
+            (Self::Working | Self::Gating | Self::Starting, I::Hold)
+            | (Self::ReadyToMerge, I::Returned) => Transition(Self::Backoff),
+            (Self::Working, I::NeedsHuman) => Transition(Self::WaitingForHuman),
+            // A resolver's work needs no gate of its own: the merged tree is verified.
+            (Self::Gating | Self::Working, I::GatePassed) => Transition(Self::ReadyToMerge),
+            (Self::ReadyToMerge, I::Landed) => Transition(Self::Merged),
+            (Self::Stopping, I::Stop) => Handled,
+            _ => Super,
+        }
+    }
+
+    fn superstate(&mut self) -> Option<Group> {
+        match self {
+            Self::Queued | Self::Merged | Self::Failed | Self::Released => None,
+            Self::WaitingForHuman | Self::Backoff | Self::ReadyToMerge => {
+                Some(Group::HoldsWorktree)
+            }
+            _ => Some(Group::Live),
+        }
+    }
+}
+
+impl Superstate<Machine> for Group {
+    fn call_handler(
+        &mut self,
+        _: &mut Machine,
+        input: &AttemptInput,
+        (): &mut (),
+    ) -> Outcome<AttemptPhase> {
+        use AttemptInput as I;
+        match (self, input) {
+            (Self::Live, I::Stop) => Transition(AttemptPhase::Stopping),
+            (Self::HoldsWorktree, I::Fail) => Transition(AttemptPhase::Failed),
+            // What holds a worktree but no process ends at once.
+            (Self::HoldsWorktree, I::Release | I::Stop) => Transition(AttemptPhase::Released),
+            _ => Super,
+        }
+    }
+
+    fn superstate(&mut self) -> Option<Group> {
+        matches!(self, Self::Live).then_some(Group::HoldsWorktree)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::step;
+    use super::*;
+
+    #[test]
+    fn stop_works_in_every_phase_that_is_not_over() {
+        use AttemptPhase::*;
+        for phase in [Preparing, Starting, Working, Gating, Stopping] {
+            assert_eq!(
+                step::<Machine>(phase, &AttemptInput::Stop),
+                Ok(Stopping),
+                "{phase:?}"
+            );
+        }
+        for phase in [WaitingForHuman, Backoff, ReadyToMerge] {
+            assert_eq!(step::<Machine>(phase, &AttemptInput::Stop), Ok(Released));
+        }
+        for phase in [Merged, Failed, Released] {
+            assert!(step::<Machine>(phase, &AttemptInput::Stop).is_err());
+        }
+    }
+
+    #[test]
+    fn nothing_follows_the_end() {
+        for phase in [
+            AttemptPhase::Merged,
+            AttemptPhase::Failed,
+            AttemptPhase::Released,
+        ] {
+            for input in [
+                AttemptInput::Claim,
+                AttemptInput::Continue,
+                AttemptInput::Landed,
+                AttemptInput::Fail,
+            ] {
+                assert!(step::<Machine>(phase, &input).is_err());
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! One entry of the merge queue: queued -> building -> *conflicted* {resolver, person} -> queued; building -> verifying -> landing -> landed.
+//!
+//! At most one entry is building, verifying or landing: the queue is serialized. A conflicted entry steps aside and comes back to its place.
+//! A SIMPLE conflict is resolved while building.
+
+use serde::{Deserialize, Serialize};
+use statig::Outcome::{self, Handled, Super, Transition};
+use statig::blocking::{IntoStateMachine, State, Superstate};
+
+/// Where an entry stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum MergePhase {
+    /// Waits for its turn.
+    Queued,
+    /// Its merged commit is being built.
+    Building,
+    /// A resolver agent is to settle the conflict.
+    Resolver,
+    /// A person is to settle the conflict.
+    Person,
+    /// The quality commands run on the merged tree.
+    Verifying,
+    /// The target is being moved.
+    Landing,
+    /// The target contains it.
+    Landed,
+}
+
+/// What can happen to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MergeInput {
+    /// It is its turn.
+    Build,
+    /// The merged commit exists.
+    Built,
+    /// The conflict is for a resolver agent.
+    ToResolver,
+    /// The conflict is for a person.
+    ToPerson,
+    /// The merged tree passed.
+    Verified,
+    /// The target moved.
+    Land,
+    /// Back into the queue.
+    Requeue,
+}
+
+/// What groups of phases have in common.
+#[derive(Debug)]
+pub enum Group {
+    /// Holds the queue.
+    Busy,
+    /// Somebody settles a conflict.
+    Conflicted,
+}
+
+/// The machine.
+#[derive(Debug, Default)]
+pub struct Machine;
+
+impl IntoStateMachine for Machine {
+    type State = MergePhase;
+    type Superstate<'sub> = Group;
+    type Event<'evt> = MergeInput;
+    type Context<'ctx> = ();
+
+    fn initial() -> MergePhase {
+        MergePhase::Queued
+    }
+}
+
+impl MergePhase {
+    /// Whether the queue is held by this entry.
+    pub fn is_busy(self) -> bool {
+        matches!(self, Self::Building | Self::Verifying | Self::Landing)
+    }
+}
+
+impl State<Machine> for MergePhase {
+    fn call_handler(
+        &mut self,
+        _: &mut Machine,
+        input: &MergeInput,
+        (): &mut (),
+    ) -> Outcome<MergePhase> {
+        use MergeInput as I;
+        match (*self, input) {
+            (Self::Queued, I::Build) => Transition(Self::Building),
+            (Self::Queued, I::Requeue) => Handled,
+            (Self::Building, I::Built) => Transition(Self::Verifying),
+            (Self::Building | Self::Resolver, I::ToPerson) => Transition(Self::Person),
+            (Self::Building, I::ToResolver) => Transition(Self::Resolver),
+            (Self::Verifying, I::Verified) => Transition(Self::Landing),
+            (Self::Landing, I::Land) => Transition(Self::Landed),
+            _ => Super,
+        }
+    }
+
+    fn superstate(&mut self) -> Option<Group> {
+        match self {
+            Self::Building | Self::Verifying | Self::Landing => Some(Group::Busy),
+            Self::Resolver | Self::Person => Some(Group::Conflicted),
+            Self::Queued | Self::Landed => None,
+        }
+    }
+}
+
+impl Superstate<Machine> for Group {
+    fn call_handler(
+        &mut self,
+        _: &mut Machine,
+        input: &MergeInput,
+        (): &mut (),
+    ) -> Outcome<MergePhase> {
+        match input {
+            MergeInput::Requeue => Transition(MergePhase::Queued),
+            _ => Super,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::step;
+    use super::*;
+
+    #[test]
+    fn only_a_verified_tree_can_land() {
+        use MergePhase::*;
+        for phase in [Queued, Building, Resolver, Person, Verifying, Landed] {
+            assert!(
+                step::<Machine>(phase, &MergeInput::Land).is_err(),
+                "{phase:?}"
+            );
+        }
+        for phase in [Queued, Building, Resolver, Person, Landing, Landed] {
+            assert!(
+                step::<Machine>(phase, &MergeInput::Verified).is_err(),
+                "{phase:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! What the shell saw, always with the run or effect that it belongs to. An observation of something that is over changes nothing.
+
+use serde::{Deserialize, Serialize};
+
+use super::effect::ConflictLevel;
+use super::ids::{EffectId, Oid, RunId};
+use super::signal::Signal;
+
+/// Something that happened outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Observation {
+    /// A daemon took the lock and read the log.
+    DaemonStarted {
+        /// Its version.
+        version: String,
+    },
+    /// All effects without an outcome have been dispatched again.
+    RecoveryDone,
+    /// The child of a run is running.
+    RunStarted {
+        /// Which.
+        run: RunId,
+        /// The child's process id, for people; never an identity.
+        pid: u32,
+    },
+    /// An agent's output held a signal.
+    SignalSeen {
+        /// In which run.
+        run: RunId,
+        /// Where in its standard output, in bytes: the signal's identity.
+        offset: u64,
+        /// What it said.
+        signal: Signal,
+    },
+    /// An effect ended.
+    EffectDone {
+        /// Which.
+        effect: EffectId,
+        /// How.
+        outcome: Outcome,
+    },
+    /// The wall clock went back.
+    ClockWentBack {
+        /// By how many milliseconds.
+        by_ms: i64,
+    },
+    /// Something that people should know, found outside of any effect.
+    Trouble {
+        /// A short stable name, so that the same trouble is one warning.
+        key: String,
+        /// What, why and what to do.
+        message: String,
+    },
+    /// Such trouble is over.
+    TroubleOver {
+        /// The same name.
+        key: String,
+    },
+    /// Nothing but time passed.
+    Tick,
+}
+
+/// How an effect ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The worktree is there; its branch stands at `head`, `base` is where it left the target.
+    WorktreePrepared {
+        /// The branch's commit.
+        head: Oid,
+        /// Where it left the target.
+        base: Oid,
+    },
+    /// The run is over.
+    RunEnded(RunEnd),
+    /// The stop was delivered, or nothing was there to stop.
+    StopDelivered,
+    /// Where the branch stands.
+    Sealed {
+        /// The branch's commit.
+        head: Oid,
+        /// Whether leftovers were committed.
+        committed: bool,
+    },
+    /// The worktree is in a state that only its agent can end (a merge or rebase in progress, a branch left behind).
+    Unsealable {
+        /// What was found.
+        message: String,
+    },
+    /// The merged commit exists.
+    Built {
+        /// The merge commit.
+        commit: Oid,
+        /// The target's commit that it was built on.
+        target: Oid,
+        /// Files whose conflict was SIMPLE and is resolved.
+        resolved: Vec<String>,
+    },
+    /// The branch holds nothing that the target lacks.
+    NothingToMerge {
+        /// The target's commit.
+        target: Oid,
+    },
+    /// The merge has a conflict.
+    Conflicted {
+        /// The target's commit.
+        target: Oid,
+        /// Who can resolve it.
+        level: ConflictLevel,
+        /// Where.
+        files: Vec<String>,
+    },
+    /// The target no longer contains the commit where it was last seen.
+    TargetRewritten {
+        /// Where it is now.
+        found: Oid,
+    },
+    /// The merged tree is checked out.
+    VerifyReady,
+    /// The target contains the commit.
+    Landed,
+    /// The target is not where it was expected.
+    TargetMoved {
+        /// Where it is.
+        found: Oid,
+    },
+    /// The user's checkout is in the way.
+    CheckoutBlocked {
+        /// Why.
+        reason: String,
+        /// Which files.
+        files: Vec<String>,
+    },
+    /// The target is merged into the worktree, but for these files.
+    ResolutionStarted {
+        /// The branch's commit.
+        head: Oid,
+        /// Files in conflict; none: the merge is concluded.
+        files: Vec<String>,
+    },
+    /// The merge in the worktree is concluded.
+    ResolutionFinished {
+        /// The branch's commit.
+        head: Oid,
+    },
+    /// Files are still in conflict.
+    StillConflicted {
+        /// Which.
+        files: Vec<String>,
+    },
+    /// Nothing to tell.
+    Done,
+    /// It could not be done.
+    Failed {
+        /// What kind of failure.
+        kind: FailureKind,
+        /// What, why and what to do.
+        message: String,
+    },
+}
+
+/// Kinds of failure that are treated differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FailureKind {
+    /// No room on the disk: nobody's fault, try again later.
+    NoSpace,
+    /// The agent's program is missing, not executable or not configured.
+    AgentUnusable,
+    /// Anything else.
+    Other,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunEnd {
+    /// In which way.
+    pub how: RunEndKind,
+    /// Bytes that the child wrote to its standard output.
+    pub stdout_bytes: u64,
+    /// How long it took.
+    pub duration_ms: i64,
+    /// After an iteration: where the attempt's branch stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<Oid>,
+}
+
+/// The ways in which a run can end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum RunEndKind {
+    /// By itself.
+    Exited {
+        /// The exit code.
+        code: i32,
+    },
+    /// By a signal that swarm did not send.
+    Signalled {
+        /// Its number.
+        signal: i32,
+    },
+    /// It took too long and was ended.
+    TimedOut,
+    /// It was ended because that was asked for.
+    Stopped,
+    /// It wrote more than it may and was ended.
+    OutputLimit,
+    /// It could not be started.
+    NotStarted {
+        /// Why.
+        message: String,
+    },
+    /// Its runner was killed; nothing of it lives.
+    Lost,
+}

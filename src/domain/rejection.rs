@@ -1,0 +1,104 @@
+//! Why a command is refused: a stable code for programs, a sentence for people, and what to do instead.
+
+use super::ids::{AgentId, IdeaId, ProfileName};
+use super::lifecycle::Illegal;
+
+/// A refusal. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// There is no such idea.
+    #[error("there is no idea `{0}`")]
+    IdeaUnknown(IdeaId),
+    /// There is no such agent.
+    #[error("there is no agent `{0}`")]
+    AgentUnknown(AgentId),
+    /// The attempt of that agent is over.
+    #[error("agent `{0}` has ended")]
+    AgentOver(AgentId),
+    /// There is no such profile.
+    #[error("there is no agent profile `{name}` in the configuration")]
+    ProfileUnknown {
+        /// What was named.
+        name: ProfileName,
+        /// What there is.
+        known: Vec<ProfileName>,
+    },
+    /// The text is empty.
+    #[error("an idea needs a text")]
+    TextEmpty,
+    /// The text is too long.
+    #[error("the text is {bytes} bytes long as JSON; at most {max} are allowed")]
+    TextTooLong {
+        /// How long.
+        bytes: usize,
+        /// What is allowed.
+        max: usize,
+    },
+    /// Too many or too long tags or dependencies.
+    #[error("{0}")]
+    TooMuch(String),
+    /// Ideas would wait for each other.
+    #[error("these ideas would wait for each other: {}", shown(.0))]
+    Cycle(Vec<IdeaId>),
+    /// It has no meaning in this state.
+    #[error("{what} is not possible: {why}")]
+    NotNow {
+        /// What was asked.
+        what: String,
+        /// Why not.
+        why: String,
+        /// What would be.
+        instead: Option<String>,
+    },
+    /// It has no meaning in this phase.
+    #[error(transparent)]
+    Illegal(#[from] Illegal),
+}
+
+fn shown(cycle: &[IdeaId]) -> String {
+    let names: Vec<&str> = cycle.iter().map(IdeaId::as_str).collect();
+    names.join(" -> ")
+}
+
+impl Rejection {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::IdeaUnknown(_) => "IDEA_UNKNOWN",
+            Self::AgentUnknown(_) => "AGENT_UNKNOWN",
+            Self::AgentOver(_) => "AGENT_ENDED",
+            Self::ProfileUnknown { .. } => "PROFILE_UNKNOWN",
+            Self::TextEmpty => "TEXT_EMPTY",
+            Self::TextTooLong { .. } => "TEXT_TOO_LONG",
+            Self::TooMuch(_) => "TOO_MUCH",
+            Self::Cycle(_) => "DEPENDENCY_CYCLE",
+            Self::NotNow { .. } | Self::Illegal(_) => "NOT_NOW",
+        }
+    }
+
+    /// What to do instead.
+    pub fn suggestions(&self) -> Vec<String> {
+        match self {
+            Self::IdeaUnknown(_) => vec!["see the ideas: swarm idea list".into()],
+            Self::AgentUnknown(_) | Self::AgentOver(_) => {
+                vec!["see the agents: swarm agent list".into()]
+            }
+            Self::ProfileUnknown { known, .. } => {
+                let names: Vec<&str> = known.iter().map(ProfileName::as_str).collect();
+                vec![format!("profiles there are: {}", names.join(", "))]
+            }
+            Self::TextEmpty => {
+                vec!["say what is to be done: swarm idea add \"add a --version flag\"".into()]
+            }
+            Self::TextTooLong { .. } => {
+                vec![
+                    "put the long part into a file of the repository and name it in the idea"
+                        .into(),
+                ]
+            }
+            Self::Cycle(_) => vec!["leave one of these dependencies out".into()],
+            Self::NotNow { instead, .. } => instead.iter().cloned().collect(),
+            Self::TooMuch(_) | Self::Illegal(_) => vec![],
+        }
+    }
+}

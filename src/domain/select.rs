@@ -1,0 +1,86 @@
+//! Which idea next: the ready ideas, best score first, ties by age.
+
+use std::collections::HashMap;
+
+use super::ids::IdeaId;
+use super::settings::Mode;
+use super::state::{Idea, IdeaStatus, State};
+use super::time::Timestamp;
+
+/// For each idea that waits on this one.
+const PER_DEPENDENT: i64 = 10;
+/// Tag `critical`.
+const CRITICAL: i64 = 50;
+/// Tag `quick-win`.
+const QUICK_WIN: i64 = 30;
+/// For each failed attempt.
+const PER_FAILURE: i64 = -15;
+
+/// Whether all ideas that must come before are done.
+pub fn is_unlocked(state: &State, idea: &Idea) -> bool {
+    let done = |id| {
+        state
+            .ideas
+            .get(id)
+            .is_some_and(|idea: &Idea| idea.status == IdeaStatus::Done)
+    };
+    idea.after.iter().all(done)
+}
+
+/// Whether it may be started, leaving its time and the slots aside.
+pub fn is_ready(state: &State, idea: &Idea) -> bool {
+    let wanted = state.mode() == Mode::Autopilot || idea.assigned;
+    idea.status == IdeaStatus::Pending && wanted && is_unlocked(state, idea)
+}
+
+/// How many unfinished ideas wait on each.
+fn dependents(state: &State) -> HashMap<&IdeaId, i64> {
+    let mut count = HashMap::new();
+    let waiting = |idea: &&Idea| !matches!(idea.status, IdeaStatus::Done | IdeaStatus::Cancelled);
+    for idea in state.ideas.values().filter(waiting) {
+        for id in &idea.after {
+            *count.entry(id).or_insert(0) += 1;
+        }
+    }
+    count
+}
+
+/// The score that orders ideas; higher is sooner.
+pub fn score(idea: &Idea, dependents: i64) -> i64 {
+    let tag = |name: &str, points| {
+        if idea.tags.iter().any(|tag| tag == name) {
+            points
+        } else {
+            0
+        }
+    };
+    (dependents * PER_DEPENDENT)
+        .saturating_add(tag("critical", CRITICAL))
+        .saturating_add(tag("quick-win", QUICK_WIN))
+        .saturating_add(idea.priority)
+        .saturating_add(PER_FAILURE * i64::from(idea.failed_attempts))
+}
+
+/// The idea to start now, if any is ready and its time has come.
+pub fn next(state: &State, now: Timestamp) -> Option<IdeaId> {
+    let due = |idea: &Idea| idea.not_before.is_none_or(|time| time <= now);
+    let mut ready = state
+        .ideas
+        .iter()
+        .filter(|(_, idea)| is_ready(state, idea) && due(idea))
+        .peekable();
+    ready.peek()?;
+    let dependents = dependents(state);
+    let waiting = |id: &IdeaId| dependents.get(id).copied().unwrap_or(0);
+    ready
+        .max_by(|(a_id, a), (b_id, b)| {
+            let by_score = score(a, waiting(a_id)).cmp(&score(b, waiting(b_id)));
+            let by_age = (b.created_at, b_id.as_str().len(), *b_id).cmp(&(
+                a.created_at,
+                a_id.as_str().len(),
+                *a_id,
+            ));
+            by_score.then(by_age)
+        })
+        .map(|(id, _)| id.clone())
+}

@@ -1,0 +1,62 @@
+//! The part of the configuration that decisions depend on. It is journaled when it changes, so that a decision can be
+//! understood, and repeated, from the log alone.
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::ProfileName;
+
+/// Who starts ideas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// A person assigns each idea.
+    SemiAuto,
+    /// Free slots are filled from the ready ideas.
+    #[default]
+    Autopilot,
+}
+
+/// What decisions need to know of the configuration. All times are in milliseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Settings {
+    /// Who starts ideas.
+    pub mode: Mode,
+    /// The branch that finished work lands on.
+    pub target: String,
+    /// How many attempts may be live at once.
+    pub max_parallel: u32,
+    /// How long one attempt may take, over all its iterations.
+    pub attempt_timeout_ms: i64,
+    /// The profile of an idea that names none.
+    pub default_profile: ProfileName,
+    /// All profiles there are.
+    pub profiles: Vec<ProfileName>,
+    /// So many failed attempts in a row pause the swarm.
+    pub failures_to_pause: u32,
+    /// So many crashes of one idea and it is failed.
+    pub crash_retries: u32,
+    /// So many iterations of one attempt and it is timed out.
+    pub max_iterations: u32,
+    /// So many iterations without a new commit and there is a warning.
+    pub stuck_threshold: u32,
+    /// Whether swarm commits what an agent left uncommitted when it said COMPLETE.
+    pub auto_commit: bool,
+    /// The project's own checks, in order.
+    pub quality_commands: Vec<String>,
+    /// How long one quality command may take.
+    pub quality_timeout_ms: i64,
+    /// Whether finished work enters the merge queue by itself.
+    pub auto_merge: bool,
+    /// Whether the merged tree is checked before the target moves.
+    pub verify: bool,
+    /// How often a resolver agent may try one conflict.
+    pub conflict_retries: u32,
+    /// Whether worktree and branch go after a proven landing.
+    pub cleanup_on_success: bool,
+    /// The profile that resolves conflicts; none: the idea's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolver: Option<ProfileName>,
+    /// How long a graceful end waits for safe boundaries.
+    pub grace_ms: i64,
+}

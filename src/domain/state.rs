@@ -1,0 +1,613 @@
+//! The whole state of a swarm: what folding the event log gives, and what a snapshot holds.
+//!
+//! Invariant: only [`evolve`](super::evolve::evolve) changes it, and folding the same events gives the same state. An idea has at most one
+//! attempt in `agents`; the merge queue holds at most one entry an idea, in the order in which they came.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::effect::{ConflictLevel, Effect, KeptWorktree, Purpose};
+use super::ids::{AgentId, EffectId, IdeaId, Oid, ProfileName, RunId};
+use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use super::settings::{Mode, Settings};
+use super::time::Timestamp;
+
+/// Everything.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct State {
+    /// The last event folded in.
+    pub seq: u64,
+    /// The swarm as a whole.
+    pub swarm: Swarm,
+    /// The configuration that decisions use; none before the first daemon.
+    pub settings: Option<Box<Settings>>,
+    /// SHA-256 of the configuration that it came from.
+    pub config_hash: String,
+    /// All ideas.
+    pub ideas: BTreeMap<IdeaId, Idea>,
+    /// Attempts that are not over.
+    pub agents: BTreeMap<AgentId, Attempt>,
+    /// Attempts that are over.
+    pub ended: BTreeMap<AgentId, EndedAttempt>,
+    /// The merge queue.
+    pub queue: Vec<MergeEntry>,
+    /// Effects without an outcome, by the order of requests.
+    pub outbox: BTreeMap<EffectId, Effect>,
+    /// What agents found out.
+    pub learnings: Vec<Learning>,
+    /// Warnings in force, by their key.
+    pub warnings: BTreeMap<String, Warning>,
+    /// Numbers that never repeat.
+    pub counters: Counters,
+}
+
+/// The swarm as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Swarm {
+    /// Where it stands.
+    pub phase: SwarmPhase,
+    /// Whether a pause is in force; it survives a restart.
+    pub paused: bool,
+    /// Why it is paused.
+    pub pause_reason: Option<String>,
+    /// Who starts ideas, where that differs from the configuration.
+    pub mode_override: Option<Mode>,
+    /// Attempts that failed in a row.
+    pub failures_in_a_row: u32,
+    /// Until when a graceful end waits for boundaries.
+    pub drain_deadline: Option<Timestamp>,
+    /// Where the target was last seen.
+    pub target: Option<TargetSeen>,
+    /// The target was force-pushed and nobody has said yet what to do: the commit that it lost.
+    pub rewritten: Option<Rewritten>,
+    /// After a force-push: replay branches that began on the old history.
+    pub rebase: bool,
+    /// The time of the last event.
+    pub last_event_at: Timestamp,
+}
+
+/// Where the target was last seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TargetSeen {
+    /// The branch.
+    pub branch: String,
+    /// Its commit.
+    pub commit: Oid,
+}
+
+/// A force-push of the target that nobody has settled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rewritten {
+    /// Where the target stood.
+    pub from: Oid,
+    /// Where it was found.
+    pub to: Oid,
+}
+
+/// Numbers that never repeat in a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Counters {
+    /// Ideas.
+    pub ideas: u64,
+    /// Agents.
+    pub agents: u64,
+    /// Runs.
+    pub runs: u64,
+    /// Effects.
+    pub effects: u64,
+    /// Learnings.
+    pub learnings: u64,
+}
+
+/// How an idea stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum IdeaStatus {
+    /// Waits for an agent.
+    #[default]
+    Pending,
+    /// An agent works on it.
+    Active,
+    /// Complete; being landed.
+    Merging,
+    /// The agent cannot go on.
+    Blocked,
+    /// Landed.
+    Done,
+    /// Ended badly.
+    Failed,
+    /// Took too long.
+    Timeout,
+    /// Not wanted any more.
+    Cancelled,
+}
+
+impl IdeaStatus {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Self; 8] = [
+        Self::Pending,
+        Self::Active,
+        Self::Merging,
+        Self::Blocked,
+        Self::Done,
+        Self::Failed,
+        Self::Timeout,
+        Self::Cancelled,
+    ];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Active => "active",
+            Self::Merging => "merging",
+            Self::Blocked => "blocked",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Timeout => "timeout",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether what was waited for ended badly.
+    pub fn is_bad(self) -> bool {
+        matches!(self, Self::Failed | Self::Timeout | Self::Blocked)
+    }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
+    *number == N::default()
+}
+
+/// A unit of work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Idea {
+    /// How it stands.
+    pub status: IdeaStatus,
+    /// What is to be done.
+    pub text: Box<str>,
+    /// The ideas that must be done before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<IdeaId>,
+    /// Free words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Added to its score.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub priority: i64,
+    /// The profile to use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileName>,
+    /// A person assigned it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub assigned: bool,
+    /// Crashes since it was added or retried.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retry_count: u32,
+    /// Failed attempts since it was added; they lower its score.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed_attempts: u32,
+    /// Attempts in all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub attempts: u32,
+    /// Not to be claimed before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Timestamp>,
+    /// The worktree of an earlier attempt, with what must be told to the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Box<Kept>>,
+    /// The merge commit that landed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Oid>,
+    /// Why it did not go on, last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<Box<str>>,
+    /// What happened to it, the last 20 entries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub audit: Vec<Audit>,
+    /// When it was added.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// What an attempt leaves for the next one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Kept {
+    /// The worktree.
+    pub worktree: KeptWorktree,
+    /// The last gate that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<Feedback>,
+    /// What a person said and no prompt has carried yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<String>,
+    /// Iterations that the attempt had.
+    pub iterations: u32,
+    /// The run of its last iteration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_run: Option<RunId>,
+}
+
+/// One line of an idea's history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Audit {
+    /// When.
+    pub at: Timestamp,
+    /// What: `claimed`, `crash_recovery`, `failed`, ...
+    pub what: String,
+    /// More of it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+}
+
+/// What the attempt is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Task {
+    /// The idea.
+    #[default]
+    Work,
+    /// A conflict with the target.
+    Resolve {
+        /// The target's commit.
+        target: Oid,
+        /// Where.
+        files: Vec<String>,
+    },
+}
+
+/// The last word of an iteration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Said {
+    /// COMPLETE.
+    Complete,
+    /// RESOLVED.
+    Resolved,
+    /// BLOCKED and why.
+    Blocked(String),
+    /// `NEEDS_HUMAN` and why.
+    NeedsHuman(String),
+}
+
+/// A quality command that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Feedback {
+    /// The command.
+    pub command: String,
+    /// How it ended, in words.
+    pub how: String,
+    /// The run whose output shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// Whether it failed on the merged tree.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub merged: bool,
+}
+
+/// Why an attempt is being ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Ending {
+    /// A person stopped it.
+    Stopped,
+    /// The daemon is ending.
+    Interrupted,
+    /// Its idea was cancelled.
+    Cancelled,
+}
+
+/// One try at an idea by one agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Attempt {
+    /// The idea.
+    pub idea: IdeaId,
+    /// Which try at it, from 1.
+    pub number: u32,
+    /// The profile.
+    pub profile: ProfileName,
+    /// Its branch, its own.
+    pub branch: String,
+    /// Its worktree's name under `.swarm/worktrees/`.
+    pub worktree: String,
+    /// Where it stands.
+    pub phase: AttemptPhase,
+    /// What it is doing.
+    #[serde(default)]
+    pub task: Task,
+    /// What it took over from an earlier attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Box<Kept>>,
+    /// The last iteration begun, from 1.
+    pub iteration: u32,
+    /// Where its branch left the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<Oid>,
+    /// Where its branch stood last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<Oid>,
+    /// The run that is alive, or about to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// Its runs, oldest first, the last 100.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<RunId>,
+    /// The child's process id, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Where the last counted signal of the present run lies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal_offset: Option<u64>,
+    /// The last word of the present iteration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<Said>,
+    /// The next quality command, from 0.
+    #[serde(default)]
+    pub gate_next: usize,
+    /// The gate is open: sealed, commands may run.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub sealed: bool,
+    /// How far it says it is, in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<u8>,
+    /// Iterations in a row that wrote nothing.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub empty_outputs: u32,
+    /// Iterations in a row without a new commit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub without_commit: u32,
+    /// How often the merge queue gave it back.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub returns: u32,
+    /// Iterations in a row that were over at once and said nothing.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub at_once: u32,
+    /// The last gate that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<Feedback>,
+    /// What a person said and no prompt has carried yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<String>,
+    /// What a person said and the prompt of the present iteration carries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<String>,
+    /// Why it is being ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
+    /// Not to go on before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Timestamp>,
+    /// When it was claimed.
+    pub claimed_at: Timestamp,
+    /// When its present iteration began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration_at: Option<Timestamp>,
+    /// Time that its iterations took, in milliseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub spent_ms: i64,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum AttemptEnd {
+    /// Its work landed.
+    Merged,
+    /// It said COMPLETE, and there was nothing to land.
+    NothingToMerge,
+    /// The agent said BLOCKED.
+    Blocked,
+    /// It failed.
+    Failed,
+    /// It took too long.
+    TimedOut,
+    /// Its process died, its fault or not.
+    Crashed,
+    /// A person stopped it.
+    Stopped,
+    /// The daemon ended.
+    Interrupted,
+    /// Its idea was cancelled.
+    Cancelled,
+    /// It could not begin; nobody's fault.
+    Released,
+}
+
+/// An attempt that is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EndedAttempt {
+    /// The idea.
+    pub idea: IdeaId,
+    /// Which try at it.
+    pub number: u32,
+    /// The profile.
+    pub profile: ProfileName,
+    /// Its branch.
+    pub branch: String,
+    /// Its worktree's name.
+    pub worktree: String,
+    /// How it ended.
+    pub end: AttemptEnd,
+    /// Iterations that it had.
+    pub iteration: u32,
+    /// Its runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<RunId>,
+    /// When it was claimed.
+    pub claimed_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Timestamp,
+}
+
+/// One entry of the merge queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MergeEntry {
+    /// The idea.
+    pub idea: IdeaId,
+    /// Whose work.
+    pub agent: AgentId,
+    /// The branch.
+    pub branch: String,
+    /// The commit to merge.
+    pub source: Oid,
+    /// Where it stands.
+    pub phase: MergePhase,
+    /// A person must say go (`merge.autoMerge` is off).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub held: bool,
+    /// The merge commit that was built.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Oid>,
+    /// The target's commit that it was built on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Oid>,
+    /// The merged tree is checked out.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub checked_out: bool,
+    /// The next quality command.
+    #[serde(default)]
+    pub verify_next: usize,
+    /// The quality command that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// The conflict that it met.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<Conflict>,
+    /// The conflict lies in the worktree, ready to be settled.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub laid_out: bool,
+    /// How often a resolver tried.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub resolver_tries: u32,
+    /// Not to be tried before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Timestamp>,
+    /// Why it waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
+    /// When it came.
+    pub queued_at: Timestamp,
+}
+
+/// Why an entry waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Waits {
+    /// What for.
+    pub reason: String,
+    /// The files in the way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// Whether only a person can change that.
+    pub person: bool,
+}
+
+/// A conflict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Conflict {
+    /// Who can resolve it.
+    pub level: ConflictLevel,
+    /// Where.
+    pub files: Vec<String>,
+    /// The target's commit.
+    pub target: Oid,
+}
+
+/// What an agent found out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Learning {
+    /// `learning-001`.
+    pub id: String,
+    /// For all agents.
+    pub global: bool,
+    /// The profile that local ones are for.
+    pub profile: ProfileName,
+    /// What.
+    pub content: String,
+    /// Who found it.
+    pub sources: Vec<AgentId>,
+    /// When it was found first.
+    pub at: Timestamp,
+}
+
+/// A warning in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Warning {
+    /// What, why and what to do.
+    pub message: String,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+impl State {
+    /// Who starts ideas.
+    pub fn mode(&self) -> Mode {
+        let configured = self.settings.as_ref().map(|settings| settings.mode);
+        self.swarm.mode_override.or(configured).unwrap_or_default()
+    }
+
+    /// The attempt at an idea that is not over.
+    pub fn attempt_at(&self, idea: &IdeaId) -> Option<(&AgentId, &Attempt)> {
+        self.agents
+            .iter()
+            .find(|(_, attempt)| attempt.idea == *idea)
+    }
+
+    /// The queue's entry of an idea.
+    pub fn entry(&self, idea: &IdeaId) -> Option<&MergeEntry> {
+        self.queue.iter().find(|entry| entry.idea == *idea)
+    }
+
+    /// The effect that a live run belongs to.
+    pub fn run_effect(&self, run: &RunId) -> Option<(EffectId, &Purpose)> {
+        self.outbox.iter().find_map(|(id, effect)| match effect {
+            Effect::Run {
+                run: this, purpose, ..
+            } if this == run => Some((*id, purpose)),
+            _ => None,
+        })
+    }
+
+    /// Whether an effect that fits is under way.
+    pub fn is_pending(&self, fits: impl Fn(&Effect) -> bool) -> bool {
+        self.outbox.values().any(fits)
+    }
+
+    /// Slots in use.
+    pub fn slots_used(&self) -> usize {
+        self.agents
+            .values()
+            .filter(|attempt| attempt.phase.is_live())
+            .count()
+    }
+
+    /// Slots that are free.
+    pub fn slots_free(&self) -> usize {
+        let max = self
+            .settings
+            .as_ref()
+            .map_or(0, |settings| settings.max_parallel);
+        (max as usize).saturating_sub(self.slots_used())
+    }
+}

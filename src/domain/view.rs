@@ -1,0 +1,594 @@
+//! The state as people and programs see it: what the command line, the API and the page show. Names and shapes are part of the contract.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
+use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use super::select;
+use super::settings::Mode;
+use super::state::{
+    Attempt, AttemptEnd, Audit, EndedAttempt, Idea, IdeaStatus, MergeEntry, Said, State,
+};
+use super::time::Timestamp;
+
+/// `status --json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusView {
+    /// Where the swarm stands; `stopped` when there is no daemon.
+    pub phase: SwarmPhase,
+    /// Who starts ideas.
+    pub mode: Mode,
+    /// The daemon's process id.
+    pub pid: Option<u32>,
+    /// The address of the page.
+    pub web_url: Option<String>,
+    /// The last event.
+    pub last_seq: u64,
+    /// The branch that work lands on.
+    pub target: TargetView,
+    /// Slots for live attempts.
+    pub slots: SlotsView,
+    /// Ideas by status; every status is there.
+    pub ideas: BTreeMap<&'static str, usize>,
+    /// Attempts that are not over.
+    pub agents: Vec<AgentView>,
+    /// The merge queue.
+    pub merge_queue: Vec<MergeView>,
+    /// What only a person can do.
+    pub needs_you: Vec<NeedsYou>,
+    /// What people should know.
+    pub warnings: Vec<String>,
+    /// Why it is paused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause_reason: Option<String>,
+}
+
+/// The branch that work lands on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TargetView {
+    /// Its name.
+    pub branch: Option<String>,
+    /// Where it was last seen.
+    pub commit: Option<Oid>,
+}
+
+/// Slots for live attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct SlotsView {
+    /// In use.
+    pub used: usize,
+    /// In all.
+    pub max: usize,
+}
+
+/// One attempt.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentView {
+    /// The agent.
+    pub id: AgentId,
+    /// Its idea.
+    pub idea_id: IdeaId,
+    /// Where it stands; of one that is over: `merged`, `failed` or `released`.
+    pub phase: AttemptPhase,
+    /// How it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<AttemptEnd>,
+    /// Which try at the idea.
+    pub attempt: u32,
+    /// Its last iteration.
+    pub iteration: u32,
+    /// Its child's process id.
+    pub pid: Option<u32>,
+    /// Its profile.
+    pub profile: ProfileName,
+    /// Its worktree, relative to the repository.
+    pub worktree: String,
+    /// Its branch.
+    pub branch: String,
+    /// How far it says it is, in percent.
+    pub progress: Option<u8>,
+    /// When it was claimed.
+    pub started_at: Timestamp,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// Its runs, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<RunId>,
+    /// What was said to it and no prompt has carried yet.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<String>,
+}
+
+/// One entry of the merge queue.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MergeView {
+    /// The idea.
+    pub idea_id: IdeaId,
+    /// Where it stands.
+    pub state: MergePhase,
+    /// Whose work.
+    pub agent: AgentId,
+    /// The branch.
+    pub branch: String,
+    /// The commit to merge.
+    pub source: Oid,
+    /// A person must say go.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
+    /// Files in conflict, or in the way.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// Why it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When it came.
+    pub queued_at: Timestamp,
+}
+
+/// Something that only a person can do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NeedsYou {
+    /// `conflict`, `question`, `blocked`, `checkout`, `merge`, `held`, `target`, `paused`, `failed`.
+    pub kind: &'static str,
+    /// The idea that waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idea_id: Option<IdeaId>,
+    /// What and why.
+    pub message: String,
+    /// What to type, from the repository's root.
+    pub commands: Vec<String>,
+}
+
+/// One idea.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IdeaView {
+    /// Its id.
+    pub id: IdeaId,
+    /// How it stands.
+    pub status: IdeaStatus,
+    /// What is to be done.
+    pub content: String,
+    /// Free words.
+    pub tags: Vec<String>,
+    /// Added to its score.
+    pub priority: i64,
+    /// The ideas that must be done before.
+    pub after: Vec<IdeaId>,
+    /// Crashes since it was added or retried.
+    pub retry_count: u32,
+    /// Attempts in all.
+    pub attempts: u32,
+    /// The merge commit that landed it.
+    pub commit: Option<Oid>,
+    /// Why it did not go on, last.
+    pub last_error: Option<String>,
+    /// The profile that it asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileName>,
+    /// When it was added.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// One idea with its history.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IdeaDetail {
+    /// The idea.
+    #[serde(flatten)]
+    pub idea: IdeaView,
+    /// The agent that has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// Ideas that wait on it.
+    pub dependents: Vec<IdeaId>,
+    /// The worktree kept for its next attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_worktree: Option<String>,
+    /// What happened to it.
+    pub history: Vec<Audit>,
+}
+
+/// Whether anything can still happen by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Rest {
+    /// Something is active, ready or merging.
+    Busy,
+    /// Something is left, but only a person can move it.
+    NeedsPerson,
+    /// Nothing is active, ready or merging.
+    Idle,
+}
+
+/// The swarm at a glance. `pid` and `web_url` are the daemon's, which the state does not know.
+pub fn status(state: &State, pid: Option<u32>, web_url: Option<String>) -> StatusView {
+    let phase = match pid {
+        Some(_) => state.swarm.phase,
+        None => SwarmPhase::Stopped,
+    };
+    let settings = state.settings.as_deref();
+    let target = state.swarm.target.as_ref();
+    StatusView {
+        phase,
+        mode: state.mode(),
+        pid,
+        web_url,
+        last_seq: state.seq,
+        target: TargetView {
+            branch: settings.map(|settings| settings.target.clone()),
+            commit: target.map(|target| target.commit.clone()),
+        },
+        slots: SlotsView {
+            used: state.slots_used(),
+            max: settings.map_or(0, |settings| settings.max_parallel as usize),
+        },
+        ideas: count(state),
+        agents: state
+            .agents
+            .iter()
+            .map(|(id, attempt)| live_agent(id, attempt))
+            .collect(),
+        merge_queue: merges(state),
+        needs_you: needs_you(state),
+        warnings: state
+            .warnings
+            .values()
+            .map(|warning| warning.message.clone())
+            .collect(),
+        pause_reason: state.swarm.pause_reason.clone(),
+    }
+}
+
+/// Ideas by status.
+pub fn count(state: &State) -> BTreeMap<&'static str, usize> {
+    let mut count: BTreeMap<&'static str, usize> = IdeaStatus::ALL
+        .iter()
+        .map(|status| (status.as_str(), 0))
+        .collect();
+    for idea in state.ideas.values() {
+        *count.entry(idea.status.as_str()).or_default() += 1;
+    }
+    count
+}
+
+/// An idea.
+pub fn idea(id: &IdeaId, idea: &Idea) -> IdeaView {
+    IdeaView {
+        id: id.clone(),
+        status: idea.status,
+        content: idea.text.to_string(),
+        tags: idea.tags.clone(),
+        priority: idea.priority,
+        after: idea.after.clone(),
+        retry_count: idea.retry_count,
+        attempts: idea.attempts,
+        commit: idea.commit.clone(),
+        last_error: idea.last_error.as_deref().map(str::to_owned),
+        profile: idea.profile.clone(),
+        created_at: idea.created_at,
+        updated_at: idea.updated_at,
+    }
+}
+
+/// The ideas, oldest first; those of one status where one is named.
+pub fn ideas(state: &State, status: Option<IdeaStatus>) -> Vec<IdeaView> {
+    let mut list: Vec<IdeaView> = state
+        .ideas
+        .iter()
+        .filter(|(_, idea)| status.is_none_or(|status| idea.status == status))
+        .map(|(id, this)| idea(id, this))
+        .collect();
+    // By number: as text, idea-1000 would come before idea-999.
+    list.sort_by(|a, b| (a.id.as_str().len(), &a.id).cmp(&(b.id.as_str().len(), &b.id)));
+    list
+}
+
+/// An idea with its history.
+pub fn idea_detail(state: &State, id: &IdeaId) -> Option<IdeaDetail> {
+    let this = state.ideas.get(id)?;
+    let waits_on = |(_, other): &(&IdeaId, &Idea)| other.after.contains(id);
+    Some(IdeaDetail {
+        idea: idea(id, this),
+        agent: state.attempt_at(id).map(|(agent, _)| agent.clone()),
+        dependents: state
+            .ideas
+            .iter()
+            .filter(waits_on)
+            .map(|(id, _)| id.clone())
+            .collect(),
+        kept_worktree: this
+            .kept
+            .as_ref()
+            .map(|kept| worktree_path(&kept.worktree.worktree)),
+        history: this.audit.clone(),
+    })
+}
+
+fn worktree_path(name: &str) -> String {
+    format!(".swarm/worktrees/{name}")
+}
+
+fn live_agent(id: &AgentId, attempt: &Attempt) -> AgentView {
+    AgentView {
+        id: id.clone(),
+        idea_id: attempt.idea.clone(),
+        phase: attempt.phase,
+        end: None,
+        attempt: attempt.number,
+        iteration: attempt.iteration,
+        pid: attempt.pid,
+        profile: attempt.profile.clone(),
+        worktree: worktree_path(&attempt.worktree),
+        branch: attempt.branch.clone(),
+        progress: attempt.progress,
+        started_at: attempt.claimed_at,
+        ended_at: None,
+        runs: attempt.runs.clone(),
+        messages: attempt.messages.clone(),
+    }
+}
+
+fn ended_agent(id: &AgentId, ended: &EndedAttempt) -> AgentView {
+    let phase = match ended.end {
+        AttemptEnd::Merged | AttemptEnd::NothingToMerge => AttemptPhase::Merged,
+        AttemptEnd::Blocked | AttemptEnd::Failed | AttemptEnd::TimedOut => AttemptPhase::Failed,
+        _ => AttemptPhase::Released,
+    };
+    AgentView {
+        id: id.clone(),
+        idea_id: ended.idea.clone(),
+        phase,
+        end: Some(ended.end),
+        attempt: ended.number,
+        iteration: ended.iteration,
+        pid: None,
+        profile: ended.profile.clone(),
+        worktree: worktree_path(&ended.worktree),
+        branch: ended.branch.clone(),
+        progress: None,
+        started_at: ended.claimed_at,
+        ended_at: Some(ended.ended_at),
+        runs: ended.runs.clone(),
+        messages: vec![],
+    }
+}
+
+/// One agent, living or over.
+pub fn agent(state: &State, id: &AgentId) -> Option<AgentView> {
+    let live = state.agents.get(id).map(|attempt| live_agent(id, attempt));
+    live.or_else(|| state.ended.get(id).map(|ended| ended_agent(id, ended)))
+}
+
+/// All agents, oldest first.
+pub fn agents(state: &State) -> Vec<AgentView> {
+    let live = state
+        .agents
+        .iter()
+        .map(|(id, attempt)| live_agent(id, attempt));
+    let ended = state.ended.iter().map(|(id, ended)| ended_agent(id, ended));
+    let mut all: Vec<AgentView> = live.chain(ended).collect();
+    all.sort_by(|a, b| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
+    all
+}
+
+/// The merge queue.
+pub fn merges(state: &State) -> Vec<MergeView> {
+    state.queue.iter().map(merge).collect()
+}
+
+fn merge(entry: &MergeEntry) -> MergeView {
+    let conflict = entry.conflict.as_ref().map(|conflict| &conflict.files);
+    let in_the_way = entry.waits.as_ref().map(|waits| &waits.files);
+    MergeView {
+        idea_id: entry.idea.clone(),
+        state: entry.phase,
+        agent: entry.agent.clone(),
+        branch: entry.branch.clone(),
+        source: entry.source.clone(),
+        held: entry.held,
+        files: conflict.or(in_the_way).cloned().unwrap_or_default(),
+        reason: entry.waits.as_ref().map(|waits| waits.reason.clone()),
+        queued_at: entry.queued_at,
+    }
+}
+
+/// What only a person can do, most urgent first.
+pub fn needs_you(state: &State) -> Vec<NeedsYou> {
+    let mut list = Vec::new();
+    list.extend(rewritten_target(state));
+    list.extend(paused(state));
+    list.extend(
+        state
+            .queue
+            .iter()
+            .filter_map(|entry| waiting_merge(state, entry)),
+    );
+    list.extend(
+        state
+            .agents
+            .iter()
+            .filter_map(|(id, attempt)| question(id, attempt)),
+    );
+    list.extend(
+        state
+            .ideas
+            .iter()
+            .filter_map(|(id, idea)| bad_end(id, idea)),
+    );
+    list
+}
+
+fn rewritten_target(state: &State) -> Option<NeedsYou> {
+    let rewritten = state.swarm.rewritten.as_ref()?;
+    let target = state.swarm.target.as_ref()?;
+    Some(NeedsYou {
+        kind: "target",
+        idea_id: None,
+        message: format!(
+            "{} was force-pushed: it stood at {:.10} and is at {:.10}; merges wait for your choice: replay finished work onto it (rebase), merge as it is (ignore), or give up what waits (cancel)",
+            target.branch, rewritten.from, rewritten.to
+        ),
+        commands: ["rebase", "ignore", "cancel"]
+            .map(|choice| format!("swarm merge target {choice}"))
+            .to_vec(),
+    })
+}
+
+fn paused(state: &State) -> Option<NeedsYou> {
+    let reason = state.swarm.pause_reason.as_ref()?;
+    Some(NeedsYou {
+        kind: "paused",
+        idea_id: None,
+        message: format!("paused: {reason}"),
+        commands: vec!["swarm resume".into()],
+    })
+}
+
+fn waiting_merge(state: &State, entry: &MergeEntry) -> Option<NeedsYou> {
+    let id = &entry.idea;
+    let retry = vec![format!("swarm merge retry {id}")];
+    let waits = entry.waits.as_ref().filter(|waits| waits.person);
+    let (kind, message, commands) = if entry.phase == MergePhase::Person {
+        let files = entry
+            .conflict
+            .as_ref()
+            .map(|conflict| conflict.files.join(", "));
+        let why = waits.map_or_else(String::new, |waits| format!(" ({})", waits.reason));
+        let message = format!(
+            "the merge of {id} has a conflict in {}{why}",
+            files.unwrap_or_default()
+        );
+        ("conflict", message, conflict_commands(state, entry))
+    } else if entry.held {
+        (
+            "held",
+            format!("{id} is ready to merge and waits for you"),
+            retry,
+        )
+    } else {
+        let waits = waits?;
+        let kind = if waits.files.is_empty() {
+            "merge"
+        } else {
+            "checkout"
+        };
+        let files = match waits.files.as_slice() {
+            [] => String::new(),
+            files => format!(": {}", files.join(", ")),
+        };
+        (
+            kind,
+            format!("the merge of {id} waits: {}{files}", waits.reason),
+            retry,
+        )
+    };
+    Some(NeedsYou {
+        kind,
+        idea_id: Some(id.clone()),
+        message,
+        commands,
+    })
+}
+
+/// The exact commands for a person who settles a conflict.
+fn conflict_commands(state: &State, entry: &MergeEntry) -> Vec<String> {
+    let Some(attempt) = state.agents.get(&entry.agent) else {
+        return vec![];
+    };
+    let path = worktree_path(&attempt.worktree);
+    vec![
+        format!("git -C {path} status"),
+        format!("git -C {path} mergetool   # or edit the files by hand"),
+        format!("git -C {path} add --all"),
+        format!("git -C {path} commit --no-edit"),
+        format!("swarm merge resolve {}", entry.idea),
+    ]
+}
+
+fn question(id: &AgentId, attempt: &Attempt) -> Option<NeedsYou> {
+    let (AttemptPhase::WaitingForHuman, Some(Said::NeedsHuman(why))) =
+        (attempt.phase, &attempt.said)
+    else {
+        return None;
+    };
+    Some(NeedsYou {
+        kind: "question",
+        idea_id: Some(attempt.idea.clone()),
+        message: format!("{id} asks: {why}"),
+        commands: vec![
+            format!("swarm agent say {id} \"...\""),
+            format!("swarm idea retry {}", attempt.idea),
+        ],
+    })
+}
+
+fn bad_end(id: &IdeaId, idea: &Idea) -> Option<NeedsYou> {
+    if !idea.status.is_bad() {
+        return None;
+    }
+    let kind = if idea.status == IdeaStatus::Blocked {
+        "blocked"
+    } else {
+        "failed"
+    };
+    let why = idea.last_error.as_deref().unwrap_or("no reason known");
+    Some(NeedsYou {
+        kind,
+        idea_id: Some(id.clone()),
+        message: format!("{id} is {}: {why}", idea.status.as_str()),
+        commands: vec![
+            format!("swarm idea retry {id}"),
+            format!("swarm idea cancel {id}"),
+        ],
+    })
+}
+
+/// Whether anything can still happen by itself.
+pub fn rest(state: &State) -> Rest {
+    let running = matches!(
+        state.swarm.phase,
+        SwarmPhase::Running | SwarmPhase::Recovering
+    );
+    let mut left = false;
+    for attempt in state.agents.values() {
+        match attempt.phase {
+            AttemptPhase::ReadyToMerge => {}
+            AttemptPhase::WaitingForHuman => left = true,
+            AttemptPhase::Backoff if !running => left = true,
+            _ => return Rest::Busy,
+        }
+    }
+    for entry in &state.queue {
+        let waits = entry.waits.as_ref().is_some_and(|waits| waits.person);
+        let stuck = state.swarm.rewritten.is_some() && !entry.phase.is_busy();
+        if entry.held || waits || stuck || entry.phase == MergePhase::Person {
+            left = true;
+        } else {
+            return Rest::Busy;
+        }
+    }
+    if state
+        .ideas
+        .values()
+        .any(|idea| select::is_ready(state, idea))
+    {
+        if running {
+            return Rest::Busy;
+        }
+        left = true;
+    }
+    if !state.outbox.is_empty() {
+        return Rest::Busy;
+    }
+    if left { Rest::NeedsPerson } else { Rest::Idle }
+}
