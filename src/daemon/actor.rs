@@ -35,6 +35,8 @@ const INPUTS_AT_ONCE: usize = 128;
 const EVENTS_AT_ONCE: usize = 2_048;
 /// How long after the last batch the log is marked, so that it too is known to be durable.
 const MARK_AFTER: Duration = Duration::from_millis(700);
+/// After the deadline of a graceful end, how long until the daemon goes whatever still hangs; the next start takes it up.
+const OVERDUE_MS: i64 = 900;
 /// How long until a failed write is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -66,6 +68,7 @@ pub(super) struct Actor {
     dispatcher: Dispatcher,
     snapshots: Snapshots,
     clock: Clock,
+    first: Vec<Command>,
     tip: State,
     writing: VecDeque<Batch>,
     /// Observations that could not be written and wait for the disk.
@@ -82,6 +85,7 @@ impl Actor {
         ledger: Ledger,
         dispatcher: Dispatcher,
         snapshots: Snapshots,
+        first: Vec<Command>,
     ) -> Self {
         let tip = handle.read(State::clone);
         Self {
@@ -91,6 +95,7 @@ impl Actor {
             ledger,
             dispatcher,
             snapshots,
+            first,
             clock: Clock::after(tip.swarm.last_event_at),
             tip,
             writing: VecDeque::new(),
@@ -105,7 +110,8 @@ impl Actor {
         self.recover();
         let mut messages = Vec::with_capacity(INPUTS_AT_ONCE);
         loop {
-            if self.tip.swarm.phase == SwarmPhase::Stopped && self.writing.is_empty() {
+            let stopped = self.tip.swarm.phase == SwarmPhase::Stopped;
+            if (stopped || self.is_overdue()) && self.writing.is_empty() {
                 self.end().await;
                 return Ended::Cleanly;
             }
@@ -135,6 +141,9 @@ impl Actor {
             .map(|(id, effect)| (*id, effect.clone()))
             .collect();
         self.observe([Observation::DaemonStarted { version }]);
+        // The configuration comes before anything that depends on it.
+        let first = std::mem::take(&mut self.first).into_iter();
+        self.take(first.map(|command| Message::Command(command, oneshot::channel().0)));
         for (id, effect) in left {
             self.dispatcher.dispatch(id, effect);
         }
@@ -294,9 +303,18 @@ impl Actor {
         self.retry_at = Some(Instant::now() + RETRY_AFTER);
     }
 
+    /// A graceful end that something hangs on to: its outcome is left to the next start.
+    fn is_overdue(&self) -> bool {
+        let over = |deadline: Timestamp| deadline.plus_millis(OVERDUE_MS) <= clock::wall();
+        self.tip.swarm.drain_deadline.is_some_and(over)
+    }
+
     fn next_timer(&self) -> Instant {
         let (now, wall) = (Instant::now(), clock::wall());
-        let deadline = decide::next_deadline(&self.tip, wall).map(|time| {
+        let overdue = self.tip.swarm.drain_deadline;
+        let overdue = overdue.map(|deadline| deadline.plus_millis(OVERDUE_MS));
+        let rules = decide::next_deadline(&self.tip, wall);
+        let deadline = rules.into_iter().chain(overdue).min().map(|time| {
             let millis = u64::try_from(time.since(wall)).unwrap_or(0);
             now + Duration::from_millis(millis)
         });
