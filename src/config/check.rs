@@ -204,6 +204,8 @@ pub(super) fn is_branch(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)] // a test fails by panicking
+
     use serde_json::json;
 
     use super::*;

@@ -109,6 +109,8 @@ fn unreadable(error: &io::Error) -> ProblemKind {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)] // a test fails by panicking
+
     use std::fs;
 
     use tempfile::TempDir;

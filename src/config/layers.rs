@@ -180,8 +180,9 @@ fn number(text: &str) -> Value {
 }
 
 fn environment_layers(environment: &BTreeMap<String, String>) -> impl Iterator<Item = Layer> {
-    let keys: [(&str, &str, fn(&str) -> Value); 3] = [
-        ("SWARM_MODE", "mode", |text| json!(text)),
+    let text = |text: &str| json!(text);
+    let keys = [
+        ("SWARM_MODE", "mode", text as fn(&str) -> Value),
         ("SWARM_MAX_AGENTS", "agents.maxParallel", number),
         ("SWARM_TIMEOUT", "agents.timeoutMinutes", number),
     ];
@@ -240,7 +241,8 @@ pub(super) fn leaves(value: &Value, key: &str, each: &mut impl FnMut(&str, &Valu
     }
 }
 
-fn finish(layers: &[Layer], mut problems: Vec<Problem>) -> Result<Layered, ConfigError> {
+/// The merged value, and which source gave each leaf of it.
+fn merged(layers: &[Layer]) -> (Value, BTreeMap<String, Origin>) {
     let mut merged = json!({});
     let mut origins = BTreeMap::new();
     for layer in layers {
@@ -251,38 +253,49 @@ fn finish(layers: &[Layer], mut problems: Vec<Problem>) -> Result<Layered, Confi
             }
         });
     }
-    let missing = prune(&mut merged, Whole::Yes);
-    let complete = missing.is_empty();
+    (merged, origins)
+}
+
+fn finish(layers: &[Layer], mut problems: Vec<Problem>) -> Result<Layered, ConfigError> {
+    let (mut merged, origins) = merged(layers);
     let bad: Vec<String> = problems.iter().map(|p| p.key.clone()).collect();
-    let mut found: Vec<_> = missing
-        .into_iter()
-        .filter(|(key, _)| !bad.contains(key))
-        .collect();
-    let config = complete.then(|| serde_json::from_value::<Config>(merged));
-    if let Some(Ok(config)) = &config {
-        found.extend(
-            relations(config)
-                .into_iter()
-                .filter(|(key, _)| !in_doubt(key, &bad)),
-        );
-    }
-    problems.extend(
-        found
-            .into_iter()
-            .map(|(key, kind)| placed(layers, key, kind)),
-    );
+    let missing = prune(&mut merged, Whole::Yes);
+    let config = if missing.is_empty() {
+        read(layers, merged, &bad, &mut problems)
+    } else {
+        let new = missing.into_iter().filter(|(key, _)| !bad.contains(key));
+        problems.extend(new.map(|(key, kind)| placed(layers, key, kind)));
+        None
+    };
     match config {
-        Some(Ok(config)) if problems.is_empty() => Ok(Layered {
+        Some(config) if problems.is_empty() => Ok(Layered {
             places: places(layers, &origins),
             config,
             origins,
         }),
-        Some(Err(error)) => {
-            problems.push(syntax(&Origin::Shared, &error));
-            Err(ConfigError::new(problems))
-        }
         _ => Err(ConfigError::new(problems)),
     }
+}
+
+/// The typed configuration, with what is wrong between its keys added to `problems`.
+fn read(
+    layers: &[Layer],
+    merged: Value,
+    bad: &[String],
+    problems: &mut Vec<Problem>,
+) -> Option<Config> {
+    let config: Config = match serde_json::from_value(merged) {
+        Ok(config) => config,
+        Err(error) => {
+            problems.push(syntax(&Origin::Shared, &error));
+            return None;
+        }
+    };
+    let found = relations(&config)
+        .into_iter()
+        .filter(|(key, _)| !in_doubt(key, bad));
+    problems.extend(found.map(|(key, kind)| placed(layers, key, kind)));
+    Some(config)
 }
 
 /// Whether a finding about `key` may only follow from something that was cut out before.
@@ -323,6 +336,8 @@ fn places(layers: &[Layer], origins: &BTreeMap<String, Origin>) -> BTreeMap<Stri
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)] // a test fails by panicking
+
     use proptest::prelude::*;
 
     use super::*;
@@ -498,6 +513,17 @@ mod tests {
             let told = layer(&sources(text, "{}")).unwrap_err().to_string();
             assert!(told.contains(place), "{told}");
         }
+    }
+
+    #[test]
+    fn control_characters_of_a_file_do_not_reach_the_terminal() {
+        let text = r#"{"\u001b[2J":1,"target":"a\u009bb"}"#;
+        let told = layer(&sources(text, "{}")).unwrap_err().to_string();
+        assert!(
+            told.contains(r"\u{1b}[2J") && told.contains(r"a\u{9b}b"),
+            "{told}"
+        );
+        assert!(!told.contains(|c: char| c.is_control() && c != '\n'));
     }
 
     #[test]

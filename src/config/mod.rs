@@ -5,7 +5,10 @@
 //! wrong was said all at once, with its place. This room knows no other room but `domain`.
 
 mod check;
+pub mod detect;
 mod files;
+pub mod inbox;
+pub mod init;
 mod layers;
 mod model;
 mod position;
@@ -13,6 +16,7 @@ mod problem;
 pub mod schema;
 mod shape;
 mod show;
+mod template;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -35,7 +39,13 @@ impl Config {
         let mut canonical = String::new();
         write_canonical(&self.value(), &mut canonical);
         let digest = Sha256::digest(canonical.as_bytes());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        digest.iter().fold(String::new(), |mut hex, byte| {
+            hex.extend(
+                [byte >> 4, byte & 15]
+                    .map(|half| char::from(b"0123456789abcdef"[usize::from(half)])),
+            );
+            hex
+        })
     }
 
     /// The effective configuration as JSON, with the values of `env` hidden: fit to be shown and kept.

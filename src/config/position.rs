@@ -168,6 +168,8 @@ impl Finder<'_> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)] // a test fails by panicking
+
     use proptest::prelude::*;
 
     use super::*;

@@ -71,10 +71,22 @@ impl fmt::Display for Problem {
             write!(f, ":{line}:{column}")?;
         }
         if !self.key.is_empty() {
-            write!(f, ": {}", self.key)?;
+            write!(f, ": {}", visible(&self.key))?;
         }
-        write!(f, ": {}", self.kind)
+        write!(f, ": {}", visible(&self.kind.to_string()))
     }
+}
+
+/// `text` with its control characters spelled out: a file may hold some that would steer the reader's terminal.
+pub(super) fn visible(text: &str) -> String {
+    let spell = |c: char| {
+        if c.is_control() {
+            c.escape_unicode().to_string()
+        } else {
+            c.to_string()
+        }
+    };
+    text.chars().map(spell).collect()
 }
 
 /// Says `did you mean` where there is a near name, else what there is.
@@ -214,7 +226,11 @@ impl ConfigError {
 }
 
 fn listed(problems: &[Problem]) -> String {
-    problems.iter().map(|p| format!("\n  {p}")).collect()
+    problems.iter().fold(String::new(), |mut list, problem| {
+        list.push_str("\n  ");
+        list.push_str(&problem.to_string());
+        list
+    })
 }
 
 /// The known name that is spelled most like `name`, if one is near enough to be meant.

@@ -18,6 +18,8 @@ pub fn schema_text() -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)] // a test fails by panicking
+
     use super::*;
     use crate::config::HookName;
 
