@@ -3,7 +3,8 @@
 //! Invariant: pure. [`relations`] finds what makes a configuration wrong; [`readiness`] finds what keeps a right one from
 //! running in this version, so that commands that start no agent can work with it all the same.
 
-use super::model::{Adapter, Config, OnTimeout, Profile};
+use super::hooks::OnTimeout;
+use super::model::{Adapter, Config, Profile};
 use super::position::child;
 use super::problem::{Origin, Problem, ProblemKind, nearest};
 

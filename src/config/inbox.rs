@@ -5,6 +5,7 @@
 
 use super::problem::{nearest, visible};
 use super::shape::is_profile_name;
+use super::yaml::{Unreadable, Value, block_items, inline_value, without_comment};
 
 /// Largest inbox file, in bytes.
 pub const MAX_INBOX_BYTES: usize = 64 * 1024;
@@ -153,11 +154,11 @@ fn front_matter(lines: &[&str]) -> Result<(InboxIdea, usize), InboxError> {
         let (key, value) = key_and_value(content, &mut seen).map_err(|why| at(line, why))?;
         let items = if value.is_empty() {
             let block = block_items(&lines[index..end])
-                .map_err(|(ahead, why)| at(line + 1 + ahead, why))?;
+                .map_err(|(ahead, Unreadable)| at(line + 1 + ahead, Bad::Form))?;
             index += block.1;
             Value::List(block.0)
         } else {
-            inline_value(value).map_err(|why| at(line, why))?
+            inline_value(value).map_err(|Unreadable| at(line, Bad::Form))?
         };
         set(&mut idea, key, items).map_err(|why| at(line, why))?;
     }
@@ -189,85 +190,6 @@ fn key_and_value<'a>(
     Ok((known, value.trim()))
 }
 
-enum Value {
-    One(String),
-    List(Vec<String>),
-}
-
-/// Cuts a comment: `#` at the beginning or after white space, outside of quotes.
-fn without_comment(line: &str) -> &str {
-    let mut quote = None;
-    let mut before = ' ';
-    for (index, c) in line.char_indices() {
-        match quote {
-            None if c == '#' && before.is_whitespace() => return &line[..index],
-            None if (c == '"' || c == '\'')
-                && (before.is_whitespace() || "[,".contains(before)) =>
-            {
-                quote = Some(c)
-            }
-            Some(open) if c == open => quote = None,
-            _ => {}
-        }
-        before = c;
-    }
-    line
-}
-
-fn inline_value(value: &str) -> Result<Value, Bad> {
-    let Some(inside) = value.strip_prefix('[') else {
-        return scalar(value).map(Value::One);
-    };
-    let inside = inside.strip_suffix(']').ok_or(Bad::Form)?.trim();
-    let inside = inside.strip_suffix(',').unwrap_or(inside);
-    if inside.is_empty() {
-        return Ok(Value::List(Vec::new()));
-    }
-    let items: Result<Vec<String>, Bad> =
-        inside.split(',').map(|item| scalar(item.trim())).collect();
-    items.map(Value::List)
-}
-
-/// The lines `- a` at the beginning of `lines`, and how many lines they take; an error with the index of its line.
-fn block_items(lines: &[&str]) -> Result<(Vec<String>, usize), (usize, Bad)> {
-    let mut items = Vec::new();
-    for (index, line) in lines.iter().enumerate() {
-        let content = without_comment(line).trim();
-        match content.strip_prefix('-') {
-            Some(item) if item.starts_with([' ', '\t']) => {
-                items.push(scalar(item.trim()).map_err(|why| (index, why))?);
-            }
-            Some(_) => return Err((index, Bad::Form)),
-            None if content.is_empty() => {}
-            None => return Ok((items, index)),
-        }
-    }
-    Ok((items, lines.len()))
-}
-
-/// One text: plain, or in quotes with nothing special inside.
-fn scalar(text: &str) -> Result<String, Bad> {
-    for quote in ['"', '\''] {
-        if let Some(rest) = text.strip_prefix(quote) {
-            let inside = rest.strip_suffix(quote).ok_or(Bad::Form)?;
-            let plain = !inside.contains([quote, '\\']);
-            return plain.then(|| inside.to_owned()).ok_or(Bad::Form);
-        }
-    }
-    let special = text.is_empty()
-        || text.starts_with([
-            '[', ']', '{', '}', '&', '*', '!', '|', '>', '%', '@', '`', ',', '?',
-        ])
-        || text.contains(": ")
-        || text.ends_with(':')
-        || text.starts_with("- ");
-    if special {
-        Err(Bad::Form)
-    } else {
-        Ok(text.to_owned())
-    }
-}
-
 fn set(idea: &mut InboxIdea, key: &'static str, value: Value) -> Result<(), Bad> {
     match key {
         "after" => {
@@ -277,7 +199,7 @@ fn set(idea: &mut InboxIdea, key: &'static str, value: Value) -> Result<(), Bad>
                 MAX_AFTER,
                 is_id,
                 "give at most 200 ids such as idea-001",
-            )?
+            )?;
         }
         "tags" => {
             idea.tags = list(
@@ -286,7 +208,7 @@ fn set(idea: &mut InboxIdea, key: &'static str, value: Value) -> Result<(), Bad>
                 MAX_TAGS,
                 is_tag,
                 "give at most 32 tags of 1 to 64 characters, as in [docs, quick-win]",
-            )?
+            )?;
         }
         "priority" => {
             let allowed = "give a whole number from -1000000 to 1000000";

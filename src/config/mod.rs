@@ -7,6 +7,7 @@
 mod check;
 pub mod detect;
 mod files;
+mod hooks;
 pub mod inbox;
 pub mod init;
 mod layers;
@@ -17,6 +18,8 @@ pub mod schema;
 mod shape;
 mod show;
 mod template;
+pub mod write;
+mod yaml;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -24,8 +27,11 @@ use sha2::{Digest, Sha256};
 use check::adapter_name;
 pub use check::{profile_problem, readiness};
 pub use files::{MAX_FILE_BYTES, environment, load};
+pub use hooks::{Hook, HookName, OnTimeout};
 pub use layers::{Flag, Layered, Sources, VARIABLES, layer};
-pub use model::*;
+pub use model::{
+    Adapter, Agents, Budget, Checkpoints, Completion, Config, Merge, Mode, Profile, Shutdown,
+};
 pub use problem::{ConfigError, Origin, Position, Problem, ProblemKind};
 pub use show::Shown;
 

@@ -63,7 +63,7 @@ pub(super) fn render_config(fill: &Fill) -> String {
         out.push_str(&rest[..start]);
         let line = out.rsplit('\n').next().unwrap_or_default();
         let indent = line.len() - line.trim_start().len();
-        out.push_str(&format!("\"{key}\": {}", indented(value, indent)));
+        out.extend(["\"", key, "\": ", &indented(value, indent)]);
         rest = &rest[start + open.len()..];
     }
     out + rest
