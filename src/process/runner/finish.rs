@@ -23,6 +23,8 @@ use super::supervise::Outcome;
 
 /// Writes `exit.json`, and again each second while the disk is full, unless asked to end now.
 pub(super) fn record(dir: &RunDir, outcome: Outcome, signals: &SignalFd) -> Result<()> {
+    // Only there when the child failed before its claim; it may hold secrets and serves nobody any more.
+    let _ = fs::remove_file(dir.env());
     let record = exit_record(dir, outcome);
     loop {
         match record::write_exit(dir, &record) {
