@@ -238,11 +238,11 @@ async fn a_signal_from_elsewhere_is_an_exit() {
 
 #[tokio::test]
 async fn what_cannot_be_run_is_said_and_leaves_no_secret() {
+    type Break<'a> = &'a dyn Fn(&mut RunSpec);
     let lab = Lab::new().await;
     fs::write(lab.path("plain"), "#!/bin/sh\n").unwrap();
     let plain = lab.path("plain").display().to_string();
     let nowhere = lab.path("nowhere");
-    type Break<'a> = &'a dyn Fn(&mut RunSpec);
     let broken: [(&str, Break, &str); 4] = [
         (
             "none",
