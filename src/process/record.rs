@@ -154,27 +154,33 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
 /// already free while its child is still about to be killed. Synced, with both directories, because "was it ever executed?" must
 /// have the same answer after a power failure.
 pub(super) fn claim(dir: &RunDir, started: &Started) -> io::Result<bool> {
-    let path = dir.started();
     let temporary = dir.file(&format!("started.{}.new", started.pid));
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&temporary)?;
-    file.write_all(&serde_json::to_vec(started)?)?;
-    file.sync_all()?;
-    let won = match fs::hard_link(&temporary, path) {
-        Ok(()) => true,
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
-        Err(error) => return Err(error),
-    };
-    fs::remove_file(&temporary)?;
+    let won = write_synced(&temporary, &serde_json::to_vec(started)?)
+        .and_then(|()| link_unless_there(&temporary, &dir.started()));
+    // A leftover only takes room; what counts is the link.
+    let _ = fs::remove_file(&temporary);
+    let won = won?;
     sync_dir(dir.path())?;
     if let Some(runs) = dir.path().parent() {
         sync_dir(runs)?;
     }
     Ok(won)
+}
+
+fn write_synced(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = options.open(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+fn link_unless_there(from: &Path, to: &Path) -> io::Result<bool> {
+    match fs::hard_link(from, to) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Room for the exit record, taken when the run is prepared: a disk that fills up meanwhile cannot cost the record.
