@@ -41,6 +41,7 @@
 pub mod agents;
 pub mod cli;
 pub mod config;
+pub mod crash;
 pub mod daemon;
 pub mod domain;
 pub mod git;

@@ -85,6 +85,7 @@ impl Daemon {
         }
         let settings = settings::settings(&config, &target)
             .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
+        let mode = settings.mode;
         let store = Store::open(&paths)?;
         let first = vec![
             Command::LoadSettings {
@@ -92,7 +93,7 @@ impl Daemon {
                 settings: Box::new(settings),
             },
             Command::SetMode {
-                mode: options.mode.unwrap_or(loader.mode(&config)),
+                mode: options.mode.unwrap_or(mode),
             },
         ];
         let exe = std::env::current_exe().map_err(DaemonError::io("find this program's own file"))?;
@@ -148,14 +149,16 @@ impl Daemon {
         let attendant = Attendant::new(self.reloader(), self.options.until_idle);
         let notes = attendant.notes();
         let dispatcher = Dispatcher::new(Arc::clone(&tools), handle.clone());
+        let seq = self.store.state.seq;
         let (journal, lock) = self.store.into_parts();
+        let ledger = Ledger::new(journal).map_err(DaemonError::io("start the log's writer"))?;
         let actor = Actor::new(
             self.inbox,
             handle.clone(),
             self.seq,
-            Ledger::new(journal),
+            ledger,
             dispatcher,
-            Snapshots::new(&tools.paths),
+            Snapshots::new(&tools.paths, seq),
             self.first,
         );
         let keeper = tokio::spawn(views::keep(tools.paths.clone(), handle.clone()));
