@@ -1,5 +1,6 @@
 //! `swarm` runs a backlog of ideas through coding agents in parallel git worktrees and lands what passes.
 
+pub mod api;
 pub mod daemon;
 pub mod domain;
 
