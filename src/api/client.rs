@@ -267,15 +267,15 @@ fn broken(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ClientE
 
 /// A value for a path or a query: everything but letters, digits, `-`, `_` and `.` is escaped.
 pub fn encode(value: &str) -> String {
-    let mut out = String::with_capacity(value.len());
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.') {
-            out.push(char::from(byte));
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let escaped = |byte: u8| {
+        if plain(byte) {
+            char::from(byte).to_string()
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            format!("%{byte:02X}")
         }
-    }
-    out
+    };
+    value.bytes().map(escaped).collect()
 }
 
 /// An answer that goes on.

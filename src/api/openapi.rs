@@ -14,13 +14,14 @@ use super::ApiContext;
 /// Where everything lies.
 pub(super) const PREFIX: &str = "/api/v1";
 
-type Routes<R> = (R, OpenApi);
-
 /// The routes under their prefix, and their description.
-pub(super) fn describe(routes: OpenApiRouter<Arc<ApiContext>>) -> Routes<Router<Arc<ApiContext>>> {
-    let (router, mut description) = OpenApiRouter::new().nest(PREFIX, routes).split_for_parts();
+pub(super) fn describe(
+    routes: OpenApiRouter<Arc<ApiContext>>,
+) -> (Router<Arc<ApiContext>>, OpenApi) {
+    let all = OpenApiRouter::new().nest(PREFIX, routes);
+    let (served, mut description) = all.split_for_parts();
     description.info = info();
-    (router, description)
+    (served, description)
 }
 
 fn info() -> Info {

@@ -9,6 +9,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
+use nix::sys::stat::Mode;
 use nix::unistd::geteuid;
 
 use super::daemon_file::DaemonFile;
@@ -120,10 +121,17 @@ fn fits(path: &Path) -> bool {
     SocketAddr::from_pathname(path).is_ok()
 }
 
+/// Whether neither group nor others may do anything.
+fn is_closed(meta: &fs::Metadata) -> bool {
+    Mode::from_bits_truncate(meta.mode() & 0o777)
+        .intersection(Mode::S_IRWXG | Mode::S_IRWXO)
+        .is_empty()
+}
+
 fn check_closed(dir: &Path) -> Result<(), SocketError> {
     let meta = fs::metadata(dir).map_err(|error| at(dir, error))?;
     let mode = meta.mode() & 0o777;
-    if mode & 0o077 != 0 {
+    if !is_closed(&meta) {
         let dir = dir.to_owned();
         return Err(SocketError::Exposed { dir, mode });
     }
@@ -178,9 +186,8 @@ fn remove_leftover(state_dir: &Path) {
 fn is_our_own(dir: &Path) -> bool {
     let name = dir.file_name().and_then(|name| name.to_str());
     let named = name.is_some_and(|name| name.starts_with(ELSEWHERE));
-    let ours = fs::symlink_metadata(dir).is_ok_and(|meta| {
-        meta.is_dir() && meta.uid() == geteuid().as_raw() && meta.mode() & 0o077 == 0
-    });
+    let ours = fs::symlink_metadata(dir)
+        .is_ok_and(|meta| meta.is_dir() && meta.uid() == geteuid().as_raw() && is_closed(&meta));
     named && ours
 }
 
