@@ -54,7 +54,10 @@ pub fn main() -> std::process::ExitCode {
         return code;
     }
     let mut args = std::env::args_os().skip(1);
-    if args.next().is_some_and(|name| name == agents::demo::SUBCOMMAND) {
+    if args
+        .next()
+        .is_some_and(|name| name == agents::demo::SUBCOMMAND)
+    {
         return agents::demo::main(args);
     }
     std::process::ExitCode::SUCCESS

@@ -29,20 +29,11 @@ pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// One event as the API shows it: `{"seq","ts","kind","data"}`, in one line.
 pub fn record(event: &Journaled) -> serde_json::Result<Vec<u8>> {
-    Ok(encode(event)?.1)
-}
-
-/// The kind and the record. The event's own JSON begins with its kind, so the record is that with two fields before it.
-fn encode(event: &Journaled) -> serde_json::Result<(String, Vec<u8>)> {
-    let own = serde_json::to_string(&event.event)?;
-    let kind = own
-        .strip_prefix(r#"{"kind":""#)
-        .and_then(|rest| rest.split('"').next())
-        .unwrap_or_default()
-        .to_owned();
     let mut record = format!(r#"{{"seq":{},"ts":"{}","#, event.seq, event.ts).into_bytes();
-    record.extend_from_slice(&own.as_bytes()[1..]);
-    Ok((kind, record))
+    // The event's own JSON holds the two other fields, so the record is that with two before them.
+    let own = serde_json::to_vec(&event.event)?;
+    record.extend_from_slice(&own[1..]);
+    Ok(record)
 }
 
 /// The forms in which events are given.
@@ -158,10 +149,10 @@ impl Reader {
             if self.left == 0 || event.seq > self.until {
                 break;
             }
-            let (kind, record) = encode(event)?;
-            if self.kind.as_ref().is_none_or(|wanted| *wanted == kind) {
+            let wanted = self.kind.as_deref();
+            if wanted.is_none_or(|kind| kind == event.event.kind()) {
                 self.left -= 1;
-                self.write(&mut out, event.seq, &record);
+                self.write(&mut out, event.seq, &record(event)?);
             }
         }
         Ok(out)

@@ -61,10 +61,11 @@ impl Feed {
 
     /// The next events that are there already; empty: none.
     pub(super) async fn ready(&mut self) -> io::Result<Vec<Arc<Journaled>>> {
-        let last = *self.published.borrow_and_update();
+        // What is published after this look wakes the wait.
+        self.published.borrow_and_update();
         let batch = match self.handle.recent_after(self.after, BATCH) {
             Some(batch) => batch,
-            None => self.older(last).await?,
+            None => self.older().await?,
         };
         if let (Some(first), Some(newest)) = (batch.first(), batch.last()) {
             self.check(first.seq, newest.seq, batch.len())?;
@@ -73,7 +74,8 @@ impl Feed {
         Ok(batch)
     }
 
-    async fn older(&self, last: u64) -> io::Result<Vec<Arc<Journaled>>> {
+    async fn older(&self) -> io::Result<Vec<Arc<Journaled>>> {
+        let last = self.handle.read(|state| state.seq);
         let (log, after) = (self.log.clone(), self.after);
         let read = move || log.read(after, BATCH);
         let mut events = tokio::task::spawn_blocking(read).await??;
