@@ -30,6 +30,8 @@ mod store;
 mod tools;
 pub mod views;
 mod watch;
+#[doc(hidden)]
+pub mod testkit;
 
 pub use error::DaemonError;
 pub use handle::{Accepted, CommandError, Handle};
