@@ -1,1 +1,112 @@
-//! See the architecture in `lib.rs`.
+//! Configuration: `config.json`, `config.local.json`, environment and flags, made into one checked [`Config`]; and what
+//! `swarm init` writes.
+//!
+//! Invariant: a [`Config`] that [`load`] or [`layer`] returns has passed every check; nothing in it is guessed, and what was
+//! wrong was said all at once, with its place. This room knows no other room but `domain`.
+
+mod check;
+pub mod detect;
+mod files;
+mod hooks;
+pub mod inbox;
+pub mod init;
+mod layers;
+mod model;
+mod position;
+mod problem;
+pub mod schema;
+mod shape;
+mod show;
+mod template;
+pub mod write;
+mod yaml;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use check::adapter_name;
+pub use check::{profile_problem, readiness};
+pub use files::{MAX_FILE_BYTES, environment, load};
+pub use hooks::{Hook, HookName, OnTimeout};
+pub use layers::{Flag, Layered, Sources, VARIABLES, layer};
+pub use model::{
+    Adapter, Agents, Budget, Checkpoints, Completion, Config, Merge, Mode, Profile, Shutdown,
+};
+pub use problem::{ConfigError, Origin, Position, Problem, ProblemKind};
+pub use show::Shown;
+
+/// Stands where a value is hidden.
+const HIDDEN: &str = "<hidden>";
+
+impl Config {
+    /// SHA-256, as 64 hex digits, of the effective configuration with its keys in order. `$schema` is not part of it. Values of
+    /// `env` go into the digest and are stored nowhere.
+    pub fn hash(&self) -> String {
+        let mut canonical = String::new();
+        write_canonical(&self.value(), &mut canonical);
+        let digest = Sha256::digest(canonical.as_bytes());
+        digest.iter().fold(String::new(), |mut hex, byte| {
+            hex.extend(
+                [byte >> 4, byte & 15]
+                    .map(|half| char::from(b"0123456789abcdef"[usize::from(half)])),
+            );
+            hex
+        })
+    }
+
+    /// The effective configuration as JSON, with the values of `env` hidden: fit to be shown and kept.
+    pub fn redacted(&self) -> Value {
+        let mut value = self.value();
+        let profiles = value["agents"]["profiles"].as_object_mut();
+        for profile in profiles.into_iter().flat_map(Map::values_mut) {
+            let env = profile["env"].as_object_mut();
+            env.into_iter()
+                .flat_map(Map::values_mut)
+                .for_each(|value| *value = HIDDEN.into());
+        }
+        value
+    }
+
+    fn value(&self) -> Value {
+        let mut value = serde_json::to_value(self)
+            .expect("a Config has text keys only and finite numbers, which JSON can hold");
+        if let Some(object) = value.as_object_mut() {
+            object.remove("$schema");
+        }
+        value
+    }
+}
+
+/// Writes `value` without white space and with sorted keys, whichever order its maps keep.
+fn write_canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(object) => {
+            let mut entries: Vec<_> = object.iter().collect();
+            entries.sort_by_key(|(name, _)| *name);
+            write_list(out, '{', '}', entries, |(name, value), out| {
+                out.push_str(&Value::from(name.as_str()).to_string());
+                out.push(':');
+                write_canonical(value, out);
+            });
+        }
+        Value::Array(items) => write_list(out, '[', ']', items, write_canonical),
+        scalar => out.push_str(&scalar.to_string()),
+    }
+}
+
+fn write_list<T>(
+    out: &mut String,
+    open: char,
+    close: char,
+    items: impl IntoIterator<Item = T>,
+    mut write: impl FnMut(T, &mut String),
+) {
+    out.push(open);
+    for (index, item) in items.into_iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write(item, out);
+    }
+    out.push(close);
+}

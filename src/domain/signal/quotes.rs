@@ -32,7 +32,7 @@ impl Quotes {
     }
 
     pub(super) fn contains(&self, lexeme: &Lexeme<'_>) -> bool {
-        lexeme.closed && self.0.contains(&quote(lexeme))
+        lexeme.closed && !self.0.is_empty() && self.0.contains(&quote(lexeme))
     }
 }
 
@@ -42,7 +42,7 @@ pub fn shield(prompt: &str) -> String {
     let mut starts = Vec::new();
     each_closed(prompt, |lexeme| {
         if alone(lexeme) {
-            starts.push(usize::try_from(lexeme.offset).expect("an offset into a text in memory"));
+            starts.extend(usize::try_from(lexeme.offset)); // always fits: it is an index into `prompt`
         }
     });
     let mut shielded = String::with_capacity(prompt.len() + starts.len() * MARK.len());

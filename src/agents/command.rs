@@ -1,0 +1,152 @@
+//! The adapter `command`: any program that reads the prompt on standard input and writes plain text.
+//!
+//! Invariant: the messages are the output, byte for byte.
+
+use std::path::{Path, PathBuf};
+
+use super::adapter::{Adapter, AdapterError, Launch, LaunchContext, OutputReader};
+
+/// Starts the profile's `command`, followed by its `args`. The model has no meaning here: a program that has a choice takes
+/// it from `args` or `env`.
+#[derive(Debug)]
+pub struct CommandAdapter;
+
+/// Messages that are the output itself.
+#[derive(Debug)]
+pub struct PlainReader;
+
+impl Adapter for CommandAdapter {
+    fn launch(&self, context: &LaunchContext<'_>) -> Result<Launch, AdapterError> {
+        let profile = context.profile;
+        let Some((program, first)) = profile.command.split_first() else {
+            return Err(AdapterError::NoCommand {
+                profile: profile.name.clone(),
+            });
+        };
+        let args = first.iter().chain(&profile.args).map(Into::into).collect();
+        context.launch(program_path(program, &context.work.repository), args)
+    }
+
+    fn reader(&self) -> Box<dyn OutputReader + Send> {
+        Box::new(PlainReader)
+    }
+}
+
+impl OutputReader for PlainReader {
+    fn push(&mut self, raw: &[u8], text: &mut Vec<u8>) {
+        text.extend_from_slice(raw);
+    }
+
+    fn finish(&mut self, _text: &mut Vec<u8>) {}
+}
+
+/// A relative path with a `/` is meant from the repository's root, whatever the worktree holds of it; a plain name is looked up
+/// by `PATH`.
+fn program_path(program: &str, repository: &Path) -> PathBuf {
+    if program.contains('/') {
+        repository.join(program)
+    } else {
+        program.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // a test fails by panicking
+
+    use std::ffi::OsStr;
+
+    use super::*;
+    use crate::agents::environment::{Environment, WorkVariables};
+    use crate::agents::{AdapterKind, Profile};
+
+    fn launch(
+        command: &[&str],
+        args: &[&str],
+        env: &[(&str, &str)],
+    ) -> Result<Launch, AdapterError> {
+        let strings = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let profile = Profile {
+            name: "local".into(),
+            adapter: AdapterKind::Command,
+            model: None,
+            command: strings(command),
+            args: strings(args),
+            env: env
+                .iter()
+                .map(|(k, v)| ((*k).into(), (*v).into()))
+                .collect(),
+        };
+        let work = WorkVariables {
+            prompt_file: "/r/p".into(),
+            idea_id: "idea-001".into(),
+            agent: "ed-001".into(),
+            run_id: "r-1".into(),
+            attempt: 1,
+            iteration: 1,
+            worktree: "/r/w".into(),
+            branch: "b".into(),
+            repository: "/r".into(),
+        };
+        profile.adapter.adapter().launch(&LaunchContext {
+            profile: &profile,
+            work: &work,
+            inherited: &Environment::new(),
+            pass: &[],
+            identity: None,
+            own_program: "/bin/swarm".into(),
+        })
+    }
+
+    #[test]
+    fn programs_are_found_by_path_or_from_the_repository() {
+        for (program, expected) in [
+            ("python3", "python3"),
+            ("tools/agent", "/r/tools/agent"),
+            ("./agent", "/r/./agent"),
+            ("/opt/agent", "/opt/agent"),
+        ] {
+            let launch = launch(&[program], &[], &[]).unwrap();
+            assert_eq!(launch.program, Path::new(expected));
+        }
+    }
+
+    #[test]
+    fn arguments_follow_the_command() {
+        let launch = launch(&["python3", "a.py"], &["--fast"], &[("KEY", "v")]).unwrap();
+        assert_eq!(launch.args, ["a.py", "--fast"]);
+        assert_eq!(launch.env[OsStr::new("KEY")], "v");
+        assert_eq!(launch.env[OsStr::new("SWARM_WORKTREE")], "/r/w");
+    }
+
+    #[test]
+    fn what_cannot_be_started_is_refused() {
+        assert!(matches!(
+            launch(&[], &[], &[]),
+            Err(AdapterError::NoCommand { .. })
+        ));
+        for (command, env) in [
+            (&["a\0"][..], &[][..]),
+            (&[""], &[]),
+            (&["a", "b\0"], &[]),
+            (&["a"], &[("A=B", "")]),
+            (&["a"], &[("A", "\0")]),
+        ] {
+            let refused = launch(command, &[], env);
+            assert!(
+                matches!(refused, Err(AdapterError::Unusable { .. })),
+                "{refused:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_messages_are_the_output() {
+        let mut text = Vec::new();
+        let mut reader = AdapterKind::Command.adapter().reader();
+        reader.push(b"a\xff", &mut text);
+        reader.push(b"b", &mut text);
+        reader.finish(&mut text);
+        assert_eq!(text, b"a\xffb");
+    }
+}

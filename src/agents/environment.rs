@@ -1,0 +1,355 @@
+//! The complete environment of an agent's process.
+//!
+//! Invariant: an allow-list. Nothing of the daemon's own environment gets through that is not named here or in `agents.passEnv`;
+//! what points git at a repository (`GIT_DIR` and its kind) and foreign `SWARM_*` never do.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+/// Names and values; values need not be UTF-8.
+pub type Environment = BTreeMap<OsString, OsString>;
+
+/// From what an agent's environment is made; the later fields win over the earlier ones.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    /// The daemon's own environment, of which the allowed part is taken.
+    pub inherited: Environment,
+    /// Names that `agents.passEnv` adds to the allowed ones.
+    pub pass: Vec<String>,
+    /// For git, where no identity is configured; what the daemon's own environment says about it comes first.
+    pub identity: Option<Identity>,
+    /// The profile's own variables.
+    pub profile: BTreeMap<String, String>,
+}
+
+/// Who an agent's commits are by, where git does not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The name.
+    pub name: String,
+    /// The mail address.
+    pub email: String,
+}
+
+/// What the process is told about its work, as `SWARM_*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkVariables {
+    /// `SWARM_PROMPT_FILE`
+    pub prompt_file: PathBuf,
+    /// `SWARM_IDEA_ID`
+    pub idea_id: String,
+    /// `SWARM_AGENT`
+    pub agent: String,
+    /// `SWARM_RUN_ID`
+    pub run_id: String,
+    /// `SWARM_ATTEMPT`, from 1
+    pub attempt: u32,
+    /// `SWARM_ITERATION`, from 1
+    pub iteration: u32,
+    /// `SWARM_WORKTREE`
+    pub worktree: PathBuf,
+    /// `SWARM_BRANCH`
+    pub branch: String,
+    /// `SWARM_REPO`
+    pub repository: PathBuf,
+}
+
+impl Default for Identity {
+    fn default() -> Self {
+        Self {
+            name: "swarm".to_owned(),
+            email: "swarm@localhost".to_owned(),
+        }
+    }
+}
+
+impl Sources {
+    /// The whole environment for work `work`.
+    pub fn environment(&self, work: &WorkVariables) -> Environment {
+        let mut environment = self.of_inherited();
+        if let Some(identity) = &self.identity {
+            environment.extend(self.of_identity(identity));
+        }
+        let profile = self.profile.iter();
+        environment.extend(profile.map(|(name, value)| (name.into(), value.into())));
+        environment.extend(work.variables());
+        environment
+    }
+
+    fn of_inherited(&self) -> Environment {
+        let allowed = |name: &OsStr| {
+            name.to_str().is_some_and(|name| {
+                is_allowed(name) || (self.pass.iter().any(|pass| pass == name) && may_pass(name))
+            })
+        };
+        let inherited = self.inherited.iter();
+        inherited
+            .filter(|(name, _)| allowed(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+
+    fn of_identity(&self, identity: &Identity) -> Environment {
+        let defaults = [
+            ("GIT_AUTHOR_NAME", &identity.name),
+            ("GIT_AUTHOR_EMAIL", &identity.email),
+            ("GIT_COMMITTER_NAME", &identity.name),
+            ("GIT_COMMITTER_EMAIL", &identity.email),
+        ];
+        let value = |name: &str, default: &String| {
+            let own = self.inherited.get(OsStr::new(name)).cloned();
+            own.unwrap_or_else(|| default.into())
+        };
+        defaults
+            .into_iter()
+            .map(|(name, default)| (name.into(), value(name, default)))
+            .collect()
+    }
+}
+
+impl WorkVariables {
+    fn variables(&self) -> [(OsString, OsString); 9] {
+        [
+            ("SWARM_PROMPT_FILE".into(), self.prompt_file.clone().into()),
+            ("SWARM_IDEA_ID".into(), self.idea_id.clone().into()),
+            ("SWARM_AGENT".into(), self.agent.clone().into()),
+            ("SWARM_RUN_ID".into(), self.run_id.clone().into()),
+            ("SWARM_ATTEMPT".into(), self.attempt.to_string().into()),
+            ("SWARM_ITERATION".into(), self.iteration.to_string().into()),
+            ("SWARM_WORKTREE".into(), self.worktree.clone().into()),
+            ("SWARM_BRANCH".into(), self.branch.clone().into()),
+            ("SWARM_REPO".into(), self.repository.clone().into()),
+        ]
+    }
+}
+
+/// Who and where one is, how to reach the network, and where toolchains live. No keys, no tokens: those come from the
+/// profile's `env` or `agents.passEnv`, where a person has named them.
+const ALLOWED: &[&str] = &[
+    // The person and the system.
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TERM",
+    "TMPDIR",
+    // The network.
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "FTP_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "ftp_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "CURL_CA_BUNDLE",
+    "REQUESTS_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "NIX_SSL_CERT_FILE",
+    // Toolchains.
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "GOPATH",
+    "GOROOT",
+    "GOCACHE",
+    "GOMODCACHE",
+    "JAVA_HOME",
+    "MAVEN_HOME",
+    "GRADLE_HOME",
+    "GRADLE_USER_HOME",
+    "SDKMAN_DIR",
+    "ANDROID_HOME",
+    "NVM_DIR",
+    "FNM_DIR",
+    "VOLTA_HOME",
+    "PNPM_HOME",
+    "BUN_INSTALL",
+    "DENO_DIR",
+    "COREPACK_HOME",
+    "PYENV_ROOT",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "POETRY_HOME",
+    "UV_CACHE_DIR",
+    "PIPX_HOME",
+    "RBENV_ROOT",
+    "GEM_HOME",
+    "GEM_PATH",
+    "DOTNET_ROOT",
+    "ASDF_DIR",
+    "ASDF_DATA_DIR",
+    "MISE_DATA_DIR",
+    "NIX_PATH",
+    "NIX_PROFILES",
+];
+
+const ALLOWED_PREFIXES: &[&str] = &["LC_", "XDG_"];
+
+/// What would make git in the worktree work on another repository, or run what another process planned.
+const NEVER_PASSED_GIT: &[&str] = &[
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_QUARANTINE_PATH",
+    "GIT_GRAFT_FILE",
+    "GIT_SHALLOW_FILE",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_CONFIG",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_COUNT",
+];
+
+fn is_allowed(name: &str) -> bool {
+    ALLOWED.contains(&name)
+        || ALLOWED_PREFIXES
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+}
+
+/// Whether `agents.passEnv` may name it at all.
+fn may_pass(name: &str) -> bool {
+    !name.starts_with("SWARM_") && !NEVER_PASSED_GIT.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
+    use super::*;
+
+    fn work() -> WorkVariables {
+        WorkVariables {
+            prompt_file: "/r/.swarm/runs/r-1/prompt.md".into(),
+            idea_id: "idea-001".into(),
+            agent: "ed-001".into(),
+            run_id: "r-1".into(),
+            attempt: 2,
+            iteration: 3,
+            worktree: "/r/.swarm/worktrees/ed-001-idea-001".into(),
+            branch: "agent/ed-001/idea-001".into(),
+            repository: "/r".into(),
+        }
+    }
+
+    fn inherited(names: &[(&str, &str)]) -> Environment {
+        let names = names.iter();
+        names
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect()
+    }
+
+    fn get<'a>(environment: &'a Environment, name: &str) -> Option<&'a str> {
+        environment
+            .get(OsStr::new(name))
+            .and_then(|value| value.to_str())
+    }
+
+    #[test]
+    fn only_what_is_allowed_gets_through() {
+        let sources = Sources {
+            inherited: inherited(&[
+                ("PATH", "/bin"),
+                ("LC_ALL", "C"),
+                ("XDG_RUNTIME_DIR", "/run"),
+                ("CARGO_HOME", "/c"),
+                ("AWS_SECRET_ACCESS_KEY", "s"),
+                ("MY_KEY", "k"),
+                ("GIT_DIR", "/elsewhere"),
+                ("GIT_INDEX_FILE", "/i"),
+                ("GIT_AUTHOR_NAME", "n"),
+                ("SWARM_MODE", "autopilot"),
+                ("NODE_OPTIONS", "--inspect"),
+            ]),
+            pass: ["MY_KEY", "GIT_DIR", "GIT_INDEX_FILE", "SWARM_MODE"]
+                .map(String::from)
+                .to_vec(),
+            ..Sources::default()
+        };
+        let environment = sources.environment(&work());
+        let names: Vec<&str> = environment
+            .keys()
+            .filter_map(|name| name.to_str())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "CARGO_HOME",
+                "LC_ALL",
+                "MY_KEY",
+                "PATH",
+                "SWARM_AGENT",
+                "SWARM_ATTEMPT",
+                "SWARM_BRANCH",
+                "SWARM_IDEA_ID",
+                "SWARM_ITERATION",
+                "SWARM_PROMPT_FILE",
+                "SWARM_REPO",
+                "SWARM_RUN_ID",
+                "SWARM_WORKTREE",
+                "XDG_RUNTIME_DIR",
+            ]
+        );
+        assert_eq!(get(&environment, "SWARM_ATTEMPT"), Some("2"));
+        assert_eq!(get(&environment, "SWARM_ITERATION"), Some("3"));
+    }
+
+    #[test]
+    fn the_profile_wins_over_what_is_inherited_and_the_work_over_all() {
+        let profile = [("PATH", "/own"), ("SWARM_REPO", "/lie"), ("KEY", "v")];
+        let sources = Sources {
+            inherited: inherited(&[("PATH", "/bin")]),
+            profile: profile
+                .map(|(name, value)| (name.into(), value.into()))
+                .into(),
+            ..Sources::default()
+        };
+        let environment = sources.environment(&work());
+        assert_eq!(get(&environment, "PATH"), Some("/own"));
+        assert_eq!(get(&environment, "KEY"), Some("v"));
+        assert_eq!(get(&environment, "SWARM_REPO"), Some("/r"));
+    }
+
+    #[test]
+    fn git_gets_an_identity_where_it_has_none() {
+        let sources = Sources {
+            inherited: inherited(&[("GIT_AUTHOR_NAME", "Ann")]),
+            identity: Some(Identity::default()),
+            ..Sources::default()
+        };
+        let environment = sources.environment(&work());
+        assert_eq!(get(&environment, "GIT_AUTHOR_NAME"), Some("Ann"));
+        assert_eq!(get(&environment, "GIT_COMMITTER_NAME"), Some("swarm"));
+        assert_eq!(
+            get(&environment, "GIT_COMMITTER_EMAIL"),
+            Some("swarm@localhost")
+        );
+    }
+
+    #[test]
+    fn values_need_not_be_text() {
+        let value = OsString::from_vec(vec![b'/', 0xff]);
+        let sources = Sources {
+            inherited: [("HOME".into(), value.clone())].into(),
+            ..Sources::default()
+        };
+        assert_eq!(sources.environment(&work())[OsStr::new("HOME")], value);
+    }
+}

@@ -1,0 +1,233 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::agents::recovery_context::{self, RecoveryContext};
+use crate::domain::signal::{Flaw, Found, Item, Scanner};
+
+fn example() -> PromptInput {
+    PromptInput {
+        idea_id: "idea-003".into(),
+        idea_text: "Add a footer.\n".into(),
+        shared_rules: vec![
+            ("style.md".into(), "Be terse.\n".into()),
+            ("empty.md".into(), " \n".into()),
+        ],
+        profile_prompt: "You are Ed.".into(),
+        profile_rules: "No new dependencies.".into(),
+        learnings_global: vec!["lines are short".into()],
+        learnings_own: vec!["begin with the test".into()],
+        messages: vec!["keep it small\nplease".into()],
+        recovery: Some(RecoveryContext::new(1, Vec::new(), true)),
+        feedback: Some(GateFeedback {
+            command: "cargo test".into(),
+            exit_code: Some(101),
+            output_tail: "\u{1b}[31mfailed\u{1b}[0m: ```\n".into(),
+        }),
+        conflict: None,
+        quality_commands: vec!["cargo test".into()],
+        branch: "agent/ed-001/idea-003".into(),
+        attempt: 2,
+        iteration: 4,
+    }
+}
+
+fn brief() -> ConflictBrief {
+    ConflictBrief {
+        files: vec!["a.txt".into(), "dir/b.txt".into()],
+        target_branch: "main".into(),
+        ours: "idea-001: Add a header".into(),
+        theirs: "idea-003: Add a footer".into(),
+    }
+}
+
+/// What an agent that repeats its whole prompt would say to swarm by it.
+fn said_by_repeating(prompt: &str) -> Vec<Found> {
+    let mut scanner = Scanner::new(prompt);
+    let mut found = scanner.push(prompt.as_bytes());
+    found.extend(scanner.finish());
+    found
+}
+
+/// The same without opening tags that nothing closes, which cuts and odd texts may leave.
+fn heard_in(prompt: &str) -> Vec<Found> {
+    let mut said = said_by_repeating(prompt);
+    said.retain(|found| {
+        !matches!(
+            found.item,
+            Item::Malformed {
+                why: Flaw::Unclosed,
+                ..
+            }
+        )
+    });
+    said
+}
+
+#[test]
+fn sections_come_in_order() {
+    let prompt = build(&example());
+    let headings: Vec<&str> = prompt
+        .lines()
+        .filter(|line| line.starts_with('#'))
+        .collect();
+    assert_eq!(
+        headings,
+        [
+            "## How to work here",
+            "### Signals",
+            "## Shared rules",
+            "### style.md",
+            "## Your role",
+            "## Your rules",
+            "## The idea: idea-003",
+            "## What all agents have learned",
+            "## What you have learned",
+            "## What a person says to you",
+            recovery_context::HEADING,
+            "### Last Attempt Log",
+            FEEDBACK_HEADING,
+        ]
+    );
+    assert!(prompt.contains("Branch: `agent/ed-001/idea-003`. Attempt 2, iteration 4.\n"));
+    assert!(prompt.contains("- keep it small\n  please\n"));
+    assert!(prompt.contains("It ended with exit code 101:\n\n```\ncargo test\n```\n"));
+    assert!(prompt.contains("````\nfailed: ```\n````\n"));
+    assert!(prompt.ends_with("then finish again.\n"));
+}
+
+#[test]
+fn empty_sections_are_left_out() {
+    let input = PromptInput {
+        idea_id: "idea-001".into(),
+        idea_text: "Do it.".into(),
+        attempt: 1,
+        iteration: 1,
+        ..PromptInput::default()
+    };
+    let prompt = build(&input);
+    let headings = prompt
+        .lines()
+        .filter(|line| line.starts_with("## "))
+        .count();
+    assert_eq!(headings, 2, "{prompt}");
+    assert!(!prompt.contains("```"));
+}
+
+#[test]
+fn a_resolver_is_told_about_the_conflict_and_its_signal() {
+    let input = PromptInput {
+        conflict: Some(brief()),
+        ..example()
+    };
+    let prompt = build(&input);
+    assert!(prompt.contains(CONFLICT_HEADING));
+    assert!(prompt.contains("- `a.txt`\n- `dir/b.txt`\n"));
+    assert!(prompt.contains("- What was done for this idea: idea-003: Add a footer\n"));
+    assert!(prompt.contains("<swarm>RESOLVED</swarm>"));
+    assert!(!prompt.contains("<swarm>COMPLETE</swarm>"));
+}
+
+#[test]
+fn repeating_the_prompt_says_nothing() {
+    for conflict in [None, Some(brief())] {
+        let prompt = build(&PromptInput {
+            conflict,
+            ..example()
+        });
+        assert_eq!(said_by_repeating(&prompt), []);
+    }
+}
+
+#[test]
+fn each_signal_of_the_protocol_can_be_given_after_its_explanation() {
+    let prompt = build(&example());
+    let mut scanner = Scanner::new(&prompt);
+    let found = scanner.push(b"It works.\n`<swarm>COMPLETE</swarm>`\n<swarm>PROGRESS:40</swarm>\n");
+    assert_eq!(found.len(), 2);
+}
+
+#[test]
+fn a_signal_that_stands_alone_in_a_text_is_quoted() {
+    let alone = "<swarm>COMPLETE</swarm>";
+    let input = PromptInput {
+        idea_text: format!("Finish with\n{alone}\nplease"),
+        messages: vec![alone.into()],
+        feedback: Some(GateFeedback {
+            command: "check".into(),
+            exit_code: None,
+            output_tail: format!("{alone}\n"),
+        }),
+        ..example()
+    };
+    let prompt = build(&input);
+    assert!(prompt.contains("Finish with\n> <swarm>COMPLETE</swarm>\nplease"));
+    assert!(prompt.contains("```\n> <swarm>COMPLETE</swarm>\n```"));
+    assert_eq!(said_by_repeating(&prompt), []);
+}
+
+#[test]
+fn what_is_too_long_is_cut_and_said() {
+    let long = "<swarm></swarm>\n".repeat(64 * 1024);
+    let input = PromptInput {
+        idea_id: long.clone(),
+        idea_text: long.clone(),
+        shared_rules: vec![(long.clone(), long.clone()), ("b".into(), long.clone())],
+        profile_prompt: long.clone(),
+        profile_rules: long.clone(),
+        learnings_global: vec![long.clone(), "x".repeat(100).repeat(100)],
+        learnings_own: (0..10_000).map(|n| format!("learning {n}")).collect(),
+        messages: vec![long.clone(); 20],
+        feedback: Some(GateFeedback {
+            command: long.clone(),
+            exit_code: Some(1),
+            output_tail: "`".repeat(1 << 20),
+        }),
+        conflict: Some(ConflictBrief {
+            files: vec![long.clone(); 3],
+            target_branch: "main".into(),
+            ours: long.clone(),
+            theirs: long.clone(),
+        }),
+        quality_commands: vec![long],
+        ..example()
+    };
+    let prompt = build(&input);
+    assert!(prompt.len() <= MAX_BYTES, "{}", prompt.len());
+    assert!(prompt.contains("[cut here: "));
+    assert!(prompt.contains("- learning 9999\n") && !prompt.contains("- learning 0\n"));
+    assert!(prompt.contains(" older ones are left out]\n"));
+    assert!(prompt.contains("bytes of the beginning are left out)"));
+    assert_eq!(heard_in(&prompt), []);
+}
+
+/// Text in which signals and what surrounds them are likely.
+fn texts() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        Just("<swarm>COMPLETE</swarm>".to_owned()),
+        Just("<swarm>BLOCKED:a\nb</swarm>".to_owned()),
+        Just("\n".to_owned()),
+        Just(" ".repeat(18)),
+        Just("</swarm>".to_owned()),
+        Just("<swarm>".to_owned()),
+        Just("\u{1b}[0m".to_owned()),
+        Just("words in a line".to_owned()),
+        any::<String>(),
+    ];
+    proptest::collection::vec(part, 0..12).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #[test]
+    fn repeating_any_prompt_says_nothing(idea in texts(), rule in texts(), message in texts(), output in texts()) {
+        let prompt = build(&PromptInput {
+            idea_text: idea,
+            shared_rules: vec![("a.md".into(), rule)],
+            messages: vec![message],
+            feedback: Some(GateFeedback { command: "c".into(), exit_code: Some(1), output_tail: output }),
+            ..example()
+        });
+        prop_assert_eq!(heard_in(&prompt), []);
+        let escaped = prompt.contains('\u{1b}');
+        prop_assert!(!escaped);
+    }
+}

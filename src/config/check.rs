@@ -1,0 +1,308 @@
+//! What the schema cannot say: that names used exist, and that what is configured can run.
+//!
+//! Invariant: pure. [`relations`] finds what makes a configuration wrong; [`readiness`] finds what keeps a right one from
+//! running in this version, so that commands that start no agent can work with it all the same.
+
+use super::hooks::OnTimeout;
+use super::model::{Adapter, Config, Profile};
+use super::position::child;
+use super::problem::{Origin, Problem, ProblemKind, nearest};
+
+/// What a caller must know about a profile before it starts an agent of it: `None` means that it can run.
+pub fn profile_problem(config: &Config, name: &str) -> Option<ProblemKind> {
+    match config.agents.profiles.get(name) {
+        None if config.agents.profiles.is_empty() => Some(no_profile()),
+        None => Some(no_such_profile(config, name)),
+        Some(profile) => unavailable(name, profile),
+    }
+}
+
+/// Everything that keeps agents from running: no profile at all, or adapters that this version cannot run.
+pub fn readiness(config: &Config) -> Vec<Problem> {
+    let profiles = &config.agents.profiles;
+    let none = profiles
+        .is_empty()
+        .then(|| ("agents.profiles".to_owned(), no_profile()));
+    let unavailable = profiles.iter().filter_map(|(name, profile)| {
+        let key = format!("agents.profiles.{name}.adapter");
+        Some((key, unavailable(name, profile)?))
+    });
+    let problem = |(key, kind)| Problem {
+        origin: Origin::Default,
+        position: None,
+        key,
+        kind,
+    };
+    none.into_iter().chain(unavailable).map(problem).collect()
+}
+
+/// An adapter's name as it stands in the configuration.
+pub(super) const fn adapter_name(adapter: Adapter) -> &'static str {
+    match adapter {
+        Adapter::Command => "command",
+        Adapter::Demo => "demo",
+        Adapter::Claude => "claude",
+        Adapter::Codex => "codex",
+        Adapter::Gemini => "gemini",
+        Adapter::Opencode => "opencode",
+        Adapter::Acp => "acp",
+    }
+}
+
+/// The command line by which a known agent's program works without a person, prompt on standard input, text on standard output.
+pub(super) fn command_line(agent: &str) -> Option<&'static [&'static str]> {
+    Some(match agent {
+        "claude" => &["claude", "-p", "--dangerously-skip-permissions"],
+        "codex" => &[
+            "codex",
+            "exec",
+            "--dangerously-bypass-approvals-and-sandbox",
+            "-",
+        ],
+        "gemini" => &["gemini", "--yolo"],
+        "opencode" => &["opencode", "run"],
+        "aider" => &[
+            "sh",
+            "-c",
+            "exec aider --yes-always --no-check-update --message-file \"$SWARM_PROMPT_FILE\"",
+        ],
+        _ => return None,
+    })
+}
+
+/// What is wrong between keys, each with the key it is about.
+pub(super) fn relations(config: &Config) -> Vec<(String, ProblemKind)> {
+    let mut found = references(config);
+    found.extend(commands(config));
+    found.extend(hooks(config));
+    found.extend(variables(config));
+    found.extend(branch(config));
+    found
+}
+
+/// Names of profiles that are used but not configured. A configuration without any profile is not wrong, it only cannot run yet.
+fn references(config: &Config) -> Vec<(String, ProblemKind)> {
+    let agents = &config.agents;
+    let default = Some(&agents.profile).filter(|_| !agents.profiles.is_empty());
+    let used = [
+        ("agents.profile", default),
+        ("merge.resolver", config.merge.resolver.as_ref()),
+    ];
+    used.into_iter()
+        .filter_map(|(key, name)| Some((key, name?)))
+        .filter(|(_, name)| !agents.profiles.contains_key(*name))
+        .map(|(key, name)| (key.to_owned(), no_such_profile(config, name)))
+        .collect()
+}
+
+fn no_such_profile(config: &Config, name: &str) -> ProblemKind {
+    let known: Vec<String> = config.agents.profiles.keys().cloned().collect();
+    ProblemKind::NoSuchProfile {
+        name: name.to_owned(),
+        nearest: nearest(name, known.iter().map(String::as_str)).map(str::to_owned),
+        known,
+    }
+}
+
+fn no_profile() -> ProblemKind {
+    let profile = serde_json::json!({ "adapter": "command", "command": command_line("claude") });
+    ProblemKind::NoProfile {
+        example: format!(
+            "\"agents\": {{\"profiles\": {{\"ed\": {profile}}}}} in .swarm/config.json"
+        ),
+    }
+}
+
+fn unavailable(name: &str, profile: &Profile) -> Option<ProblemKind> {
+    if matches!(profile.adapter, Adapter::Command | Adapter::Demo) {
+        return None;
+    }
+    let line = command_line(adapter_name(profile.adapter));
+    let command = line.map_or(serde_json::json!(["PROGRAM", "ARGUMENT"]), |line| {
+        serde_json::json!(line)
+    });
+    Some(ProblemKind::AdapterUnavailable {
+        profile: name.to_owned(),
+        adapter: profile.adapter,
+        instead: format!("\"adapter\": \"command\", \"command\": {command}"),
+    })
+}
+
+fn commands(config: &Config) -> impl Iterator<Item = (String, ProblemKind)> {
+    let empty = |profile: &Profile| {
+        let program = profile.command.first();
+        profile.adapter == Adapter::Command && program.is_none_or(|p| p.trim().is_empty())
+    };
+    let profiles = config.agents.profiles.iter();
+    profiles
+        .filter(move |(_, profile)| empty(profile))
+        .map(|(name, _)| {
+            let key = format!("agents.profiles.{name}.command");
+            (key, ProblemKind::EmptyCommand)
+        })
+}
+
+fn hooks(config: &Config) -> impl Iterator<Item = (String, ProblemKind)> {
+    config
+        .hooks
+        .iter()
+        .filter(|(name, hook)| hook.on_timeout == OnTimeout::Veto && !name.can_veto())
+        .map(|(name, _)| {
+            let key = format!("hooks.{}.onTimeout", name.as_str());
+            (key, ProblemKind::NothingToVeto)
+        })
+}
+
+fn variables(config: &Config) -> Vec<(String, ProblemKind)> {
+    let passed = config.agents.pass_env.iter().enumerate();
+    let passed = passed.map(|(index, name)| (format!("agents.passEnv[{index}]"), name));
+    let own = config.agents.profiles.iter().flat_map(|(profile, p)| {
+        let key = format!("agents.profiles.{profile}.env");
+        p.env.keys().map(move |name| (child(&key, name), name))
+    });
+    passed
+        .chain(own)
+        .filter(|(_, name)| is_reserved(name))
+        .map(|(key, name)| (key, ProblemKind::ReservedVariable { name: name.clone() }))
+        .collect()
+}
+
+/// Variables that tell an agent who it is, or tell git which repository it works in.
+fn is_reserved(name: &str) -> bool {
+    const OF_GIT: [&str; 6] = [
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_COMMON_DIR",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    ];
+    name.starts_with("SWARM_") || OF_GIT.contains(&name)
+}
+
+fn branch(config: &Config) -> Option<(String, ProblemKind)> {
+    let name = config.target.as_ref().filter(|name| !is_branch(name))?;
+    let problem = ProblemKind::BadBranch { name: name.clone() };
+    Some(("target".to_owned(), problem))
+}
+
+/// The rules of `git check-ref-format --branch`.
+pub(super) fn is_branch(name: &str) -> bool {
+    let forbidden = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
+    let part = |part: &str| {
+        !part.is_empty() && !part.starts_with('.') && !part.to_ascii_lowercase().ends_with(".lock")
+    };
+    name.len() <= 200
+        && !name.starts_with('-')
+        && name != "HEAD"
+        && name != "@"
+        && !name.ends_with('.')
+        && !name.contains("..")
+        && !name.contains("@{")
+        && !name.contains(forbidden)
+        && name.split('/').all(part)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // a test fails by panicking
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn config(value: serde_json::Value) -> Config {
+        serde_json::from_value(value).expect("a well-formed configuration")
+    }
+
+    fn keys(found: &[(String, ProblemKind)]) -> Vec<&str> {
+        found.iter().map(|(key, _)| key.as_str()).collect()
+    }
+
+    #[test]
+    fn names_that_do_not_exist_are_found() {
+        let config = config(json!({
+            "agents": { "profile": "edd", "profiles": { "ed": { "adapter": "demo" } } }, "merge": { "resolver": "finn" } }));
+        let found = relations(&config);
+        assert_eq!(keys(&found), ["agents.profile", "merge.resolver"]);
+        assert!(found[0].1.to_string().contains("did you mean `ed`?"));
+        assert!(found[1].1.to_string().contains("known: ed"));
+    }
+
+    #[test]
+    fn commands_hooks_variables_and_branches_are_checked() {
+        let config = config(json!({
+            "target": "a..b",
+            "agents": { "passEnv": ["OK", "SWARM_REPO"], "profiles": {
+                "ed": { "adapter": "command" }, "al": { "adapter": "command", "command": [" "] },
+                "bo": { "adapter": "command", "command": ["x"], "env": { "GIT_DIR": "/tmp", "GIT_AUTHOR_NAME": "Bo" } } } },
+            "hooks": { "on-pause": { "run": "x", "onTimeout": "veto" }, "pre-merge": { "run": "x", "onTimeout": "veto" } } }));
+        assert_eq!(
+            keys(&relations(&config)),
+            [
+                "agents.profiles.al.command",
+                "agents.profiles.ed.command",
+                "hooks.on-pause.onTimeout",
+                "agents.passEnv[1]",
+                "agents.profiles.bo.env.GIT_DIR",
+                "target"
+            ]
+        );
+    }
+
+    #[test]
+    fn adapters_of_a_later_version_are_said_plainly() {
+        let config = config(json!({ "agents": { "profiles": {
+            "ed": { "adapter": "claude" }, "al": { "adapter": "acp" }, "bo": { "adapter": "demo" } } } }));
+        assert_eq!(relations(&config), []);
+        let said: Vec<String> = readiness(&config)
+            .iter()
+            .map(|p| p.kind.to_string())
+            .collect();
+        assert_eq!(said.len(), 2);
+        assert!(said[0].starts_with(
+            "adapter `acp` is not available in this version; use \"adapter\": \"command\""
+        ));
+        assert!(said[1].contains(r#"["claude","-p","--dangerously-skip-permissions"]"#));
+        assert_eq!(profile_problem(&config, "bo"), None);
+        assert!(matches!(
+            profile_problem(&config, "ed"),
+            Some(ProblemKind::AdapterUnavailable { .. })
+        ));
+        assert!(matches!(
+            profile_problem(&config, "no"),
+            Some(ProblemKind::NoSuchProfile { .. })
+        ));
+    }
+
+    #[test]
+    fn without_a_profile_nothing_is_wrong_but_nothing_can_run() {
+        let config = Config::default();
+        assert_eq!(relations(&config), []);
+        let [problem] = &readiness(&config)[..] else {
+            panic!("one problem");
+        };
+        assert!(
+            problem
+                .to_string()
+                .contains(r#"{"ed": {"adapter":"command","command":["claude""#)
+        );
+        assert!(matches!(
+            profile_problem(&config, "ed"),
+            Some(ProblemKind::NoProfile { .. })
+        ));
+    }
+
+    #[test]
+    fn branch_names_follow_the_rules_of_git() {
+        for good in ["main", "feature/a-b", "\u{e9}t\u{e9}", "a.b", "a@b", "{x}"] {
+            assert!(is_branch(good), "{good}");
+        }
+        for bad in [
+            "", "-x", "a b", "a..b", "a/", "/a", "a//b", ".a", "a/.b", "a.lock", "a.", "@", "HEAD",
+            "a@{1}", "a~1", "a^", "a:b", "a?", "a*", "a[", "a\\b", "a\u{7}",
+        ] {
+            assert!(!is_branch(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! Looks at a machine and a repository: which agents are installed, which quality commands the project has.
+//!
+//! Invariant: only looks; runs nothing. Quality commands are taken from what the root of the repository states plainly, and
+//! each says from what; where nothing is stated, none is guessed.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// The agents that are looked for, the preferred one first.
+pub const KNOWN_AGENTS: [&str; 5] = ["claude", "codex", "opencode", "gemini", "aider"];
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Detected {
+    /// Installed agents, the preferred one first.
+    pub agents: Vec<FoundAgent>,
+    /// The project's own checks.
+    pub quality: Vec<FoundCommand>,
+}
+
+/// An installed agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundAgent {
+    /// One of [`KNOWN_AGENTS`].
+    pub name: &'static str,
+    /// Where its program is.
+    pub program: PathBuf,
+}
+
+/// A quality command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundCommand {
+    /// The command, for `sh -c`.
+    pub command: String,
+    /// What it was concluded from.
+    pub because: String,
+    /// Whether its program can be started on this machine.
+    pub runnable: bool,
+}
+
+/// Looks for agents on `path` (a value of `PATH`) and for quality commands in `repo_root`.
+pub fn detect(repo_root: &Path, path: &OsStr) -> Detected {
+    Detected {
+        agents: agents(path),
+        quality: quality(repo_root, path),
+    }
+}
+
+fn agents(path: &OsStr) -> Vec<FoundAgent> {
+    let found = |name: &&'static str| {
+        let program = find_program(name, path)?;
+        Some(FoundAgent { name, program })
+    };
+    KNOWN_AGENTS.iter().filter_map(found).collect()
+}
+
+/// The first executable file called `name` in the absolute directories of `path`.
+pub(super) fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
+    std::env::split_paths(path)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join(name))
+        .find(|program| is_executable(program))
+}
+
+fn is_executable(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+fn quality(root: &Path, path: &OsStr) -> Vec<FoundCommand> {
+    let look = Look {
+        root,
+        path: path.to_owned(),
+    };
+    let ecosystems = [
+        Look::cargo,
+        Look::node,
+        Look::python,
+        Look::go,
+        Look::maven,
+        Look::gradle,
+        Look::ruby,
+        Look::elixir,
+    ];
+    let mut found: Vec<FoundCommand> = ecosystems
+        .iter()
+        .filter_map(|look_for| look_for(&look))
+        .collect();
+    if found.is_empty() {
+        found.extend(look.make());
+    }
+    found
+}
+
+/// Largest file that is looked into, in bytes.
+const MAX_LOOK: u64 = 1024 * 1024;
+
+struct Look<'a> {
+    root: &'a Path,
+    path: OsString,
+}
+
+impl Look<'_> {
+    fn cargo(&self) -> Option<FoundCommand> {
+        self.has("Cargo.toml")
+            .then(|| self.found("cargo test", "Cargo.toml"))
+    }
+
+    fn node(&self) -> Option<FoundCommand> {
+        let package: Value = serde_json::from_str(&self.text("package.json")?).ok()?;
+        let test = package["scripts"]["test"].as_str()?;
+        if test.trim().is_empty() || test.contains("no test specified") {
+            return None;
+        }
+        let managers = [
+            ("pnpm-lock.yaml", "pnpm test"),
+            ("yarn.lock", "yarn test"),
+            ("bun.lock", "bun run test"),
+            ("bun.lockb", "bun run test"),
+        ];
+        let locked = managers.into_iter().find(|(lock, _)| self.has(lock));
+        let (lock, command) = locked.unwrap_or(("package.json", "npm test"));
+        let because = match lock {
+            "package.json" => "script `test` in package.json".to_owned(),
+            lock => format!("script `test` in package.json, and {lock}"),
+        };
+        Some(self.found(command, &because))
+    }
+
+    fn python(&self) -> Option<FoundCommand> {
+        let stated = self.has("pytest.ini").then_some("pytest.ini");
+        let names = [
+            "pyproject.toml",
+            "tox.ini",
+            "setup.cfg",
+            "requirements-dev.txt",
+            "requirements.txt",
+        ];
+        let mentions = |name: &&str| self.text(name).is_some_and(|text| text.contains("pytest"));
+        let file = stated.or_else(|| names.into_iter().find(mentions))?;
+        let because = if file == "pytest.ini" {
+            file.to_owned()
+        } else {
+            format!("pytest named in {file}")
+        };
+        let python = if self.installed("python") || !self.installed("python3") {
+            "python"
+        } else {
+            "python3"
+        };
+        Some(self.found(&format!("{python} -m pytest -q"), &because))
+    }
+
+    fn go(&self) -> Option<FoundCommand> {
+        self.has("go.mod")
+            .then(|| self.found("go test ./...", "go.mod"))
+    }
+
+    fn maven(&self) -> Option<FoundCommand> {
+        let command = if self.has("mvnw") {
+            "./mvnw -q -B test"
+        } else {
+            "mvn -q -B test"
+        };
+        self.has("pom.xml").then(|| self.found(command, "pom.xml"))
+    }
+
+    fn gradle(&self) -> Option<FoundCommand> {
+        let file = ["build.gradle", "build.gradle.kts"]
+            .into_iter()
+            .find(|name| self.has(name))?;
+        let command = if self.has("gradlew") {
+            "./gradlew test"
+        } else {
+            "gradle test"
+        };
+        Some(self.found(command, file))
+    }
+
+    fn ruby(&self) -> Option<FoundCommand> {
+        let both = self.has("Gemfile") && self.root.join("spec").is_dir();
+        both.then(|| self.found("bundle exec rspec", "Gemfile and spec/"))
+    }
+
+    fn elixir(&self) -> Option<FoundCommand> {
+        self.has("mix.exs")
+            .then(|| self.found("mix test", "mix.exs"))
+    }
+
+    /// Last, because a Makefile often only calls one of the others.
+    fn make(&self) -> Option<FoundCommand> {
+        let text = ["GNUmakefile", "makefile", "Makefile"]
+            .into_iter()
+            .find_map(|name| self.text(name))?;
+        let target = ["test", "check"]
+            .into_iter()
+            .find(|target| has_target(&text, target))?;
+        Some(self.found(
+            &format!("make {target}"),
+            &format!("target `{target}` in the Makefile"),
+        ))
+    }
+
+    fn found(&self, command: &str, because: &str) -> FoundCommand {
+        let program = command.split(' ').next().unwrap_or_default();
+        let runnable = match program.strip_prefix("./") {
+            Some(own) => is_executable(&self.root.join(own)),
+            None => self.installed(program),
+        };
+        FoundCommand {
+            command: command.to_owned(),
+            because: because.to_owned(),
+            runnable,
+        }
+    }
+
+    fn installed(&self, program: &str) -> bool {
+        find_program(program, &self.path).is_some()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.root.join(name).is_file()
+    }
+
+    /// The beginning of a file, as far as it is UTF-8; nothing where there is no such regular file.
+    fn text(&self, name: &str) -> Option<String> {
+        let path = self.root.join(name);
+        let file = path.is_file().then(|| File::open(&path).ok())??;
+        let mut bytes = Vec::new();
+        file.take(MAX_LOOK).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// Whether a line of the Makefile begins with `target:`, and is not an assignment such as `target := x`.
+fn has_target(makefile: &str, target: &str) -> bool {
+    makefile.lines().any(|line| {
+        let Some((targets, rest)) = line.split_once(':') else {
+            return false;
+        };
+        let rule = !rest.trim_start_matches(':').starts_with('=') && !line.starts_with(['\t', '#']);
+        rule && targets.split_whitespace().any(|name| name == target)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // a test fails by panicking
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> TempDir {
+        let dir = TempDir::new().unwrap();
+        for (name, text) in files {
+            let path = dir.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        dir
+    }
+
+    fn commands(files: &[(&str, &str)]) -> Vec<String> {
+        let dir = tree(files);
+        let found = detect(dir.path(), OsStr::new(""));
+        found
+            .quality
+            .into_iter()
+            .map(|found| found.command)
+            .collect()
+    }
+
+    #[test]
+    fn commands_come_from_what_the_root_states() {
+        let test = r#"{"scripts":{"test":"vitest run"}}"#;
+        for (files, expected) in [
+            (vec![("Cargo.toml", "")], "cargo test"),
+            (vec![("package.json", test)], "npm test"),
+            (
+                vec![("package.json", test), ("pnpm-lock.yaml", "")],
+                "pnpm test",
+            ),
+            (vec![("package.json", test), ("yarn.lock", "")], "yarn test"),
+            (
+                vec![("package.json", test), ("bun.lock", "")],
+                "bun run test",
+            ),
+            (vec![("pytest.ini", "")], "python -m pytest -q"),
+            (
+                vec![("pyproject.toml", "[tool.pytest.ini_options]")],
+                "python -m pytest -q",
+            ),
+            (
+                vec![("tox.ini", "commands = pytest")],
+                "python -m pytest -q",
+            ),
+            (vec![("go.mod", "")], "go test ./..."),
+            (vec![("pom.xml", "")], "mvn -q -B test"),
+            (vec![("pom.xml", ""), ("mvnw", "")], "./mvnw -q -B test"),
+            (vec![("build.gradle.kts", "")], "gradle test"),
+            (
+                vec![("build.gradle", ""), ("gradlew", "")],
+                "./gradlew test",
+            ),
+            (
+                vec![("Gemfile", ""), ("spec/a_spec.rb", "")],
+                "bundle exec rspec",
+            ),
+            (vec![("mix.exs", "")], "mix test"),
+            (
+                vec![("Makefile", "all: x\nbuild test: x\n\techo\n")],
+                "make test",
+            ),
+            (vec![("Makefile", "check:\n\techo\n")], "make check"),
+            (
+                vec![("Makefile", "test:\n"), ("Cargo.toml", "")],
+                "cargo test",
+            ),
+        ] {
+            assert_eq!(commands(&files), [expected], "{files:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_guessed() {
+        let stub = r#"{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}"#;
+        for files in [
+            vec![],
+            vec![("package.json", stub)],
+            vec![("package.json", "{broken")],
+            vec![("package.json", r#"{"scripts":{}}"#)],
+            vec![("pyproject.toml", "[project]")],
+            vec![("Gemfile", "")],
+            vec![("CMakeLists.txt", "")],
+            vec![(
+                "Makefile",
+                "test := 1\ntest ::= 2\n# test: x\nrun:\n\ttest: x\nlatest: y\n",
+            )],
+            vec![("crates/a/Cargo.toml", "")],
+            vec![("Cargo.toml/x", "a directory of that name")],
+        ] {
+            assert_eq!(commands(&files), [""; 0], "{files:?}");
+        }
+    }
+
+    #[test]
+    fn a_repository_of_two_languages_gets_both() {
+        let test = r#"{"scripts":{"test":"x"}}"#;
+        assert_eq!(
+            commands(&[("Cargo.toml", ""), ("package.json", test)]),
+            ["cargo test", "npm test"]
+        );
+    }
+
+    #[test]
+    fn programs_are_executable_files_in_absolute_directories() {
+        let bin = tree(&[
+            ("codex", ""),
+            ("claude", ""),
+            ("gemini/x", ""),
+            ("cargo", ""),
+            ("python3", ""),
+        ]);
+        for name in ["codex", "cargo", "python3"] {
+            fs::set_permissions(bin.path().join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let path = std::env::join_paths([Path::new(""), Path::new("."), bin.path()]).unwrap();
+        let repo = tree(&[("Cargo.toml", ""), ("go.mod", ""), ("pytest.ini", "")]);
+        let found = detect(repo.path(), &path);
+        assert_eq!(found.agents.len(), 1);
+        assert_eq!(
+            (found.agents[0].name, &found.agents[0].program),
+            ("codex", &bin.path().join("codex"))
+        );
+        let quality: Vec<_> = found
+            .quality
+            .iter()
+            .map(|f| (&*f.command, f.runnable))
+            .collect();
+        assert_eq!(
+            quality,
+            [
+                ("cargo test", true),
+                ("python3 -m pytest -q", true),
+                ("go test ./...", false)
+            ]
+        );
+    }
+}

@@ -1,0 +1,366 @@
+//! What `swarm init` will write, as a plan to be shown first; [`super::write`] then puts it on disk.
+//!
+//! Invariant: pure. A plan holds a configuration that has passed every check.
+
+use std::io;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::check::command_line;
+use super::detect::{Detected, FoundCommand, KNOWN_AGENTS};
+use super::layers::{Sources, layer};
+use super::model::Config;
+use super::problem::{ConfigError, nearest};
+use super::schema::schema_text;
+use super::template::{Fill, plain_files, render_config};
+
+/// Name of the directory.
+pub const SWARM_DIR: &str = ".swarm";
+
+/// What the person who runs `swarm init` asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Choices {
+    /// `--agent`: one of [`KNOWN_AGENTS`], `command` or `demo`; absent: the first one installed.
+    pub agent: Option<String>,
+    /// What stands after `--`: the program, and its arguments, of agent `command`.
+    pub command: Vec<String>,
+    /// `--target`.
+    pub target: Option<String>,
+    /// The branch checked out now, if one is.
+    pub branch: Option<String>,
+}
+
+/// What will be written, to be shown first.
+#[derive(Debug, Clone)]
+pub struct InitPlan {
+    /// Files below `.swarm/`, with their content.
+    pub files: Vec<(PathBuf, String)>,
+    /// The configuration among them.
+    pub config: Config,
+    /// Where the quality commands in it come from.
+    pub quality: Vec<FoundCommand>,
+    /// What the person should know before they agree, a sentence or two each.
+    pub notes: Vec<String>,
+}
+
+/// Why nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum InitError {
+    /// `.swarm` is there.
+    #[error(
+        "`{}` is there already, so nothing was written; change its config.json instead, and see `swarm config check`",
+        .0.display()
+    )]
+    Exists(PathBuf),
+    /// `.swarm` is a link or a file.
+    #[error("`{}` is not a directory, so nothing was written; move it away and run `swarm init` again", .0.display())]
+    NotADirectory(PathBuf),
+    /// No branch is checked out and none was named.
+    #[error(
+        "no branch is checked out; name the one that work should land on: `swarm init --target BRANCH`"
+    )]
+    NoTarget,
+    /// No such agent is known.
+    #[error("no agent is called `{name}`; {}use one of {}, or your own program: `swarm init --agent command -- PROGRAM ARGUMENT...`",
+        nearest.map(|n| format!("did you mean `{n}`? Otherwise ")).unwrap_or_default(), KNOWN_AGENTS.join(", "))]
+    UnknownAgent {
+        /// The name.
+        name: String,
+        /// The known name that is spelled most like it.
+        nearest: Option<&'static str>,
+    },
+    /// A program was given for an agent whose program is known.
+    #[error("a program after `--` goes with `--agent command` only; leave one of the two away")]
+    CommandNotWanted,
+    /// What was chosen makes no right configuration.
+    #[error("with these choices {0}")]
+    Config(#[from] ConfigError),
+    /// The disk refused.
+    #[error("cannot write `{}`: {source}; nothing is left of the attempt, so run `swarm init` again once that is mended", path.display())]
+    Io {
+        /// What was being written.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+/// Decides what to write. Pure. Without an agent the plan has no profile, and a note says how to add one.
+///
+/// # Errors
+/// A choice that cannot be followed.
+pub fn plan_init(choices: &Choices, detected: &Detected) -> Result<InitPlan, InitError> {
+    let target = choices.target.clone().or_else(|| choices.branch.clone());
+    let mut notes = Vec::new();
+    let agent = choose_agent(choices, detected, &mut notes)?;
+    let fill = Fill {
+        target: target.ok_or(InitError::NoTarget)?,
+        profiles: agent.map_or(json!({}), |profile| json!({ "ed": profile })),
+        quality_commands: detected.quality.iter().map(|q| q.command.clone()).collect(),
+    };
+    notes.extend(quality_notes(&detected.quality));
+    let text = render_config(&fill);
+    let sources = Sources {
+        shared: Some(text.clone()),
+        ..Sources::default()
+    };
+    let config = layer(&sources)?.config;
+    Ok(InitPlan {
+        files: all_files(text),
+        config,
+        quality: detected.quality.clone(),
+        notes,
+    })
+}
+
+fn all_files(config: String) -> Vec<(PathBuf, String)> {
+    let written = [
+        ("config.json".to_owned(), config),
+        ("config.schema.json".to_owned(), schema_text()),
+    ];
+    let files = written.into_iter().chain(plain_files());
+    files
+        .map(|(path, text)| (PathBuf::from(path), text))
+        .collect()
+}
+
+/// The profile to write; none where no agent is known yet.
+fn choose_agent(
+    choices: &Choices,
+    detected: &Detected,
+    notes: &mut Vec<String>,
+) -> Result<Option<Value>, InitError> {
+    let first = detected.agents.first().map(|agent| agent.name);
+    let name = match &choices.agent {
+        Some(name) => name.as_str(),
+        None if choices.command.is_empty() => first.unwrap_or("command"),
+        None => "command",
+    };
+    match name {
+        "command" if choices.command.is_empty() => {
+            notes.push(no_agent_note(choices));
+            Ok(None)
+        }
+        "command" => Ok(Some(command_profile(&choices.command))),
+        _ if !choices.command.is_empty() => Err(InitError::CommandNotWanted),
+        "demo" => Ok(Some(json!({ "adapter": "demo" }))),
+        name => {
+            let line = command_line(name).ok_or_else(|| unknown_agent(name))?;
+            notes.extend(agent_notes(name, detected));
+            Ok(Some(command_profile(line)))
+        }
+    }
+}
+
+fn command_profile<T: serde::Serialize>(command: &[T]) -> Value {
+    json!({ "adapter": "command", "command": command })
+}
+
+fn unknown_agent(name: &str) -> InitError {
+    InitError::UnknownAgent {
+        name: name.to_owned(),
+        nearest: nearest(name, KNOWN_AGENTS.into_iter().chain(["command", "demo"])),
+    }
+}
+
+fn no_agent_note(choices: &Choices) -> String {
+    let why = if choices.agent.is_some() {
+        "No program was given for agent `command`".to_owned()
+    } else {
+        format!(
+            "No agent was found on PATH (looked for {})",
+            KNOWN_AGENTS.join(", ")
+        )
+    };
+    let example = command_profile(&["PROGRAM", "ARGUMENT"]);
+    format!(
+        "{why}, so no profile is written and `swarm start` cannot run yet. Install one, or take your own program, and put it into \
+         .swarm/config.json: \"profiles\": {{\"ed\": {example}}}. It reads the prompt on standard input. `swarm demo` needs no agent."
+    )
+}
+
+fn agent_notes(name: &str, detected: &Detected) -> Vec<String> {
+    let mut notes = vec![format!(
+        "`{name}` will work without asking for permission, with the rights of your user; it starts in a worktree of its own, but \
+         nothing keeps it there. To change how it is started: agents.profiles.ed.command in .swarm/config.json."
+    )];
+    let others: Vec<&str> = detected
+        .agents
+        .iter()
+        .map(|agent| agent.name)
+        .filter(|other| *other != name)
+        .collect();
+    if others.len() == detected.agents.len() {
+        notes.push(format!(
+            "`{name}` is not on PATH now; install it before `swarm start`."
+        ));
+    }
+    if !others.is_empty() {
+        notes.push(format!(
+            "Also installed: {}; choose with `--agent`.",
+            others.join(", ")
+        ));
+    }
+    notes
+}
+
+fn quality_notes(quality: &[FoundCommand]) -> Vec<String> {
+    if quality.is_empty() {
+        return vec![
+            "No quality command was found, so nothing is checked before work lands. Add the project's own to qualityCommands in \
+             .swarm/config.json."
+                .to_owned(),
+        ];
+    }
+    let missing = quality.iter().filter(|found| !found.runnable);
+    missing
+        .map(|found| {
+            format!(
+                "`{}` (from {}) cannot be started on this machine now; until it can, no work passes.",
+                found.command, found.because
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // a test fails by panicking
+
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::detect::FoundAgent;
+    use crate::config::profile_problem;
+
+    fn on_main() -> Choices {
+        Choices {
+            branch: Some("main".to_owned()),
+            ..Choices::default()
+        }
+    }
+
+    fn agent(name: &str, command: &[&str]) -> Choices {
+        Choices {
+            agent: Some(name.to_owned()),
+            command: command.iter().map(|&part| part.to_owned()).collect(),
+            ..on_main()
+        }
+    }
+
+    fn installed(names: &[&'static str]) -> Detected {
+        let found = |&name| FoundAgent {
+            name,
+            program: Path::new("/bin").join(name),
+        };
+        let quality = FoundCommand {
+            command: "cargo test".to_owned(),
+            because: "Cargo.toml".to_owned(),
+            runnable: true,
+        };
+        Detected {
+            agents: names.iter().map(found).collect(),
+            quality: vec![quality],
+        }
+    }
+
+    fn plan(choices: &Choices, names: &[&'static str]) -> InitPlan {
+        plan_init(choices, &installed(names)).unwrap()
+    }
+
+    #[test]
+    fn the_first_installed_agent_is_taken() {
+        let plan = plan(&on_main(), &["codex", "gemini"]);
+        let ed = &plan.config.agents.profiles["ed"];
+        assert_eq!(
+            ed.command,
+            [
+                "codex",
+                "exec",
+                "--dangerously-bypass-approvals-and-sandbox",
+                "-"
+            ]
+        );
+        assert_eq!(plan.config.target.as_deref(), Some("main"));
+        assert_eq!(plan.config.quality_commands, ["cargo test"]);
+        assert_eq!(profile_problem(&plan.config, "ed"), None);
+        assert!(plan.notes[0].contains("without asking for permission"));
+        assert!(plan.notes[1].contains("Also installed: gemini"));
+    }
+
+    #[test]
+    fn a_program_of_ones_own_is_taken() {
+        for choices in [
+            agent("command", &["python3", "a b.py"]),
+            Choices {
+                agent: None,
+                ..agent("", &["python3", "a b.py"])
+            },
+        ] {
+            let plan = plan(&choices, &["claude"]);
+            assert_eq!(
+                plan.config.agents.profiles["ed"].command,
+                ["python3", "a b.py"]
+            );
+            assert_eq!(plan.notes, [""; 0]);
+        }
+    }
+
+    #[test]
+    fn every_known_agent_gives_a_profile_that_can_run() {
+        for name in KNOWN_AGENTS.into_iter().chain(["demo"]) {
+            let plan = plan(&agent(name, &[]), &[]);
+            assert_eq!(profile_problem(&plan.config, "ed"), None, "{name}");
+        }
+        let notes = plan(&agent("claude", &[]), &["codex"]).notes;
+        assert!(notes[1].contains("`claude` is not on PATH now"));
+    }
+
+    #[test]
+    fn without_an_agent_everything_else_is_written_and_the_way_on_is_said() {
+        for choices in [on_main(), agent("command", &[])] {
+            let plan = plan(&choices, &[]);
+            assert!(plan.config.agents.profiles.is_empty());
+            assert!(plan.notes[0].contains(
+                r#""profiles": {"ed": {"adapter":"command","command":["PROGRAM","ARGUMENT"]}}"#
+            ));
+            assert!(profile_problem(&plan.config, "ed").is_some());
+        }
+    }
+
+    #[test]
+    fn choices_that_cannot_be_followed_are_refused() {
+        let refused =
+            |choices: &Choices| plan_init(choices, &installed(&[])).unwrap_err().to_string();
+        assert!(refused(&agent("claud", &[])).contains("did you mean `claude`?"));
+        assert!(refused(&agent("acp", &[])).contains("no agent is called `acp`"));
+        assert!(refused(&agent("claude", &["x"])).contains("leave one of the two away"));
+        assert!(refused(&Choices::default()).contains("--target BRANCH"));
+        let target = Choices {
+            target: Some("a b".to_owned()),
+            ..on_main()
+        };
+        assert!(refused(&target).contains("`a b` cannot be the name of a git branch"));
+        assert!(refused(&agent("command", &[" "])).contains("needs the program to run"));
+    }
+
+    #[test]
+    fn commands_that_cannot_run_are_noted() {
+        let mut detected = installed(&["claude"]);
+        detected.quality[0].runnable = false;
+        let notes = plan_init(&on_main(), &detected).unwrap().notes;
+        assert!(
+            notes
+                .iter()
+                .any(|note| note.contains("`cargo test` (from Cargo.toml) cannot be started"))
+        );
+        detected.quality.clear();
+        let notes = plan_init(&on_main(), &detected).unwrap().notes;
+        assert!(
+            notes
+                .iter()
+                .any(|note| note.contains("No quality command was found"))
+        );
+    }
+}

@@ -1,0 +1,70 @@
+//! Shows the effective configuration, each value with its source.
+//!
+//! Invariant: values of `env` are never shown.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::check::readiness;
+use super::layers::{Layered, leaves};
+use super::position::parent;
+use super::problem::{Origin, Problem};
+
+/// One value of the effective configuration.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Shown {
+    /// The key, as in `agents.maxParallel`.
+    pub key: String,
+    /// The value; what an `env` key holds is hidden.
+    pub value: Value,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+impl Layered {
+    /// Every value with its source, ordered by key.
+    pub fn show(&self) -> Vec<Shown> {
+        let mut rows = Vec::new();
+        leaves(&self.config.redacted(), "", &mut |key, value| {
+            rows.push(Shown {
+                key: key.to_owned(),
+                value: value.clone(),
+                origin: self.origin(key),
+            });
+        });
+        rows
+    }
+
+    /// The effective configuration as one document: `{"config", "origins", "hash"}`, values of `env` hidden.
+    pub fn document(&self) -> Value {
+        let origins: BTreeMap<String, Origin> = self
+            .show()
+            .into_iter()
+            .map(|row| (row.key, row.origin))
+            .collect();
+        json!({ "config": self.config.redacted(), "origins": origins, "hash": self.config.hash() })
+    }
+
+    /// The source that `key` comes from.
+    pub fn origin(&self, key: &str) -> Origin {
+        let mut around = std::iter::successors(Some(key), |key| parent(key));
+        let given = around.find_map(|key| self.origins.get(key));
+        given.cloned().unwrap_or(Origin::Default)
+    }
+
+    /// What keeps agents from running although nothing is wrong: see [`readiness`].
+    pub fn readiness(&self) -> Vec<Problem> {
+        let mut problems = readiness(&self.config);
+        for problem in &mut problems {
+            problem.origin = self
+                .origins
+                .get(&problem.key)
+                .cloned()
+                .unwrap_or(Origin::Shared);
+            problem.position = self.places.get(&problem.key).copied();
+        }
+        problems
+    }
+}

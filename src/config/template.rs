@@ -1,0 +1,169 @@
+//! The files that `swarm init` writes, kept in the program.
+//!
+//! Invariant: the template's `config.json` is itself a right configuration, only without target, profiles and quality commands;
+//! those are filled in as JSON, never pasted as text.
+
+use include_dir::{Dir, File, include_dir};
+use serde_json::{Value, json};
+
+static TEMPLATE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/.swarm-template");
+
+/// What `swarm init` decides for a repository.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Fill {
+    pub(super) target: String,
+    /// Value of `agents.profiles`.
+    pub(super) profiles: Value,
+    pub(super) quality_commands: Vec<String>,
+}
+
+/// Every file of the template but `config.json`: path below `.swarm/`, content. Ordered by path.
+pub(super) fn plain_files() -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    collect(&TEMPLATE, &mut files);
+    files.sort();
+    files
+}
+
+fn collect(dir: &Dir<'_>, files: &mut Vec<(String, String)>) {
+    files.extend(dir.files().filter_map(|file| {
+        let path = file.path().to_str()?;
+        (path != CONFIG).then(|| (path.to_owned(), text(file)))
+    }));
+    dir.dirs().for_each(|dir| collect(dir, files));
+}
+
+const CONFIG: &str = "config.json";
+
+/// Text of the template's `config.json`.
+pub(super) fn config_text() -> String {
+    TEMPLATE.get_file(CONFIG).map(text).unwrap_or_default()
+}
+
+fn text(file: &File<'_>) -> String {
+    String::from_utf8_lossy(file.contents()).into_owned()
+}
+
+/// The template's `config.json` with `fill` in its three open places.
+pub(super) fn render_config(fill: &Fill) -> String {
+    let places = [
+        ("\"target\": null", "target", json!(fill.target)),
+        ("\"profiles\": {}", "profiles", fill.profiles.clone()),
+        (
+            "\"qualityCommands\": []",
+            "qualityCommands",
+            json!(fill.quality_commands),
+        ),
+    ];
+    let template = config_text();
+    let mut out = String::new();
+    let mut rest = &*template;
+    while let Some((start, place)) = next_place(rest, &places) {
+        let (open, key, value) = place;
+        out.push_str(&rest[..start]);
+        let line = out.rsplit('\n').next().unwrap_or_default();
+        let indent = line.len() - line.trim_start().len();
+        out.extend(["\"", key, "\": ", &indented(value, indent)]);
+        rest = &rest[start + open.len()..];
+    }
+    out + rest
+}
+
+type Place<'a> = (&'a str, &'a str, Value);
+
+fn next_place<'a, 'b>(rest: &str, places: &'a [Place<'b>]) -> Option<(usize, &'a Place<'b>)> {
+    let found = places
+        .iter()
+        .filter_map(|place| Some((rest.find(place.0)?, place)));
+    found.min_by_key(|(start, _)| *start)
+}
+
+/// `value` over several lines, those after the first moved in by `indent`; lists of texts stay on one line.
+fn indented(value: &Value, indent: usize) -> String {
+    match value {
+        Value::Object(object) if !object.is_empty() => {
+            let inner = indent + 2;
+            let entries: Vec<String> = object
+                .iter()
+                .map(|(name, value)| {
+                    format!("{:inner$}{}: {}", "", json!(name), indented(value, inner))
+                })
+                .collect();
+            format!("{{\n{}\n{:indent$}}}", entries.join(",\n"), "")
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(Value::to_string).collect();
+            format!("[{}]", items.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // a test fails by panicking
+
+    use super::*;
+    use crate::config::{Config, Sources, layer};
+
+    fn load(text: &str) -> Config {
+        let sources = Sources {
+            shared: Some(text.to_owned()),
+            ..Sources::default()
+        };
+        layer(&sources).unwrap().config
+    }
+
+    #[test]
+    fn the_template_is_a_right_configuration_that_changes_no_default() {
+        let mut config = load(&config_text());
+        config.schema = None;
+        assert_eq!(config, Config::default());
+    }
+
+    #[test]
+    fn each_open_place_stands_once_and_is_filled_as_json() {
+        let fill = Fill {
+            target: "\"profiles\": {} \\ \"qualityCommands\": []".to_owned(),
+            profiles: json!({ "ed": { "adapter": "command", "command": ["a", "b\"c"] } }),
+            quality_commands: vec!["cargo test".to_owned(), "echo \"target\": null".to_owned()],
+        };
+        let value: Value = serde_json::from_str(&render_config(&fill)).unwrap();
+        assert_eq!(value["target"], fill.target);
+        assert_eq!(value["agents"]["profiles"], fill.profiles);
+        assert_eq!(value["qualityCommands"], json!(fill.quality_commands));
+        for open in [
+            "\"target\": null",
+            "\"profiles\": {}",
+            "\"qualityCommands\": []",
+        ] {
+            assert_eq!(config_text().matches(open).count(), 1, "{open}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_reads_well() {
+        let fill = Fill {
+            target: "main".to_owned(),
+            profiles: json!({ "ed": { "adapter": "command", "command": ["claude", "-p"] } }),
+            quality_commands: vec!["cargo test".to_owned()],
+        };
+        insta::assert_snapshot!(render_config(&fill));
+    }
+
+    #[test]
+    fn every_file_is_there_and_none_would_become_an_idea() {
+        let paths: Vec<String> = plain_files().into_iter().map(|(path, _)| path).collect();
+        assert_eq!(
+            paths,
+            [
+                ".gitignore",
+                "agents/ed/prompt.md",
+                "agents/ed/rules.md",
+                "hooks/README.md",
+                "inbox/.gitkeep",
+                "rules/general.md"
+            ]
+        );
+    }
+}

@@ -1,0 +1,375 @@
+//! The one writer. Takes inputs, decides, has the events written, and only when they are on disk publishes, answers and acts.
+//!
+//! Two states: `tip`, with everything decided, and the published one, with everything durable. They differ by the batches that are being
+//! written. Decisions see the tip, readers and drivers the published state.
+//!
+//! Invariant: nothing leaves here that is not durable. When a batch cannot be written, `tip` goes back to the published state, requests are
+//! answered with the failure, and observations wait and are judged again.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+use super::clock::{self, Clock};
+use super::dispatch::Dispatcher;
+use super::handle::{Accepted, CommandError, Handle, Journaled, Message, RECENT_RECORDS};
+use super::ledger::{Ledger, Written};
+use super::snapshots::Snapshots;
+use crate::domain::command::Command;
+use crate::domain::decide;
+use crate::domain::effect::Effect;
+use crate::domain::event::Event;
+use crate::domain::evolve::evolve;
+use crate::domain::ids::EffectId;
+use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::observation::Observation;
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+
+/// Inputs that are decided together.
+const INPUTS_AT_ONCE: usize = 128;
+/// Events that are written as one batch; a longer chain of consequences is cut here and goes on after.
+const EVENTS_AT_ONCE: usize = 2_048;
+/// How long after the last batch the log is marked, so that it too is known to be durable.
+const MARK_AFTER: Duration = Duration::from_millis(700);
+/// After the deadline of a graceful end, how long until the daemon goes whatever still hangs; the next start takes it up.
+const OVERDUE_MS: i64 = 900;
+/// How long until a failed write is tried again.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+type Answer = oneshot::Sender<Result<Accepted, CommandError>>;
+
+/// A batch that is being written.
+struct Batch {
+    last_seq: u64,
+    records: Vec<Arc<Journaled>>,
+    answers: Vec<(Answer, Accepted)>,
+    observations: Vec<Observation>,
+}
+
+/// How the actor ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// Everything was let go and the log says so.
+    Cleanly,
+    /// The log cannot be written any more.
+    DiskFailed(String),
+}
+
+/// See the module.
+pub(super) struct Actor {
+    inbox: mpsc::Receiver<Message>,
+    handle: Handle,
+    seq: watch::Sender<u64>,
+    ledger: Ledger,
+    dispatcher: Dispatcher,
+    snapshots: Snapshots,
+    clock: Clock,
+    first: Vec<Command>,
+    tip: State,
+    writing: VecDeque<Batch>,
+    /// Observations that could not be written and wait for the disk.
+    put_off: Vec<Observation>,
+    retry_at: Option<Instant>,
+    mark_at: Option<Instant>,
+}
+
+impl Actor {
+    pub(super) fn new(
+        inbox: mpsc::Receiver<Message>,
+        handle: Handle,
+        seq: watch::Sender<u64>,
+        ledger: Ledger,
+        dispatcher: Dispatcher,
+        snapshots: Snapshots,
+        first: Vec<Command>,
+    ) -> Self {
+        let tip = handle.read(State::clone);
+        Self {
+            inbox,
+            handle,
+            seq,
+            ledger,
+            dispatcher,
+            snapshots,
+            first,
+            clock: Clock::after(tip.swarm.last_event_at),
+            tip,
+            writing: VecDeque::new(),
+            put_off: Vec::new(),
+            retry_at: None,
+            mark_at: None,
+        }
+    }
+
+    /// Works until the swarm has stopped or the disk fails.
+    pub(super) async fn run(mut self) -> Ended {
+        self.recover();
+        let mut messages = Vec::with_capacity(INPUTS_AT_ONCE);
+        loop {
+            let stopped = self.tip.swarm.phase == SwarmPhase::Stopped;
+            if (stopped || self.is_overdue()) && self.writing.is_empty() {
+                self.end().await;
+                return Ended::Cleanly;
+            }
+            let timer = self.next_timer();
+            tokio::select! {
+                biased;
+                written = self.ledger.written() => {
+                    if let Err(ended) = self.settle(written) {
+                        return ended;
+                    }
+                }
+                _ = self.inbox.recv_many(&mut messages, INPUTS_AT_ONCE) => {
+                    self.take(messages.drain(..));
+                }
+                () = tokio::time::sleep_until(timer) => self.on_timer(),
+            }
+        }
+    }
+
+    /// A new daemon: says so, and sends every effect without an outcome to its driver again.
+    fn recover(&mut self) {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let left: Vec<(EffectId, Effect)> = self
+            .tip
+            .outbox
+            .iter()
+            .map(|(id, effect)| (*id, effect.clone()))
+            .collect();
+        self.observe([Observation::DaemonStarted { version }]);
+        // The configuration comes before anything that depends on it.
+        let first = std::mem::take(&mut self.first).into_iter();
+        self.take(first.map(|command| Message::Command(command, oneshot::channel().0)));
+        for (id, effect) in left {
+            self.dispatcher.dispatch(id, effect);
+        }
+        self.observe([Observation::RecoveryDone]);
+    }
+
+    fn observe(&mut self, observations: impl IntoIterator<Item = Observation>) {
+        self.take(observations.into_iter().map(Message::Observation));
+    }
+
+    /// Decides on inputs, one after the other, each against what the ones before came to.
+    fn take(&mut self, messages: impl IntoIterator<Item = Message>) {
+        let (now, went_back) = self.clock.now();
+        let mut batch = Batch {
+            last_seq: self.tip.seq,
+            records: Vec::new(),
+            answers: Vec::new(),
+            observations: Vec::new(),
+        };
+        if let Some(by_ms) = went_back {
+            self.judge(&mut batch, Observation::ClockWentBack { by_ms }, now);
+        }
+        for message in messages {
+            match message {
+                Message::Command(command, answer) => self.answer(&mut batch, &command, answer, now),
+                Message::Observation(observation) => self.judge(&mut batch, observation, now),
+            }
+        }
+        self.advance(&mut batch, now);
+        self.submit(batch, now);
+    }
+
+    fn judge(&mut self, batch: &mut Batch, observation: Observation, now: Timestamp) {
+        let events = decide::observation(&self.tip, &observation, now);
+        if !events.is_empty() {
+            self.fold(batch, events, now);
+            batch.observations.push(observation);
+        }
+    }
+
+    fn answer(&mut self, batch: &mut Batch, command: &Command, answer: Answer, now: Timestamp) {
+        match decide::command(&self.tip, command, now) {
+            Ok(events) => {
+                self.fold(batch, events.clone(), now);
+                let seq = self.tip.seq;
+                batch.answers.push((answer, Accepted { seq, events }));
+            }
+            // Nobody waits any more: the client has gone.
+            Err(rejection) => drop(answer.send(Err(rejection.into()))),
+        }
+    }
+
+    /// Whatever can go on now.
+    fn advance(&mut self, batch: &mut Batch, now: Timestamp) {
+        while batch.records.len() < EVENTS_AT_ONCE {
+            let events = decide::advance(&self.tip, now);
+            if events.is_empty() {
+                return;
+            }
+            self.fold(batch, events, now);
+        }
+    }
+
+    fn fold(&mut self, batch: &mut Batch, events: Vec<Event>, now: Timestamp) {
+        for event in events {
+            let seq = self.tip.seq + 1;
+            evolve(&mut self.tip, seq, now, &event);
+            batch.records.push(Arc::new(Journaled {
+                seq,
+                ts: now,
+                event,
+            }));
+        }
+    }
+
+    /// Hands a batch to the writer. One without events only waits for those before it.
+    fn submit(&mut self, mut batch: Batch, now: Timestamp) {
+        batch.last_seq = self.tip.seq;
+        if !batch.records.is_empty() {
+            let expected = batch.last_seq - batch.records.len() as u64;
+            self.mark_at = None;
+            self.ledger.write(expected, now, &batch.records);
+            self.writing.push_back(batch);
+        } else if let Some(last) = self.writing.back_mut() {
+            last.answers.append(&mut batch.answers);
+        } else {
+            reply(batch.answers);
+        }
+    }
+
+    /// A batch is on disk, or is not.
+    fn settle(&mut self, written: Written) -> Result<(), Ended> {
+        let Some(batch) = self.writing.pop_front() else {
+            return Ok(());
+        };
+        match written {
+            Written::Durable => {
+                self.publish(batch);
+                Ok(())
+            }
+            Written::Full(why) => {
+                self.take_back(batch, &why);
+                Ok(())
+            }
+            Written::Failed(why) => {
+                self.take_back(batch, &why);
+                Err(Ended::DiskFailed(why))
+            }
+        }
+    }
+
+    fn publish(&mut self, batch: Batch) {
+        {
+            let mut published = self
+                .handle
+                .published
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
+            for record in &batch.records {
+                evolve(&mut published.state, record.seq, record.ts, &record.event);
+                if published.recent.len() >= RECENT_RECORDS {
+                    published.recent.pop_front();
+                }
+                published.recent.push_back(Arc::clone(record));
+            }
+        }
+        reply(batch.answers);
+        let quiet = batch
+            .records
+            .iter()
+            .all(|record| matches!(record.event, Event::Mark {}));
+        for record in batch.records {
+            if let Event::EffectRequested { id, effect } = &record.event {
+                self.dispatcher.dispatch(*id, effect.clone());
+            }
+        }
+        if self.writing.is_empty() && !quiet {
+            self.mark_at = Some(Instant::now() + MARK_AFTER);
+        }
+        self.seq.send_replace(batch.last_seq);
+        self.snapshots.consider(&self.handle, &self.ledger);
+    }
+
+    /// Neither this batch nor those after it are on disk: back to what is.
+    fn take_back(&mut self, batch: Batch, why: &str) {
+        tracing::error!(%why, "the event log cannot be written; waiting for the disk");
+        let lost = std::iter::once(batch).chain(self.writing.drain(..));
+        for batch in lost {
+            self.put_off.extend(batch.observations);
+            for (answer, _) in batch.answers {
+                // Nobody waits any more: the client has gone.
+                drop(answer.send(Err(CommandError::Unavailable(why.to_owned()))));
+            }
+        }
+        self.ledger.forget_unwritten();
+        self.tip = self.handle.read(State::clone);
+        self.retry_at = Some(Instant::now() + RETRY_AFTER);
+    }
+
+    /// A graceful end that something hangs on to: its outcome is left to the next start.
+    fn is_overdue(&self) -> bool {
+        let over = |deadline: Timestamp| deadline.plus_millis(OVERDUE_MS) <= clock::wall();
+        self.tip.swarm.drain_deadline.is_some_and(over)
+    }
+
+    fn next_timer(&self) -> Instant {
+        let (now, wall) = (Instant::now(), clock::wall());
+        let overdue = self.tip.swarm.drain_deadline;
+        let overdue = overdue.map(|deadline| deadline.plus_millis(OVERDUE_MS));
+        let rules = decide::next_deadline(&self.tip, wall);
+        let deadline = rules.into_iter().chain(overdue).min().map(|time| {
+            let millis = u64::try_from(time.since(wall)).unwrap_or(0);
+            now + Duration::from_millis(millis)
+        });
+        // Without any, look again in a while: a wall clock that was set changes the deadlines.
+        let idle = now + Duration::from_secs(600);
+        [deadline, self.retry_at, self.mark_at]
+            .into_iter()
+            .flatten()
+            .fold(idle, Instant::min)
+    }
+
+    fn on_timer(&mut self) {
+        let now = Instant::now();
+        if self.retry_at.is_some_and(|at| at <= now) {
+            self.retry_at = None;
+            let again = std::mem::take(&mut self.put_off);
+            return self.observe(again);
+        }
+        if self.retry_at.is_none() {
+            self.observe([]);
+        }
+        if self.mark_at.take_if(|at| *at <= now).is_some() {
+            self.mark();
+        }
+    }
+
+    /// Writes a mark: its line says that all before it is durable.
+    fn mark(&mut self) {
+        let (now, _) = self.clock.now();
+        let mut batch = Batch {
+            last_seq: 0,
+            records: Vec::new(),
+            answers: Vec::new(),
+            observations: Vec::new(),
+        };
+        self.fold(&mut batch, vec![Event::Mark {}], now);
+        self.submit(batch, now);
+    }
+
+    /// The clean end: a mark, so that the log vouches for its last batch, and a snapshot.
+    async fn end(&mut self) {
+        self.mark();
+        while !self.writing.is_empty() {
+            let written = self.ledger.written().await;
+            if self.settle(written).is_err() {
+                return;
+            }
+        }
+        self.snapshots.last(&self.handle, &self.ledger).await;
+    }
+}
+
+fn reply(answers: Vec<(Answer, Accepted)>) {
+    for (answer, accepted) in answers {
+        // Nobody waits any more: the client has gone.
+        drop(answer.send(Ok(accepted)));
+    }
+}

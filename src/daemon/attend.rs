@@ -1,0 +1,165 @@
+//! What goes on around the actor: signals, changes of files, and the wish to end when nothing is left to do.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+
+use super::handle::Handle;
+use super::inbox::Inbox;
+use super::run::Reloader;
+use super::signals::{self, Asked};
+use super::watch::{self, Changed};
+use crate::domain::command::Command;
+use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::state::State;
+use crate::domain::view::{self, Rest};
+
+/// Files are looked at this long after the last sign of change, so that they are written by then.
+const SETTLE: Duration = Duration::from_millis(150);
+
+/// What the attendant tells the daemon, besides what goes through the actor.
+#[derive(Default)]
+pub(super) struct Notes {
+    again: Notify,
+    at_rest: Mutex<Option<(Rest, Box<State>)>>,
+}
+
+impl Notes {
+    /// Waits for a second Ctrl+C.
+    pub(super) async fn interrupted(&self) {
+        self.again.notified().await;
+    }
+
+    /// How things stood when the attendant asked for the end because nothing was left to do.
+    pub(super) fn at_rest(&self) -> Option<(Rest, Box<State>)> {
+        let mut at_rest = self.at_rest.lock().unwrap_or_else(PoisonError::into_inner);
+        at_rest.take()
+    }
+}
+
+/// See the module.
+pub(super) struct Attendant {
+    reloader: Reloader,
+    handle: Handle,
+    until_idle: bool,
+    notes: Arc<Notes>,
+    asked_to_end: bool,
+}
+
+impl Attendant {
+    pub(super) fn new(reloader: Reloader, until_idle: bool) -> Self {
+        Self {
+            handle: reloader.handle.clone(),
+            reloader,
+            until_idle,
+            notes: Arc::default(),
+            asked_to_end: false,
+        }
+    }
+
+    pub(super) fn notes(&self) -> Arc<Notes> {
+        Arc::clone(&self.notes)
+    }
+
+    /// Attends until it is dropped.
+    pub(super) async fn attend(mut self) {
+        let (asked, mut signalled) = mpsc::unbounded_channel();
+        let signals = signals::listen(asked);
+        if let Err(error) = &signals {
+            tracing::error!(%error, "signals cannot be received; end with: swarm stop");
+        }
+        let (change, mut changed) = mpsc::unbounded_channel();
+        let watcher = watch::watch(&self.reloader.tools.paths, change);
+        if let Err(error) = &watcher {
+            tracing::error!(%error, "files cannot be watched; after a change: send SIGHUP to the daemon");
+        }
+        let mut inbox = Inbox::new(Arc::clone(&self.reloader.tools), self.handle.clone());
+        inbox.look().await;
+        let mut seq = self.handle.seq();
+        let mut settled: Option<(Instant, Vec<Changed>)> = None;
+        loop {
+            self.end_at_rest().await;
+            let settle_at = settled.as_ref().map(|(at, _)| *at);
+            tokio::select! {
+                Some(asked) = signalled.recv() => self.on_signal(asked).await,
+                Some(what) = changed.recv() => {
+                    let (at, list) = settled.get_or_insert_with(|| (Instant::now(), Vec::new()));
+                    *at = Instant::now() + SETTLE;
+                    list.push(what);
+                }
+                () = sleep_until(settle_at) => {
+                    let (_, list) = settled.take().unwrap_or_else(|| (Instant::now(), Vec::new()));
+                    self.on_changes(&list, &mut inbox).await;
+                }
+                alive = seq.changed() => if alive.is_err() { return },
+            }
+        }
+    }
+
+    async fn on_signal(&mut self, asked: Asked) {
+        match asked {
+            Asked::Reload => self.reload().await,
+            Asked::End if self.asked_to_end => self.notes.again.notify_one(),
+            Asked::End => {
+                self.asked_to_end = true;
+                let handle = self.handle.clone();
+                // Not awaited here: a second signal must be heard while the first is carried out.
+                tokio::spawn(async move {
+                    let keep_agents = false;
+                    if let Err(error) = handle.command(Command::Shutdown { keep_agents }).await {
+                        tracing::error!(%error, "the end could not be asked for");
+                    }
+                });
+            }
+        }
+    }
+
+    async fn on_changes(&self, changes: &[Changed], inbox: &mut Inbox) {
+        if changes.contains(&Changed::Config) {
+            self.reload().await;
+        }
+        if changes.contains(&Changed::Inbox) {
+            inbox.look().await;
+        }
+        if changes.contains(&Changed::Rules) {
+            tracing::info!("rules or prompts changed; the next iterations read them");
+        }
+    }
+
+    async fn reload(&self) {
+        match self.reloader.reload().await {
+            Ok(seq) => tracing::info!(seq, "configuration read again"),
+            Err(error) => tracing::warn!(%error, "configuration not read again"),
+        }
+    }
+
+    /// Asks for the end, once, when nothing is left that happens by itself.
+    async fn end_at_rest(&mut self) {
+        if !self.until_idle || self.asked_to_end {
+            return;
+        }
+        let at_rest = self.handle.read(|state| {
+            let begun = !matches!(state.swarm.phase, SwarmPhase::Recovering | SwarmPhase::Stopped);
+            let rest = view::rest(state);
+            (begun && rest != Rest::Busy).then(|| (rest, Box::new(state.clone())))
+        });
+        if at_rest.is_none() {
+            return;
+        }
+        self.asked_to_end = true;
+        *self.notes.at_rest.lock().unwrap_or_else(PoisonError::into_inner) = at_rest;
+        let keep_agents = false;
+        if let Err(error) = self.handle.command(Command::Shutdown { keep_agents }).await {
+            tracing::error!(%error, "the end could not be asked for");
+        }
+    }
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

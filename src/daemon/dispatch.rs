@@ -1,0 +1,97 @@
+//! From effects to drivers: one exhaustive match. Each effect runs on its own and ends in one observation.
+//!
+//! Invariant: called only with effects whose request is on disk. An effect that is dispatched again does what its variant's documentation
+//! says about being done already.
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+use super::git_effects as git;
+use super::handle::Handle;
+use super::tools::Tools;
+use super::{inbox, runs};
+use crate::domain::effect::Effect;
+use crate::domain::ids::EffectId;
+use crate::domain::observation::{FailureKind, Observation, Outcome};
+
+/// Git work at a time; more only makes the disk slower.
+const GIT_AT_ONCE: usize = 4;
+
+/// Sends effects to their drivers.
+#[derive(Clone)]
+pub(super) struct Dispatcher {
+    tools: Arc<Tools>,
+    handle: Handle,
+    git: Arc<Semaphore>,
+}
+
+impl Dispatcher {
+    pub(super) fn new(tools: Arc<Tools>, handle: Handle) -> Self {
+        let git = Arc::new(Semaphore::new(GIT_AT_ONCE));
+        Self { tools, handle, git }
+    }
+
+    /// Begins an effect; its outcome comes as an observation.
+    pub(super) fn dispatch(&self, id: EffectId, effect: Effect) {
+        let this = self.clone();
+        tokio::spawn(async move {
+            let worker = this.clone();
+            // A task of its own, so that a panic in a driver is an outcome too and nothing waits for ever.
+            let outcome = match tokio::spawn(async move { worker.perform(id, effect).await }).await {
+                Ok(outcome) => outcome,
+                Err(error) => failed(format!("a driver stopped unexpectedly: {error}")),
+            };
+            let effect = id;
+            this.handle
+                .observe(Observation::EffectDone { effect, outcome })
+                .await;
+        });
+    }
+
+    async fn perform(&self, id: EffectId, effect: Effect) -> Outcome {
+        let tools = Arc::clone(&self.tools);
+        match effect {
+            Effect::Run {
+                run,
+                purpose,
+                timeout_ms,
+            } => runs::run(tools, self.handle.clone(), run, purpose, timeout_ms).await,
+            Effect::StopRun { run, now } => runs::stop(&tools, &run, now).await,
+            Effect::PrepareWorktree { .. }
+            | Effect::Seal { .. }
+            | Effect::BuildMerge { .. }
+            | Effect::PrepareVerify { .. }
+            | Effect::Land { .. }
+            | Effect::StartResolution { .. }
+            | Effect::FinishResolution { .. }
+            | Effect::ReleaseWorktree { .. } => self.in_git(id, effect).await,
+            Effect::ArchiveInbox { name, sha256 } => {
+                blocking(move || inbox::archive(&tools.paths.inbox, &name, &sha256)).await
+            }
+        }
+    }
+
+    async fn in_git(&self, id: EffectId, effect: Effect) -> Outcome {
+        let Ok(_permit) = self.git.acquire().await else {
+            return failed("the daemon is ending");
+        };
+        let tools = Arc::clone(&self.tools);
+        blocking(move || git::perform(&tools, id, &effect)).await
+    }
+}
+
+async fn blocking(work: impl FnOnce() -> Outcome + Send + 'static) -> Outcome {
+    match spawn_blocking(work).await {
+        Ok(outcome) => outcome,
+        Err(error) => failed(format!("a driver stopped unexpectedly: {error}")),
+    }
+}
+
+pub(super) fn failed(message: impl Into<String>) -> Outcome {
+    Outcome::Failed {
+        kind: FailureKind::Other,
+        message: message.into(),
+    }
+}

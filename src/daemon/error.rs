@@ -1,0 +1,77 @@
+//! Why a daemon cannot start, or ended badly.
+
+use std::path::PathBuf;
+
+use crate::config::ConfigError;
+use crate::domain::rejection::Rejection;
+use crate::git::GitError;
+use crate::journal::{AppendError, JournalError};
+
+/// See the variants; each says what, why and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// There is no `.swarm` here.
+    #[error("there is no .swarm in {}; set it up first: swarm init", .root.display())]
+    NotSetUp {
+        /// The repository.
+        root: PathBuf,
+    },
+    /// Somebody else has the lock.
+    #[error("{}", held(.pid))]
+    Locked {
+        /// Who, where that is known.
+        pid: Option<u32>,
+    },
+    /// The configuration is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// An agent's program is missing or not usable.
+    #[error("{0}")]
+    AgentUnusable(String),
+    /// The target branch does not exist.
+    #[error("the target branch `{0}` does not exist; create it (git branch {0}) or name another as `target` in .swarm/config.json")]
+    TargetMissing(String),
+    /// No target is configured, and no branch is checked out.
+    #[error("no target branch: HEAD is detached and the configuration names none; set `target` in .swarm/config.json")]
+    NoTarget,
+    /// Git refuses.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The event log cannot be read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The event log cannot be written.
+    #[error(transparent)]
+    Append(#[from] AppendError),
+    /// The disk failed while the daemon was writing.
+    #[error("the disk failed while the event log was written: {0}; agents that run go on under their runners. Look at the disk, then: swarm start")]
+    DiskFailed(String),
+    /// The rules refuse a command.
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    /// The operating system refuses.
+    #[error("cannot {doing}: {source}")]
+    Io {
+        /// What was tried.
+        doing: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+fn held(pid: &Option<u32>) -> String {
+    match pid {
+        Some(pid) => format!(
+            "a swarm daemon runs in this repository already (pid {pid}); see: swarm status, end it: swarm stop"
+        ),
+        None => "another swarm process is using this repository's state; try again in a moment".into(),
+    }
+}
+
+impl DaemonError {
+    /// For `map_err`.
+    pub(super) fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let doing = doing.into();
+        move |source| Self::Io { doing, source }
+    }
+}

@@ -1,0 +1,263 @@
+//! From what a run is for to the process that does it: program, environment, prompt, in a directory of its own.
+//!
+//! Invariant: nothing is started here. Preparing again gives the directory that is there.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::task::spawn_blocking;
+
+use super::briefing;
+use super::handle::Handle;
+use super::tools::Tools;
+use crate::agents::adapter::LaunchContext;
+use crate::agents::environment::{Environment, Identity, Sources, WorkVariables};
+use crate::domain::effect::Purpose;
+use crate::domain::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
+use crate::domain::observation::{FailureKind, Outcome};
+use crate::domain::state::{Attempt, State};
+use crate::process::{self, RunDir, RunSpec};
+
+/// The prompt's file in the run's directory.
+pub(super) const PROMPT: &str = "prompt.md";
+/// The recovery context's file there.
+const RECOVERY: &str = "recovery.json";
+/// Between TERM and KILL, when a run is stopped or takes too long.
+const GRACE_MS: u64 = 3_000;
+const MIB: u64 = 1024 * 1024;
+
+/// A run that no process can be made of.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(super) struct Unusable {
+    kind: FailureKind,
+    message: String,
+}
+
+impl From<Unusable> for Outcome {
+    fn from(unusable: Unusable) -> Self {
+        Self::Failed {
+            kind: unusable.kind,
+            message: unusable.message,
+        }
+    }
+}
+
+fn unusable(error: impl ToString) -> Unusable {
+    Unusable {
+        kind: FailureKind::AgentUnusable,
+        message: error.to_string(),
+    }
+}
+
+fn other(error: impl ToString) -> Unusable {
+    Unusable {
+        kind: FailureKind::Other,
+        message: error.to_string(),
+    }
+}
+
+/// Writes the run's directory.
+pub(super) async fn prepare(
+    tools: &Arc<Tools>,
+    handle: &Handle,
+    run: &RunId,
+    purpose: &Purpose,
+    timeout_ms: i64,
+) -> Result<RunDir, Unusable> {
+    let (tools, handle) = (Arc::clone(tools), handle.clone());
+    let (run, purpose) = (run.clone(), purpose.clone());
+    let work = move || {
+        let (mut spec, files) = match &purpose {
+            Purpose::Iteration {
+                agent,
+                iteration,
+                profile,
+            } => iteration(&tools, &handle, &run, agent, *iteration, profile)?,
+            Purpose::Gate { agent, command, .. } => gate(&tools, &handle, &run, agent, command)?,
+            Purpose::Verify { idea, command, .. } => verify(&tools, &run, idea, command)?,
+        };
+        spec.timeout_ms = u64::try_from(timeout_ms).ok();
+        let files: Vec<(&str, &[u8])> = files
+            .iter()
+            .map(|(name, content)| (*name, content.as_slice()))
+            .collect();
+        process::prepare(&tools.paths.runs, &spec, &files).map_err(other)
+    };
+    spawn_blocking(work).await.map_err(other)?
+}
+
+type Prepared = (RunSpec, Vec<(&'static str, Vec<u8>)>);
+
+fn iteration(
+    tools: &Tools,
+    handle: &Handle,
+    run: &RunId,
+    agent: &AgentId,
+    iteration: u32,
+    profile: &ProfileName,
+) -> Result<Prepared, Unusable> {
+    let config = tools.config();
+    let profile = tools.profile(profile).ok_or_else(|| {
+        unusable(format!(
+            "the agent profile `{profile}` is not in the configuration, or its adapter is not in this version; see: swarm config check"
+        ))
+    })?;
+    let attempt = handle
+        .read(|state| state.agents.get(agent).cloned())
+        .ok_or_else(|| other(format!("agent {agent} has ended")))?;
+    let worktree = tools.paths.worktree(&attempt.worktree);
+    let work = WorkVariables {
+        prompt_file: tools.paths.runs.join(run.as_str()).join(PROMPT),
+        idea_id: attempt.idea.to_string(),
+        agent: agent.to_string(),
+        run_id: run.to_string(),
+        attempt: attempt.number,
+        iteration,
+        worktree: worktree.clone(),
+        branch: attempt.branch.clone(),
+        repository: tools.paths.root.clone(),
+    };
+    let identity = missing_identity(tools);
+    let context = LaunchContext {
+        profile: &profile,
+        work: &work,
+        inherited: &tools.inherited,
+        pass: &config.agents.pass_env,
+        identity: identity.as_ref(),
+        own_program: tools.exe.clone(),
+    };
+    let launch = profile.adapter.adapter().launch(&context).map_err(unusable)?;
+    let brief = briefing::write(tools, handle, agent, &attempt).map_err(other)?;
+    let mut files = vec![(PROMPT, brief.prompt.into_bytes())];
+    if let Some(recovery) = brief.recovery {
+        files.push((RECOVERY, serde_json::to_vec_pretty(&recovery).map_err(other)?));
+    }
+    let args: Result<Vec<String>, _> = launch.args.into_iter().map(std::ffi::OsString::into_string).collect();
+    let args = args.map_err(|arg| unusable(format!("an argument is not UTF-8: {}", arg.display())))?;
+    let env = text_only(&launch.env);
+    let program = process::resolve_program(&launch.program.to_string_lossy(), &env, &worktree)
+        .map_err(unusable)?;
+    let spec = RunSpec {
+        id: run.to_string(),
+        program: program.to_string_lossy().into_owned(),
+        args,
+        cwd: worktree,
+        env,
+        stdin: Some(PROMPT.to_owned()),
+        timeout_ms: None,
+        grace_ms: GRACE_MS,
+        max_output_bytes: Some(u64::from(config.agents.max_output_mib) * MIB),
+    };
+    Ok((spec, files))
+}
+
+/// The identity that git children get when none is configured.
+fn missing_identity(tools: &Tools) -> Option<Identity> {
+    let identity = tools.repo.identity();
+    (!identity.configured).then_some(Identity {
+        name: identity.name,
+        email: identity.email,
+    })
+}
+
+/// Variables that are no UTF-8 cannot be written to the specification; they are left out.
+fn text_only(env: &Environment) -> std::collections::BTreeMap<String, String> {
+    env.iter()
+        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))
+        .collect()
+}
+
+fn gate(
+    tools: &Tools,
+    handle: &Handle,
+    run: &RunId,
+    agent: &AgentId,
+    command: &str,
+) -> Result<Prepared, Unusable> {
+    let attempt = handle
+        .read(|state| state.agents.get(agent).cloned())
+        .ok_or_else(|| other(format!("agent {agent} has ended")))?;
+    let work = work_of(tools, run, agent, &attempt);
+    let cwd = tools.paths.worktree(&attempt.worktree);
+    Ok((check(tools, run, command, cwd, &work), vec![]))
+}
+
+fn work_of(tools: &Tools, run: &RunId, agent: &AgentId, attempt: &Attempt) -> WorkVariables {
+    WorkVariables {
+        prompt_file: PathBuf::new(),
+        idea_id: attempt.idea.to_string(),
+        agent: agent.to_string(),
+        run_id: run.to_string(),
+        attempt: attempt.number,
+        iteration: attempt.iteration,
+        worktree: tools.paths.worktree(&attempt.worktree),
+        branch: attempt.branch.clone(),
+        repository: tools.paths.root.clone(),
+    }
+}
+
+fn verify(tools: &Tools, run: &RunId, idea: &IdeaId, command: &str) -> Result<Prepared, Unusable> {
+    let cwd = tools.repo.verify_path();
+    let work = WorkVariables {
+        prompt_file: PathBuf::new(),
+        idea_id: idea.to_string(),
+        agent: String::new(),
+        run_id: run.to_string(),
+        attempt: 0,
+        iteration: 0,
+        worktree: cwd.clone(),
+        branch: String::new(),
+        repository: tools.paths.root.clone(),
+    };
+    Ok((check(tools, run, command, cwd, &work), vec![]))
+}
+
+/// A quality command: `sh -c` in the tree that it checks.
+fn check(tools: &Tools, run: &RunId, command: &str, cwd: PathBuf, work: &WorkVariables) -> RunSpec {
+    let config = tools.config();
+    let sources = Sources {
+        inherited: tools.inherited.clone(),
+        pass: config.agents.pass_env.clone(),
+        identity: missing_identity(tools),
+        profile: std::collections::BTreeMap::new(),
+    };
+    let mut env = text_only(&sources.environment(work));
+    // What a quality command has no use for is not there, rather than empty.
+    env.retain(|name, value| !(name.starts_with("SWARM_") && (value.is_empty() || value == "0")));
+    RunSpec {
+        id: run.to_string(),
+        program: "/bin/sh".to_owned(),
+        args: vec!["-c".to_owned(), command.to_owned()],
+        cwd,
+        env,
+        stdin: None,
+        timeout_ms: None,
+        grace_ms: GRACE_MS,
+        max_output_bytes: Some(u64::from(config.agents.max_output_mib) * MIB),
+    }
+}
+
+/// After an iteration: where its branch stands, if that can be told.
+pub(super) async fn head_after(
+    tools: &Arc<Tools>,
+    handle: &Handle,
+    purpose: &Purpose,
+) -> Option<Oid> {
+    let Purpose::Iteration { agent, .. } = purpose else {
+        return None;
+    };
+    let of = |state: &State| Some(state.agents.get(agent)?.branch.clone());
+    let branch = handle.read(of)?;
+    let tools = Arc::clone(tools);
+    let head = spawn_blocking(move || tools.repo.branch_commit(&branch)).await;
+    head.ok()?.ok()?
+}
+
+/// Reads a text that may be absent.
+pub(super) fn optional(path: &Path) -> std::io::Result<String> {
+    match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        other => other,
+    }
+}

@@ -1,0 +1,53 @@
+//! Where everything lies in a repository: the one place that spells out names below `.swarm/`.
+
+use std::path::{Path, PathBuf};
+
+/// The folders and files of one repository.
+#[derive(Debug, Clone)]
+pub struct Paths {
+    /// The repository's main work tree.
+    pub root: PathBuf,
+    /// `.swarm/`
+    pub swarm: PathBuf,
+    /// `.swarm/state/`
+    pub state: PathBuf,
+    /// `.swarm/runs/`
+    pub runs: PathBuf,
+    /// `.swarm/worktrees/`
+    pub worktrees: PathBuf,
+    /// `.swarm/inbox/`
+    pub inbox: PathBuf,
+    /// `.swarm/logs/`
+    pub logs: PathBuf,
+}
+
+impl Paths {
+    /// Of the repository whose main work tree is `root`.
+    pub fn new(root: &Path) -> Self {
+        let swarm = root.join(".swarm");
+        Self {
+            root: root.to_owned(),
+            state: swarm.join("state"),
+            runs: swarm.join("runs"),
+            worktrees: swarm.join("worktrees"),
+            inbox: swarm.join("inbox"),
+            logs: swarm.join("logs"),
+            swarm,
+        }
+    }
+
+    /// The worktree of this name.
+    pub fn worktree(&self, name: &str) -> PathBuf {
+        self.worktrees.join(name)
+    }
+
+    /// `.swarm/ideas.jsonl`
+    pub fn ideas(&self) -> PathBuf {
+        self.swarm.join("ideas.jsonl")
+    }
+
+    /// `.swarm/learnings.md`
+    pub fn learnings(&self) -> PathBuf {
+        self.swarm.join("learnings.md")
+    }
+}

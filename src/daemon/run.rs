@@ -1,0 +1,249 @@
+//! One daemon, from the lock to the clean end.
+//!
+//! Order of a start: repository, configuration, lock, log, and only then anything that acts. Order of an end: the actor has written that it
+//! stopped, the views are exact, kept worktrees are given back, the lock goes with the process.
+
+use std::path::PathBuf;
+use std::sync::{Arc, RwLock};
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::spawn_blocking;
+
+use super::actor::{Actor, Ended};
+use super::attend::Attendant;
+use super::dispatch::Dispatcher;
+use super::error::DaemonError;
+use super::handle::{CommandError, Handle, Message, Published};
+use super::ledger::Ledger;
+use super::loader::Loader;
+use super::paths::Paths;
+use super::snapshots::Snapshots;
+use super::store::Store;
+use super::tools::Tools;
+use super::{settings, views};
+use crate::domain::command::Command;
+use crate::domain::observation::Observation;
+use crate::domain::settings::Mode;
+use crate::domain::state::State;
+use crate::domain::view::Rest;
+use crate::git::Repo;
+
+/// Messages that may wait for the actor; senders beyond that wait themselves.
+const INBOX: usize = 1_024;
+
+/// How to run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The repository's main work tree.
+    pub root: PathBuf,
+    /// Another mode than the configuration's.
+    pub mode: Option<Mode>,
+    /// End when nothing is active, ready or merging.
+    pub until_idle: bool,
+}
+
+/// How a daemon ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum End {
+    /// It was asked to.
+    Stopped,
+    /// Nothing was left that happens by itself, and the state at that moment.
+    AtRest(Rest, Box<State>),
+    /// A second Ctrl+C: nothing was tidied up.
+    Interrupted,
+}
+
+/// A daemon that holds the lock and has read the log, and has done nothing yet.
+pub struct Daemon {
+    options: Options,
+    loader: Loader,
+    tools: Arc<Tools>,
+    handle: Handle,
+    inbox: mpsc::Receiver<Message>,
+    seq: watch::Sender<u64>,
+    store: Store,
+    first: Vec<Command>,
+}
+
+impl Daemon {
+    /// Takes the lock and reads configuration and log.
+    ///
+    /// # Errors
+    /// Everything that keeps a daemon from working; nothing has changed then but a torn tail of the log, which is put aside.
+    pub fn open(options: Options) -> Result<Self, DaemonError> {
+        let paths = Paths::new(&options.root);
+        let repo = Repo::open(&options.root)?;
+        if !paths.swarm.is_dir() {
+            return Err(DaemonError::NotSetUp { root: paths.root });
+        }
+        let loader = Loader::new(&paths);
+        let config = loader.load_ready()?;
+        let head = repo.head_branch()?;
+        let target = config.target.clone().or(head).ok_or(DaemonError::NoTarget)?;
+        if !repo.target_exists(&target)? {
+            return Err(DaemonError::TargetMissing(target));
+        }
+        let settings = settings::settings(&config, &target)
+            .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
+        let store = Store::open(&paths)?;
+        let first = vec![
+            Command::LoadSettings {
+                hash: config.hash(),
+                settings: Box::new(settings),
+            },
+            Command::SetMode {
+                mode: options.mode.unwrap_or(loader.mode(&config)),
+            },
+        ];
+        let exe = std::env::current_exe().map_err(DaemonError::io("find this program's own file"))?;
+        let published = Published {
+            state: store.state.clone(),
+            ..Published::default()
+        };
+        let (seq, seen) = watch::channel(store.state.seq);
+        let (sender, inbox) = mpsc::channel(INBOX);
+        let handle = Handle {
+            inbox: sender,
+            published: Arc::new(RwLock::new(published)),
+            seq: seen,
+        };
+        let tools = Arc::new(Tools::new(paths, repo, exe, config));
+        Ok(Self {
+            options,
+            loader,
+            tools,
+            handle,
+            inbox,
+            seq,
+            store,
+            first,
+        })
+    }
+
+    /// To ask, to read, to follow.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Where everything lies.
+    pub fn paths(&self) -> &Paths {
+        &self.tools.paths
+    }
+
+    /// To read the configuration again.
+    pub fn reloader(&self) -> Reloader {
+        Reloader {
+            loader: self.loader.clone(),
+            tools: Arc::clone(&self.tools),
+            handle: self.handle.clone(),
+        }
+    }
+
+    /// Works until it is asked to end, or until nothing is left to do.
+    ///
+    /// # Errors
+    /// [`DaemonError::DiskFailed`]: agents that run go on under their runners.
+    pub async fn run(self) -> Result<End, DaemonError> {
+        let (tools, handle) = (Arc::clone(&self.tools), self.handle.clone());
+        let attendant = Attendant::new(self.reloader(), self.options.until_idle);
+        let notes = attendant.notes();
+        let dispatcher = Dispatcher::new(Arc::clone(&tools), handle.clone());
+        let (journal, lock) = self.store.into_parts();
+        let actor = Actor::new(
+            self.inbox,
+            handle.clone(),
+            self.seq,
+            Ledger::new(journal),
+            dispatcher,
+            Snapshots::new(&tools.paths),
+            self.first,
+        );
+        let keeper = tokio::spawn(views::keep(tools.paths.clone(), handle.clone()));
+        let attendant = tokio::spawn(attendant.attend());
+        let ended = tokio::select! {
+            ended = actor.run() => ended,
+            () = notes.interrupted() => {
+                // At once: no tidying up. The next start finds everything in the log.
+                drop(lock);
+                return Ok(End::Interrupted);
+            }
+        };
+        keeper.abort();
+        attendant.abort();
+        finish(&tools, &handle).await;
+        drop(lock);
+        match ended {
+            Ended::DiskFailed(why) => Err(DaemonError::DiskFailed(why)),
+            Ended::Cleanly => Ok(notes.at_rest().map_or(End::Stopped, |(rest, state)| {
+                End::AtRest(rest, state)
+            })),
+        }
+    }
+}
+
+/// After the actor: exact views, and no worktree of ours left that nobody uses.
+async fn finish(tools: &Arc<Tools>, handle: &Handle) {
+    let (tools, state) = (Arc::clone(tools), handle.read(State::clone));
+    let tidied = spawn_blocking(move || {
+        if let Err(error) = views::write(&tools.paths, &state) {
+            tracing::warn!(%error, "the view files cannot be written");
+        }
+        let idle = !state.is_pending(|_| true);
+        if let Err(error) = if idle { tools.repo.drain_pool() } else { Ok(()) } {
+            tracing::warn!(%error, "kept worktrees could not be removed; the next start tries again");
+        }
+    });
+    if let Err(error) = tidied.await {
+        tracing::warn!(%error, "tidying up stopped");
+    }
+}
+
+/// Reads the configuration again and has the actor load what changed.
+#[derive(Clone)]
+pub struct Reloader {
+    pub(super) loader: Loader,
+    pub(super) tools: Arc<Tools>,
+    pub(super) handle: Handle,
+}
+
+impl Reloader {
+    /// The last event's sequence number.
+    ///
+    /// # Errors
+    /// The configuration is wrong, and the one before stays in force; or the log cannot be written.
+    pub async fn reload(&self) -> Result<u64, ReloadError> {
+        let key = "config".to_owned();
+        let config = match self.loader.load_ready() {
+            Ok(config) => config,
+            Err(error) => {
+                let message =
+                    format!("the configuration is wrong, and the one before stays in force: {error}");
+                self.handle.observe(Observation::Trouble { key, message }).await;
+                return Err(error.into());
+            }
+        };
+        self.handle.observe(Observation::TroubleOver { key }).await;
+        let target = self.handle.read(|state| {
+            let settings = state.settings.as_ref();
+            settings.map_or_else(String::new, |settings| settings.target.clone())
+        });
+        let settings = settings::settings(&config, &target)
+            .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
+        let hash = config.hash();
+        self.tools.set_config(config);
+        let settings = Box::new(settings);
+        let loaded = self.handle.command(Command::LoadSettings { hash, settings });
+        Ok(loaded.await?.seq)
+    }
+}
+
+/// Why the configuration could not be read again.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// It is wrong.
+    #[error(transparent)]
+    Wrong(#[from] DaemonError),
+    /// The actor does not take it.
+    #[error(transparent)]
+    Refused(#[from] CommandError),
+}

@@ -1,0 +1,231 @@
+//! Running a child for the actor: prepare, launch or adopt, listen, report.
+//!
+//! Invariant: whatever was there before, the same call ends in the same report: a run that was prepared is launched, one that lives is
+//! adopted, one that has ended is read, one whose runner was killed is cleared away and reported as lost.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::spawn_blocking;
+
+use super::ear::{Ear, Heard};
+use super::handle::Handle;
+use super::launch;
+use super::tools::Tools;
+use crate::domain::effect::Purpose;
+use crate::domain::ids::RunId;
+use crate::domain::observation::{FailureKind, Observation, Outcome, RunEnd, RunEndKind};
+use crate::process::{self, EndReason, ExitRecord, Launched, ProcessError, RunDir, RunStatus, Stop};
+
+/// How often a live run's output is looked at.
+const LISTEN: Duration = Duration::from_millis(200);
+/// How long what a killed runner left behind may take to end.
+const SURVIVORS: Duration = Duration::from_secs(5);
+
+/// Carries a run to its end.
+pub(super) async fn run(
+    tools: Arc<Tools>,
+    handle: Handle,
+    run: RunId,
+    purpose: Purpose,
+    timeout_ms: i64,
+) -> Outcome {
+    match carry(&tools, &handle, &run, &purpose, timeout_ms).await {
+        Ok(outcome) => outcome,
+        Err(error) => Outcome::Failed {
+            kind: FailureKind::Other,
+            message: format!("run {run}: {error}"),
+        },
+    }
+}
+
+/// What can go wrong with a run itself, not with its child.
+#[derive(Debug, thiserror::Error)]
+enum RunError {
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("a driver stopped unexpectedly: {0}")]
+    Join(#[from] tokio::task::JoinError),
+}
+
+async fn carry(
+    tools: &Arc<Tools>,
+    handle: &Handle,
+    run: &RunId,
+    purpose: &Purpose,
+    timeout_ms: i64,
+) -> Result<Outcome, RunError> {
+    let dir = match existing(tools, run)? {
+        Some(dir) => dir,
+        None => match launch::prepare(tools, handle, run, purpose, timeout_ms).await {
+            Ok(dir) => dir,
+            Err(unusable) => return Ok(unusable.into()),
+        },
+    };
+    let launched = match process::inspect(&dir)? {
+        RunStatus::Prepared => {
+            Some(start(tools, &dir).await?)
+        }
+        RunStatus::Running { .. } | RunStatus::Exited(_) | RunStatus::Lost { .. } => None,
+    };
+    let end = match purpose {
+        Purpose::Iteration { profile, .. } => {
+            let prompt = tokio::fs::read_to_string(dir.file(launch::PROMPT))
+                .await
+                .unwrap_or_default();
+            let reader = tools.reader(profile);
+            let ear = Ear::new(dir.stdout(), reader, &prompt, run.as_str());
+            listen(handle, run, &dir, launched, ear).await?
+        }
+        Purpose::Gate { .. } | Purpose::Verify { .. } => process::wait(&dir, launched).await?,
+    };
+    let end = match end {
+        process::RunEnd::Exited(record) => ended(record),
+        process::RunEnd::Lost => lost(&dir).await?,
+    };
+    let head = launch::head_after(tools, handle, purpose).await;
+    Ok(Outcome::RunEnded(RunEnd { head, ..end }))
+}
+
+fn existing(tools: &Tools, run: &RunId) -> Result<Option<RunDir>, RunError> {
+    if !tools.paths.runs.join(run.as_str()).exists() {
+        return Ok(None);
+    }
+    let dir = RunDir::open(&tools.paths.runs, run.as_str())?;
+    // A prepared directory that a power failure may have torn is written anew; the process room decides.
+    match process::inspect(&dir)? {
+        RunStatus::Prepared => Ok(None),
+        _ => Ok(Some(dir)),
+    }
+}
+
+async fn start(tools: &Arc<Tools>, dir: &RunDir) -> Result<Launched, RunError> {
+    let (dir, exe) = (dir.clone(), tools.exe.clone());
+    Ok(spawn_blocking(move || process::launch(&dir, &exe)).await??)
+}
+
+/// Waits for the end and passes on what is heard until then.
+async fn listen(
+    handle: &Handle,
+    run: &RunId,
+    dir: &RunDir,
+    launched: Option<Launched>,
+    mut ear: Ear,
+) -> Result<process::RunEnd, RunError> {
+    let end = process::wait(dir, launched);
+    tokio::pin!(end);
+    let mut looks = tokio::time::interval(LISTEN);
+    looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    looks.tick().await;
+    let mut seen_child = false;
+    let end = loop {
+        tokio::select! {
+            end = &mut end => break end?,
+            _ = looks.tick() => {
+                if !seen_child {
+                    seen_child = report_child(handle, run, dir).await;
+                }
+                let heard;
+                (ear, heard) = spawn_blocking(move || {
+                    let heard = ear.listen();
+                    (ear, heard)
+                })
+                .await?;
+                report(handle, run, heard?).await;
+            }
+        }
+    };
+    let heard = spawn_blocking(move || ear.finish()).await??;
+    report(handle, run, heard).await;
+    Ok(end)
+}
+
+async fn report_child(handle: &Handle, run: &RunId, dir: &RunDir) -> bool {
+    let Ok(RunStatus::Running {
+        started: Some(started),
+        ..
+    }) = process::inspect(dir)
+    else {
+        return false;
+    };
+    let pid = u32::try_from(started.pid).unwrap_or_default();
+    let run = run.clone();
+    handle.observe(Observation::RunStarted { run, pid }).await;
+    true
+}
+
+async fn report(handle: &Handle, run: &RunId, heard: Vec<Heard>) {
+    for (offset, signal) in heard {
+        let run = run.clone();
+        handle
+            .observe(Observation::SignalSeen {
+                run,
+                offset,
+                signal,
+            })
+            .await;
+    }
+}
+
+fn ended(record: ExitRecord) -> RunEnd {
+    let how = match (record.reason, record.code, record.signal) {
+        (EndReason::Exited, Some(code), _) => RunEndKind::Exited { code },
+        (EndReason::Exited, None, signal) => RunEndKind::Signalled {
+            signal: signal.unwrap_or_default(),
+        },
+        (EndReason::TimedOut, ..) => RunEndKind::TimedOut,
+        (EndReason::Stopped | EndReason::Killed, ..) => RunEndKind::Stopped,
+        (EndReason::OutputLimit, ..) => RunEndKind::OutputLimit,
+        (EndReason::SpawnError, ..) => RunEndKind::NotStarted {
+            message: record.spawn_error.unwrap_or_default(),
+        },
+    };
+    RunEnd {
+        how,
+        stdout_bytes: record.stdout_bytes,
+        duration_ms: record.ended_at.since(record.started_at).max(0),
+        head: None,
+    }
+}
+
+/// The runner was killed: what carries the run's mark is ended before anybody hears of it.
+async fn lost(dir: &RunDir) -> Result<RunEnd, RunError> {
+    let here = dir.clone();
+    spawn_blocking(move || process::end_survivors(&here, SURVIVORS)).await??;
+    let stdout_bytes = std::fs::metadata(dir.stdout()).map_or(0, |file| file.len());
+    Ok(RunEnd {
+        how: RunEndKind::Lost,
+        stdout_bytes,
+        duration_ms: 0,
+        head: None,
+    })
+}
+
+/// Asks a run to end. Nothing there to stop is as good as stopped.
+pub(super) async fn stop(tools: &Tools, run: &RunId, now: bool) -> Outcome {
+    let how = if now { Stop::Now } else { Stop::Graceful };
+    let (runs, id) = (tools.paths.runs.clone(), run.clone());
+    let stopped = spawn_blocking(move || stop_in(&runs, &id, how)).await;
+    match stopped {
+        Ok(Ok(())) => Outcome::StopDelivered,
+        Ok(Err(error)) => Outcome::Failed {
+            kind: FailureKind::Other,
+            message: format!("run {run} could not be stopped: {error}"),
+        },
+        Err(error) => Outcome::Failed {
+            kind: FailureKind::Other,
+            message: error.to_string(),
+        },
+    }
+}
+
+fn stop_in(runs: &Path, id: &RunId, how: Stop) -> Result<(), ProcessError> {
+    if runs.join(id.as_str()).exists() {
+        process::stop(&RunDir::open(runs, id.as_str())?, how)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! What the drivers need to do their work, the same for all of them.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::paths::Paths;
+use super::settings;
+use crate::agents::adapter::OutputReader;
+use crate::agents::environment::Environment;
+use crate::agents::{AdapterKind, Profile};
+use crate::config::Config;
+use crate::domain::ids::ProfileName;
+use crate::git::Repo;
+
+/// The drivers' tools.
+pub struct Tools {
+    /// Where everything lies.
+    pub paths: Paths,
+    /// The repository.
+    pub repo: Repo,
+    /// This very program, for runners and the demo agent.
+    pub exe: PathBuf,
+    /// The daemon's environment; children get what the allow-list lets through.
+    pub inherited: Environment,
+    config: RwLock<Arc<Config>>,
+}
+
+impl Tools {
+    /// With the configuration as it is now.
+    pub fn new(paths: Paths, repo: Repo, exe: PathBuf, config: Config) -> Self {
+        Self {
+            paths,
+            repo,
+            exe,
+            inherited: std::env::vars_os().collect(),
+            config: RwLock::new(Arc::new(config)),
+        }
+    }
+
+    /// The configuration as it was last read.
+    pub fn config(&self) -> Arc<Config> {
+        let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&config)
+    }
+
+    /// The configuration was read again.
+    pub fn set_config(&self, config: Config) {
+        let mut current = self.config.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(config);
+    }
+
+    /// A profile of today's configuration.
+    pub fn profile(&self, name: &ProfileName) -> Option<Profile> {
+        settings::profile(&self.config(), name)
+    }
+
+    /// What turns the output of a profile's program into message text; of a profile that is gone: as it is.
+    pub(super) fn reader(&self, name: &ProfileName) -> Box<dyn OutputReader + Send> {
+        let kind = self
+            .profile(name)
+            .map_or(AdapterKind::Command, |profile| profile.adapter);
+        kind.adapter().reader()
+    }
+}

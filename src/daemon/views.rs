@@ -1,0 +1,97 @@
+//! The view files: `ideas.jsonl` and `learnings.md`, for people and scripts that like files. Never read back.
+//!
+//! Invariant: replaced atomically, never half written. They lag behind by a time that grows with their size, so that writing them costs at
+//! most about [`BYTES_PER_SECOND`]; at a clean end they are exact.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use super::handle::Handle;
+use super::paths::Paths;
+use crate::domain::state::State;
+use crate::domain::view;
+
+/// What writing the views may cost on average.
+const BYTES_PER_SECOND: u64 = 64 * 1024;
+const MIN_LAG: Duration = Duration::from_millis(200);
+const MAX_LAG: Duration = Duration::from_secs(60);
+
+/// What both files hold.
+struct Views {
+    ideas: String,
+    learnings: String,
+}
+
+/// Writes both views as the state is now; returns their size in bytes.
+pub fn write(paths: &Paths, state: &State) -> io::Result<u64> {
+    Views::of(state)?.write(paths)
+}
+
+impl Views {
+    fn of(state: &State) -> io::Result<Self> {
+        Ok(Self {
+            ideas: ideas(state)?,
+            learnings: learnings(state),
+        })
+    }
+
+    fn write(&self, paths: &Paths) -> io::Result<u64> {
+        replace(&paths.ideas(), self.ideas.as_bytes())?;
+        replace(&paths.learnings(), self.learnings.as_bytes())?;
+        Ok((self.ideas.len() + self.learnings.len()) as u64)
+    }
+}
+
+/// Keeps the views up to date until the daemon ends.
+pub(super) async fn keep(paths: Paths, handle: Handle) {
+    let mut seq = handle.seq();
+    let mut written = 0;
+    while seq.changed().await.is_ok() {
+        tokio::time::sleep(lag(written)).await;
+        seq.borrow_and_update();
+        let (paths, handle) = (paths.clone(), handle.clone());
+        let wrote =
+            tokio::task::spawn_blocking(move || handle.read(Views::of)?.write(&paths)).await;
+        match wrote {
+            Ok(Ok(bytes)) => written = bytes,
+            Ok(Err(error)) => tracing::warn!(%error, "the view files cannot be written"),
+            Err(error) => tracing::warn!(%error, "writing the view files stopped"),
+        }
+    }
+}
+
+fn lag(bytes: u64) -> Duration {
+    Duration::from_millis(bytes * 1_000 / BYTES_PER_SECOND).clamp(MIN_LAG, MAX_LAG)
+}
+
+fn ideas(state: &State) -> io::Result<String> {
+    let mut text = String::new();
+    for idea in view::ideas(state, None) {
+        text.push_str(&serde_json::to_string(&idea)?);
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+fn learnings(state: &State) -> String {
+    let mut text = String::from("# Learnings\n");
+    for learning in state.learnings.iter().filter(|learning| learning.global) {
+        let sources: Vec<&str> = learning.sources.iter().map(|agent| agent.as_str()).collect();
+        let content = learning.content.replace('\n', " ");
+        // Writing to a String cannot fail.
+        let _ = write!(text, "\n- {content} ({})", sources.join(", "));
+    }
+    text.push('\n');
+    text
+}
+
+/// Not synced: a view that a power failure takes is written again.
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(content)?;
+    file.persist(path)?;
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! What became of a run: asked at once, waited for, or found by the next daemon.
+//!
+//! Invariant: the answer is right whatever the runner does meanwhile. `exit.json` is written before the lock goes and
+//! `started.json` after it is taken, so: read the claim, then the lock, then the record, and believe "not locked" only of a claim
+//! that was seen before the lock was looked at.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::error::{Context as _, ProcessError, Result};
+use super::handle::ProcessHandle;
+use super::launch::Launched;
+use super::lock;
+use super::record::{self, ExitRecord, Started};
+use super::rundir::{RunDir, UNFINISHED, is_of_this_boot};
+
+/// Where a run is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunStatus {
+    /// Nothing was ever executed; it may be launched.
+    Prepared,
+    /// Its runner lives.
+    Running {
+        /// The runner's process number, from the lock.
+        runner_pid: i32,
+        /// The child; none in the first milliseconds, before it is claimed.
+        started: Option<Started>,
+    },
+    /// Over.
+    Exited(ExitRecord),
+    /// The child was claimed and the runner is gone without a record: killed, or the machine went down.
+    /// See [`end_survivors`](super::end_survivors).
+    Lost {
+        /// The claim.
+        started: Started,
+    },
+}
+
+/// How a run that was waited for ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunEnd {
+    /// With its record.
+    Exited(ExitRecord),
+    /// The runner is gone and left no record. [`inspect`] then says [`RunStatus::Prepared`] when nothing was executed (a new
+    /// launch is safe), [`RunStatus::Lost`] when something was.
+    Lost,
+}
+
+/// Looks at a run without disturbing it.
+pub fn inspect(dir: &RunDir) -> Result<RunStatus> {
+    loop {
+        let claimed: Option<Started> = record::read(&dir.started())?;
+        let holder = lock::holder(&dir.lock()).on("look at", &dir.lock())?;
+        if let Some(record) = record::read(&dir.exit())? {
+            return Ok(RunStatus::Exited(record));
+        }
+        if let Some(runner_pid) = holder {
+            let started = match claimed {
+                Some(started) => Some(started),
+                None => record::read(&dir.started())?,
+            };
+            return Ok(RunStatus::Running {
+                runner_pid,
+                started,
+            });
+        }
+        match claimed {
+            Some(started) => return Ok(RunStatus::Lost { started }),
+            None if dir.started().exists() => {} // claimed in between: look again
+            None => return Ok(RunStatus::Prepared),
+        }
+    }
+}
+
+/// Waits until the run is over: without polling, for runners of this process (`launched`) and of earlier ones alike.
+///
+/// Dropping the future is safe; waiting again is too. A run that nobody has launched counts as [`RunEnd::Lost`] at once.
+pub async fn wait(dir: &RunDir, launched: Option<Launched>) -> Result<RunEnd> {
+    if let Some(launched) = launched {
+        launched.ended().await?;
+    }
+    loop {
+        match inspect(dir)? {
+            RunStatus::Exited(record) => return Ok(RunEnd::Exited(record)),
+            RunStatus::Prepared | RunStatus::Lost { .. } => return Ok(RunEnd::Lost),
+            RunStatus::Running { .. } => {
+                if let Some(runner) = runner(dir)? {
+                    let pid = runner.pid();
+                    runner.ended().await.of("wait for", pid)?;
+                }
+            }
+        }
+    }
+}
+
+/// The process that holds the run's lock; `None` when none does. The pidfd is opened before the lock is compared.
+pub(super) fn runner(dir: &RunDir) -> Result<Option<ProcessHandle>> {
+    let path = dir.lock();
+    let mut holder = lock::holder(&path).on("look at", &path)?;
+    while let Some(pid) = holder {
+        let handle = ProcessHandle::open(pid).of("open", pid)?;
+        holder = lock::holder(&path).on("look at", &path)?;
+        if holder == Some(pid) {
+            let id = dir.id().to_owned();
+            let invisible = ProcessError::HolderInvisible { id, pid };
+            return handle.ok_or(invisible).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// Every run in `runs_dir`, by id. Half-written directories go, and so do runs of an earlier boot that never began: nothing of them
+/// was executed, and they may be torn; prepare them again.
+pub fn adopt(runs_dir: &Path) -> Result<Vec<(RunDir, RunStatus)>> {
+    let mut found = Vec::new();
+    for name in names(runs_dir)? {
+        let path = runs_dir.join(&name);
+        if name.starts_with(UNFINISHED) {
+            fs::remove_dir_all(&path).on("remove the leftover", &path)?;
+            continue;
+        }
+        // What is not a run (no such id, no directory) is not ours to judge or to remove.
+        let Ok(dir) = RunDir::open(runs_dir, &name) else {
+            continue;
+        };
+        let status = inspect(&dir)?;
+        if status == RunStatus::Prepared && !is_of_this_boot(&dir)? {
+            fs::remove_dir_all(&path).on("remove the run of an earlier boot", &path)?;
+            continue;
+        }
+        found.push((dir, status));
+    }
+    Ok(found)
+}
+
+fn names(runs_dir: &Path) -> Result<Vec<String>> {
+    let entries = match fs::read_dir(runs_dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).on("list", runs_dir),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.on("list", runs_dir)?;
+        names.extend(entry.file_name().to_str().map(str::to_owned));
+    }
+    names.sort();
+    Ok(names)
+}

@@ -1,0 +1,108 @@
+//! A hold on one process that stays right when its number is given to another: a pidfd.
+//!
+//! Invariant: nothing in this room signals a process in any other way, except the runner its own un-reaped child's group.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
+use rustix::process::{pidfd_open, pidfd_send_signal, waitid};
+
+use super::descriptors;
+use super::identity::ProcStat;
+
+/// An open pidfd.
+#[derive(Debug)]
+pub(super) struct ProcessHandle {
+    pid: i32,
+    fd: OwnedFd,
+}
+
+impl ProcessHandle {
+    /// Holds whatever process has this number now; `None` when there is none. Compare its identity *after* this.
+    pub(super) fn open(pid: i32) -> io::Result<Option<Self>> {
+        let Some(number) = Pid::from_raw(pid) else {
+            return Ok(None);
+        };
+        match pidfd_open(number, PidfdFlags::empty()) {
+            Ok(fd) => Ok(Some(Self { pid, fd })),
+            Err(rustix::io::Errno::SRCH) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Holds the process that `stat` described; `None` when it is gone, whoever has its number now.
+    pub(super) fn open_same(stat: &ProcStat) -> io::Result<Option<Self>> {
+        let Some(handle) = Self::open(stat.pid)? else {
+            return Ok(None);
+        };
+        let now = ProcStat::read(stat.pid)?;
+        Ok(now
+            .is_some_and(|now| now.start_time == stat.start_time)
+            .then_some(handle))
+    }
+
+    /// Its number, for messages.
+    pub(super) fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Sends a signal; `false` when the process has ended.
+    pub(super) fn signal(&self, signal: Signal) -> io::Result<bool> {
+        match pidfd_send_signal(&self.fd, signal) {
+            Ok(()) => Ok(true),
+            Err(rustix::io::Errno::SRCH) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Blocks until the process has ended, at most until `deadline`; whether it has.
+    pub(super) fn wait_until(&self, deadline: Instant) -> io::Result<bool> {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let ready = poll_readable(self.fd.as_fd(), Some(left))?;
+            if ready || left.is_zero() {
+                return Ok(ready);
+            }
+        }
+    }
+
+    /// Completes when the process has ended, and takes its exit status from the kernel if it was a child of this process.
+    pub(super) async fn ended(&self) -> io::Result<()> {
+        descriptors::readable(self.fd.as_fd()).await?;
+        self.reap().map(|_| ())
+    }
+
+    /// Leaves no zombie if this is a child of ours that has ended; whether there is nothing (more) to take.
+    pub(super) fn reap(&self) -> io::Result<bool> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+        match waitid(WaitId::PidFd(self.fd.as_fd()), options) {
+            Ok(None) => Ok(false),
+            Ok(Some(_)) | Err(rustix::io::Errno::CHILD) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Waits until `fd` can be read, for at most `within` (`None`: without end). A signal may end the wait early, with `false`.
+pub(super) fn poll_readable(fd: BorrowedFd<'_>, within: Option<Duration>) -> io::Result<bool> {
+    let timeout = within.map_or(PollTimeout::NONE, round_up);
+    let mut fds = [PollFd::new(fd, PollFlags::POLLIN)];
+    match poll(&mut fds, timeout) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::EINTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Up to the next millisecond, so that a wait for 0.4 ms does not become a busy loop; capped, callers wait again.
+fn round_up(within: Duration) -> PollTimeout {
+    let millis = within.as_nanos().div_ceil(1_000_000).min(3_600_000);
+    i32::try_from(millis)
+        .ok()
+        .and_then(|millis| PollTimeout::try_from(millis).ok())
+        .unwrap_or(PollTimeout::ZERO)
+}

@@ -1,0 +1,85 @@
+//! The daemon's side of starting a runner.
+//!
+//! Invariant: launching is safe to repeat at any time; only the first runner of a run that was never claimed starts a child.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use super::crash;
+use super::error::{Context as _, ProcessError, Result};
+use super::handle::ProcessHandle;
+use super::rundir::RunDir;
+
+/// A runner that this process started. Give it to [`wait`](super::wait); dropped, its runner runs on and leaves no zombie.
+#[derive(Debug)]
+pub struct Launched {
+    handle: Option<ProcessHandle>,
+    pid: i32,
+}
+
+impl Launched {
+    /// The runner's process number.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Completes when this runner has ended.
+    pub(super) async fn ended(&self) -> Result<()> {
+        match &self.handle {
+            Some(handle) => handle.ended().await.of("wait for", self.pid),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        if let Some(handle) = self.handle.take()
+            && !handle.reap().unwrap_or(true)
+        {
+            unreaped().push(handle);
+        }
+    }
+}
+
+/// Runners that nobody waits for any more; taken from the kernel at the next launch after they end.
+static UNREAPED: Mutex<Vec<ProcessHandle>> = Mutex::new(Vec::new());
+
+fn unreaped() -> std::sync::MutexGuard<'static, Vec<ProcessHandle>> {
+    UNREAPED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts the runner of a prepared run: `exe __runner DIR`, detached, with no descriptor and no variable of this process.
+///
+/// # Errors
+/// Only when `exe` cannot be started at all. What happens in the runner is told by [`wait`](super::wait) and `runner.log`.
+pub fn launch(dir: &RunDir, exe: &Path) -> Result<Launched> {
+    unreaped().retain(|handle| !handle.reap().unwrap_or(true));
+    let log_path = dir.file("runner.log");
+    let mut options = OpenOptions::new();
+    let log = options
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(&log_path);
+    let log = log.on("open", &log_path)?;
+    let mut command = Command::new(exe);
+    command.arg("__runner").arg(dir.path()).current_dir("/");
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log);
+    crash::pass_on(command.env_clear());
+    let child = command.spawn().map_err(|source| ProcessError::Io {
+        action: "start the runner",
+        path: exe.to_owned(),
+        source,
+    })?;
+    // The number of an un-reaped child cannot be given to another process; `child` is dropped without being waited for.
+    let pid = i32::try_from(child.id()).unwrap_or(i32::MAX);
+    let handle = ProcessHandle::open(pid).of("open", pid)?;
+    Ok(Launched { handle, pid })
+}

@@ -1,0 +1,204 @@
+//! The two facts that a runner leaves on disk: that its child was started, and how it ended.
+//!
+//! Invariants: a record is there whole or not at all; `started.json` is created by exactly one process, ever; both are on
+//! disk before anything rests on them.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::crash::crash_point;
+use super::error::{ProcessError, Result};
+use super::identity::Identity;
+use super::rundir::RunDir;
+use crate::domain::time::Timestamp;
+
+/// `started.json`: the child was, or is about to be, executed. No other child is ever started for this run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Started {
+    /// The runner's process number.
+    pub runner_pid: i32,
+    /// The runner's start, in clock ticks since boot.
+    pub runner_start_time: u64,
+    /// The child's process number, which is its process group's too.
+    pub pid: i32,
+    /// The child's start, in clock ticks since boot.
+    pub start_time: u64,
+    /// The boot that these numbers belong to.
+    pub boot_id: String,
+    /// When the claim was made.
+    pub started_at: Timestamp,
+}
+
+impl Started {
+    /// Who the child is.
+    pub fn child(&self) -> Identity {
+        self.identity(self.pid, self.start_time)
+    }
+
+    /// Who the runner is.
+    pub fn runner(&self) -> Identity {
+        self.identity(self.runner_pid, self.runner_start_time)
+    }
+
+    fn identity(&self, pid: i32, start_time: u64) -> Identity {
+        Identity {
+            boot_id: self.boot_id.clone(),
+            pid,
+            start_time,
+        }
+    }
+}
+
+/// Why a run is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum EndReason {
+    /// By itself, or by a signal that the runner did not send (the kernel's out-of-memory killer, for one).
+    Exited,
+    /// It ran longer than `timeoutMs`.
+    TimedOut,
+    /// It was asked to stop, and had its grace.
+    Stopped,
+    /// It was ended at once on request.
+    Killed,
+    /// It wrote more than `maxOutputBytes`.
+    OutputLimit,
+    /// The program never ran; see `spawnError`.
+    SpawnError,
+}
+
+/// What the child and all descendants that were waited for have used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    /// Processor time in user mode, milliseconds.
+    pub user_ms: u64,
+    /// Processor time in the kernel, milliseconds.
+    pub system_ms: u64,
+    /// Largest resident set of any one process, KiB.
+    pub max_rss_kb: u64,
+}
+
+/// `exit.json`: how the run ended. Final.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExitRecord {
+    /// Why it is over.
+    pub reason: EndReason,
+    /// The child's exit code; none when a signal ended it or it never ran.
+    pub code: Option<i32>,
+    /// The signal that ended the child.
+    pub signal: Option<i32>,
+    /// Why the program could not be run, for [`EndReason::SpawnError`].
+    pub spawn_error: Option<String>,
+    /// The child's start (for a program that never ran: the attempt).
+    pub started_at: Timestamp,
+    /// When the whole tree had ended.
+    pub ended_at: Timestamp,
+    /// Resources.
+    pub rusage: Usage,
+    /// Length of `stdout.log`.
+    pub stdout_bytes: u64,
+    /// Length of `stderr.log`.
+    pub stderr_bytes: u64,
+    /// Descendants that SIGKILL did not end within seconds (stuck in the kernel); 0 but for sick machines.
+    pub left_behind: u64,
+}
+
+impl ExitRecord {
+    /// The program ran, ended by itself, with code 0.
+    pub fn is_success(&self) -> bool {
+        self.reason == EndReason::Exited && self.code == Some(0)
+    }
+}
+
+/// Milliseconds of the wall clock now.
+pub(super) fn now() -> Timestamp {
+    let millis = match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms),
+    };
+    Timestamp::from_millis(millis)
+}
+
+/// Reads a JSON file of a run; `None` when it is not there.
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => {
+            return Err(ProcessError::Io {
+                action: "read",
+                path: path.to_owned(),
+                source,
+            });
+        }
+    };
+    let parsed = serde_json::from_slice(&bytes);
+    parsed.map(Some).map_err(|source| ProcessError::Damaged {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Creates `started.json` whole and synced, unless it exists; whether this call created it.
+///
+/// A hard link is what makes it exclusive: two children can never both win, not even when the lock of a dying runner is
+/// already free while its child is still about to be killed. Synced, with both directories, because "was it ever executed?" must
+/// have the same answer after a power failure.
+pub(super) fn claim(dir: &RunDir, started: &Started) -> io::Result<bool> {
+    let path = dir.started();
+    let temporary = dir.file(&format!("started.{}.new", started.pid));
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&temporary)?;
+    file.write_all(&serde_json::to_vec(started)?)?;
+    file.sync_all()?;
+    let won = match fs::hard_link(&temporary, path) {
+        Ok(()) => true,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+        Err(error) => return Err(error),
+    };
+    fs::remove_file(&temporary)?;
+    sync_dir(dir.path())?;
+    if let Some(runs) = dir.path().parent() {
+        sync_dir(runs)?;
+    }
+    Ok(won)
+}
+
+/// Room for the exit record, taken when the run is prepared: a disk that fills up meanwhile cannot cost the record.
+pub(super) const RESERVE: usize = 4096;
+
+/// Writes `exit.json`, durably, into the room that was reserved for it.
+pub(super) fn write_exit(dir: &RunDir, record: &ExitRecord) -> io::Result<()> {
+    let bytes = serde_json::to_vec(record)?;
+    let temporary = dir.exit_reserve();
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&temporary)?;
+    file.write_all(&bytes)?;
+    file.set_len(bytes.len() as u64)?;
+    file.sync_all()?;
+    crash_point("runner.before-exit-record");
+    fs::rename(&temporary, dir.exit())?;
+    sync_dir(dir.path())
+}
+
+/// Makes names that were created, renamed or removed in `path` durable.
+pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}

@@ -1,0 +1,243 @@
+//! The directory of a run: what lies where, and how it comes to be.
+//!
+//! Invariant: `runs/<id>` appears whole, by one rename, and what [`prepare`] put there is never changed afterwards.
+
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use super::crash::crash_point;
+use super::error::{Context as _, ProcessError, Result};
+use super::identity::boot_id;
+use super::spec::RunSpec;
+use super::{lock, record};
+
+/// Directories that are still being written begin with this.
+pub(super) const UNFINISHED: &str = ".new-";
+
+/// Names that callers may not use for their files.
+const OWN_NAMES: [&str; 12] = [
+    "boot-id",
+    "spec.json",
+    "env.json",
+    "lock",
+    "stop",
+    "stop-now",
+    "started.json",
+    "exit.json",
+    "exit.json.new",
+    "stdout.log",
+    "stderr.log",
+    "runner.log",
+];
+
+/// A run's directory, by its absolute path.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RunDir {
+    path: PathBuf,
+    id: String,
+}
+
+impl RunDir {
+    /// The run `id`, which must have been prepared.
+    pub fn open(runs_dir: &Path, id: &str) -> Result<Self> {
+        check_id(id)?;
+        let runs = fs::canonicalize(runs_dir).on("find", runs_dir)?;
+        let path = runs.join(id);
+        let there = fs::symlink_metadata(&path).on("find", &path)?;
+        if !there.is_dir() {
+            let error = io::Error::from(io::ErrorKind::NotADirectory);
+            return Err(error).on("use", &path);
+        }
+        Ok(Self {
+            path,
+            id: id.to_owned(),
+        })
+    }
+
+    /// As [`RunDir::open`], from the whole path.
+    pub(super) fn open_path(path: &Path) -> Result<Self> {
+        let id = path.file_name().and_then(|name| name.to_str());
+        let (Some(runs), Some(id)) = (path.parent(), id) else {
+            return Err(ProcessError::BadId(path.display().to_string()));
+        };
+        Self::open(runs, id)
+    }
+
+    /// The run's id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The directory itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A file of the run.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// What the child wrote on its standard output; there from the beginning.
+    pub fn stdout(&self) -> PathBuf {
+        self.file("stdout.log")
+    }
+
+    /// What the child wrote on its standard error; there from the beginning.
+    pub fn stderr(&self) -> PathBuf {
+        self.file("stderr.log")
+    }
+
+    /// The specification, without its environment.
+    pub fn spec(&self) -> Result<RunSpec> {
+        let path = self.file("spec.json");
+        match record::read(&path)? {
+            Some(spec) => Ok(spec),
+            None => Err(io::Error::from(io::ErrorKind::NotFound)).on("read", &path),
+        }
+    }
+
+    pub(super) fn started(&self) -> PathBuf {
+        self.file("started.json")
+    }
+
+    pub(super) fn exit(&self) -> PathBuf {
+        self.file("exit.json")
+    }
+
+    pub(super) fn exit_reserve(&self) -> PathBuf {
+        self.file("exit.json.new")
+    }
+
+    pub(super) fn env(&self) -> PathBuf {
+        self.file("env.json")
+    }
+
+    pub(super) fn lock(&self) -> PathBuf {
+        self.file("lock")
+    }
+}
+
+/// Writes the directory of a run, with `files` beside the specification. A run that is there already is left as it is.
+///
+/// Nothing is synced: until a child is claimed, which syncs, a power failure may take or tear the directory, and then nothing
+/// has been executed: one that was not claimed before a reboot is written anew here.
+pub fn prepare(runs_dir: &Path, spec: &RunSpec, files: &[(&str, &[u8])]) -> Result<RunDir> {
+    check_id(&spec.id)?;
+    for (name, _) in files {
+        check_file_name(name)?;
+    }
+    if let Some(name) = &spec.stdin {
+        check_file_name(name)?;
+    }
+    private_dir(runs_dir)?;
+    let runs = fs::canonicalize(runs_dir).on("find", runs_dir)?;
+    if let Some(existing) = existing(&runs, &spec.id)? {
+        return Ok(existing);
+    }
+    let unfinished = runs.join(format!("{UNFINISHED}{}", spec.id));
+    let written = write_all(&unfinished, spec, files).and_then(|()| {
+        crash_point("prepare.before-rename");
+        fs::rename(&unfinished, runs.join(&spec.id)).on("rename", &unfinished)
+    });
+    if let Err(error) = written {
+        // The first error is the one to report; what is left is removed by the next `prepare` or `adopt`.
+        let _ = fs::remove_dir_all(&unfinished);
+        return Err(error);
+    }
+    RunDir::open(&runs, &spec.id)
+}
+
+/// The run if it is there. One of an earlier boot, in which nothing ran, is removed, and so not there.
+fn existing(runs: &Path, id: &str) -> Result<Option<RunDir>> {
+    let path = runs.join(id);
+    if fs::symlink_metadata(&path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        return Ok(None);
+    }
+    let dir = RunDir::open(runs, id)?;
+    let began = dir.started().exists() || dir.exit().exists();
+    let held = lock::holder(&dir.lock()).on("read", &dir.lock())?.is_some();
+    if began || held || is_of_this_boot(&dir)? {
+        return Ok(Some(dir));
+    }
+    fs::remove_dir_all(&path).on("remove the run of an earlier boot", &path)?;
+    Ok(None)
+}
+
+/// Only a reboot can tear what was written: then nothing of it is trusted, and nothing is lost, for nothing ran.
+pub(super) fn is_of_this_boot(dir: &RunDir) -> Result<bool> {
+    let path = dir.file("boot-id");
+    let current = boot_id().on("read the boot id for", &path)?;
+    Ok(fs::read_to_string(&path).is_ok_and(|written| written == current))
+}
+
+fn write_all(dir: &Path, spec: &RunSpec, files: &[(&str, &[u8])]) -> Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(error).on("remove the leftover", dir);
+        }
+        _ => {}
+    }
+    DirBuilder::new()
+        .mode(0o700)
+        .create(dir)
+        .on("create", dir)?;
+    for name in ["lock", "stdout.log", "stderr.log"] {
+        write_file(&dir.join(name), b"")?;
+    }
+    write_file(&dir.join("exit.json.new"), &[b' '; record::RESERVE])?;
+    for (name, content) in files {
+        write_file(&dir.join(name), content)?;
+    }
+    let boot = boot_id().on("read the boot id for", dir)?;
+    write_file(&dir.join("boot-id"), boot.as_bytes())?;
+    write_file(&dir.join("spec.json"), &json(spec, &spec.id)?)?;
+    write_file(&dir.join("env.json"), &json(&spec.env, &spec.id)?)
+}
+
+fn json<T: serde::Serialize>(value: &T, id: &str) -> Result<Vec<u8>> {
+    serde_json::to_vec(value).map_err(|source| ProcessError::Unwritable {
+        id: id.to_owned(),
+        source,
+    })
+}
+
+fn write_file(path: &Path, content: &[u8]) -> Result<()> {
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create_new(true).mode(0o600).open(path);
+    file.and_then(|mut file| file.write_all(content))
+        .on("write", path)
+}
+
+fn private_dir(path: &Path) -> Result<()> {
+    let mut builder = DirBuilder::new();
+    builder
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .on("create", path)?;
+    let mode = fs::metadata(path).on("find", path)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        fs::set_permissions(path, Permissions::from_mode(0o700)).on("make private", path)?;
+    }
+    Ok(())
+}
+
+fn check_id(id: &str) -> Result<()> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let good = id.len() <= 64
+        && id.bytes().next().is_some_and(plain)
+        && id.bytes().all(|byte| plain(byte) || byte == b'-');
+    good.then_some(())
+        .ok_or_else(|| ProcessError::BadId(id.to_owned()))
+}
+
+fn check_file_name(name: &str) -> Result<()> {
+    let taken = OWN_NAMES.contains(&name) || name.starts_with("started.");
+    let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']);
+    (plain && !taken)
+        .then_some(())
+        .ok_or_else(|| ProcessError::BadFileName(name.to_owned()))
+}

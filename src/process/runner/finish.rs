@@ -1,0 +1,95 @@
+//! The last thing a runner does: the exit record.
+//!
+//! Invariant: the record is not given up for want of room; the lock stays held meanwhile, so the run counts as running until the
+//! record is there.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::time::Duration;
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::Signal;
+use nix::sys::signalfd::SignalFd;
+use nix::sys::time::{TimeVal, TimeValLike as _};
+
+use super::super::crash::crash_point;
+use super::super::error::{Context as _, Result};
+use super::super::handle::poll_readable;
+use super::super::record::{self, ExitRecord, RESERVE, Usage};
+use super::super::rundir::RunDir;
+use super::supervise::Outcome;
+
+/// Writes `exit.json`, and again each second while the disk is full, unless asked to end now.
+pub(super) fn record(dir: &RunDir, outcome: Outcome, signals: &SignalFd) -> Result<()> {
+    let record = exit_record(dir, outcome);
+    loop {
+        match record::write_exit(dir, &record) {
+            Err(error) if is_full(&error) => {
+                eprintln!("no room for the exit record, trying again: {error}");
+                if asked_to_end_now(signals) {
+                    return Err(error).on("write", &dir.exit());
+                }
+            }
+            other => {
+                crash_point("runner.after-exit-record");
+                return other.on("write", &dir.exit());
+            }
+        }
+    }
+}
+
+/// Waits a second, or for a signal.
+fn asked_to_end_now(signals: &SignalFd) -> bool {
+    let ready = poll_readable(signals.as_fd(), Some(Duration::from_secs(1)));
+    let signal = ready
+        .ok()
+        .and_then(|_| signals.read_signal().ok().flatten());
+    signal.is_some_and(|info| i64::from(info.ssi_signo) == i64::from(Signal::SIGUSR1 as i32))
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
+fn exit_record(dir: &RunDir, outcome: Outcome) -> ExitRecord {
+    ExitRecord {
+        reason: outcome.reason,
+        code: outcome.status.and_then(|status| status.exit_status()),
+        signal: outcome
+            .status
+            .and_then(|status| status.terminating_signal()),
+        spawn_error: outcome.spawn_error.map(fit),
+        started_at: outcome.started_at,
+        ended_at: record::now(),
+        rusage: usage(),
+        stdout_bytes: size(&dir.stdout()),
+        stderr_bytes: size(&dir.stderr()),
+        left_behind: outcome.left_behind,
+    }
+}
+
+/// Within the reserved room, even if every character has to be escaped.
+fn fit(text: String) -> String {
+    text.chars().take(RESERVE / 16).collect()
+}
+
+fn size(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |found| found.len())
+}
+
+fn usage() -> Usage {
+    let Ok(used) = getrusage(UsageWho::RUSAGE_CHILDREN) else {
+        return Usage::default(); // it only fails for an unknown argument
+    };
+    let millis = |time: TimeVal| u64::try_from(time.num_milliseconds()).unwrap_or(0);
+    Usage {
+        user_ms: millis(used.user_time()),
+        system_ms: millis(used.system_time()),
+        max_rss_kb: u64::try_from(used.max_rss()).unwrap_or(0),
+    }
+}

@@ -1,0 +1,278 @@
+//! From the start of the child to the end of its last descendant.
+//!
+//! Invariant: signals are blocked and read from one descriptor, so that none is missed between two looks; a child is signalled
+//! by its group only while it is not reaped, when its number cannot be another's.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::signalfd::SignalFd;
+use nix::unistd::Pid;
+use rustix::process::{WaitOptions, WaitStatus, wait};
+
+use super::super::crash::crash_point;
+use super::super::error::{Context as _, Result};
+use super::super::handle::poll_readable;
+use super::super::record::{self, EndReason, Started};
+use super::super::rundir::RunDir;
+use super::super::spec::RunSpec;
+use super::super::stop::Stop;
+use super::super::tree;
+use super::child::{self, Report, Spawned};
+use crate::domain::time::Timestamp;
+
+/// How long to wait for killed processes: longer only helps those that are stuck in the kernel.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often the output's size is looked at.
+const TICK: Duration = Duration::from_secs(1);
+
+/// How it went, for the record.
+pub(super) struct Outcome {
+    pub(super) reason: EndReason,
+    pub(super) status: Option<WaitStatus>,
+    pub(super) spawn_error: Option<String>,
+    pub(super) started_at: Timestamp,
+    pub(super) left_behind: u64,
+}
+
+impl Outcome {
+    fn without_child(reason: EndReason, spawn_error: Option<String>) -> Self {
+        Self {
+            reason,
+            status: None,
+            spawn_error,
+            started_at: record::now(),
+            left_behind: 0,
+        }
+    }
+}
+
+/// Starts the child of the run and sees it through. `None`: another child has claimed the run, so it is not ours to record.
+pub(super) fn run(dir: &RunDir, signals: &SignalFd) -> Result<Option<Outcome>> {
+    if let Some(reason) = stopped_before(dir) {
+        return Ok(Some(Outcome::without_child(reason, None)));
+    }
+    let failed = |why: String| {
+        Ok(Some(Outcome::without_child(
+            EndReason::SpawnError,
+            Some(why),
+        )))
+    };
+    let spec = match dir.spec() {
+        Ok(spec) => spec,
+        Err(error) => return failed(error.to_string()),
+    };
+    let began = record::now();
+    let spawned = match child::spawn(dir) {
+        Ok(spawned) => spawned,
+        Err(error) => return failed(format!("cannot start a process: {error}")),
+    };
+    crash_point("runner.spawned");
+    let mut supervisor = Supervisor::new(dir, &spec, signals, spawned);
+    supervisor.until_child_ended().on("supervise", dir.path())?;
+    crash_point("runner.child-ended");
+    let left_behind = supervisor.end_tree();
+    supervisor.outcome(began, left_behind)
+}
+
+/// A stop that was asked for before this runner had the lock.
+fn stopped_before(dir: &RunDir) -> Option<EndReason> {
+    if dir.file(Stop::Now.marker()).exists() {
+        Some(EndReason::Killed)
+    } else if dir.file(Stop::Graceful.marker()).exists() {
+        Some(EndReason::Stopped)
+    } else {
+        None
+    }
+}
+
+struct Supervisor<'a> {
+    dir: &'a RunDir,
+    spec: &'a RunSpec,
+    signals: &'a SignalFd,
+    child: Spawned,
+    status: Option<WaitStatus>,
+    reason: Option<EndReason>,
+    timeout_at: Option<Instant>,
+    kill_at: Option<Instant>,
+}
+
+impl<'a> Supervisor<'a> {
+    fn new(dir: &'a RunDir, spec: &'a RunSpec, signals: &'a SignalFd, child: Spawned) -> Self {
+        Self {
+            dir,
+            spec,
+            signals,
+            child,
+            status: None,
+            reason: None,
+            timeout_at: spec.timeout_ms.and_then(after),
+            kill_at: None,
+        }
+    }
+
+    fn until_child_ended(&mut self) -> io::Result<()> {
+        loop {
+            self.reap()?;
+            if self.status.is_some() {
+                return Ok(());
+            }
+            poll_readable(self.signals.as_fd(), self.time_to_next())?;
+            self.take_signals()?;
+            self.look_at_clock();
+            self.look_at_output();
+        }
+    }
+
+    fn take_signals(&mut self) -> io::Result<()> {
+        while let Some(info) = self.signals.read_signal()? {
+            match i32::try_from(info.ssi_signo).map(Signal::try_from) {
+                Ok(Ok(Signal::SIGTERM)) if self.reason == Some(EndReason::Stopped) => {
+                    self.end_now(EndReason::Killed);
+                }
+                Ok(Ok(Signal::SIGTERM)) => self.end(EndReason::Stopped),
+                Ok(Ok(Signal::SIGUSR1)) => self.end_now(EndReason::Killed),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn time_to_next(&self) -> Option<Duration> {
+        let clock = match self.kill_at {
+            Some(at) => Some(at),
+            None => self.timeout_at,
+        };
+        let left = clock.map(|at| at.saturating_duration_since(Instant::now()));
+        match self.spec.max_output_bytes {
+            Some(_) => Some(left.map_or(TICK, |left| left.min(TICK))),
+            None => left,
+        }
+    }
+
+    fn look_at_clock(&mut self) {
+        let now = Instant::now();
+        if self.kill_at.is_some_and(|at| now >= at) {
+            self.end_now(EndReason::Killed);
+        } else if self.reason.is_none() && self.timeout_at.is_some_and(|at| now >= at) {
+            self.end(EndReason::TimedOut);
+        }
+    }
+
+    /// At once, without a grace in which it could go on writing.
+    fn look_at_output(&mut self) {
+        let size = |path| fs::metadata(path).map_or(0, |found| found.len());
+        if let Some(limit) = self.spec.max_output_bytes
+            && size(self.dir.stdout()) + size(self.dir.stderr()) > limit
+        {
+            self.end_now(EndReason::OutputLimit);
+        }
+    }
+
+    /// TERM to the group (and CONT, so that a stopped one can heed it), KILL after the grace.
+    fn end(&mut self, reason: EndReason) {
+        if self.reason.is_some() {
+            return; // it is on its way already
+        }
+        self.reason = Some(reason);
+        self.kill_at = after(self.spec.grace_ms);
+        self.signal_group(Signal::SIGTERM);
+        self.signal_group(Signal::SIGCONT);
+    }
+
+    /// KILL to the whole tree. The first reason stands, except that "now" overrides "gracefully" when it was asked for.
+    fn end_now(&mut self, reason: EndReason) {
+        let asked = self.kill_at.is_none_or(|at| Instant::now() < at);
+        match self.reason {
+            None => self.reason = Some(reason),
+            Some(EndReason::Stopped) if asked => self.reason = Some(reason),
+            Some(_) => {}
+        }
+        self.kill_at = None;
+        self.end_tree();
+    }
+
+    fn signal_group(&self, signal: Signal) {
+        if self.status.is_none() {
+            // It can only fail for a group that is gone, whose end the next look finds.
+            let _ = killpg(Pid::from_raw(self.child.pid), signal);
+        }
+    }
+
+    /// Ends every descendant, escapees included: this process is their reaper, so they are all below it. Gives how many stayed.
+    fn end_tree(&mut self) -> u64 {
+        match self.try_end_tree() {
+            Ok(left) => left,
+            Err(error) => {
+                eprintln!("cannot walk the process tree, ending the child's group only: {error}");
+                self.signal_group(Signal::SIGKILL);
+                u64::from(self.reap().unwrap_or(true))
+            }
+        }
+    }
+
+    fn try_end_tree(&mut self) -> io::Result<u64> {
+        let deadline = Instant::now() + PATIENCE;
+        let own = i32::try_from(std::process::id()).map_err(io::Error::other)?;
+        let below = || Ok(tree::descendants(&tree::all()?, &[own]));
+        while self.reap()? {
+            let family = tree::freeze(below)?;
+            if !tree::kill_all(&family, deadline)? || Instant::now() >= deadline {
+                self.reap()?;
+                return Ok(below()?.len() as u64);
+            }
+        }
+        Ok(0)
+    }
+
+    /// Takes every child that has ended from the kernel; whether any child is left.
+    fn reap(&mut self) -> io::Result<bool> {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(None) => return Ok(true),
+                Ok(Some((pid, status))) if pid.as_raw_pid() == self.child.pid => {
+                    self.status = Some(status);
+                }
+                Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::CHILD) => return Ok(false),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn outcome(&mut self, began: Timestamp, left_behind: u64) -> Result<Option<Outcome>> {
+        let report = self.child.report();
+        if matches!(report, Some(Report::AlreadyStarted)) {
+            return Ok(None);
+        }
+        let claimed: Option<Started> = record::read(&self.dir.started())?;
+        let spawn_error = match report {
+            Some(Report::Failed(why)) => Some(why),
+            None if claimed.is_none() && self.reason.is_none() => {
+                Some("the process ended before it could execute the program".to_owned())
+            }
+            _ => None,
+        };
+        let reason = match (&spawn_error, self.reason) {
+            (Some(_), _) => EndReason::SpawnError,
+            (None, Some(reason)) => reason,
+            (None, None) => EndReason::Exited,
+        };
+        Ok(Some(Outcome {
+            reason,
+            status: self.status.filter(|_| reason != EndReason::SpawnError),
+            spawn_error,
+            started_at: claimed.map_or(began, |started| started.started_at),
+            left_behind,
+        }))
+    }
+}
+
+/// `None` for a time that this machine's clock cannot reach.
+fn after(millis: u64) -> Option<Instant> {
+    Instant::now().checked_add(Duration::from_millis(millis))
+}

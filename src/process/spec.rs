@@ -1,0 +1,141 @@
+//! What to run: the specification of one child, and where its program is.
+//!
+//! Invariant: the environment is complete (nothing is inherited) and never lies in `spec.json`, because it may hold secrets; it
+//! has a file of its own that goes as soon as the child has been claimed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{AccessFlags, access};
+use serde::{Deserialize, Serialize};
+
+use super::error::{ProcessError, Result};
+
+/// One child process. All text is UTF-8; paths are absolute, except `stdin`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunSpec {
+    /// The run, and its directory's name: `[a-z0-9][a-z0-9-]{0,63}`.
+    pub id: String,
+    /// The program, best as [`resolve_program`] gives it; a bare name is looked up in the `PATH` of `env`.
+    pub program: String,
+    /// Its arguments, without the program's own name.
+    pub args: Vec<String>,
+    /// Where it starts.
+    pub cwd: PathBuf,
+    /// Its whole environment. `SWARM_RUN_ID` and `SWARM_RUN_DIR` are set by the runner.
+    /// Empty when the specification is read back from its run.
+    #[serde(default, skip_serializing)]
+    pub env: BTreeMap<String, String>,
+    /// A file of the run directory to be its standard input; none: `/dev/null`.
+    pub stdin: Option<String>,
+    /// Ended when it runs longer, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// From TERM to KILL, in milliseconds.
+    pub grace_ms: u64,
+    /// Ended when `stdout.log` and `stderr.log` together grow beyond this (looked at once a second); none: no limit.
+    pub max_output_bytes: Option<u64>,
+}
+
+/// Finds `program` as the child would: a name in the `PATH` of `env`, a path with a `/` relative to `cwd`.
+///
+/// # Errors
+/// [`ProcessError::ProgramMissing`] or [`ProcessError::NotExecutable`].
+pub fn resolve_program(
+    program: &str,
+    env: &BTreeMap<String, String>,
+    cwd: &Path,
+) -> Result<PathBuf> {
+    if program.contains('/') {
+        return usable(cwd.join(program), program);
+    }
+    let search = env.get("PATH").map_or("", String::as_str);
+    let found: Vec<PathBuf> = search
+        .split(':')
+        .filter(|_| !program.is_empty())
+        // An empty entry of PATH means the working directory, as for execvp.
+        .map(|entry| cwd.join(entry).join(program))
+        .filter(|candidate| candidate.is_file())
+        .collect();
+    let executable = found.iter().find(|candidate| is_executable(candidate));
+    match (executable, found.first()) {
+        (Some(path), _) => Ok(path.clone()),
+        (None, Some(path)) => Err(ProcessError::NotExecutable(path.clone())),
+        (None, None) => Err(ProcessError::ProgramMissing {
+            program: program.to_owned(),
+            searched: format!("PATH={search}"),
+        }),
+    }
+}
+
+fn usable(path: PathBuf, program: &str) -> Result<PathBuf> {
+    if !path.exists() {
+        return Err(ProcessError::ProgramMissing {
+            program: program.to_owned(),
+            searched: path.display().to_string(),
+        });
+    }
+    if path.is_file() && is_executable(&path) {
+        Ok(path)
+    } else {
+        Err(ProcessError::NotExecutable(path))
+    }
+}
+
+fn is_executable(path: &Path) -> bool {
+    access(path, AccessFlags::X_OK).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn script(dir: &Path, name: &str, mode: u32) {
+        fs::create_dir_all(dir).unwrap();
+        fs::write(dir.join(name), "#!/bin/sh\n").unwrap();
+        fs::set_permissions(dir.join(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn env(path: &str) -> BTreeMap<String, String> {
+        BTreeMap::from([("PATH".to_owned(), path.to_owned())])
+    }
+
+    #[test]
+    fn a_name_is_looked_up_in_the_given_path_only() {
+        let dir = tempfile::tempdir().unwrap();
+        script(&dir.path().join("b"), "tool", 0o755);
+        let env = env("/nowhere:b");
+        let found = resolve_program("tool", &env, dir.path()).unwrap();
+        assert_eq!(found, dir.path().join("b/tool"));
+        let missing = resolve_program("sh", &env, dir.path()).unwrap_err();
+        assert!(missing.to_string().contains("PATH=/nowhere:b"), "{missing}");
+        assert!(resolve_program("", &env, dir.path()).is_err());
+        assert!(resolve_program("sh", &BTreeMap::new(), dir.path()).is_err());
+    }
+
+    #[test]
+    fn what_is_not_executable_is_passed_over_then_named() {
+        let dir = tempfile::tempdir().unwrap();
+        script(&dir.path().join("a"), "tool", 0o644);
+        let plain = resolve_program("tool", &env("a"), dir.path()).unwrap_err();
+        assert!(matches!(plain, ProcessError::NotExecutable(_)));
+        script(&dir.path().join("b"), "tool", 0o755);
+        let found = resolve_program("tool", &env("a:b"), dir.path()).unwrap();
+        assert_eq!(found, dir.path().join("b/tool"));
+    }
+
+    #[test]
+    fn a_path_is_taken_from_the_working_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        script(dir.path(), "tool", 0o755);
+        let found = resolve_program("./tool", &env(""), dir.path()).unwrap();
+        assert!(found.is_file());
+        let error = resolve_program("./none", &env(""), dir.path()).unwrap_err();
+        assert!(matches!(error, ProcessError::ProgramMissing { .. }));
+        let error = resolve_program("/", &env(""), dir.path()).unwrap_err();
+        assert!(matches!(error, ProcessError::NotExecutable(_)));
+    }
+}

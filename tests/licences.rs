@@ -1,0 +1,54 @@
+//! Every dependency's licence is one that `deny.toml` allows. Reads what cargo knows; needs no network.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The quoted words of the list that begins after `key`.
+fn list_after(text: &str, key: &str) -> Vec<String> {
+    let list = text.split(key).nth(1).unwrap().split(']').next().unwrap();
+    list.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// Whether a licence expression can be fulfilled with allowed licences only. `/` is the old way to write OR.
+fn is_allowed(expression: &str, allowed: &[String]) -> bool {
+    let expression = expression.replace(['(', ')'], " ").replace('/', " OR ");
+    expression.split(" OR ").any(|choice| {
+        choice
+            .split(" AND ")
+            .all(|licence| allowed.iter().any(|known| known == licence.trim()))
+    })
+}
+
+/// The platform that this is built on; what only others need is not downloaded.
+fn host() -> String {
+    let output = Command::new("rustc").arg("-vV").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.unwrap().to_owned()
+}
+
+#[test]
+fn every_dependency_has_an_allowed_licence() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let deny = std::fs::read_to_string(format!("{root}/deny.toml")).unwrap();
+    let allowed = list_after(&deny, "allow = [");
+    assert!(allowed.contains(&"MIT".to_owned()));
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--offline", "--locked"])
+        .args(["--filter-platform", &host()])
+        .current_dir(root)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    assert!(packages.len() > 50);
+    let refused: Vec<String> = packages
+        .iter()
+        .map(|package| (&package["name"], package["license"].as_str().unwrap_or("none")))
+        .filter(|(_, licence)| !is_allowed(licence, &allowed))
+        .map(|(name, licence)| format!("{name}: {licence}"))
+        .collect();
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
