@@ -46,6 +46,7 @@ pub(super) struct Attendant {
     until_idle: bool,
     notes: Arc<Notes>,
     asked_to_end: bool,
+    signalled: bool,
 }
 
 impl Attendant {
@@ -56,6 +57,7 @@ impl Attendant {
             until_idle,
             notes: Arc::default(),
             asked_to_end: false,
+            signalled: false,
         }
     }
 
@@ -101,8 +103,9 @@ impl Attendant {
     async fn on_signal(&mut self, asked: Asked) {
         match asked {
             Asked::Reload => self.reload().await,
-            Asked::End if self.asked_to_end => self.notes.again.notify_one(),
+            Asked::End if self.signalled => self.notes.again.notify_one(),
             Asked::End => {
+                self.signalled = true;
                 self.asked_to_end = true;
                 let handle = self.handle.clone();
                 // Not awaited here: a second signal must be heard while the first is carried out.

@@ -1,8 +1,11 @@
 //! Reading the configuration as the daemon needs it: complete, right, and able to run.
 
+use std::collections::BTreeMap;
+
 use super::error::DaemonError;
 use super::paths::Paths;
 use crate::config::{self, Config};
+use crate::process;
 
 /// Knows where the configuration lies.
 #[derive(Debug, Clone)]
@@ -37,10 +40,32 @@ impl Loader {
             .iter()
             .map(ToString::to_string)
             .collect();
-        if problems.is_empty() {
-            Ok(config)
-        } else {
-            Err(DaemonError::AgentUnusable(problems.join("\n")))
+        if !problems.is_empty() {
+            return Err(DaemonError::AgentUnusable(problems.join("\n")));
         }
+        self.check_programs(&config)?;
+        Ok(config)
+    }
+
+    /// The programs of the profiles that ideas get without asking: better said now than after an idea is spent on it.
+    fn check_programs(&self, config: &Config) -> Result<(), DaemonError> {
+        let used = std::iter::once(&config.agents.profile).chain(&config.merge.resolver);
+        for name in used {
+            let Some(profile) = config.agents.profiles.get(name) else {
+                continue;
+            };
+            let Some(program) = profile.command.first() else {
+                continue;
+            };
+            let path = profile.env.get("PATH").cloned();
+            let path = path.or_else(|| std::env::var("PATH").ok()).unwrap_or_default();
+            let env = BTreeMap::from([("PATH".to_owned(), path)]);
+            process::resolve_program(program, &env, &self.paths.root).map_err(|error| {
+                DaemonError::AgentUnusable(format!(
+                    "the agent profile `{name}` cannot run: {error} (`agents.profiles.{name}.command` in .swarm/config.json)"
+                ))
+            })?;
+        }
+        Ok(())
     }
 }
