@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
 
 use super::actor::{Actor, Ended};
-use super::attend::Attendant;
+use super::attend::{Attendant, Notes};
 use super::dispatch::Dispatcher;
 use super::error::DaemonError;
 use super::handle::{CommandError, Handle, Message, Published};
@@ -63,6 +63,7 @@ pub struct Daemon {
     seq: watch::Sender<u64>,
     store: Store,
     first: Vec<Command>,
+    notes: Arc<Notes>,
 }
 
 impl Daemon {
@@ -118,6 +119,7 @@ impl Daemon {
             seq,
             store,
             first,
+            notes: Arc::default(),
         })
     }
 
@@ -140,14 +142,20 @@ impl Daemon {
         }
     }
 
-    /// Works until it is asked to end, or until nothing is left to do.
+    /// To end at once.
+    pub fn hurry(&self) -> Hurry {
+        Hurry(Arc::clone(&self.notes))
+    }
+
+    /// Works until it is asked to end, or until nothing is left to do. `closing` is awaited after the last event, before the lock is given back.
     ///
     /// # Errors
     /// [`DaemonError::DiskFailed`]: agents that run go on under their runners.
-    pub async fn run(self) -> Result<End, DaemonError> {
+    pub async fn run(self, closing: impl Future<Output = ()>) -> Result<End, DaemonError> {
         let (tools, handle) = (Arc::clone(&self.tools), self.handle.clone());
-        let attendant = Attendant::new(self.reloader(), self.options.until_idle);
-        let notes = attendant.notes();
+        let notes = Arc::clone(&self.notes);
+        let until_idle = self.options.until_idle;
+        let attendant = Attendant::new(self.reloader(), until_idle, Arc::clone(&notes));
         let dispatcher = Dispatcher::new(Arc::clone(&tools), handle.clone());
         let seq = self.store.state.seq;
         let (journal, lock) = self.store.into_parts();
@@ -174,6 +182,7 @@ impl Daemon {
         keeper.abort();
         attendant.abort();
         finish(&tools, &handle).await;
+        closing.await;
         drop(lock);
         match ended {
             Ended::DiskFailed(why) => Err(DaemonError::DiskFailed(why)),
@@ -198,6 +207,17 @@ async fn finish(tools: &Arc<Tools>, handle: &Handle) {
     });
     if let Err(error) = tidied.await {
         tracing::warn!(%error, "tidying up stopped");
+    }
+}
+
+/// Ends the daemon at once, as a second Ctrl+C does.
+#[derive(Clone)]
+pub struct Hurry(Arc<Notes>);
+
+impl Hurry {
+    /// Nothing is tidied up; agents go on under their runners and are adopted by the next start.
+    pub fn hurry(&self) {
+        self.0.interrupt();
     }
 }
 
