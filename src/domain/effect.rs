@@ -173,7 +173,9 @@ impl Effect {
             | Self::Land { idea, .. }
             | Self::StartResolution { idea, .. }
             | Self::FinishResolution { idea, .. } => idea == at,
-            Self::StopRun { .. } | Self::ReleaseWorktree { .. } | Self::ArchiveInbox { .. } => false,
+            Self::StopRun { .. } | Self::ReleaseWorktree { .. } | Self::ArchiveInbox { .. } => {
+                false
+            }
         }
     }
 }

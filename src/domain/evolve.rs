@@ -177,9 +177,9 @@ fn idea_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
             let kept = state.ideas.get_mut(id).and_then(|idea| idea.kept.take());
             state.owed.worktrees.extend(kept.map(|kept| unused(*kept)));
             with_idea(state, id, at, |idea| {
-            idea.status = IdeaStatus::Cancelled;
-            idea.assigned = false;
-            audit(idea, at, "cancelled", "");
+                idea.status = IdeaStatus::Cancelled;
+                idea.assigned = false;
+                audit(idea, at, "cancelled", "");
             });
         }
         Event::IdeaAssigned { id, profile } => with_idea(state, id, at, |idea| {
@@ -560,7 +560,9 @@ fn end_attempt(state: &mut State, at: Timestamp, agent: &AgentId, event: &Event)
     if let Some(run) = &attempt.run {
         state.stops.remove(run);
     }
-    if !*keep_worktree {
+    // One that never had its worktree leaves half of a new one at most.
+    let half_made = attempt.base.is_none() && attempt.kept.is_none();
+    if !*keep_worktree || half_made {
         let landed = landing(state, &attempt, *end);
         give_up(&mut state.owed, &attempt, landed);
     }
