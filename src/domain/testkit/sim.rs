@@ -60,6 +60,10 @@ impl Sim {
             durable: 0,
         };
         this.start();
+        for _ in 0..this.choices.pick(5) {
+            let command = this.some_new_idea();
+            this.ask(&command);
+        }
         this
     }
 
@@ -170,16 +174,16 @@ impl Sim {
 
     fn step(&mut self) {
         match self.choices.pick(100) {
-            0..56 => self.answer_one(),
-            56..64 => self.hear(),
-            64..70 => self.wait(),
-            70..88 => {
+            0..66 => self.answer_one(),
+            66..72 => self.hear(),
+            72..76 => self.wait(),
+            76..92 => {
                 let command = self.some_command();
                 self.ask(&command);
             }
-            88..92 => self.answer_again(),
-            92..97 => self.crash(),
-            97 => {
+            92..94 => self.answer_again(),
+            94..98 => self.crash(),
+            98 => {
                 self.ask(&Command::Shutdown { keep_agents: true });
                 self.crash();
             }
@@ -347,24 +351,29 @@ impl Sim {
         let at = self.choices.pick(self.sent.len());
         let (id, effect) = self.sent.iter().nth(at)?;
         let (id, effect) = (*id, effect.clone());
-        // An agent that ends well without having said anything else says COMPLETE.
-        if let (
-            Effect::Run {
-                run,
-                purpose: Purpose::Iteration { .. },
-                ..
-            },
-            true,
-        ) = (&effect, self.choices.is_over())
+        let iteration = |purpose: &Purpose| matches!(purpose, Purpose::Iteration { .. });
+        if let Effect::Run { run, purpose, .. } = &effect
+            && iteration(purpose)
+            && let Some(signal) = self.last_word()
         {
+            let (run, offset) = (run.clone(), u64::MAX);
             self.see(&Observation::SignalSeen {
-                run: run.clone(),
-                offset: u64::MAX,
-                signal: Signal::Complete(None),
+                run,
+                offset,
+                signal,
             });
         }
         let outcome = self.world.outcome(&effect, &mut self.choices);
         Some((id, outcome))
+    }
+
+    /// Most agents say COMPLETE before they end; all do when all goes well.
+    fn last_word(&mut self) -> Option<Signal> {
+        match self.choices.pick(10) {
+            0..6 => Some(Signal::Complete(None)),
+            6 | 7 => Some(self.some_signal()),
+            _ => None,
+        }
     }
 
     /// An effect that is over is answered again: nothing follows.
@@ -448,7 +457,7 @@ impl Sim {
     }
 
     fn some_command(&mut self) -> Command {
-        match self.choices.pick(22) {
+        match self.choices.pick(27) {
             0..6 => self.some_new_idea(),
             6 => self.some_edit(),
             7 | 8 => Command::RetryIdea {
@@ -469,27 +478,39 @@ impl Sim {
                 Command::SayToAgent { id, text }
             }
             13 => Command::Pause { reason: None },
-            14 | 15 => Command::Resume,
-            16 => Command::RetryMerge {
+            14 => Command::Resume,
+            15 => Command::RetryMerge {
                 id: self.some_idea(),
             },
-            17 => Command::ResolveMerge {
+            16 => Command::ResolveMerge {
                 id: self.some_idea(),
             },
-            18 => {
+            17 => {
                 use TargetChoice::{Cancel, Ignore, Rebase};
                 let choice = [Rebase, Ignore, Cancel][self.choices.pick(3)];
                 Command::SettleTarget { choice }
             }
-            19 | 20 => {
+            18 => {
                 let settings = Box::new(some_settings(&mut self.choices));
                 let hash = "hash".into();
                 Command::LoadSettings { hash, settings }
             }
+            19..26 => self.some_help(),
             _ => {
                 let mode = [Mode::Autopilot, Mode::SemiAuto][self.choices.pick(2)];
                 Command::SetMode { mode }
             }
+        }
+    }
+
+    /// Something that a person is asked for.
+    fn some_help(&mut self) -> Command {
+        let mut help = self.help();
+        let at = self.choices.pick(help.len());
+        if help.is_empty() {
+            Command::Resume
+        } else {
+            help.swap_remove(at)
         }
     }
 
@@ -540,7 +561,7 @@ fn some_settings(choices: &mut Choices) -> Settings {
     Settings {
         mode: [Mode::Autopilot, Mode::SemiAuto][usize::from(choices.chance(15))],
         max_parallel: 1 + number(choices, 4),
-        failures_to_pause: number(choices, 4),
+        failures_to_pause: number(choices, 6),
         crash_retries: number(choices, 4),
         max_iterations: 1 + number(choices, 6),
         conflict_retries: number(choices, 3),

@@ -140,7 +140,7 @@ impl World {
             Effect::PrepareWorktree { .. }
             | Effect::ReleaseWorktree { .. }
             | Effect::ArchiveInbox { .. } => {
-                if choices.chance(12) {
+                if choices.chance(5) {
                     cannot(choices)
                 } else {
                     good(effect, 0)
@@ -154,7 +154,7 @@ impl World {
         if let Some(end) = self.ended.get(run) {
             return Outcome::RunEnded(end.clone());
         }
-        if choices.chance(4) {
+        if choices.chance(2) {
             return cannot(choices);
         }
         let how = self.how(run, choices);
@@ -181,13 +181,13 @@ impl World {
         if self.stopped.contains(run) && !choices.chance(20) {
             return RunEndKind::Stopped;
         }
-        match choices.pick(20) {
-            0..13 => exit(0),
-            13 | 14 => exit(1),
-            15 => RunEndKind::Signalled { signal: 9 },
-            16 => RunEndKind::TimedOut,
-            17 => RunEndKind::OutputLimit,
-            18 => RunEndKind::NotStarted {
+        match choices.pick(32) {
+            0..24 => exit(0),
+            24..27 => exit(1),
+            27 => RunEndKind::Signalled { signal: 9 },
+            28 => RunEndKind::TimedOut,
+            29 => RunEndKind::OutputLimit,
+            30 => RunEndKind::NotStarted {
                 message: "no such file".into(),
             },
             _ => RunEndKind::Lost,
@@ -204,7 +204,7 @@ impl World {
             files: vec!["a.rs".into(), "b.rs".into()],
         };
         match choices.pick(16) {
-            10 | 11 => conflict(ConflictLevel::Medium),
+            9..12 => conflict(ConflictLevel::Medium),
             12 => conflict(ConflictLevel::Complex),
             13 => Outcome::NothingToMerge { target },
             14 => {

@@ -73,7 +73,7 @@ fn lives() -> impl Strategy<Value = Life> {
     // Long lives and short ones; a short one is easier to understand when it fails.
     prop_oneof![
         prop::collection::vec(any::<u16>(), 0..200),
-        prop::collection::vec(any::<u16>(), 200..1_200),
+        prop::collection::vec(any::<u16>(), 200..700),
     ]
     .prop_map(Life)
 }
@@ -92,5 +92,37 @@ proptest! {
         check_log(&sim);
         check_done(&sim);
         sim.drain();
+    }
+}
+
+#[test]
+fn zz_histogram() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    let mut runner = TestRunner::deterministic();
+    let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+    for _ in 0..300 {
+        let life = lives().new_tree(&mut runner).unwrap().current();
+        let mut sim = Sim::new(life.0);
+        sim.live();
+        sim.settle();
+        for (_, event) in &sim.log {
+            let text = match event {
+                Event::EffectRequested { effect, .. } => {
+                    format!("ask {}", crate::domain::testkit::scenario::name_of(effect))
+                }
+                Event::AttemptMoved { phase, .. } => format!("attempt {phase:?}"),
+                Event::MergeMoved { phase, waits, .. } => {
+                    format!("merge {phase:?} {}", waits.is_some())
+                }
+                Event::AttemptEnded { end, status, .. } => format!("ended {end:?} {status:?}"),
+                Event::PhaseChanged { phase, .. } => format!("swarm {phase:?}"),
+                event => event.kind().to_owned(),
+            };
+            *kinds.entry(text).or_default() += 1;
+        }
+    }
+    for (kind, count) in kinds {
+        println!("{count:6} {kind}");
     }
 }
