@@ -119,7 +119,9 @@ pub enum AppendError {
         found: u64,
     },
     /// Something else changed the live segment: this writer has lost the log. Nothing was written.
-    #[error("another writer has the event log: {why}. Stop this daemon; `swarm status` shows which one runs")]
+    #[error(
+        "another writer has the event log: {why}. Stop this daemon; `swarm status` shows which one runs"
+    )]
     Fenced {
         /// How that was seen.
         why: String,
@@ -131,7 +133,9 @@ pub enum AppendError {
         why: String,
     },
     /// A single event is larger than a line may be. Nothing was written.
-    #[error("the event `{kind}` takes {bytes} bytes, and a line has at most {limit}: put the large part into a file and its SHA-256 into the event")]
+    #[error(
+        "the event `{kind}` takes {bytes} bytes, and a line has at most {limit}: put the large part into a file and its SHA-256 into the event"
+    )]
     TooLarge {
         /// Its kind.
         kind: String,

@@ -511,7 +511,8 @@ mod tests {
     #[test]
     fn an_intact_line_that_knows_too_much_is_damage() {
         let mut log = hand_made(&[1]);
-        let body = r#"{"v":1,"seq":2,"dur":5,"ts":"2026-01-01T00:00:00.000Z","kind":"mark","data":{}"#;
+        let body =
+            r#"{"v":1,"seq":2,"dur":5,"ts":"2026-01-01T00:00:00.000Z","kind":"mark","data":{}"#;
         let crc = record::chain(log.end.crc, body.as_bytes());
         log.bytes
             .extend_from_slice(format!("{body},\"crc\":\"{crc:08x}\"}}\n").as_bytes());
@@ -521,7 +522,8 @@ mod tests {
     #[test]
     fn a_newer_format_is_recognised_whether_or_not_its_crc_is_ours() {
         let log = hand_made(&[2]);
-        let body = r#"{"v":2,"seq":3,"dur":2,"ts":"2026-01-01T00:00:00.000Z","kind":"mark","data":{}"#;
+        let body =
+            r#"{"v":2,"seq":3,"dur":2,"ts":"2026-01-01T00:00:00.000Z","kind":"mark","data":{}"#;
         for crc in [record::chain(log.end.crc, body.as_bytes()), 0] {
             let mut bytes = log.bytes.clone();
             bytes.extend_from_slice(format!("{body},\"crc\":\"{crc:08x}\"}}\n").as_bytes());
@@ -548,10 +550,7 @@ mod tests {
         };
         let rest = scan(&log.bytes[log.end(4)..], start, 0);
         assert_eq!((rest.last_seq, rest.tail), (6, Tail::Clean));
-        let wrong = ChainStart {
-            crc: 1,
-            ..start
-        };
+        let wrong = ChainStart { crc: 1, ..start };
         assert_eq!(scan(&log.bytes[log.end(4)..], wrong, 0).end, 0);
     }
 }
