@@ -254,14 +254,13 @@ impl Segments {
             return Ok(None);
         };
         let segment = &self.list[index];
-        if segment.last.is_some_and(|last| wanted.seq > last) {
+        if wanted.offset > segment.size || segment.last.is_some_and(|last| wanted.seq > last) {
             return Ok(None);
         }
         let from = wanted.offset.saturating_sub(MAX_LINE as u64 + 1);
         let length = usize::try_from(wanted.offset - from).unwrap_or(0);
-        let bytes = read_exactly(segment, from, length)?;
-        let fits = bytes
-            .and_then(|bytes| ending_line(&bytes))
+        let bytes = read_exactly(segment, from, length)?.unwrap_or_default();
+        let fits = ending_line(&bytes)
             .is_some_and(|(_, header, crc)| (header.seq, crc) == (wanted.seq, wanted.crc));
         let chain = ChainStart {
             next_seq: wanted.seq + 1,

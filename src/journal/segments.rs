@@ -218,31 +218,41 @@ impl Segments {
 
 /// What the first line of `next` must follow on.
 fn start_after(before: &Segment, next: &Found) -> Result<ChainStart, JournalError> {
-    let end = match last_line(before)? {
-        Some((header, crc)) => ChainStart {
-            next_seq: header.seq + 1,
-            crc,
-        },
-        None => end_of(before, u64::MAX)?,
-    };
-    let Some(first) = next.claimed.filter(|first| *first < end.next_seq) else {
-        return Ok(end);
+    let end = last_line(before)?.map(|(header, crc)| ChainStart {
+        next_seq: header.seq + 1,
+        crc,
+    });
+    let goes_back = |first: &u64| end.is_none_or(|end| *first < end.next_seq);
+    if let Some(first) = next.claimed.filter(goes_back) {
+        if let Some(start) = written_again(before, next, first)? {
+            return Ok(start);
+        }
+    }
+    end.map_or_else(|| end_of(before, u64::MAX), Ok)
+}
+
+/// Where `next` goes on if, after a failed sync, it has the end of the segment before once more. Only the first line of
+/// a live segment may be garbled, and claim anything.
+fn written_again(
+    before: &Segment,
+    next: &Found,
+    first: u64,
+) -> Result<Option<ChainStart>, JournalError> {
+    let damaged = |why: &str| JournalError::Damaged {
+        file: next.path.clone(),
+        offset: 0,
+        seq: first,
+        why: format!("{why} {}", before.path.display()),
     };
     if first <= before.first {
-        return Err(JournalError::Damaged {
-            file: next.path.clone(),
-            offset: 0,
-            seq: end.next_seq,
-            why: format!(
-                "the file begins with record {first}, and {} already has that",
-                before.path.display()
-            ),
-        });
+        return Err(damaged("the record is already in"));
     }
-    // The end of the segment before was written again, here.
     let start = end_of(before, first - 1)?;
-    let follows = !next.is_live || next.follows_on(start)?;
-    Ok(if follows { start } else { end })
+    match next.follows_on(start)? {
+        true => Ok(Some(start)),
+        false if next.is_live => Ok(None),
+        false => Err(damaged("the first line does not follow on the records in")),
+    }
 }
 
 /// Verifies a segment up to record `upto`; an earlier end that is not clean is damage.

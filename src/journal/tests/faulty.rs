@@ -57,7 +57,7 @@ impl Faults {
     pub(super) fn after(&self, skip: usize, fault: Fault) {
         let mut plan = self.0.lock().unwrap();
         let at = plan.done.len() + skip;
-        plan.faults.insert(at, fault);
+        plan.faults.entry(at).or_insert(fault);
     }
 
     /// All is well again.
