@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 
 use super::ballast::Ballast;
 use super::error::AppendError;
+use super::found::rotated_name;
 use super::record::{self, EncodeError, FORMAT, Header, JournalEvent, MAX_LINE};
 use super::scan::ChainStart;
-use super::segments::{LIVE_FILE, NEXT_FILE, Position, rotated_name};
+use super::segments::{LIVE_FILE, NEXT_FILE, Position};
 use super::storage::{SegmentFile, Storage, is_full, write_all};
 use crate::domain::time::Timestamp;
 

@@ -7,7 +7,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::storage::plain_file;
+use super::storage::{make_private_dir, plain_file};
 
 /// The name of the lock's file in the state directory.
 pub const LOCK_FILE: &str = "lock";
@@ -45,7 +45,7 @@ impl StateLock {
             path: path.clone(),
             source,
         };
-        super::segments::make_private_dir(state_dir).map_err(failed)?;
+        make_private_dir(state_dir).map_err(failed)?;
         let open = plain_file().write(true).create(true).open(&path);
         let mut file = open.map_err(failed)?;
         match file.try_lock() {

@@ -8,16 +8,20 @@
 //!
 //! ```text
 //! record   one line <-> one event            scan      torn tail or damage? (pure)
-//! segments the files, and how they join      reader    records as a stream
+//! segments the files, and how they join      found     the files before that is known
+//! reader   records as a stream, verified
 //! load     snapshot + tail, or everything    recover   opening for writing
 //! append   one write, one fdatasync          writer    the thread that groups batches
 //! snapshot the state as one file             upcast    reading older formats
 //! lock · ballast · storage (file operations that tests make fail) · error
 //! ```
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 mod append;
 mod ballast;
 mod error;
+mod found;
 mod load;
 mod lock;
 mod reader;

@@ -14,8 +14,8 @@ use super::ballast::Ballast;
 use super::error::JournalError;
 use super::load::Survey;
 use super::reader::read_from;
-use super::segments::{LIVE_FILE, NEXT_FILE, Position, Torn, make_private_dir};
-use super::storage::{Disk, Storage, is_full, write_all};
+use super::segments::{LIVE_FILE, NEXT_FILE, Position, Torn};
+use super::storage::{Disk, Storage, is_full, make_private_dir, write_all};
 use crate::domain::time::Timestamp;
 
 /// Bytes after which a segment is rotated.

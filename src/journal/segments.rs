@@ -3,18 +3,16 @@
 //! Invariant: `events.<first seq>.jsonl` are the rotated segments and `events.jsonl` is the live one. Each answers for
 //! the records from its first to the one before the next segment's first: when a sync fails, the records that were not
 //! proven durable are written again into a new segment, and what the old one has of them is void.
-//! Nothing in this file changes anything but directories.
+//! Nothing in this file changes anything.
 
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use super::error::JournalError;
+use super::found::Found;
 use super::reader::{read_from, walk_segment};
 use super::record::{self, Header, MAX_LINE};
 use super::scan::{ChainStart, Line, Progress, Tail};
-use super::storage::plain_file;
 
 /// The name of the live segment.
 pub const LIVE_FILE: &str = "events.jsonl";
@@ -223,10 +221,10 @@ fn start_after(before: &Segment, next: &Found) -> Result<ChainStart, JournalErro
         crc,
     });
     let goes_back = |first: &u64| end.is_none_or(|end| *first < end.next_seq);
-    if let Some(first) = next.claimed.filter(goes_back) {
-        if let Some(start) = written_again(before, next, first)? {
-            return Ok(start);
-        }
+    let first = next.claimed.filter(goes_back);
+    let again = first.map(|first| written_again(before, next, first));
+    if let Some(start) = again.transpose()?.flatten() {
+        return Ok(start);
     }
     end.map_or_else(|| end_of(before, u64::MAX), Ok)
 }
@@ -298,102 +296,4 @@ fn newer(file: PathBuf, offset: u64, found: u64) -> JournalError {
         found,
         known: record::FORMAT,
     }
-}
-
-/// A file that has the name of a segment.
-struct Found {
-    path: PathBuf,
-    file: File,
-    inode: u64,
-    size: u64,
-    is_live: bool,
-    /// The seq of its first record, as its name or its first line has it.
-    claimed: Option<u64>,
-}
-
-impl Found {
-    fn live(state_dir: &Path) -> Result<Option<Self>, JournalError> {
-        let path = state_dir.join(LIVE_FILE);
-        let mut found = match plain_file().open(&path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => Self::of(path, opened)?,
-        };
-        found.is_live = true;
-        found.claimed = record::header(&found.head()?).map(|header| header.seq);
-        Ok(Some(found))
-    }
-
-    fn rotated(state_dir: &Path) -> Result<Vec<Self>, JournalError> {
-        let names = match std::fs::read_dir(state_dir) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            names => names.map_err(JournalError::io("list", state_dir))?,
-        };
-        let mut found = Vec::new();
-        for entry in names {
-            let entry = entry.map_err(JournalError::io("list", state_dir))?;
-            if let Some(first) = first_of_name(&entry.file_name().to_string_lossy()) {
-                let path = entry.path();
-                let opened = plain_file().open(&path);
-                let mut file = Self::of(path, opened)?;
-                file.claimed = Some(first);
-                found.push(file);
-            }
-        }
-        Ok(found)
-    }
-
-    fn of(path: PathBuf, opened: io::Result<File>) -> Result<Self, JournalError> {
-        let file = opened.map_err(JournalError::io("open", &path))?;
-        let meta = file
-            .metadata()
-            .map_err(JournalError::io("look at", &path))?;
-        Ok(Self {
-            inode: meta.ino(),
-            size: meta.len(),
-            is_live: false,
-            claimed: None,
-            path,
-            file,
-        })
-    }
-
-    /// The bytes at its beginning, enough for a line.
-    fn head(&self) -> Result<Vec<u8>, JournalError> {
-        let mut bytes = vec![0; MAX_LINE];
-        let length = self.file.read_at(&mut bytes, 0);
-        bytes.truncate(length.map_err(JournalError::io("read", &self.path))?);
-        Ok(bytes)
-    }
-
-    fn follows_on(&self, start: ChainStart) -> Result<bool, JournalError> {
-        let mut at = Progress::new(start, 0);
-        let head = self.head()?;
-        let walked = super::scan::walk_lines(&head, true, start.next_seq, &mut at, |_| Ok(()));
-        walked.map(|_: super::scan::Stop| at.chain != start)
-    }
-}
-
-/// The name that the segment beginning with record `first` gets when it is rotated.
-pub(super) fn rotated_name(first: u64) -> String {
-    format!("events.{first}.jsonl")
-}
-
-fn first_of_name(name: &str) -> Option<u64> {
-    let first = name.strip_prefix("events.")?.strip_suffix(".jsonl")?;
-    let first: u64 = first.parse().ok()?;
-    (rotated_name(first) == name).then_some(first)
-}
-
-/// Makes the state directory, if it is not there, and makes it ours alone. A symbolic link is refused.
-pub(super) fn make_private_dir(dir: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(dir)?;
-    let meta = std::fs::symlink_metadata(dir)?;
-    if !meta.is_dir() {
-        return Err(io::Error::other("it is a symbolic link"));
-    }
-    if meta.permissions().mode() & 0o777 != 0o700 {
-        std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o700))?;
-    }
-    Ok(())
 }

@@ -134,7 +134,7 @@ fn what_a_failed_sync_left_in_the_old_segment_is_void() {
     append_all(&mut journal, &[2]);
     faults.mend();
     let old = std::fs::read(dir.path().join("events.1.jsonl")).unwrap();
-    assert_eq!(old.iter().filter(|b| **b == b'\n').count(), 4);
+    assert_eq!(line_ends(&old), 4);
     assert_notes(dir.path(), 4);
     let position = journal.position();
     assert_eq!(position_of(dir.path(), 4).unwrap(), Some(position));

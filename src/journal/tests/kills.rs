@@ -83,10 +83,10 @@ fn while_a_torn_tail_is_kept_aside() {
         std::fs::write(&live, &bytes).unwrap();
         let _ = Journal::open_with(dir.path(), SMALL, faults.disk());
         assert_goes_on(dir.path(), 3, context);
-        let torn = files(dir.path())
+        let mut torn = files(dir.path())
             .into_iter()
             .filter(|(name, _)| name.starts_with("torn-"));
-        let last = torn.last().expect("the torn bytes are kept").1;
+        let last = torn.next_back().expect("the torn bytes are kept").1;
         assert_eq!(last, br#"{"v":1,"seq":4,"dur"#, "{context}");
     });
 }
@@ -97,7 +97,7 @@ fn at_every_byte_of_a_write() {
     let (mut journal, _) = Journal::open(dir.path()).unwrap();
     append_all(&mut journal, &[2, 3]);
     let bytes = std::fs::read(dir.path().join(LIVE_FILE)).unwrap();
-    let whole = |cut: usize| bytes[..cut].iter().filter(|b| **b == b'\n').count() as u64;
+    let whole = |cut: usize| line_ends(&bytes[..cut]);
     for cut in 0..=bytes.len() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(LIVE_FILE), &bytes[..cut]).unwrap();

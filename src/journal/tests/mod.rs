@@ -61,6 +61,10 @@ fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     entries.map(|entry| file(entry.unwrap())).collect()
 }
 
+fn line_ends(bytes: &[u8]) -> u64 {
+    bytes.split(|b| *b == b'\n').count() as u64 - 1
+}
+
 fn segment_names(dir: &Path) -> Vec<String> {
     let segments = Segments::open(dir).unwrap();
     let name = |segment: &Segment| segment.path.file_name().unwrap().to_string_lossy().into();

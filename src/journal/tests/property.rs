@@ -32,6 +32,9 @@ fn write(dir: &Path, segment_bytes: u64, batches: &[Vec<Note>]) -> (usize, u64) 
 }
 
 proptest! {
+    // Each case is a few real syncs.
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
     #[test]
     fn what_is_written_is_what_is_read(batches in batches(), segment_bytes in 200_u64..2000) {
         let dir = tempfile::tempdir().unwrap();
