@@ -39,6 +39,7 @@
 //! 7. One `Command::new("git")` in the program, and it runs nothing that an agent could have configured.
 
 pub mod agents;
+pub mod api;
 pub mod cli;
 pub mod config;
 pub mod daemon;
@@ -53,7 +54,10 @@ pub fn main() -> std::process::ExitCode {
         return code;
     }
     let mut args = std::env::args_os().skip(1);
-    if args.next().is_some_and(|name| name == agents::demo::SUBCOMMAND) {
+    if args
+        .next()
+        .is_some_and(|name| name == agents::demo::SUBCOMMAND)
+    {
         return agents::demo::main(args);
     }
     std::process::ExitCode::SUCCESS
