@@ -42,6 +42,7 @@ pub mod agents;
 pub mod api;
 pub mod cli;
 pub mod config;
+pub mod crash;
 pub mod daemon;
 pub mod domain;
 pub mod git;
