@@ -18,7 +18,7 @@ pub struct Clock {
 }
 
 /// The wall clock. Before 1970 counts as 1970.
-pub fn wall() -> Timestamp {
+pub(super) fn wall() -> Timestamp {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -34,6 +34,11 @@ impl Clock {
     /// The time now, and by how many milliseconds the wall clock has gone back since the last call, if by more than a second.
     pub fn now(&mut self) -> (Timestamp, Option<i64>) {
         self.read(wall())
+    }
+
+    /// The time now, without taking note of a step back.
+    pub fn peek(&self) -> Timestamp {
+        wall().plus_millis(self.ahead_ms).max(self.last)
     }
 
     fn read(&mut self, wall: Timestamp) -> (Timestamp, Option<i64>) {
