@@ -50,7 +50,7 @@ pub enum SocketError {
     },
 }
 
-/// A bound socket, removed when it is dropped.
+/// A bound socket, removed when it is dropped, which comes before the state lock is given back.
 #[derive(Debug)]
 pub struct Socket {
     listener: UnixListener,
