@@ -1,6 +1,7 @@
 //! Reaching a daemon, or finding that there is none.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
@@ -8,7 +9,7 @@ use swarm::api::{Client, ClientError, ConnectError, DaemonFile};
 use swarm::domain::settings::Mode;
 use swarm::domain::time::Timestamp;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
+use tokio::net::{UnixListener, UnixStream};
 
 use crate::kit::World;
 
@@ -127,4 +128,86 @@ fn a_daemon_file_says_where_and_since_when() {
     let expected =
         r#"{"pid":7,"socket":"/run/s","startedAt":"1970-01-01T00:00:00.000Z","version":"0.1.0"}"#;
     assert_eq!(json, expected);
+}
+
+/// A daemon by hand: a listener that `daemon.json` names.
+fn by_hand(dir: &Path) -> UnixListener {
+    let socket = dir.join("s");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let file = DaemonFile {
+        pid: 1,
+        socket,
+        started_at: Timestamp::default(),
+        version: "0".into(),
+        web_url: None,
+    };
+    file.write(dir).unwrap();
+    listener
+}
+
+/// Reads the head of a request without a body, or with `{}`.
+async fn read_request(stream: &mut UnixStream) {
+    let mut seen = Vec::new();
+    while !seen.windows(4).any(|end| end == b"\r\n\r\n") {
+        assert!(stream.read_buf(&mut seen).await.unwrap() > 0);
+    }
+}
+
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+
+#[tokio::test]
+async fn a_change_whose_answer_is_lost_is_not_sent_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let listener = by_hand(dir.path());
+    let client = Client::connect(dir.path()).await.unwrap();
+    let daemon = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        read_request(&mut stream).await;
+        stream.write_all(ANSWER).await.unwrap();
+        read_request(&mut stream).await;
+        drop(stream);
+    };
+    let asked = async {
+        client.post("resume", &json!({})).await.unwrap();
+        client.post("resume", &json!({})).await
+    };
+    let (lost, ()) = tokio::join!(asked, daemon);
+    assert!(matches!(lost, Err(ClientError::Io(_))), "{lost:?}");
+    let again = tokio::time::timeout(Duration::from_millis(50), listener.accept());
+    assert!(again.await.is_err(), "it was sent again");
+}
+
+#[tokio::test]
+async fn a_question_whose_answer_is_lost_is_asked_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let listener = by_hand(dir.path());
+    let client = Client::connect(dir.path()).await.unwrap();
+    let daemon = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        read_request(&mut stream).await;
+        drop(stream);
+        let (mut stream, _) = listener.accept().await.unwrap();
+        read_request(&mut stream).await;
+        stream.write_all(ANSWER).await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(client.get("status"), daemon);
+    assert_eq!(answer.unwrap(), json!({}));
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_is_not_taken_for_one_that_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let listener = by_hand(dir.path());
+    let client = Client::connect(dir.path()).await.unwrap();
+    let daemon = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        read_request(&mut stream).await;
+        let part = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\none\n\r\n";
+        stream.write_all(part).await.unwrap();
+    };
+    let (stream, ()) = tokio::join!(client.stream("events"), daemon);
+    let mut stream = stream.unwrap();
+    assert_eq!(stream.next_line().await.unwrap().unwrap(), "one");
+    let broken = stream.next_line().await;
+    assert!(matches!(broken, Err(ClientError::Io(_))), "{broken:?}");
 }
