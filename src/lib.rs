@@ -42,6 +42,7 @@ pub mod agents;
 pub mod api;
 pub mod cli;
 pub mod config;
+pub mod crash;
 pub mod daemon;
 pub mod domain;
 pub mod git;
@@ -60,5 +61,5 @@ pub fn main() -> std::process::ExitCode {
     {
         return agents::demo::main(args);
     }
-    std::process::ExitCode::SUCCESS
+    cli::run(std::env::args_os(), &cli::services::services())
 }

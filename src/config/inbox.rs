@@ -6,11 +6,10 @@
 use super::problem::{nearest, visible};
 use super::shape::is_profile_name;
 use super::yaml::{Unreadable, Value, block_items, inline_value, without_comment};
+use crate::domain::decide::MAX_TEXT_BYTES;
 
 /// Largest inbox file, in bytes.
 pub const MAX_INBOX_BYTES: usize = 64 * 1024;
-/// Largest text of an idea, in bytes as JSON counts them.
-pub const MAX_TEXT_BYTES: usize = 48 * 1024;
 const MAX_AFTER: usize = 200;
 const MAX_TAGS: usize = 32;
 const MAX_TAG_CHARS: usize = 64;

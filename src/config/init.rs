@@ -1,6 +1,6 @@
-//! What `swarm init` will write, as a plan to be shown first; [`super::write`] then puts it on disk.
+//! What `swarm init` will write, as a plan to be shown first; [`write()`] then puts it on disk.
 //!
-//! Invariant: pure. A plan holds a configuration that has passed every check.
+//! Invariant: planning is pure. A plan holds a configuration that has passed every check.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,6 +14,7 @@ use super::model::Config;
 use super::problem::{ConfigError, nearest};
 use super::schema::schema_text;
 use super::template::{Fill, plain_files, render_config};
+pub use super::write::{check_free, write};
 
 /// Name of the directory.
 pub const SWARM_DIR: &str = ".swarm";

@@ -301,10 +301,12 @@ fn read(
 /// Whether a finding about `key` may only follow from something that was cut out before.
 fn in_doubt(key: &str, bad: &[String]) -> bool {
     let about_profiles = key == "agents.profile" || key == "merge.resolver";
+    let within = |bad: &str, key: &str| {
+        let rest = bad.strip_prefix(key);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
     bad.iter().any(|bad| {
-        bad.is_empty()
-            || bad.starts_with(key)
-            || about_profiles && bad.starts_with("agents.profiles")
+        bad.is_empty() || within(bad, key) || about_profiles && within(bad, "agents.profiles")
     })
 }
 

@@ -1,4 +1,4 @@
-//! The JSON Schema of `config.json`, made from the types of [`super::model`].
+//! The JSON Schema of `config.json`, made from the types of `super::model`.
 //!
 //! Invariant: one source. What the schema says is what the checker checks and what the types read.
 

@@ -7,15 +7,15 @@
 //! answered with the failure, and observations wait and are judged again.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use super::clock::{self, Clock};
+use super::clock::Clock;
 use super::dispatch::Dispatcher;
-use super::handle::{Accepted, CommandError, Handle, Journaled, Message, RECENT_RECORDS};
+use super::handle::{Accepted, CommandError, Handle, Journaled, Message};
 use super::ledger::{Ledger, Written};
 use super::snapshots::Snapshots;
 use crate::domain::command::Command;
@@ -43,9 +43,12 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 type Answer = oneshot::Sender<Result<Accepted, CommandError>>;
 
 /// A batch that is being written.
+#[derive(Default)]
 struct Batch {
+    /// The seq of its last event; of one without events: of the last before it.
     last_seq: u64,
-    records: Vec<Arc<Journaled>>,
+    ts: Timestamp,
+    events: Vec<Event>,
     answers: Vec<(Answer, Accepted)>,
     observations: Vec<Observation>,
 }
@@ -73,6 +76,8 @@ pub(super) struct Actor {
     writing: VecDeque<Batch>,
     /// Observations that could not be written and wait for the disk.
     put_off: Vec<Observation>,
+    /// The last chain of consequences was cut and goes on.
+    more: bool,
     retry_at: Option<Instant>,
     mark_at: Option<Instant>,
 }
@@ -100,6 +105,7 @@ impl Actor {
             tip,
             writing: VecDeque::new(),
             put_off: Vec::new(),
+            more: false,
             retry_at: None,
             mark_at: None,
         }
@@ -157,12 +163,7 @@ impl Actor {
     /// Decides on inputs, one after the other, each against what the ones before came to.
     fn take(&mut self, messages: impl IntoIterator<Item = Message>) {
         let (now, went_back) = self.clock.now();
-        let mut batch = Batch {
-            last_seq: self.tip.seq,
-            records: Vec::new(),
-            answers: Vec::new(),
-            observations: Vec::new(),
-        };
+        let mut batch = Batch::default();
         if let Some(by_ms) = went_back {
             self.judge(&mut batch, Observation::ClockWentBack { by_ms }, now);
         }
@@ -198,11 +199,10 @@ impl Actor {
 
     /// Whatever can go on now.
     fn advance(&mut self, batch: &mut Batch, now: Timestamp) {
-        while batch.records.len() < EVENTS_AT_ONCE {
+        self.more = true;
+        while self.more && batch.events.len() < EVENTS_AT_ONCE {
             let events = decide::advance(&self.tip, now);
-            if events.is_empty() {
-                return;
-            }
+            self.more = !events.is_empty();
             self.fold(batch, events, now);
         }
     }
@@ -211,21 +211,19 @@ impl Actor {
         for event in events {
             let seq = self.tip.seq + 1;
             evolve(&mut self.tip, seq, now, &event);
-            batch.records.push(Arc::new(Journaled {
-                seq,
-                ts: now,
-                event,
-            }));
+            batch.events.push(event);
         }
     }
 
     /// Hands a batch to the writer. One without events only waits for those before it.
     fn submit(&mut self, mut batch: Batch, now: Timestamp) {
         batch.last_seq = self.tip.seq;
-        if !batch.records.is_empty() {
-            let expected = batch.last_seq - batch.records.len() as u64;
+        batch.ts = now;
+        if !batch.events.is_empty() {
+            let expected = batch.last_seq - batch.events.len() as u64;
             self.mark_at = None;
-            self.ledger.write(expected, now, &batch.records);
+            self.ledger
+                .write(expected, now, std::mem::take(&mut batch.events));
             self.writing.push_back(batch);
         } else if let Some(last) = self.writing.back_mut() {
             last.answers.append(&mut batch.answers);
@@ -240,8 +238,8 @@ impl Actor {
             return Ok(());
         };
         match written {
-            Written::Durable => {
-                self.publish(batch);
+            Written::Durable(events) => {
+                self.publish(batch, events);
                 Ok(())
             }
             Written::Full(why) => {
@@ -255,36 +253,29 @@ impl Actor {
         }
     }
 
-    fn publish(&mut self, batch: Batch) {
-        {
-            let mut published = self
-                .handle
-                .published
-                .write()
-                .unwrap_or_else(PoisonError::into_inner);
-            for record in &batch.records {
-                evolve(&mut published.state, record.seq, record.ts, &record.event);
-                if published.recent.len() >= RECENT_RECORDS {
-                    published.recent.pop_front();
-                }
-                published.recent.push_back(Arc::clone(record));
-            }
-        }
+    fn publish(&mut self, batch: Batch, events: Vec<Event>) {
+        let first = batch.last_seq + 1 - events.len() as u64;
+        let records: Vec<Arc<Journaled>> = (first..)
+            .zip(events)
+            .map(|(seq, event)| {
+                let ts = batch.ts;
+                Arc::new(Journaled { seq, ts, event })
+            })
+            .collect();
+        self.handle.publish(&records);
         reply(batch.answers);
-        let quiet = batch
-            .records
-            .iter()
-            .all(|record| matches!(record.event, Event::Mark {}));
-        for record in batch.records {
+        for record in &records {
             if let Event::EffectRequested { id, effect } = &record.event {
                 self.dispatcher.dispatch(*id, effect.clone());
             }
         }
-        if self.writing.is_empty() && !quiet {
+        let is_mark = |record: &Arc<Journaled>| matches!(record.event, Event::Mark {});
+        if self.writing.is_empty() && !records.iter().all(is_mark) {
             self.mark_at = Some(Instant::now() + MARK_AFTER);
         }
         self.seq.send_replace(batch.last_seq);
-        self.snapshots.consider(&self.handle, &self.ledger);
+        let position = self.ledger.position();
+        self.snapshots.consider(&self.handle, position);
     }
 
     /// Neither this batch nor those after it are on disk: back to what is.
@@ -305,12 +296,15 @@ impl Actor {
 
     /// A graceful end that something hangs on to: its outcome is left to the next start.
     fn is_overdue(&self) -> bool {
-        let over = |deadline: Timestamp| deadline.plus_millis(OVERDUE_MS) <= clock::wall();
+        let over = |deadline: Timestamp| deadline.plus_millis(OVERDUE_MS) <= self.clock.peek();
         self.tip.swarm.drain_deadline.is_some_and(over)
     }
 
     fn next_timer(&self) -> Instant {
-        let (now, wall) = (Instant::now(), clock::wall());
+        let (now, wall) = (Instant::now(), self.clock.peek());
+        if self.more && self.retry_at.is_none() {
+            return now;
+        }
         let overdue = self.tip.swarm.drain_deadline;
         let overdue = overdue.map(|deadline| deadline.plus_millis(OVERDUE_MS));
         let rules = decide::next_deadline(&self.tip, wall);
@@ -344,12 +338,7 @@ impl Actor {
     /// Writes a mark: its line says that all before it is durable.
     fn mark(&mut self) {
         let (now, _) = self.clock.now();
-        let mut batch = Batch {
-            last_seq: 0,
-            records: Vec::new(),
-            answers: Vec::new(),
-            observations: Vec::new(),
-        };
+        let mut batch = Batch::default();
         self.fold(&mut batch, vec![Event::Mark {}], now);
         self.submit(batch, now);
     }
@@ -363,7 +352,9 @@ impl Actor {
                 return;
             }
         }
-        self.snapshots.last(&self.handle, &self.ledger).await;
+        self.snapshots
+            .last(&self.handle, self.ledger.position())
+            .await;
     }
 }
 

@@ -36,6 +36,11 @@ impl Clock {
         self.read(wall())
     }
 
+    /// The time now, without taking note of a step back.
+    pub fn peek(&self) -> Timestamp {
+        wall().plus_millis(self.ahead_ms).max(self.last)
+    }
+
     fn read(&mut self, wall: Timestamp) -> (Timestamp, Option<i64>) {
         let now = wall.plus_millis(self.ahead_ms);
         let back = self.last.since(now);

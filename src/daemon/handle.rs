@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::domain::command::Command;
 use crate::domain::event::Event;
+use crate::domain::evolve::evolve;
 use crate::domain::observation::Observation;
 use crate::domain::rejection::Rejection;
 use crate::domain::state::State;
@@ -87,6 +88,21 @@ impl Handle {
     pub(crate) async fn observe(&self, observation: Observation) {
         // A closed inbox means that the daemon has ended.
         drop(self.inbox.send(Message::Observation(observation)).await);
+    }
+
+    /// Makes durable events visible.
+    pub(crate) fn publish(&self, records: &[Arc<Journaled>]) {
+        let mut published = self
+            .published
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        for record in records {
+            evolve(&mut published.state, record.seq, record.ts, &record.event);
+            if published.recent.len() >= RECENT_RECORDS {
+                published.recent.pop_front();
+            }
+            published.recent.push_back(Arc::clone(record));
+        }
     }
 
     /// Reads the durable state. `read` must be short: the actor waits for it.

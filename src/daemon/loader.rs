@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::error::DaemonError;
 use super::paths::Paths;
-use crate::config::{self, Config};
+use crate::config::{self, Config, Layered};
 use crate::process;
 
 /// Knows where the configuration lies.
@@ -26,22 +26,27 @@ impl Loader {
     /// # Errors
     /// It is wrong.
     pub fn load(&self) -> Result<Config, DaemonError> {
+        Ok(self.layered()?.config)
+    }
+
+    fn layered(&self) -> Result<Layered, DaemonError> {
         let layered = config::load(&self.paths.swarm, config::environment(), vec![])?;
-        Ok(layered.config)
+        Ok(layered)
     }
 
     /// The same, and agents can run with it.
     ///
     /// # Errors
-    /// It is wrong, or what it names cannot run here.
+    /// It is wrong, or the profiles that ideas get without asking cannot run here.
     pub fn load_ready(&self) -> Result<Config, DaemonError> {
-        let config = self.load()?;
-        let problems: Vec<String> = config::readiness(&config)
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        if !problems.is_empty() {
-            return Err(DaemonError::AgentUnusable(problems.join("\n")));
+        let config = self.layered()?.config;
+        let used = std::iter::once(&config.agents.profile).chain(&config.merge.resolver);
+        for name in used {
+            if let Some(problem) = config::profile_problem(&config, name) {
+                return Err(DaemonError::AgentUnusable(format!(
+                    "the agent profile `{name}` cannot run: {problem}"
+                )));
+            }
         }
         self.check_programs(&config)?;
         Ok(config)

@@ -1,9 +1,39 @@
-//! The running daemon: one writer, and the drivers that it sends out.
+//! The running daemon: one writer, and the drivers that it sends out; and the same state without a daemon.
 //!
 //! Invariant: an event is on disk before anything that follows from it happens; only the actor decides, and no driver touches the state.
+//!
+//! `run` starts and ends it; `actor` is the loop; `ledger`, `snapshots` and `views` are what it writes; `dispatch` sends effects to `runs`,
+//! `git_effects` and `inbox`; `attend` listens to signals and files.
 
+mod actor;
+mod attend;
+mod briefing;
+pub mod clock;
+mod dispatch;
+mod ear;
+pub mod error;
+mod git_effects;
 pub mod handle;
+mod inbox;
+mod launch;
+mod ledger;
+mod loader;
+mod merge_effects;
+pub mod offline;
+pub mod paths;
+pub mod run;
+mod runs;
+mod settings;
+mod signals;
+mod snapshots;
+mod store;
+mod tools;
+pub mod views;
+mod watch;
 #[doc(hidden)]
 pub mod testkit;
 
+pub use error::DaemonError;
 pub use handle::{Accepted, CommandError, Handle};
+pub use paths::Paths;
+pub use run::{Daemon, End, Options};

@@ -21,6 +21,8 @@ use crate::process::{self, EndReason, ExitRecord, Launched, ProcessError, RunDir
 
 /// How often a live run's output is looked at.
 const LISTEN: Duration = Duration::from_millis(200);
+/// Runners that may die before anything is executed.
+const LAUNCHES: u32 = 3;
 /// How long what a killed runner left behind may take to end.
 const SURVIVORS: Duration = Duration::from_secs(5);
 
@@ -66,29 +68,51 @@ async fn carry(
             Err(unusable) => return Ok(unusable.into()),
         },
     };
-    let launched = match process::inspect(&dir)? {
-        RunStatus::Prepared => {
-            Some(start(tools, &dir).await?)
+    let mut launches = 0;
+    let end = loop {
+        let launched = match process::inspect(&dir)? {
+            RunStatus::Prepared if launches == LAUNCHES => return Ok(never_began(&dir)),
+            RunStatus::Prepared => {
+                launches += 1;
+                Some(start(tools, &dir).await?)
+            }
+            RunStatus::Running { .. } | RunStatus::Exited(_) | RunStatus::Lost { .. } => None,
+        };
+        match follow(tools, handle, run, purpose, &dir, launched).await? {
+            process::RunEnd::Exited(record) => break ended(record),
+            // Its runner died before anything was executed: to launch it again is safe.
+            process::RunEnd::Lost if process::inspect(&dir)? == RunStatus::Prepared => {}
+            process::RunEnd::Lost => break lost(&dir).await?,
         }
-        RunStatus::Running { .. } | RunStatus::Exited(_) | RunStatus::Lost { .. } => None,
-    };
-    let end = match purpose {
-        Purpose::Iteration { profile, .. } => {
-            let prompt = tokio::fs::read_to_string(dir.file(launch::PROMPT))
-                .await
-                .unwrap_or_default();
-            let reader = tools.reader(profile);
-            let ear = Ear::new(dir.stdout(), reader, &prompt, run.as_str());
-            listen(handle, run, &dir, launched, ear).await?
-        }
-        Purpose::Gate { .. } | Purpose::Verify { .. } => process::wait(&dir, launched).await?,
-    };
-    let end = match end {
-        process::RunEnd::Exited(record) => ended(record),
-        process::RunEnd::Lost => lost(&dir).await?,
     };
     let head = launch::head_after(tools, handle, purpose).await;
     Ok(Outcome::RunEnded(RunEnd { head, ..end }))
+}
+
+/// Waits for the end of a run; an agent's output is listened to until then.
+async fn follow(
+    tools: &Tools,
+    handle: &Handle,
+    run: &RunId,
+    purpose: &Purpose,
+    dir: &RunDir,
+    launched: Option<Launched>,
+) -> Result<process::RunEnd, RunError> {
+    let Purpose::Iteration { profile, .. } = purpose else {
+        return Ok(process::wait(dir, launched).await?);
+    };
+    let prompt = tokio::fs::read_to_string(dir.file(launch::PROMPT)).await?;
+    let ear = Ear::new(dir.stdout(), tools.reader(profile), &prompt, run.as_str());
+    listen(handle, run, dir, launched, ear).await
+}
+
+/// Runner after runner died before it could begin.
+fn never_began(dir: &RunDir) -> Outcome {
+    let log = process::tail(&dir.file("runner.log"), 1_000).unwrap_or_default();
+    Outcome::Failed {
+        kind: FailureKind::Other,
+        message: format!("its runner died {LAUNCHES} times before it could begin: {log}"),
+    }
 }
 
 fn existing(tools: &Tools, run: &RunId) -> Result<Option<RunDir>, RunError> {

@@ -154,27 +154,33 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
 /// already free while its child is still about to be killed. Synced, with both directories, because "was it ever executed?" must
 /// have the same answer after a power failure.
 pub(super) fn claim(dir: &RunDir, started: &Started) -> io::Result<bool> {
-    let path = dir.started();
     let temporary = dir.file(&format!("started.{}.new", started.pid));
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&temporary)?;
-    file.write_all(&serde_json::to_vec(started)?)?;
-    file.sync_all()?;
-    let won = match fs::hard_link(&temporary, path) {
-        Ok(()) => true,
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
-        Err(error) => return Err(error),
-    };
-    fs::remove_file(&temporary)?;
+    let won = write_synced(&temporary, &serde_json::to_vec(started)?)
+        .and_then(|()| link_unless_there(&temporary, &dir.started()));
+    // A leftover only takes room; what counts is the link.
+    let _ = fs::remove_file(&temporary);
+    let won = won?;
     sync_dir(dir.path())?;
     if let Some(runs) = dir.path().parent() {
         sync_dir(runs)?;
     }
     Ok(won)
+}
+
+fn write_synced(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = options.open(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+fn link_unless_there(from: &Path, to: &Path) -> io::Result<bool> {
+    match fs::hard_link(from, to) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Room for the exit record, taken when the run is prepared: a disk that fills up meanwhile cannot cost the record.
@@ -201,4 +207,103 @@ pub(super) fn write_exit(dir: &RunDir, record: &ExitRecord) -> io::Result<()> {
 /// Makes names that were created, renamed or removed in `path` durable.
 pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Barrier;
+
+    use super::super::rundir::prepare;
+    use super::super::spec::RunSpec;
+    use super::*;
+
+    fn run_dir() -> (tempfile::TempDir, RunDir) {
+        let temporary = tempfile::tempdir().unwrap();
+        let spec = RunSpec {
+            id: "run-1".into(),
+            program: "true".into(),
+            args: vec![],
+            cwd: "/".into(),
+            env: BTreeMap::new(),
+            stdin: None,
+            timeout_ms: None,
+            grace_ms: 0,
+            max_output_bytes: None,
+        };
+        let dir = prepare(temporary.path(), &spec, &[]).unwrap();
+        (temporary, dir)
+    }
+
+    fn started(pid: i32) -> Started {
+        Started {
+            runner_pid: 7,
+            runner_start_time: 70,
+            pid,
+            start_time: 80,
+            boot_id: "boot".into(),
+            started_at: Timestamp::from_millis(0),
+        }
+    }
+
+    #[test]
+    fn of_many_claims_one_wins_and_is_the_one_that_is_read() {
+        for _ in 0..20 {
+            let (_temporary, dir) = run_dir();
+            let barrier = Barrier::new(4);
+            let won: Vec<i32> = std::thread::scope(|scope| {
+                let claims: Vec<_> = (1..=4)
+                    .map(|pid| {
+                        let (dir, barrier) = (&dir, &barrier);
+                        scope.spawn(move || {
+                            barrier.wait();
+                            claim(dir, &started(pid)).unwrap().then_some(pid)
+                        })
+                    })
+                    .collect();
+                claims
+                    .into_iter()
+                    .filter_map(|claim| claim.join().unwrap())
+                    .collect()
+            });
+            let read: Started = read(&dir.started()).unwrap().unwrap();
+            assert_eq!(won, [read.pid]);
+        }
+    }
+
+    #[test]
+    fn the_exit_record_fits_the_room_kept_for_it_and_replaces_it() {
+        let (_temporary, dir) = run_dir();
+        let reserved = fs::metadata(dir.exit_reserve()).unwrap().len();
+        let record = ExitRecord {
+            reason: EndReason::SpawnError,
+            code: Some(i32::MIN),
+            signal: Some(i32::MIN),
+            // The longest that the runner writes, each character escaped.
+            spawn_error: Some("\u{1}".repeat(RESERVE / 8)),
+            started_at: Timestamp::from_millis(0),
+            ended_at: Timestamp::from_millis(0),
+            rusage: Usage {
+                user_ms: u64::MAX,
+                system_ms: u64::MAX,
+                max_rss_kb: u64::MAX,
+            },
+            stdout_bytes: u64::MAX,
+            stderr_bytes: u64::MAX,
+            left_behind: u64::MAX,
+        };
+        write_exit(&dir, &record).unwrap();
+        assert!(fs::metadata(dir.exit()).unwrap().len() <= reserved);
+        assert!(!dir.exit_reserve().exists());
+        assert_eq!(read(&dir.exit()).unwrap(), Some(record));
+    }
+
+    #[test]
+    fn a_damaged_record_is_named() {
+        let (_temporary, dir) = run_dir();
+        fs::write(dir.exit(), "{").unwrap();
+        let error = read::<ExitRecord>(&dir.exit()).unwrap_err();
+        assert!(error.to_string().contains("exit.json"), "{error}");
+        assert_eq!(read::<ExitRecord>(&dir.started()).unwrap(), None);
+    }
 }

@@ -1,7 +1,7 @@
 //! Ending a run from outside: through its runner, or, when that was killed, without it.
 //!
 //! Invariant: the request is on disk (`stop`, `stop-now`) before anyone is signalled. A runner that is just starting looks for it
-//! after taking the lock, so a request is never lost between launch and lock; a repeated one does no harm.
+//! after taking the lock, so a request is never lost between launch and lock, at most repeated.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -44,7 +44,7 @@ pub enum StopOutcome {
     NotRunning,
 }
 
-/// Asks the run to end. Returns at once; asking again, harder or not, is fine.
+/// Asks the run to end, and returns at once. A second [`Stop::Graceful`] ends the grace of the first: the tree is killed.
 pub fn stop(dir: &RunDir, how: Stop) -> Result<StopOutcome> {
     let marker = dir.file(how.marker());
     let mut options = OpenOptions::new();

@@ -192,7 +192,11 @@ fn gate(plan: &mut Plan<'_>, settings: &Settings) {
 }
 
 fn request_seal(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: &Settings) {
+    let Some(base) = attempt.base.clone() else {
+        return;
+    };
     plan.request(Effect::Seal {
+        base,
         agent: agent.clone(),
         idea: attempt.idea.clone(),
         branch: attempt.branch.clone(),

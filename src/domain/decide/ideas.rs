@@ -108,7 +108,7 @@ pub(super) fn cancel(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> 
         _ => {
             plan.emit(Event::IdeaCancelled { id: id.clone() });
             if let Some(kept) = &idea.kept {
-                plan.release(&kept.worktree.worktree, &kept.worktree.branch);
+                plan.release(&kept.worktree.worktree, &kept.worktree.branch, None);
             }
         }
     }

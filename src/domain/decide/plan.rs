@@ -1,6 +1,6 @@
 //! The events that a decision has come to so far, with the numbers that it has used up.
 
-use crate::domain::effect::{Effect, Purpose};
+use crate::domain::effect::{Effect, Landing, Purpose};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::{
@@ -218,15 +218,28 @@ impl<'a> Plan<'a> {
         });
         self.clear_warning(&format!("stuck-{agent}"));
         if !end.keep_worktree {
-            self.release(&attempt.worktree, &attempt.branch);
+            let merged = matches!(end.end, AttemptEnd::Merged | AttemptEnd::NothingToMerge);
+            let landed = if merged { self.landing(&attempt.idea) } else { None };
+            self.release(&attempt.worktree, &attempt.branch, landed);
         }
     }
 
+    /// What the entry of an idea stands for once it is in the target.
+    fn landing(&self, id: &IdeaId) -> Option<Landing> {
+        let settings = self.state.settings.as_ref()?;
+        Some(Landing {
+            tip: self.entry(id)?.source.clone(),
+            target: settings.target.clone(),
+        })
+    }
+
     /// Gives a worktree back.
-    pub(super) fn release(&mut self, worktree: &str, branch: &str) {
+    pub(super) fn release(&mut self, worktree: &str, branch: &str, landed: Option<Landing>) {
         self.request(Effect::ReleaseWorktree {
             worktree: worktree.to_owned(),
             branch: branch.to_owned(),
+            landed,
+            at: self.now,
         });
     }
 }

@@ -24,6 +24,7 @@ use super::super::record::{self, Started};
 use super::super::rundir::RunDir;
 use super::super::spec::RunSpec;
 use super::super::stop;
+use super::signals;
 
 /// The first argument of this hidden program.
 pub(super) const PROGRAM: &str = "__child";
@@ -97,6 +98,7 @@ fn claim_and_execute(path: &Path, runner: &str) -> Result<Option<Report>, String
     if getppid().as_raw() != runner {
         return Ok(None); // it died before the line above: this process was given to another parent
     }
+    signals::unblock().map_err(|error| format!("cannot unblock signals: {error}"))?;
     let dir = RunDir::open_path(path).map_err(|error| error.to_string())?;
     let spec = dir.spec().map_err(|error| error.to_string())?;
     let mut command = command(&dir, &spec)?;

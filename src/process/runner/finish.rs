@@ -13,6 +13,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 use nix::sys::time::{TimeVal, TimeValLike as _};
+use rustix::process::WaitStatus;
 
 use super::super::crash::crash_point;
 use super::super::error::{Context as _, Result};
@@ -22,7 +23,9 @@ use super::super::rundir::RunDir;
 use super::supervise::Outcome;
 
 /// Writes `exit.json`, and again each second while the disk is full, unless asked to end now.
-pub(super) fn record(dir: &RunDir, outcome: Outcome, signals: &SignalFd) -> Result<()> {
+pub(super) fn record(dir: &RunDir, outcome: &Outcome, signals: &SignalFd) -> Result<()> {
+    // Only there when the child failed before its claim; it may hold secrets and serves nobody any more.
+    let _ = fs::remove_file(dir.env());
     let record = exit_record(dir, outcome);
     loop {
         match record::write_exit(dir, &record) {
@@ -56,14 +59,12 @@ fn is_full(error: &io::Error) -> bool {
     )
 }
 
-fn exit_record(dir: &RunDir, outcome: Outcome) -> ExitRecord {
+fn exit_record(dir: &RunDir, outcome: &Outcome) -> ExitRecord {
     ExitRecord {
         reason: outcome.reason,
-        code: outcome.status.and_then(|status| status.exit_status()),
-        signal: outcome
-            .status
-            .and_then(|status| status.terminating_signal()),
-        spawn_error: outcome.spawn_error.map(fit),
+        code: outcome.status.and_then(WaitStatus::exit_status),
+        signal: outcome.status.and_then(WaitStatus::terminating_signal),
+        spawn_error: outcome.spawn_error.as_deref().map(fit),
         started_at: outcome.started_at,
         ended_at: record::now(),
         rusage: usage(),
@@ -74,8 +75,8 @@ fn exit_record(dir: &RunDir, outcome: Outcome) -> ExitRecord {
 }
 
 /// Within the reserved room, even if every character has to be escaped.
-fn fit(text: String) -> String {
-    text.chars().take(RESERVE / 16).collect()
+fn fit(text: &str) -> String {
+    text.chars().take(RESERVE / 8).collect()
 }
 
 fn size(path: &Path) -> u64 {

@@ -11,6 +11,7 @@
 
 mod child;
 mod finish;
+mod signals;
 mod supervise;
 
 use std::ffi::OsString;
@@ -18,8 +19,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use nix::sys::prctl::set_child_subreaper;
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::setsid;
 
 use super::crash::crash_point;
@@ -61,7 +60,7 @@ fn run(path: &Path) -> Result<()> {
     // Fails only for a process group leader, as when started by hand from a shell: then it has a group of its own anyway.
     let _ = setsid();
     // Before the lock: whoever sees the lock may signal, and that must never be deadly.
-    let signals = block_signals().on("block signals for", path)?;
+    let signals = signals::block().on("block signals for", path)?;
     descriptors::close_on_exec().on("list descriptors for", path)?;
     let dir = RunDir::open_path(path)?;
     let Some(_lock) = lock::try_take(&dir.lock()).on("lock", &dir.lock())? else {
@@ -71,25 +70,10 @@ fn run(path: &Path) -> Result<()> {
     if dir.started().exists() || dir.exit().exists() {
         return Ok(());
     }
+    signals::ignore_none().on("reset signals for", path)?;
     set_child_subreaper(true).on("become the reaper for", path)?;
     match supervise::run(&dir, &signals)? {
-        Some(outcome) => finish::record(&dir, outcome, &signals),
+        Some(outcome) => finish::record(&dir, &outcome, &signals),
         None => Ok(()),
     }
-}
-
-/// TERM and USR1 are requests, CHLD is news; HUP and INT are taken so that they do nothing.
-fn block_signals() -> nix::Result<SignalFd> {
-    let mut set = SigSet::empty();
-    for signal in [
-        Signal::SIGTERM,
-        Signal::SIGUSR1,
-        Signal::SIGCHLD,
-        Signal::SIGHUP,
-        Signal::SIGINT,
-    ] {
-        set.add(signal);
-    }
-    set.thread_block()?;
-    SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
 }

@@ -1,0 +1,169 @@
+//! Reading and changing the state while no daemon runs. A change takes the lock for that moment and goes through the same rules, into the same
+//! log.
+//!
+//! Invariant: only rules that need no driver are asked: what a command leads to is journaled, and the next daemon acts on it.
+
+use super::clock::Clock;
+use super::error::DaemonError;
+use super::handle::{Accepted, Journaled};
+use super::loader::Loader;
+use super::paths::Paths;
+use super::store::{self, Store};
+use super::{settings, views};
+use crate::domain::command::Command;
+use crate::domain::decide;
+use crate::domain::event::Event;
+use crate::domain::evolve::evolve;
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+use crate::git::Repo;
+use crate::journal::{JournalError, LockError, Record, StartFrom, StateLock, load, replay};
+
+/// The state after the last event.
+///
+/// # Errors
+/// Damage to acknowledged events.
+pub fn read(paths: &Paths) -> Result<State, DaemonError> {
+    Ok(store::read(&paths.state)?.0)
+}
+
+/// Decides on a command, makes its events durable and rewrites the views.
+///
+/// # Errors
+/// [`DaemonError::Locked`] when a daemon or another command is at work; a refusal; a log that cannot be read or written.
+pub fn execute(paths: &Paths, command: Command) -> Result<Accepted, DaemonError> {
+    let loader = Loader::new(paths);
+    // What a profile must be one of, and how many slots there are, is the configuration's; a wrong one is said by `start`.
+    let settings = loader.load().ok().and_then(|config| {
+        let head = Repo::open(&paths.root).ok()?.head_branch().ok()?;
+        let settings = settings::settings(&config, &head.unwrap_or_default()).ok()?;
+        Some((config.hash(), settings))
+    });
+    let mut store = Store::open(paths)?;
+    let (now, _) = Clock::after(store.state.swarm.last_event_at).now();
+    let before = store.state.seq;
+    let mut events = Vec::new();
+    if let Some((hash, settings)) = settings {
+        let settings = Box::new(settings);
+        let load = Command::LoadSettings { hash, settings };
+        fold(&mut store.state, &mut events, &load, now)?;
+    }
+    let own = events.len();
+    fold(&mut store.state, &mut events, &command, now)?;
+    if events.len() > own {
+        store.journal.append(before, now, &events)?;
+        store.journal.mark::<Event>(now)?;
+        views::write(paths, &store.state).map_err(DaemonError::io("write the view files"))?;
+    }
+    Ok(Accepted {
+        seq: store.state.seq,
+        events: events.split_off(own),
+    })
+}
+
+fn fold(
+    state: &mut State,
+    events: &mut Vec<Event>,
+    command: &Command,
+    now: Timestamp,
+) -> Result<(), DaemonError> {
+    for event in decide::command(state, command, now)? {
+        let seq = state.seq + 1;
+        evolve(state, seq, now, &event);
+        events.push(event);
+    }
+    Ok(())
+}
+
+/// Whether somebody holds the lock at this moment.
+///
+/// # Errors
+/// The lock cannot be looked at.
+pub fn is_locked(paths: &Paths) -> Result<bool, DaemonError> {
+    match StateLock::acquire(&paths.state) {
+        Ok(_) => Ok(false),
+        Err(LockError::Held { .. }) => Ok(true),
+        Err(LockError::Io { source, .. }) => Err(DaemonError::io("lock .swarm/state")(source)),
+    }
+}
+
+/// Events after `after`, oldest first, at most `limit`.
+///
+/// # Errors
+/// Damage on the way.
+pub fn events(paths: &Paths, after: u64, limit: usize) -> Result<Vec<Journaled>, JournalError> {
+    let mut found = Vec::new();
+    let upto = after.saturating_add(limit as u64);
+    replay(&paths.state, after + 1, Some(upto), |record: Record<Event>| {
+        found.push(Journaled {
+            seq: record.seq,
+            ts: record.ts,
+            event: record.event,
+        });
+    })?;
+    Ok(found)
+}
+
+/// Up to where the log is replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Upto {
+    /// To this event.
+    Seq(u64),
+    /// To the last event that is not later than this.
+    Time(Timestamp),
+    /// To the end.
+    End,
+}
+
+/// The state at a point, by folding events from the first one; the clock may have gone back, so a time ends at the first later event.
+///
+/// # Errors
+/// Damage on the way.
+pub fn state_at(paths: &Paths, upto: Upto) -> Result<State, JournalError> {
+    let mut state = State::default();
+    let mut past = false;
+    let last = match upto {
+        Upto::Seq(seq) => Some(seq),
+        Upto::Time(_) | Upto::End => None,
+    };
+    replay(&paths.state, 1, last, |record: Record<Event>| {
+        past |= matches!(upto, Upto::Time(time) if record.ts > time);
+        if !past {
+            evolve(&mut state, record.seq, record.ts, &record.event);
+        }
+    })?;
+    Ok(state)
+}
+
+/// The two ways to today's state, to be compared.
+#[derive(Debug)]
+pub struct TwoWays {
+    /// By the snapshot and the events after it.
+    pub by_snapshot: State,
+    /// By all events.
+    pub by_replay: State,
+    /// Where the first way began; none: there is no usable snapshot.
+    pub snapshot_seq: Option<u64>,
+}
+
+/// Goes both ways.
+///
+/// # Errors
+/// Damage on the way.
+pub fn both_ways(paths: &Paths) -> Result<TwoWays, JournalError> {
+    let loaded = load::<State, Event>(&paths.state)?;
+    let upto = loaded.last_seq;
+    let (by_snapshot, start) = loaded.fold(State::default, |state, record| {
+        evolve(state, record.seq, record.ts, &record.event);
+    })?;
+    let by_replay = state_at(paths, Upto::Seq(upto))?;
+    let snapshot_seq = match start {
+        StartFrom::Snapshot { seq } | StartFrom::PreviousSnapshot { seq, .. } => Some(seq),
+        StartFrom::FullReplay { .. } => None,
+    };
+    Ok(TwoWays {
+        by_snapshot,
+        by_replay,
+        snapshot_seq,
+    })
+}

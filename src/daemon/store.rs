@@ -1,0 +1,62 @@
+//! The state of a repository on disk, opened by whoever holds the lock: the log in order, and what folding it gives.
+
+use std::path::Path;
+
+use super::error::DaemonError;
+use super::paths::Paths;
+use crate::domain::event::Event;
+use crate::domain::evolve::evolve;
+use crate::domain::state::State;
+use crate::journal::{Journal, LockError, StartFrom, StateLock, load};
+
+/// See the module.
+pub struct Store {
+    /// The state after the last event.
+    pub state: State,
+    /// The log, open for writing.
+    pub journal: Journal,
+    lock: StateLock,
+}
+
+impl Store {
+    /// Takes the lock, puts the log's end in order and reads it.
+    ///
+    /// # Errors
+    /// [`DaemonError::Locked`]; damage to acknowledged events, with nothing touched.
+    pub fn open(paths: &Paths) -> Result<Self, DaemonError> {
+        let lock = StateLock::acquire(&paths.state).map_err(|error| match error {
+            LockError::Held { pid } => DaemonError::Locked { pid },
+            LockError::Io { source, .. } => DaemonError::io("lock .swarm/state")(source),
+        })?;
+        let (journal, opened) = Journal::open(&paths.state)?;
+        if let Some(kept) = opened.torn {
+            tracing::warn!(
+                bytes = kept.bytes, copy = %kept.copy.display(),
+                "the log ended in a line that was never acknowledged; it was put aside"
+            );
+        }
+        let (state, from) = read(&paths.state)?;
+        tracing::info!(seq = state.seq, ?from, "state read");
+        Ok(Self {
+            state,
+            journal,
+            lock,
+        })
+    }
+
+    /// The journal, for the writer, and the lock, to be held until the end.
+    pub(super) fn into_parts(self) -> (Journal, StateLock) {
+        (self.journal, self.lock)
+    }
+}
+
+/// The state after the last event: the snapshot's and the events after it. Needs no lock and changes nothing.
+///
+/// # Errors
+/// Damage to acknowledged events.
+pub fn read(state_dir: &Path) -> Result<(State, StartFrom), DaemonError> {
+    let loaded = load::<State, Event>(state_dir)?;
+    Ok(loaded.fold(State::default, |state, record| {
+        evolve(state, record.seq, record.ts, &record.event);
+    })?)
+}
