@@ -18,7 +18,7 @@ pub mod schema;
 mod shape;
 mod show;
 mod template;
-mod write;
+pub mod write;
 mod yaml;
 
 use serde_json::{Map, Value};
