@@ -18,7 +18,7 @@ pub mod schema;
 mod shape;
 mod show;
 mod template;
-pub mod write;
+mod write;
 mod yaml;
 
 use serde_json::{Map, Value};
