@@ -72,7 +72,7 @@ impl Offline for Files {
     }
 
     fn execute(&self, command: Command) -> Result<Accepted, CliError> {
-        Ok(offline::execute(&self.paths, command)?)
+        Ok(offline::execute(&self.paths, &command)?)
     }
 
     fn events(&self, after: u64, limit: usize) -> Result<Vec<Journaled>, CliError> {
