@@ -101,7 +101,7 @@ impl Host {
         command.current_dir(work_tree);
         Git {
             host: self,
-            git_dir: git_dir.to_owned(),
+            concerned: git_dir.to_owned(),
             command,
             words: Vec::new(),
             limit: QUICK,
@@ -234,7 +234,7 @@ impl Output {
 /// One call of git, built up and then run.
 pub(crate) struct Git<'a> {
     host: &'a Host,
-    git_dir: PathBuf,
+    concerned: PathBuf,
     command: Command,
     words: Vec<String>,
     limit: Duration,
@@ -289,7 +289,7 @@ impl Git<'_> {
 
     /// Runs it; whatever the exit code, that is an answer.
     pub(crate) fn run(mut self) -> Result<Output, GitError> {
-        self.host.guard.check(&self.git_dir)?;
+        self.host.guard.check(&self.concerned)?;
         self.command
             .stdin(self.host.standard_input()?)
             .stdout(Stdio::piped())
@@ -393,6 +393,7 @@ fn end_group(child: &Child) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

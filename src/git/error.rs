@@ -177,8 +177,8 @@ pub enum GitError {
     /// A reference is not where it was expected, so it was left alone.
     #[error(
         "{name} is at {}, not at {}; it was left as it is",
-        spot(found),
-        spot(expected)
+        spot(found.as_ref()),
+        spot(expected.as_ref())
     )]
     RefMoved {
         /// The whole name of the reference.
@@ -252,8 +252,8 @@ pub enum GitError {
     },
 }
 
-fn spot(oid: &Option<Oid>) -> String {
-    oid.map_or_else(|| "nothing".to_owned(), |oid| oid.to_string())
+fn spot(oid: Option<&Oid>) -> String {
+    oid.map_or_else(|| "nothing".to_owned(), Oid::to_string)
 }
 
 /// Whether text of git or the system speaks of a full disk or quota.

@@ -396,18 +396,18 @@ impl Repo {
                 fs::remove_file(&file).at("delete", &file)?;
             }
         }
-        self.restore(checkout, restored)
+        self.restore(checkout, &restored)
     }
 
     /// Writes the index's version of the paths; what the index does not have stays as it is.
-    fn restore(&self, checkout: &Worktree, paths: Vec<PathBuf>) -> Result<(), GitError> {
+    fn restore(&self, checkout: &Worktree, paths: &[PathBuf]) -> Result<(), GitError> {
         if paths.is_empty() {
             return Ok(());
         }
         let known = checkout
             .git(self)
             .args(["ls-files", "-z", "--cached"])
-            .paths(&paths)
+            .paths(paths)
             .ok()?;
         let known: Vec<PathBuf> = known.pieces().map(path_of).collect();
         let git = checkout

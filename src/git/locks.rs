@@ -118,6 +118,7 @@ fn works_in(process: &Path, near: &[PathBuf]) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

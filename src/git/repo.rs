@@ -220,31 +220,6 @@ impl Repo {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn commit(
-        &self,
-        library: &git2::Repository,
-        new: &NewCommit<'_>,
-    ) -> Result<Oid, GitError> {
-        let write = || -> Result<Oid, git2::Error> {
-            let tree = library.find_tree(new.tree)?;
-            let parents: Vec<git2::Commit<'_>> = new
-                .parents
-                .iter()
-                .map(|oid| library.find_commit(*oid))
-                .collect::<Result<_, _>>()?;
-            let parents: Vec<&git2::Commit<'_>> = parents.iter().collect();
-            library.commit(
-                None,
-                new.author,
-                new.committer,
-                new.message,
-                &tree,
-                &parents,
-            )
-        };
-        write().map_err(GitError::library("write a commit"))
-    }
-
     fn setting(&self, key: &str) -> Result<Option<String>, GitError> {
         let output = self.git().args(["config", "--get", key]).run()?;
         match output.code {
@@ -263,6 +238,31 @@ pub(crate) struct NewCommit<'a> {
     pub(crate) message: &'a str,
     pub(crate) author: &'a git2::Signature<'a>,
     pub(crate) committer: &'a git2::Signature<'a>,
+}
+
+/// Writes the commit object, synced.
+pub(crate) fn write_commit(
+    library: &git2::Repository,
+    new: &NewCommit<'_>,
+) -> Result<Oid, GitError> {
+    let write = || -> Result<Oid, git2::Error> {
+        let tree = library.find_tree(new.tree)?;
+        let parents: Vec<git2::Commit<'_>> = new
+            .parents
+            .iter()
+            .map(|oid| library.find_commit(*oid))
+            .collect::<Result<_, _>>()?;
+        let parents: Vec<&git2::Commit<'_>> = parents.iter().collect();
+        library.commit(
+            None,
+            new.author,
+            new.committer,
+            new.message,
+            &tree,
+            &parents,
+        )
+    };
+    write().map_err(GitError::library("write a commit"))
 }
 
 impl Identity {
