@@ -48,6 +48,7 @@ impl Repo {
         self.set_head(worktree, head)?;
         if self.read_tree(worktree, commit).is_err() {
             // A directory where a file belongs, or the like: without the untracked files it goes.
+            worktree.free_index(self)?;
             self.clean(worktree, Clean::Everything)?;
             self.read_tree(worktree, commit)?;
         }

@@ -89,8 +89,7 @@ impl Fixture {
         git(&root, &["init", "-q", "-b", "main"]);
         write(&root, ".gitignore", "ignored/\n*.log\n");
         write(&root, "README", "hello\n");
-        let lines: String = (1..=20).map(|line| format!("line {line}\n")).collect();
-        write(&root, "src/a.txt", &lines);
+        write(&root, "src/a.txt", &changed_line(0, ""));
         write(&root, "src/b.txt", "b\n");
         git(&root, &["add", "."]);
         git(&root, &["commit", "-q", "-m", "first"]);

@@ -135,7 +135,7 @@ fn act(repo: &Repo, words: &str) -> String {
             Finish::Finished { head } => head.to_string(),
             // Finished and tidied up by the killed call.
             Finish::NotStarted => repo.branch_commit(&branch(1)).unwrap().unwrap().to_string(),
-            other => panic!("{other:?}"),
+            open @ Finish::StillConflicted { .. } => panic!("{open:?}"),
         },
         ["adopt", old, new] => format!(
             "{:?}",
@@ -317,7 +317,7 @@ fn draining() {
         (fixture, Act::Drain)
     };
     at_each(&["git.discard.between"], make, |fixture, _| {
-        assert_eq!(fixture.worktrees(), ["repo"])
+        assert_eq!(fixture.worktrees(), ["repo"]);
     });
 }
 
