@@ -263,6 +263,28 @@ pub(crate) fn speaks_of_full_disk(text: &str) -> bool {
         .any(|sign| text.contains(sign))
 }
 
+/// Free space (bytes) under which a write that failed for no stated reason is taken to have failed for want of room.
+const LITTLE: u64 = 64 << 20;
+
+/// A checkout says only "unable to write file": whether the disk explains it.
+pub(crate) fn is_for_want_of_room(text: &str, place: &std::path::Path) -> bool {
+    let writes = [
+        "unable to write",
+        "unable to create",
+        "write error",
+        "cannot write",
+        "failed to write",
+    ];
+    if !writes.iter().any(|sign| text.contains(sign)) {
+        return false;
+    }
+    nix::sys::statvfs::statvfs(place).is_ok_and(|disk| {
+        #[allow(clippy::useless_conversion)] // On some systems the counters are narrower.
+        let free = u64::from(disk.blocks_available()).saturating_mul(disk.fragment_size());
+        free < LITTLE || (disk.files() > 0 && disk.files_available() == 0)
+    })
+}
+
 impl GitError {
     pub(crate) fn io(doing: &'static str, path: &std::path::Path, source: std::io::Error) -> Self {
         use std::io::ErrorKind::{QuotaExceeded, StorageFull};

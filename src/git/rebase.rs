@@ -132,7 +132,7 @@ impl Repo {
     ) -> Result<(), GitError> {
         let reference = branch_ref(branch)?;
         let worktree = self.worktree(name)?;
-        worktree.free_index(self)?;
+        worktree.free_locks(self)?;
         let note = worktree.git_dir.join("swarm-moving");
         let resumed = std::fs::read_to_string(&note).is_ok_and(|text| text == new.to_string());
         if !resumed {

@@ -74,18 +74,20 @@ impl Worktree {
         })
     }
 
-    /// Waits, within bounds, until nobody holds the lock of the index; takes away one that a dead git left.
-    pub(crate) fn free_index(&self, repo: &Repo) -> Result<(), GitError> {
-        let lock = self.git_dir.join("index.lock");
+    /// Waits, within bounds, until nobody holds the locks of index and `HEAD`; takes away those that a dead git left.
+    pub(crate) fn free_locks(&self, repo: &Repo) -> Result<(), GitError> {
         let end = std::time::Instant::now() + repo.lock_wait();
-        loop {
-            match locks::look(&lock)? {
-                Lock::Absent => return Ok(()),
-                Lock::Dead => locks::remove_if_dead(&lock)?,
-                Lock::Held if std::time::Instant::now() < end => super::command::pause(),
-                Lock::Held => return Err(locks::held(&lock)),
+        for lock in ["index.lock", "HEAD.lock"].map(|name| self.git_dir.join(name)) {
+            loop {
+                match locks::look(&lock)? {
+                    Lock::Absent => break,
+                    Lock::Dead => locks::remove_if_dead(&lock)?,
+                    Lock::Held if std::time::Instant::now() < end => super::command::pause(),
+                    Lock::Held => return Err(locks::held(&lock)),
+                }
             }
         }
+        Ok(())
     }
 }
 

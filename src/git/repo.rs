@@ -368,3 +368,34 @@ fn refuse_links(root: &Path) -> Result<(), GitError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Whether files are synced does not show in what a call does, only in what a power cut leaves.
+    #[test]
+    fn library_calls_sync_what_they_write() {
+        let dir = tempfile::tempdir().unwrap();
+        let repository = git2::Repository::init(dir.path()).unwrap();
+        let tree = repository
+            .find_tree(repository.treebuilder(None).unwrap().write().unwrap())
+            .unwrap();
+        let who = git2::Signature::now("a", "b").unwrap();
+        repository
+            .commit(Some("HEAD"), &who, &who, "first", &tree, &[])
+            .unwrap();
+        let repo = Repo::open(dir.path()).unwrap();
+        let config = repo.library().unwrap().config().unwrap();
+        assert!(config.get_bool("core.fsyncObjectFiles").unwrap());
+        assert!(
+            repository
+                .config()
+                .unwrap()
+                .get_bool("core.fsyncObjectFiles")
+                .is_err(),
+            "the person's own is as it was"
+        );
+    }
+}

@@ -75,7 +75,7 @@ impl Repo {
         target: Oid,
     ) -> Result<Vec<String>, GitError> {
         let worktree = self.worktree(name)?;
-        worktree.free_index(self)?;
+        worktree.free_locks(self)?;
         worktree.require_branch(branch)?;
         let missing = || GitError::BranchMissing {
             branch: branch.to_owned(),
@@ -111,7 +111,7 @@ impl Repo {
     pub fn finish_resolution(&self, want: &FinishResolution) -> Result<Finish, GitError> {
         let reference = branch_ref(&want.branch)?;
         let worktree = self.worktree(&want.name)?;
-        worktree.free_index(self)?;
+        worktree.free_locks(self)?;
         worktree.require_branch(&want.branch)?;
         let missing = || GitError::BranchMissing {
             branch: want.branch.clone(),
@@ -148,7 +148,7 @@ impl Repo {
     pub fn abort_resolution(&self, want: &FinishResolution) -> Result<bool, GitError> {
         let reference = branch_ref(&want.branch)?;
         let worktree = self.worktree(&want.name)?;
-        worktree.free_index(self)?;
+        worktree.free_locks(self)?;
         if read_note(&worktree).is_none() && merge_heads(&worktree).is_empty() {
             return Ok(false);
         }

@@ -72,7 +72,7 @@ impl Repo {
     pub fn seal(&self, want: &Seal) -> Result<Sealed, GitError> {
         let reference = branch_ref(&want.branch)?;
         let worktree = self.worktree(&want.name)?;
-        worktree.free_index(self)?;
+        worktree.free_locks(self)?;
         let missing = || GitError::BranchMissing {
             branch: want.branch.clone(),
         };

@@ -83,7 +83,10 @@ pub const TIME: Timestamp = Timestamp::from_millis(1_790_000_000_123);
 
 impl Fixture {
     pub fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::in_directory(tempfile::tempdir().unwrap())
+    }
+
+    pub fn in_directory(dir: tempfile::TempDir) -> Self {
         let root = dir.path().join("repo");
         fs::create_dir(&root).unwrap();
         git(&root, &["init", "-q", "-b", "main"]);
