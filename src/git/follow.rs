@@ -27,6 +27,8 @@ use super::status::Kind;
 use crate::crash;
 
 const NOTE: &str = "swarm-landing";
+/// Paths on one command line.
+const AT_ONCE: usize = 400;
 
 /// Why a checkout cannot follow now. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -288,18 +290,29 @@ impl Repo {
         if there.is_empty() {
             return Ok(Vec::new());
         }
-        let output = checkout
-            .git(self)
-            .args([
-                "ls-files",
-                "-z",
-                "--others",
-                "--ignored",
-                "--exclude-standard",
-            ])
-            .paths(&there)
-            .ok()?;
-        Ok(output.pieces().map(path_of).collect())
+        let words = [
+            "ls-files",
+            "-z",
+            "--others",
+            "--ignored",
+            "--exclude-standard",
+        ];
+        self.list(checkout, &words, &there.into_iter().collect::<Vec<_>>())
+    }
+
+    /// Answers of `ls-files` for many paths; a command line holds only so much.
+    fn list(
+        &self,
+        checkout: &Worktree,
+        words: &[&str],
+        paths: &[PathBuf],
+    ) -> Result<Vec<PathBuf>, GitError> {
+        let mut found = Vec::new();
+        for some in paths.chunks(AT_ONCE) {
+            let output = checkout.git(self).args(words).paths(some).ok()?;
+            found.extend(output.pieces().map(path_of));
+        }
+        Ok(found)
     }
 
     fn added_paths(&self, step: Move<'_>) -> Result<Vec<PathBuf>, GitError> {
@@ -396,25 +409,17 @@ impl Repo {
                 fs::remove_file(&file).at("delete", &file)?;
             }
         }
-        self.restore(checkout, restored)
+        self.restore(checkout, &restored)
     }
 
     /// Writes the index's version of the paths; what the index does not have stays as it is.
-    fn restore(&self, checkout: &Worktree, paths: Vec<PathBuf>) -> Result<(), GitError> {
-        if paths.is_empty() {
-            return Ok(());
+    fn restore(&self, checkout: &Worktree, paths: &[PathBuf]) -> Result<(), GitError> {
+        let known = self.list(checkout, &["ls-files", "-z", "--cached"], paths)?;
+        for some in known.chunks(AT_ONCE) {
+            let git = checkout.git(self).long();
+            git.args(["checkout-index", "-f", "-q"]).paths(some).ok()?;
         }
-        let known = checkout
-            .git(self)
-            .args(["ls-files", "-z", "--cached"])
-            .paths(&paths)
-            .ok()?;
-        let known: Vec<PathBuf> = known.pieces().map(path_of).collect();
-        let git = checkout
-            .git(self)
-            .long()
-            .args(["checkout-index", "-f", "-q"]);
-        git.paths(&known).ok().map(|_| ())
+        Ok(())
     }
 
     fn is_untracked(&self, checkout: &Worktree, path: &Path) -> Result<bool, GitError> {

@@ -115,12 +115,11 @@ fn can_run_programs(key: &str) -> bool {
 }
 
 fn is_harmless((key, value): &Setting) -> bool {
-    HARMLESS
-        .iter()
-        .any(|known| *known == (key.as_str(), value.as_str()))
+    HARMLESS.contains(&(key.as_str(), value.as_str()))
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

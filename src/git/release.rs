@@ -96,7 +96,7 @@ impl Repo {
                 return Err(GitError::PathTaken { path, why });
             }
         };
-        worktree.free_index(self)?;
+        worktree.free_locks(self)?;
         done.dropped = self.rescue(&worktree, want)?;
         crash::point("git.release.before-rename");
         self.discard_leftover(old)?;

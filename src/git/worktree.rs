@@ -84,7 +84,7 @@ impl Repo {
         };
         check_worktree(from)?;
         let kept = self.worktree(from)?;
-        kept.free_index(self)?;
+        kept.free_locks(self)?;
         crash::point("git.take.before-rename");
         self.rename_worktree(&kept, &staging).map(Some)
     }

@@ -71,11 +71,10 @@ fn traps(fixture: &Fixture) -> std::path::PathBuf {
 #[test]
 fn nothing_that_an_agent_configured_is_run() {
     let fixture = Fixture::new();
+    let (path, _) = fixture.attempt(1, &[("src/b.txt", "agent\n")]);
     let trace = traps(&fixture);
     // Opened afterwards, so that even what is accepted as the repository's own is tried.
     let repo = Repo::open_with(&fixture.root(), settings(fixture.dir.path())).unwrap();
-    let (path, _) = fixture.attempt(1, &[("src/b.txt", "agent\n")]);
-    let _ = fs::remove_file(&trace);
     write(&path, "left", "x");
     let seal = crate::sealing::want(&fixture, 1);
     let _ = fs::remove_file(&trace);

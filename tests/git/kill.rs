@@ -5,6 +5,7 @@
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use swarm::git::{
     BuildOutcome, Finish, Land, LandOutcome, Oid, Prepare, Proof, Rebase, Rebased, Release, Repo,
@@ -135,7 +136,7 @@ fn act(repo: &Repo, words: &str) -> String {
             Finish::Finished { head } => head.to_string(),
             // Finished and tidied up by the killed call.
             Finish::NotStarted => repo.branch_commit(&branch(1)).unwrap().unwrap().to_string(),
-            other => panic!("{other:?}"),
+            open @ Finish::StillConflicted { .. } => panic!("{open:?}"),
         },
         ["adopt", old, new] => format!(
             "{:?}",
@@ -317,7 +318,7 @@ fn draining() {
         (fixture, Act::Drain)
     };
     at_each(&["git.discard.between"], make, |fixture, _| {
-        assert_eq!(fixture.worktrees(), ["repo"])
+        assert_eq!(fixture.worktrees(), ["repo"]);
     });
 }
 
@@ -570,4 +571,97 @@ fn adopting_a_replayed_branch() {
             );
         },
     );
+}
+
+/// Starts the act and kills the process at some moment, its git not: that one goes on for a while, as after a real kill.
+fn killed_after(fixture: &Fixture, words: &str, delay: Duration) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["kill::crash_child", "--exact", "--test-threads=1"])
+        .env(SCENARIO, words)
+        .env(ROOT, fixture.root())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // Any moment will do: this is what is tried out, not something to wait for.
+    std::thread::sleep(delay);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(fixture.repo.orphans_gone(Duration::from_secs(60)).unwrap());
+}
+
+fn many_files(fixture: &Fixture) {
+    for number in 0..120 {
+        write(
+            &fixture.root(),
+            &format!("many/{}/{number}", number % 7),
+            &format!("{number}\n"),
+        );
+    }
+    fixture.commit(&[]);
+}
+
+#[test]
+fn preparing_killed_at_any_moment() {
+    let fixture = Fixture::new();
+    many_files(&fixture);
+    for step in 0..12 {
+        let want = Act::Prepare(fixture.want(step));
+        killed_after(
+            &fixture,
+            &words(&want),
+            Duration::from_millis(u64::from(step) * 9),
+        );
+        let path = fixture.prepare(step).path;
+        assert_eq!(
+            git(&path, &["status", "--porcelain", "--ignored", "--branch"]),
+            format!("## {}", branch(step))
+        );
+        if step % 2 == 0 {
+            fixture
+                .repo
+                .release_worktree(&release(step, Proof::Abandoned))
+                .unwrap();
+        }
+    }
+    fixture.repo.drain_pool().unwrap();
+    fixture.check();
+}
+
+#[test]
+fn landing_killed_at_any_moment() {
+    let fixture = Fixture::new();
+    many_files(&fixture);
+    for step in 0..9_u32 {
+        let path = fixture.prepare(step).path;
+        for number in 0..120 {
+            write(
+                &path,
+                &format!("many/{}/{number}", number % 7),
+                &format!("{step} {number}\n"),
+            );
+        }
+        let source = commit_in(
+            &path,
+            &[
+                ("new/a", &format!("{step}\n")),
+                (&format!("new/{step}"), "x\n"),
+            ],
+        );
+        let commit = merging::built(&fixture.repo.build_merge(&merging::merge(source)).unwrap());
+        write(&fixture.root(), "README", "being edited\n");
+        let want = landing::land(&fixture, commit);
+        killed_after(
+            &fixture,
+            &words(&Act::Land(want.clone())),
+            Duration::from_millis(u64::from(step) * 13),
+        );
+        let outcome = fixture.repo.land(&want).unwrap();
+        assert!(
+            matches!(outcome, LandOutcome::Landed | LandOutcome::AlreadyLanded),
+            "{outcome:?}"
+        );
+        assert_eq!(fixture.git(&["status", "--porcelain"]), " M README");
+        assert_eq!(read(&fixture.root(), "many/3/3"), format!("{step} 3\n"));
+    }
+    fixture.check();
 }

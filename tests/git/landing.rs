@@ -144,9 +144,11 @@ fn every_linked_checkout_of_the_branch_follows_or_none() {
     }
 }
 
+type Change = fn(&Path);
+
 #[test]
 fn what_is_in_the_way_is_named_and_untouched() {
-    let changes: [(&str, fn(&Path)); 7] = [
+    let changes: [(&str, Change); 7] = [
         ("src/b.txt", |root| write(root, "src/b.txt", "mine\n")),
         ("src/b.txt", |root| {
             write(root, "src/b.txt", "mine\n");
@@ -154,7 +156,7 @@ fn what_is_in_the_way_is_named_and_untouched() {
         }),
         ("src/deep/new", |root| write(root, "src/deep/new", "mine\n")),
         ("src/deep", |root| {
-            write(root, "src/deep", "a file where a directory belongs\n")
+            write(root, "src/deep", "a file where a directory belongs\n");
         }),
         ("src/deep/new", |root| {
             write(root, "src/deep/new", "mine\n");
@@ -436,7 +438,7 @@ fn act(root: &Path, act: Act, path: &str) {
             drop(try_git(root, &["add", "-f", "-N", "--", path]));
         }
         Act::Executable if file.is_file() => {
-            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap()
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
         }
         Act::Touch if file.is_file() => fs::write(&file, fs::read(&file).unwrap()).unwrap(),
         Act::Link => {

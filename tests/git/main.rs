@@ -1,5 +1,7 @@
 //! The git room against real git: worktrees, merges, landings, and what a kill at any point leaves.
 
+#![allow(clippy::unwrap_used)]
+
 mod fixture;
 mod hostile;
 mod kill;
