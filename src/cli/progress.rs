@@ -150,16 +150,15 @@ impl Screen {
 
     /// The next events; `None` when there are no more. Those that are no longer in memory are not waited for.
     fn take(&mut self, handle: &Handle) -> Option<Vec<Arc<Journaled>>> {
-        match handle.recent_after(self.after, PAGE) {
-            Some(events) => (!events.is_empty()).then_some(events),
-            None => {
-                let last = handle.read(|state| state.seq);
-                let from = self.after;
-                self.after = last;
-                self.line(&format!("events after {from} are left out here; see them all: swarm events --since {from}"));
-                None
-            }
+        if let Some(events) = handle.recent_after(self.after, PAGE) {
+            return (!events.is_empty()).then_some(events);
         }
+        let from = self.after;
+        self.after = handle.read(|state| state.seq);
+        self.line(&format!(
+            "events after {from} are left out here; see them all: swarm events --since {from}"
+        ));
+        None
     }
 
     fn event(&mut self, event: &Journaled) {

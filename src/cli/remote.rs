@@ -215,8 +215,8 @@ mod tests {
             tags: Some(vec![]),
             ..IdeaEdit::default()
         };
-        let patch = Request::Patch("ideas/idea-001".into(), json!({"tags": []}));
-        assert_eq!(request(&Command::EditIdea { id, edit }), Some(patch));
+        let expected = Request::Patch("ideas/idea-001".into(), json!({"tags": []}));
+        assert_eq!(request(&Command::EditIdea { id, edit }), Some(expected));
     }
 
     #[test]

@@ -219,7 +219,11 @@ impl<'a> Plan<'a> {
         self.clear_warning(&format!("stuck-{agent}"));
         if !end.keep_worktree {
             let merged = matches!(end.end, AttemptEnd::Merged | AttemptEnd::NothingToMerge);
-            let landed = if merged { self.landing(&attempt.idea) } else { None };
+            let landed = if merged {
+                self.landing(&attempt.idea)
+            } else {
+                None
+            };
             self.release(&attempt.worktree, &attempt.branch, landed);
         }
     }
