@@ -75,6 +75,7 @@ impl Progress {
             .name("progress".into())
             .spawn(move || {
                 let mut screen = Screen::new(self, after);
+                screen.greet();
                 runtime.block_on(screen.follow(&handle, stopped));
             })?;
         Ok(Shown {
@@ -108,6 +109,15 @@ impl Screen {
             progress,
             bars,
             after,
+        }
+    }
+
+    /// Says how to end it, where somebody is there to read it.
+    fn greet(&mut self) {
+        let for_people = matches!(self.progress.style, Style::Bars | Style::Lines { .. });
+        if for_people && self.progress.label.is_none() {
+            let pid = std::process::id();
+            self.line(&format!("the daemon runs here (pid {pid}); Ctrl+C ends it"));
         }
     }
 
