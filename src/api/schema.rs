@@ -273,7 +273,6 @@ pub struct Idea {
 #[schema(rename_all = "camelCase")]
 pub struct IdeaDetail {
     /// The idea's own fields.
-    #[schema(inline)]
     #[serde(flatten)]
     pub idea: Idea,
     /// The agent that has it.

@@ -72,7 +72,7 @@ impl Offline for Files {
     }
 
     fn execute(&self, command: Command) -> Result<Accepted, CliError> {
-        Ok(offline::execute(&self.paths, command)?)
+        Ok(offline::execute(&self.paths, &command)?)
     }
 
     fn events(&self, after: u64, limit: usize) -> Result<Vec<Journaled>, CliError> {
@@ -203,7 +203,7 @@ async fn host(
     let ended = daemon
         .run(async move {
             // The socket answers until the last event is published, and is gone before the lock is.
-            drop(stop.send(true));
+            stop.send_replace(true);
             if let Ok(Err(error)) = server.await {
                 tracing::warn!(%error, "the socket was not closed cleanly");
             }

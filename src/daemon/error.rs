@@ -17,7 +17,7 @@ pub enum DaemonError {
         root: PathBuf,
     },
     /// Somebody else has the lock.
-    #[error("{}", held(.pid))]
+    #[error("{}", held(*.pid))]
     Locked {
         /// Who, where that is known.
         pid: Option<u32>,
@@ -65,7 +65,7 @@ pub enum DaemonError {
     },
 }
 
-fn held(pid: &Option<u32>) -> String {
+fn held(pid: Option<u32>) -> String {
     match pid {
         Some(pid) => format!(
             "a swarm daemon runs in this repository already (pid {pid}); see: swarm status, end it: swarm stop"
