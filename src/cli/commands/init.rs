@@ -64,7 +64,11 @@ fn show(plan: &InitPlan, root: &str, context: &mut Context<'_>) {
         output.note(format!("  work lands on   {}", safe(target)));
     }
     for (name, profile) in &plan.config.agents.profiles {
-        let line = profile.command.join(" ");
+        // The scripted agent of the demo has no command line.
+        let line = match profile.command.as_slice() {
+            [] => "scripted, for trying things out".to_owned(),
+            words => words.join(" "),
+        };
         output.note(format!("  agent `{}`      {}", safe(name), safe(&line)));
     }
     for quality in &plan.quality {

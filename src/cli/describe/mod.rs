@@ -206,11 +206,15 @@ fn words(event: &Event) -> String {
             format!("{agent}: quality command {} runs", index + 1)
         }
         Event::SignalSeen { agent, signal, .. } => format!("{agent} says {}", signal_words(signal)),
-        Event::IterationJudged { agent, empty, .. } => {
-            let what = if *empty {
-                "wrote nothing"
-            } else {
-                "was over at once"
+        Event::IterationJudged {
+            agent,
+            empty,
+            at_once,
+        } => {
+            let what = match (empty, at_once) {
+                (true, _) => "wrote nothing",
+                (_, true) => "was over at once",
+                _ => "brought no result yet",
             };
             format!("{agent}: the iteration {what}")
         }
