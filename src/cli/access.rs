@@ -66,7 +66,7 @@ impl Access {
     /// `status --json`.
     pub fn status(&mut self) -> Result<Value, CliError> {
         match self {
-            Self::Daemon(daemon) => daemon.get("/api/v1/status"),
+            Self::Daemon(daemon) => daemon.get("status"),
             Self::Offline(offline) => to_value(&view::status(&offline.read()?, None, None)),
         }
     }
@@ -75,8 +75,8 @@ impl Access {
     pub fn ideas(&mut self, status: Option<IdeaStatus>) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => match status {
-                Some(status) => daemon.get(&format!("/api/v1/ideas?status={}", status.as_str())),
-                None => daemon.get("/api/v1/ideas"),
+                Some(status) => daemon.get(&format!("ideas?status={}", status.as_str())),
+                None => daemon.get("ideas"),
             },
             Self::Offline(offline) => to_value(&view::ideas(&offline.read()?, status)),
         }
@@ -85,7 +85,7 @@ impl Access {
     /// One idea with its history.
     pub fn idea(&mut self, id: &IdeaId) -> Result<Value, CliError> {
         match self {
-            Self::Daemon(daemon) => daemon.get(&format!("/api/v1/ideas/{id}")),
+            Self::Daemon(daemon) => daemon.get(&format!("ideas/{id}")),
             Self::Offline(offline) => idea_of(&offline.read()?, id),
         }
     }
@@ -93,7 +93,7 @@ impl Access {
     /// The merge queue.
     pub fn merges(&mut self) -> Result<Value, CliError> {
         match self {
-            Self::Daemon(daemon) => daemon.get("/api/v1/merges"),
+            Self::Daemon(daemon) => daemon.get("merges"),
             Self::Offline(offline) => to_value(&view::merges(&offline.read()?)),
         }
     }
@@ -102,7 +102,7 @@ impl Access {
     pub fn events(&mut self, after: u64, limit: usize) -> Result<Vec<Value>, CliError> {
         match self {
             Self::Daemon(daemon) => {
-                let page = daemon.get(&format!("/api/v1/events?since={after}&limit={limit}"))?;
+                let page = daemon.get(&format!("events?since={after}&limit={limit}"))?;
                 Ok(page.as_array().cloned().unwrap_or_default())
             }
             Self::Offline(offline) => {

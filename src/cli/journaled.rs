@@ -19,7 +19,7 @@ pub fn to_json(journaled: &Journaled) -> Result<Value, CliError> {
     Ok(json!({
         "seq": journaled.seq,
         "ts": journaled.ts,
-        "kind": describe::kind(&journaled.event),
+        "kind": journaled.event.kind(),
         "data": data,
     }))
 }
@@ -60,7 +60,7 @@ pub fn line(document: &Value, zone: &TimeZone, colors: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::samples;
+    use crate::cli::testkit as samples;
     use crate::domain::time::Timestamp;
 
     #[test]

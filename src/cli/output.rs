@@ -29,6 +29,8 @@ pub struct Output {
     pub message_colors: bool,
     /// Whether data goes to a terminal.
     pub is_terminal: bool,
+    /// Whether messages go to a terminal that can draw bars.
+    pub bars: bool,
     /// How wide that terminal is, in columns.
     pub width: Option<u16>,
 }
@@ -49,6 +51,7 @@ impl Output {
             colors: colors(is_terminal),
             message_colors: colors(errors_on_terminal),
             is_terminal,
+            bars: errors_on_terminal && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
             width: if is_terminal { super::table::terminal_width() } else { None },
         }
     }
@@ -65,6 +68,7 @@ impl Output {
             colors: false,
             message_colors: false,
             is_terminal: false,
+            bars: false,
             width: None,
         }
     }

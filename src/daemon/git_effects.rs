@@ -174,11 +174,12 @@ fn release(
     at: Timestamp,
 ) -> Done {
     let proof = match landed {
-        Some(landing) => Proof::Contained {
+        Some(landing) if is_contained(tools, landing)? => Proof::Contained {
             tip: oid(&landing.tip)?,
             target: landing.target.clone(),
         },
-        None => Proof::Abandoned,
+        // Given up, or landed by way of replayed commits: what the branch holds is kept under a rescue reference.
+        _ => Proof::Abandoned,
     };
     let released = tools.repo.release_worktree(&Release {
         name: worktree.to_owned(),
@@ -191,4 +192,11 @@ fn release(
         tracing::info!(%commit, worktree, "uncommitted work kept under refs/swarm/rescue/");
     }
     Ok(Outcome::Done)
+}
+
+fn is_contained(tools: &Tools, landing: &Landing) -> Result<bool, GitError> {
+    match tools.repo.branch_commit(&landing.target)? {
+        Some(target) => tools.repo.contains(target, oid(&landing.tip)?),
+        None => Ok(false),
+    }
 }

@@ -8,8 +8,8 @@ use crate::domain::ids::{EffectId, IdeaId, Oid};
 use crate::domain::observation::Outcome;
 use crate::domain::time::Timestamp;
 use crate::git::{
-    self, BuildMerge, BuildOutcome, ConflictClass, Finish, Finished, GitError, Land, LandOutcome,
-    Rebase, Rebased, Started, TargetState,
+    self, BuildMerge, BuildOutcome, ConflictClass, Finish, FinishResolution, GitError, Land,
+    LandOutcome, Rebase, Rebased, TargetState,
 };
 
 type Done = Result<Outcome, GitError>;
@@ -105,6 +105,7 @@ fn replay(
     })?;
     Ok(match rebased {
         Rebased::Replayed { head, .. } => Ok(head),
+        Rebased::Nothing => Ok(source),
         Rebased::Conflict { commit, files, .. } => {
             let files: Vec<String> = files.into_iter().map(|file| file.path).collect();
             Err(failed(format!(
@@ -118,4 +119,105 @@ fn replay(
 /// The merge commit's message; the trailers are part of the contract.
 fn message(idea: &IdeaId, branch: &str, title: &str, id: EffectId) -> String {
     format!("Merge {idea}: {title}\n\nFrom {branch}.\n\nSwarm-Idea: {idea}\nSwarm-Op: {id}\n")
+}
+
+/// Moves the target.
+pub(super) fn land(tools: &Tools, target: &str, expected: &Oid, commit: &Oid) -> Done {
+    let landed = tools.repo.land(&Land {
+        branch: target.to_owned(),
+        expected: oid(expected)?,
+        commit: oid(commit)?,
+    })?;
+    Ok(match landed {
+        LandOutcome::Landed | LandOutcome::AlreadyLanded => Outcome::Landed,
+        LandOutcome::TargetMoved { found: Some(found) } => Outcome::TargetMoved {
+            found: ours(found),
+        },
+        LandOutcome::TargetMoved { found: None } => failed(format!(
+            "the target branch `{target}` is gone; create it again, then: swarm merge retry"
+        )),
+        LandOutcome::CheckoutBlocked(blocked) => Outcome::CheckoutBlocked {
+            reason: blocked.reason,
+            files: blocked.files,
+        },
+        LandOutcome::NotAFastForward => failed(format!(
+            "the merge {commit:.10} does not contain {expected:.10}, where `{target}` stands; it is built again at: swarm merge retry"
+        )),
+    })
+}
+
+/// Merges the target into the attempt's worktree. Without a conflict the merge is concluded at once.
+pub(super) fn start_resolution(tools: &Tools, effect: &Effect) -> Done {
+    let Effect::StartResolution {
+        idea,
+        branch,
+        worktree,
+        target,
+        at,
+    } = effect
+    else {
+        return Ok(failed("this effect is not the start of a resolution"));
+    };
+    let files = tools
+        .repo
+        .start_resolution(worktree, branch, oid(target)?)?;
+    if !files.is_empty() {
+        return started(tools, branch, files);
+    }
+    match conclude(tools, idea, branch, worktree, *at)? {
+        Finish::Finished { head } => Ok(Outcome::ResolutionStarted {
+            head: ours(head),
+            files,
+        }),
+        Finish::StillConflicted { files } => started(tools, branch, files),
+        // The branch holds the target already.
+        Finish::NotStarted => started(tools, branch, files),
+    }
+}
+
+fn started(tools: &Tools, branch: &str, files: Vec<String>) -> Done {
+    let head = tools.repo.branch_commit(branch)?;
+    Ok(head.map_or_else(
+        || failed(format!("the branch `{branch}` is gone")),
+        |head| Outcome::ResolutionStarted {
+            head: ours(head),
+            files,
+        },
+    ))
+}
+
+fn conclude(
+    tools: &Tools,
+    idea: &IdeaId,
+    branch: &str,
+    worktree: &str,
+    time: Timestamp,
+) -> Result<Finish, GitError> {
+    tools.repo.finish_resolution(&FinishResolution {
+        name: worktree.to_owned(),
+        branch: branch.to_owned(),
+        message: format!("Merge the target into the work on {idea}\n\nSwarm-Idea: {idea}\n"),
+        identity: tools.repo.identity()?,
+        time,
+    })
+}
+
+/// Concludes the merge in the worktree.
+pub(super) fn finish_resolution(tools: &Tools, effect: &Effect) -> Done {
+    let Effect::FinishResolution {
+        idea,
+        branch,
+        worktree,
+        at,
+    } = effect
+    else {
+        return Ok(failed("this effect is not the end of a resolution"));
+    };
+    Ok(match conclude(tools, idea, branch, worktree, *at)? {
+        Finish::Finished { head } => Outcome::ResolutionFinished { head: ours(head) },
+        Finish::StillConflicted { files } => Outcome::StillConflicted { files },
+        Finish::NotStarted => failed(format!(
+            "no merge is in progress in .swarm/worktrees/{worktree}; merge the target there, or try again: swarm merge retry {idea}"
+        )),
+    })
 }

@@ -1,7 +1,5 @@
 //! `swarm events`: what happened, from the event log.
 
-use std::ops::ControlFlow;
-
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde_json::Value;
@@ -61,15 +59,15 @@ fn fits(event: &Value, kind: Option<&str>) -> bool {
 
 fn follow(args: &Events, context: &mut Context<'_>) -> Result<(), CliError> {
     let only = args.kind.as_ref().map_or_else(String::new, |kind| format!("&kind={kind}"));
-    let path = format!("/api/v1/events?since={}&follow=true{only}", args.since);
-    let mut daemon = context.daemon()?;
+    let path = format!("events?since={}&follow=true{only}", args.since);
+    let daemon = context.daemon()?;
     let (output, zone) = (&mut context.output, &context.zone);
     daemon.follow(&path, |line| {
         if let Some(event) = event_line(line)? {
             journaled::show(output, &event, zone)?;
             output.flush()?;
         }
-        Ok(ControlFlow::<()>::Continue(()))
+        Ok(())
     })?;
     context.output.note("the daemon has ended");
     Ok(())
