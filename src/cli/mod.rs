@@ -22,6 +22,7 @@ pub mod progress;
 pub mod remote;
 pub mod render;
 pub mod repo;
+pub mod services;
 mod summary;
 mod table;
 pub mod terminal;

@@ -41,5 +41,5 @@ pub use resolve::{Finish, FinishResolution};
 pub use seal::{Seal, Sealed};
 pub use snapshot::Snapshot;
 pub use status::WorktreeState;
-pub use verify::TreeCheck;
+pub use verify::{MERGE, TreeCheck};
 pub use worktree::{Prepare, Prepared};

@@ -16,7 +16,8 @@ use super::repo::Repo;
 use super::reset::{Clean, HeadTo};
 use super::status::Kind;
 
-const MERGE: &str = ".merge";
+/// The name of the worktree in which merged trees are checked.
+pub const MERGE: &str = ".merge";
 
 /// What the commands that checked a tree did to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

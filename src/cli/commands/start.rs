@@ -12,6 +12,7 @@ use crate::cli::error::{CliError, Kind};
 use crate::cli::progress::{Progress, Shown, Style};
 use crate::cli::repo::Repo;
 use crate::cli::summary::Summary;
+use crate::daemon::handle::Handle;
 use crate::domain::settings::Mode;
 
 /// `start`.
@@ -77,8 +78,9 @@ pub fn run(args: &Start, context: &mut Context<'_>) -> Result<(), CliError> {
         detached: args.detached,
         style,
         label: None,
+        also: None,
     };
-    let end = run_daemon(repo, &wish, context)?;
+    let end = run_daemon(repo, wish, context)?;
     conclude(&end, args.detached, context)
 }
 
@@ -89,6 +91,8 @@ pub(super) struct Wish {
     pub(super) detached: bool,
     pub(super) style: Style,
     pub(super) label: Option<&'static str>,
+    /// What else to do when the daemon is ready; it returns at once.
+    pub(super) also: Option<Box<dyn FnOnce(Handle) + Send>>,
 }
 
 /// What suits the options and the terminal.
@@ -110,11 +114,11 @@ pub(super) fn style(detached: bool, context: &Context<'_>) -> Style {
 /// Runs a daemon until it ends, and shows what it does.
 pub(super) fn run_daemon(
     repo: Repo,
-    wish: &Wish,
+    wish: Wish,
     context: &mut Context<'_>,
 ) -> Result<EndReason, CliError> {
     context.output.flush()?;
-    let progress = progress(wish, context);
+    let progress = progress(&wish, context);
     let shown: Arc<Mutex<Option<Shown>>> = Arc::default();
     let keep = Arc::clone(&shown);
     let options = StartOptions {
@@ -122,7 +126,10 @@ pub(super) fn run_daemon(
         mode: wish.mode,
         until_idle: wish.until_idle,
         detached: wish.detached,
-        on_ready: Box::new(move |handle| {
+        on_ready: Box::new(move |handle: Handle| {
+            if let Some(also) = wish.also {
+                also(handle.clone());
+            }
             // Without a thread for it nothing is shown; the daemon works all the same.
             let begun = progress.begin(handle).ok();
             *keep.lock().unwrap_or_else(PoisonError::into_inner) = begun;
