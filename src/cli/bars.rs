@@ -44,10 +44,13 @@ impl Bars {
         self.total.set_position(picture.done);
         self.total.set_message(picture.counts.clone());
         let needs = picture.needs.iter();
-        let above: Vec<String> = needs.map(|need| self.line(Tone::Warn, &format!("! {need}"))).collect();
+        let above: Vec<String> = needs
+            .map(|need| self.line(Tone::Warn, &format!("! {need}")))
+            .collect();
         let agents = picture.agents.iter();
-        let mut below: Vec<String> =
-            agents.map(|agent| self.line(Tone::Live, &format!("  {agent}"))).collect();
+        let mut below: Vec<String> = agents
+            .map(|agent| self.line(Tone::Live, &format!("  {agent}")))
+            .collect();
         if !picture.queue.is_empty() {
             below.push(self.line(Tone::Plain, &format!("  merge queue: {}", picture.queue)));
         }
@@ -78,10 +81,19 @@ impl Bars {
             let bar = self.all.add(plain());
             self.below.push(bar);
         }
-        for bar in self.above.drain(above.len()..).chain(self.below.drain(below.len()..)) {
+        for bar in self
+            .above
+            .drain(above.len()..)
+            .chain(self.below.drain(below.len()..))
+        {
             self.all.remove(&bar);
         }
-        for (bar, line) in self.above.iter().zip(above).chain(self.below.iter().zip(below)) {
+        for (bar, line) in self
+            .above
+            .iter()
+            .zip(above)
+            .chain(self.below.iter().zip(below))
+        {
             bar.set_message(line.clone());
         }
     }

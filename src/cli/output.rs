@@ -52,7 +52,11 @@ impl Output {
             message_colors: colors(errors_on_terminal),
             is_terminal,
             bars: errors_on_terminal && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
-            width: if is_terminal { super::table::terminal_width() } else { None },
+            width: if is_terminal {
+                super::table::terminal_width()
+            } else {
+                None
+            },
         }
     }
 
@@ -184,12 +188,21 @@ pub(super) mod tests {
 
     #[test]
     fn an_error_is_text_or_json_and_never_dangerous() {
-        let error = CliError::refused("bad \u{1b}[2J thing").details("a\nb").hint("do this");
+        let error = CliError::refused("bad \u{1b}[2J thing")
+            .details("a\nb")
+            .hint("do this");
         let messages = Shared::default();
-        let mut output = Output::plain(Box::new(Shared::default()), Box::new(messages.clone()), false);
+        let mut output = Output::plain(
+            Box::new(Shared::default()),
+            Box::new(messages.clone()),
+            false,
+        );
         output.quiet = true;
         output.error(&error);
-        assert_eq!(messages.text(), "error: bad ␛[2J thing\n  a\n  b\n  -> do this\n");
+        assert_eq!(
+            messages.text(),
+            "error: bad ␛[2J thing\n  a\n  b\n  -> do this\n"
+        );
         output.json = true;
         output.error(&error);
         let last = messages.text().lines().last().unwrap().to_owned();
@@ -204,7 +217,10 @@ pub(super) mod tests {
         output.quiet = true;
         output.note("hello");
         output.line("data").unwrap();
-        assert_eq!((data.text().as_str(), messages.text().as_str()), ("data\n", ""));
+        assert_eq!(
+            (data.text().as_str(), messages.text().as_str()),
+            ("data\n", "")
+        );
     }
 
     #[test]

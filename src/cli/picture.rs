@@ -56,7 +56,9 @@ fn count(counts: &Counts, status: IdeaStatus) -> u64 {
 }
 
 fn count_words(counts: &Counts) -> String {
-    let shown = IdeaStatus::ALL.into_iter().filter(|status| *status != IdeaStatus::Done);
+    let shown = IdeaStatus::ALL
+        .into_iter()
+        .filter(|status| *status != IdeaStatus::Done);
     let words = shown.filter_map(|status| match count(counts, status) {
         0 => None,
         count => Some(format!("{count} {}", status.as_str())),
@@ -65,7 +67,10 @@ fn count_words(counts: &Counts) -> String {
 }
 
 fn agents(state: &State, now: Timestamp) -> Vec<String> {
-    let at_work = state.agents.iter().filter(|(_, attempt)| attempt.phase.is_live());
+    let at_work = state
+        .agents
+        .iter()
+        .filter(|(_, attempt)| attempt.phase.is_live());
     let line = |(id, attempt): (&crate::domain::ids::AgentId, &crate::domain::state::Attempt)| {
         let idea = state.ideas.get(&attempt.idea);
         let title = idea.map_or_else(String::new, |idea| title(&idea.text, 48));
@@ -127,7 +132,11 @@ mod tests {
         let agent = "ed-001  idea-001  add a --version flag  working, iteration 1, 50 %, 1 min";
         assert_eq!(picture.agents, [agent]);
         assert_eq!(picture.needs.len(), 1);
-        assert!(picture.needs[0].contains("idea-002 is failed: ␛[2J"), "{:?}", picture.needs);
+        assert!(
+            picture.needs[0].contains("idea-002 is failed: ␛[2J"),
+            "{:?}",
+            picture.needs
+        );
         assert!(picture.needs[0].ends_with("-> swarm idea retry idea-002"));
     }
 

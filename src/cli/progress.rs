@@ -67,13 +67,16 @@ impl Progress {
     /// Shows what happens from now on, on a thread of its own.
     pub fn begin(self, handle: Handle) -> std::io::Result<Shown> {
         let (stop, stopped) = watch::channel(false);
+        let after = handle.read(|state| state.seq);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()?;
-        let thread = thread::Builder::new().name("progress".into()).spawn(move || {
-            let mut screen = Screen::new(self, handle.read(|state| state.seq));
-            runtime.block_on(screen.follow(&handle, stopped));
-        })?;
+        let thread = thread::Builder::new()
+            .name("progress".into())
+            .spawn(move || {
+                let mut screen = Screen::new(self, after);
+                runtime.block_on(screen.follow(&handle, stopped));
+            })?;
         Ok(Shown {
             stop,
             thread: Some(thread),
@@ -184,7 +187,10 @@ impl Screen {
     }
 
     fn line(&mut self, line: &str) {
-        let label = self.progress.label.map_or_else(String::new, |label| format!("[{label}] "));
+        let label = self
+            .progress
+            .label
+            .map_or_else(String::new, |label| format!("[{label}] "));
         let line = format!("{label}{line}");
         match &self.bars {
             Some(bars) => bars.print(&line),
@@ -195,15 +201,11 @@ impl Screen {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::VecDeque;
-    use std::sync::{Mutex, PoisonError, RwLock};
-
-    use tokio::sync::mpsc;
+    use std::sync::Mutex;
 
     use super::*;
     use crate::cli::testkit;
-    use crate::daemon::handle::Published;
-    use crate::domain::evolve::evolve;
+    use crate::daemon::testkit::Seat;
     use crate::domain::state::State;
     use crate::domain::time::Timestamp;
 
@@ -220,53 +222,16 @@ mod tests {
         }
     }
 
-    /// The actor's side of a handle.
-    struct Daemon {
-        handle: Handle,
-        seq: watch::Sender<u64>,
-        _inbox: mpsc::Receiver<crate::daemon::handle::Message>,
-    }
-
-    impl Daemon {
-        fn new() -> Self {
-            let (seq, seen) = watch::channel(0);
-            let (inbox, messages) = mpsc::channel(8);
-            let published = Published {
-                state: State::default(),
-                recent: VecDeque::new(),
-            };
-            let handle = Handle {
-                inbox,
-                published: Arc::new(RwLock::new(published)),
-                seq: seen,
-            };
-            Self {
-                handle,
-                seq,
-                _inbox: messages,
-            }
-        }
-
-        fn publish(&self, events: Vec<crate::domain::event::Event>, keep: usize) {
-            let mut published = self
-                .handle
-                .published
-                .write()
-                .unwrap_or_else(PoisonError::into_inner);
-            for event in events {
-                let (seq, ts) = (published.state.seq + 1, Timestamp::from_millis(1_000));
-                evolve(&mut published.state, seq, ts, &event);
-                published.recent.push_back(Arc::new(Journaled { seq, ts, event }));
-            }
-            while published.recent.len() > keep {
-                published.recent.pop_front();
-            }
-            self.seq.send_replace(published.state.seq);
-        }
+    fn journaled() -> Vec<Arc<Journaled>> {
+        let ts = Timestamp::from_millis(1_000);
+        let numbered = (1..).zip(testkit::story());
+        numbered
+            .map(|(seq, event)| Arc::new(Journaled { seq, ts, event }))
+            .collect()
     }
 
     fn shown(style: Style, keep: usize) -> Vec<String> {
-        let daemon = Daemon::new();
+        let (handle, seat) = Seat::new(State::default(), keep);
         let lines = Lines::default();
         let progress = Progress {
             style,
@@ -275,8 +240,8 @@ mod tests {
             label: Some("demo"),
             lines: Box::new(lines.clone()),
         };
-        let shown = progress.begin(daemon.handle.clone()).unwrap();
-        daemon.publish(testkit::story(), keep);
+        let shown = progress.begin(handle).unwrap();
+        seat.publish(testkit::state(), journaled());
         shown.finish();
         let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
         text.lines().map(str::to_owned).collect()
@@ -285,7 +250,10 @@ mod tests {
     #[test]
     fn news_are_shown_as_lines_with_their_label() {
         let lines = shown(Style::Lines { all: false }, 100);
-        assert_eq!(lines[0], "[demo] 00:00:01 idea-001 added: add a --version flag");
+        assert_eq!(
+            lines[0],
+            "[demo] 00:00:01 idea-001 added: add a --version flag"
+        );
         assert!(!lines.iter().any(|line| line.contains("on disk")));
         let all = shown(Style::Lines { all: true }, 100);
         assert_eq!(all.len(), testkit::story().len());
@@ -296,7 +264,10 @@ mod tests {
     fn json_lines_are_the_events() {
         let lines = shown(Style::Json, 100);
         let first: serde_json::Value = serde_json::from_str(&lines[0]).unwrap();
-        assert_eq!((first["seq"].as_u64(), first["kind"].as_str()), (Some(1), Some("ideaAdded")));
+        assert_eq!(
+            (first["seq"].as_u64(), first["kind"].as_str()),
+            (Some(1), Some("ideaAdded"))
+        );
         assert_eq!(lines.len(), testkit::story().len());
     }
 
@@ -308,7 +279,7 @@ mod tests {
 
     #[test]
     fn it_ends_when_the_daemon_does() {
-        let daemon = Daemon::new();
+        let (handle, seat) = Seat::new(State::default(), 1);
         let progress = Progress {
             style: Style::Silent,
             colors: false,
@@ -316,8 +287,8 @@ mod tests {
             label: None,
             lines: Box::new(Lines::default()),
         };
-        let mut shown = progress.begin(daemon.handle.clone()).unwrap();
-        drop(daemon);
+        let mut shown = progress.begin(handle).unwrap();
+        drop(seat);
         shown.thread.take().unwrap().join().unwrap();
     }
 }

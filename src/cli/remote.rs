@@ -27,8 +27,10 @@ impl Daemon {
         match runtime.block_on(Client::connect(&repo.state())) {
             Ok(client) => Ok(Some(Self { runtime, client })),
             Err(ConnectError::NoDaemon) => Ok(None),
-            Err(error) => Err(CliError::refused(format!("cannot talk to the daemon: {error}"))
-                .hint("see what is wrong: swarm doctor")),
+            Err(error) => Err(
+                CliError::refused(format!("cannot talk to the daemon: {error}"))
+                    .hint("see what is wrong: swarm doctor"),
+            ),
         }
     }
 
@@ -68,7 +70,8 @@ impl Daemon {
 
     /// Asks for a change.
     pub fn post(&self, path: &str, body: &Value) -> Result<Value, CliError> {
-        self.block_on(self.client.post(path, body)).map_err(from_client)
+        self.block_on(self.client.post(path, body))
+            .map_err(from_client)
     }
 
     /// Asks for this change.
@@ -79,7 +82,9 @@ impl Daemon {
                 let answer = self.block_on(self.client.patch(&path, &body));
                 answer.map_err(from_client)
             }
-            None => Err(CliError::refused(format!("a daemon takes no such request: {command:?}"))),
+            None => Err(CliError::refused(format!(
+                "a daemon takes no such request: {command:?}"
+            ))),
         }
     }
 
@@ -131,12 +136,16 @@ fn request(command: &Command) -> Option<Request> {
             post(format!("ideas/{id}/assign"), json!({ "profile": profile }))
         }
         Command::StopAgent { id } => post(format!("agents/{id}/stop"), nothing()),
-        Command::SayToAgent { id, text } => post(format!("agents/{id}/say"), json!({ "text": text })),
+        Command::SayToAgent { id, text } => {
+            post(format!("agents/{id}/say"), json!({ "text": text }))
+        }
         Command::Pause { reason } => post("pause".into(), json!({ "reason": reason })),
         Command::Resume => post("resume".into(), nothing()),
         Command::RetryMerge { id } => post(format!("merges/{id}/retry"), nothing()),
         Command::ResolveMerge { id } => post(format!("merges/{id}/resolve"), nothing()),
-        Command::SettleTarget { choice } => post("merges/target".into(), json!({ "choice": choice })),
+        Command::SettleTarget { choice } => {
+            post("merges/target".into(), json!({ "choice": choice }))
+        }
         Command::Shutdown { keep_agents } => {
             post("shutdown".into(), json!({ "keepAgents": keep_agents }))
         }
@@ -154,7 +163,11 @@ fn from_client(error: ClientError) -> CliError {
             suggestions,
             ..
         } => {
-            let kind = if code == "DISK" { Kind::Disk } else { Kind::Refused };
+            let kind = if code == "DISK" {
+                Kind::Disk
+            } else {
+                Kind::Refused
+            };
             let mut error = CliError::new(kind, message).code(code);
             error.details = Some(details).filter(|details| !details.is_empty());
             error.hints = suggestions;
@@ -194,7 +207,10 @@ mod tests {
         let (path, body) = posted(&Command::SettleTarget {
             choice: TargetChoice::Rebase,
         });
-        assert_eq!((path.as_str(), body), ("merges/target", json!({"choice": "rebase"})));
+        assert_eq!(
+            (path.as_str(), body),
+            ("merges/target", json!({"choice": "rebase"}))
+        );
         let edit = IdeaEdit {
             tags: Some(vec![]),
             ..IdeaEdit::default()

@@ -205,7 +205,7 @@ async fn host(
     let ended = daemon
         .run(async move {
             // The socket answers until the last event is published, and is gone before the lock is.
-            drop(stop.send(true));
+            stop.send_replace(true);
             if let Ok(Err(error)) = server.await {
                 tracing::warn!(%error, "the socket was not closed cleanly");
             }

@@ -39,7 +39,10 @@ impl Summary {
             landed: pick(&|status| status == IdeaStatus::Done),
             failed: pick(&IdeaStatus::is_bad),
             waiting: pick(&|status| {
-                matches!(status, IdeaStatus::Pending | IdeaStatus::Active | IdeaStatus::Merging)
+                matches!(
+                    status,
+                    IdeaStatus::Pending | IdeaStatus::Active | IdeaStatus::Merging
+                )
             }),
             needs_you: view::needs_you(state),
         }
@@ -90,8 +93,10 @@ impl Summary {
                 .hint("give one a fresh start: swarm idea retry ID"));
         }
         if rest == Rest::NeedsPerson {
-            return Err(CliError::new(Kind::NeedsPerson, "what is left needs a person")
-                .hint("see what is needed: swarm status"));
+            return Err(
+                CliError::new(Kind::NeedsPerson, "what is left needs a person")
+                    .hint("see what is needed: swarm status"),
+            );
         }
         Ok(())
     }
@@ -122,7 +127,14 @@ mod tests {
         let code = |rest| summary.verdict(rest).unwrap_err().kind.exit_code();
         assert_eq!((code(Rest::Idle), code(Rest::NeedsPerson)), (5, 5));
         let empty = Summary::of(&State::default());
-        assert_eq!(empty.verdict(Rest::NeedsPerson).unwrap_err().kind.exit_code(), 6);
+        assert_eq!(
+            empty
+                .verdict(Rest::NeedsPerson)
+                .unwrap_err()
+                .kind
+                .exit_code(),
+            6
+        );
         assert!(empty.verdict(Rest::Idle).is_ok());
     }
 
@@ -132,7 +144,10 @@ mod tests {
         let mut output = Output::plain(Box::new(data.clone()), Box::new(Shared::default()), false);
         Summary::of(&testkit::state()).show(&mut output).unwrap();
         let text = data.text();
-        assert!(text.starts_with("landed nothing\n  idea-002 is failed: ␛[2J"), "{text}");
+        assert!(
+            text.starts_with("landed nothing\n  idea-002 is failed: ␛[2J"),
+            "{text}"
+        );
         assert!(text.contains("waiting: idea-001\nneeds you:\n"), "{text}");
     }
 }

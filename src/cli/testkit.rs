@@ -285,10 +285,7 @@ fn merge_events() -> Vec<Event> {
             index: 0,
             run: run(),
         },
-        Event::VerifyPassed {
-            id: id(),
-            index: 0,
-        },
+        Event::VerifyPassed { id: id(), index: 0 },
         Event::MergeReturned {
             id: id(),
             feedback: feedback(true),

@@ -159,6 +159,27 @@ pub struct Landing {
     pub target: String,
 }
 
+impl Effect {
+    /// Whether it belongs to this attempt, or to the merge of its idea. Ending a run and tidying up belong to nobody.
+    pub fn works_for(&self, of: &AgentId, at: &IdeaId) -> bool {
+        match self {
+            Self::PrepareWorktree { agent, .. } | Self::Seal { agent, .. } => agent == of,
+            Self::Run { purpose, .. } => match purpose {
+                Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => agent == of,
+                Purpose::Verify { idea, .. } => idea == at,
+            },
+            Self::BuildMerge { idea, .. }
+            | Self::PrepareVerify { idea, .. }
+            | Self::Land { idea, .. }
+            | Self::StartResolution { idea, .. }
+            | Self::FinishResolution { idea, .. } => idea == at,
+            Self::StopRun { .. } | Self::ReleaseWorktree { .. } | Self::ArchiveInbox { .. } => {
+                false
+            }
+        }
+    }
+}
+
 /// The worktree of an attempt that ended, kept for the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

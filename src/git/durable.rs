@@ -18,7 +18,8 @@ use super::repo::Repo;
 const THREADS: usize = 8;
 
 impl Repo {
-    /// Syncs the objects that `new` reaches and `known` does not.
+    /// Syncs the objects that `new` reaches and `known` does not. Where nothing is known, what the person has checked
+    /// out counts as known: walking a whole history would take long.
     pub fn make_durable(&self, new: Oid, known: &[Oid]) -> Result<(), GitError> {
         let files = self.loose_objects(new, known)?;
         sync_all(&files)?;
@@ -31,12 +32,16 @@ impl Repo {
     }
 
     fn loose_objects(&self, new: Oid, known: &[Oid]) -> Result<Vec<PathBuf>, GitError> {
+        let known = match known {
+            [] => vec!["HEAD".to_owned()],
+            known => known.iter().map(Oid::to_string).collect(),
+        };
         let output = self
             .git()
             .args(["rev-list", "--objects", "--no-object-names"])
             .arg(new.to_string())
             .arg("--not")
-            .args(known.iter().map(Oid::to_string))
+            .args(known)
             .ok()?;
         let objects = self.common_dir().join("objects");
         let place = |id: &[u8]| {

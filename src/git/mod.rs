@@ -33,7 +33,7 @@ pub use git2::Oid;
 pub use guard::Setting;
 pub use land::{Land, LandOutcome};
 pub use merge::{BuildMerge, BuildOutcome};
-pub use names::{printable, quoted, shown};
+pub use names::{branch_ref, check_ref, printable, quoted, shown};
 pub use rebase::{Rebase, Rebased, TargetState};
 pub use release::{Proof, Release, Released, rescue_ref};
 pub use repo::{Identity, Repo, Settings};

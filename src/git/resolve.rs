@@ -202,9 +202,13 @@ impl Repo {
         branch: &str,
         target: Oid,
     ) -> Result<(), GitError> {
+        // No commit is made here, but git wants to know who would make it.
+        let identity = self.identity()?;
         let output = worktree
             .git(self)
             .long()
+            .config(&format!("user.name={}", identity.name))
+            .config(&format!("user.email={}", identity.email))
             .args([
                 "merge",
                 "--no-commit",

@@ -92,24 +92,8 @@ impl Repo {
 
     /// The commit checked out; if its branch is gone, the last one that the worktree's own log knows.
     pub(crate) fn last_head(&self, worktree: &Worktree) -> Result<Oid, GitError> {
-        let from_log = |error: GitError| {
-            let log = fs::read(worktree.git_dir.join("logs/HEAD")).unwrap_or_default();
-            let last = log
-                .trim_ascii_end()
-                .rsplit(|byte| *byte == b'\n')
-                .next()
-                .unwrap_or_default();
-            let field = last
-                .split(|byte| *byte == b' ')
-                .nth(1)
-                .and_then(|field| std::str::from_utf8(field).ok());
-            field
-                .and_then(|field| Oid::from_str(field).ok())
-                .filter(|oid| !oid.is_zero())
-                .ok_or(error)
-        };
         match self.head_commit(worktree) {
-            Err(error @ GitError::BranchMissing { .. }) => from_log(error),
+            Err(error @ GitError::BranchMissing { .. }) => last_logged(worktree).ok_or(error),
             other => other,
         }
     }
@@ -193,6 +177,16 @@ impl Repo {
             Head::Detached(oid) => format!("commit {oid} without a branch"),
         }
     }
+}
+
+/// The last commit in the log of `HEAD`; a deleted branch leaves a line from it to nothing.
+fn last_logged(worktree: &Worktree) -> Option<Oid> {
+    let log = fs::read(worktree.git_dir.join("logs/HEAD")).ok()?;
+    let last = log.trim_ascii_end().rsplit(|byte| *byte == b'\n').next()?;
+    let mut fields = last.split(|byte| *byte == b' ').map(String::from_utf8_lossy);
+    let (from, to) = (fields.next()?, fields.next()?);
+    let oids = [to, from].map(|field| Oid::from_str(&field).ok());
+    oids.into_iter().flatten().find(|oid| !oid.is_zero())
 }
 
 /// Everything but ignored files and the given nested repositories (which git would record as commits that nobody else has).

@@ -76,9 +76,12 @@ fn listed(problems: &[Problem]) -> String {
 
 /// The configuration is right, and agents cannot run with it.
 pub(super) fn not_ready(problems: &[Problem]) -> CliError {
-    CliError::new(Kind::AgentUnusable, "no agent can run with this configuration as it is")
-        .details(listed(problems))
-        .hint("mend .swarm/config.json, then look again: swarm config check")
+    CliError::new(
+        Kind::AgentUnusable,
+        "no agent can run with this configuration as it is",
+    )
+    .details(listed(problems))
+    .hint("mend .swarm/config.json, then look again: swarm config check")
 }
 
 fn show(context: &mut Context<'_>) -> Result<(), CliError> {
@@ -89,7 +92,11 @@ fn show(context: &mut Context<'_>) -> Result<(), CliError> {
     let mut rows = Rows::new(&context.output, &["KEY", "VALUE", "FROM"], &[1]);
     for shown in layered.show() {
         let origin = shown.origin.to_string();
-        let tone = if origin == "default" { Tone::Dim } else { Tone::Plain };
+        let tone = if origin == "default" {
+            Tone::Dim
+        } else {
+            Tone::Plain
+        };
         rows.row(&[
             (Tone::Plain, &shown.key),
             (Tone::Plain, &shown.value.to_string()),
@@ -107,7 +114,9 @@ fn check(context: &mut Context<'_>) -> Result<(), CliError> {
         return Err(not_ready(&problems));
     }
     if context.output.json {
-        return context.output.document(&json!({ "ok": true, "hash": layered.config.hash() }));
+        return context
+            .output
+            .document(&json!({ "ok": true, "hash": layered.config.hash() }));
     }
     context.output.note("the configuration is right");
     Ok(())

@@ -51,16 +51,24 @@ pub fn run(args: &Demo, context: &mut Context<'_>) -> Result<(), CliError> {
     let played = play(&repo, context);
     if args.keep {
         let kept = folder.keep();
-        context.output.note(format!("[{LABEL}] the repository is kept: {}", kept.display()));
+        context.output.note(format!(
+            "[{LABEL}] the repository is kept: {}",
+            kept.display()
+        ));
     }
     played?;
-    context.output.note(format!("[{LABEL}] this was a demo with a scripted agent; now in a repository of yours: swarm init"));
+    context.output.note(format!(
+        "[{LABEL}] this was a demo with a scripted agent; now in a repository of yours: swarm init"
+    ));
     Ok(())
 }
 
 fn announce(args: &Demo, repo: &Repo, ideas: usize, context: &mut Context<'_>) {
     let lines = [
-        format!("a scripted agent works on {ideas} ideas in {}", repo.root().display()),
+        format!(
+            "a scripted agent works on {ideas} ideas in {}",
+            repo.root().display()
+        ),
         format!(
             "up to {} agents at once, each in its own git worktree; what passes ./check.sh lands on main",
             args.agents

@@ -94,11 +94,18 @@ impl Check {
 /// Looks at everything.
 pub fn run(args: &Doctor, context: &mut Context<'_>) -> Result<(), CliError> {
     let checks = checks::all(args.fix, context);
-    let failed = checks.iter().filter(|check| check.level == Level::Fail).count();
+    let failed = checks
+        .iter()
+        .filter(|check| check.level == Level::Fail)
+        .count();
     if context.output.json {
-        context.output.document(&json!({ "ok": failed == 0, "checks": checks }))?;
+        context
+            .output
+            .document(&json!({ "ok": failed == 0, "checks": checks }))?;
     } else {
-        checks.iter().try_for_each(|check| show(check, &mut context.output))?;
+        checks
+            .iter()
+            .try_for_each(|check| show(check, &mut context.output))?;
     }
     match failed {
         0 => Ok(()),

@@ -198,8 +198,13 @@ fn list(args: &List, context: &mut Context<'_>) -> Result<(), CliError> {
     }
     let ideas = ideas.as_array().map_or(&[][..], Vec::as_slice);
     if ideas.is_empty() {
-        let none = wanted.map_or_else(|| "no ideas yet".into(), |word| format!("no idea is {word}"));
-        context.output.note(format!("{none}; add one: swarm idea add \"...\""));
+        let none = wanted.map_or_else(
+            || "no ideas yet".into(),
+            |word| format!("no idea is {word}"),
+        );
+        context
+            .output
+            .note(format!("{none}; add one: swarm idea add \"...\""));
         return Ok(());
     }
     let page = render::ideas(&context.output, ideas);
@@ -242,14 +247,17 @@ fn read_text(input: &mut dyn Read) -> Result<String, CliError> {
         .read_to_end(&mut bytes)
         .map_err(|error| CliError::io("read standard input", &error))?;
     if bytes.len() as u64 > MAX_INPUT {
-        let message = format!("standard input holds more than {MAX_INPUT} bytes, too much for one text");
+        let message =
+            format!("standard input holds more than {MAX_INPUT} bytes, too much for one text");
         return Err(CliError::refused(message)
             .hint("put the long part into a file of the repository and name it in the idea"));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        CliError::refused(format!("standard input is not UTF-8 text: byte {at} is no part of a character"))
-            .hint("convert it first, for instance: iconv -f latin1 -t utf-8 FILE | swarm idea add -")
+        CliError::refused(format!(
+            "standard input is not UTF-8 text: byte {at} is no part of a character"
+        ))
+        .hint("convert it first, for instance: iconv -f latin1 -t utf-8 FILE | swarm idea add -")
     })?;
     Ok(text.trim_end().to_owned())
 }

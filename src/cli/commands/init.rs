@@ -10,7 +10,8 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::terminal::safe;
 use crate::config::detect::detect;
-use crate::config::init::{Choices, InitPlan, check_free, plan_init, write};
+use crate::config::init::{Choices, InitPlan, plan_init};
+use crate::config::init::{check_free, write};
 use crate::git::Repo as GitRepo;
 
 /// `init`.
@@ -71,7 +72,10 @@ fn show(plan: &InitPlan, root: &str, context: &mut Context<'_>) {
         let (command, because) = (safe(&quality.command), safe(&quality.because));
         output.note(format!("  checked by      {command}  (from {because})"));
     }
-    output.note(format!("  files           {} below .swarm/", plan.files.len()));
+    output.note(format!(
+        "  files           {} below .swarm/",
+        plan.files.len()
+    ));
     for note in &plan.notes {
         output.note(format!("  note: {}", safe(note)));
     }
@@ -84,12 +88,19 @@ fn done(plan: &InitPlan, context: &mut Context<'_>) -> Result<(), CliError> {
             .iter()
             .map(|(path, _)| format!(".swarm/{}", path.display()))
             .collect();
-        let document = json!({ "files": files, "config": plan.config.redacted(), "notes": plan.notes });
+        let document =
+            json!({ "files": files, "config": plan.config.redacted(), "notes": plan.notes });
         return context.output.document(&document);
     }
-    context.output.note("Done. Commit .swarm/, add ideas, and start:");
-    context.output.note("  git add .swarm && git commit -m \"Set up swarm\"");
-    context.output.note("  swarm idea add \"add a --version flag\"");
+    context
+        .output
+        .note("Done. Commit .swarm/, add ideas, and start:");
+    context
+        .output
+        .note("  git add .swarm && git commit -m \"Set up swarm\"");
+    context
+        .output
+        .note("  swarm idea add \"add a --version flag\"");
     context.output.note("  swarm start");
     Ok(())
 }

@@ -40,8 +40,10 @@ pub struct Retry {
 
 /// `merge resolve`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example, after the conflict is settled and committed in the worktree:
-  $ swarm merge resolve idea-003")]
+#[command(
+    after_help = "Example, after the conflict is settled and committed in the worktree:
+  $ swarm merge resolve idea-003"
+)]
 pub struct Resolve {
     /// The idea whose conflict is settled.
     pub idea: IdeaId,
@@ -83,7 +85,11 @@ pub fn run(verb: &Merge, context: &mut Context<'_>) -> Result<(), CliError> {
         Merge::List(List {}) => list(context),
         Merge::Retry(Retry { idea }) => {
             let command = Command::RetryMerge { id: idea.clone() };
-            change(context, &command, &format!("the merge of {idea} is tried again"))
+            change(
+                context,
+                &command,
+                &format!("the merge of {idea} is tried again"),
+            )
         }
         Merge::Resolve(Resolve { idea }) => {
             let command = Command::ResolveMerge { id: idea.clone() };
@@ -91,7 +97,11 @@ pub fn run(verb: &Merge, context: &mut Context<'_>) -> Result<(), CliError> {
         }
         Merge::Target(Target { choice }) => {
             let choice = (*choice).into();
-            change(context, &Command::SettleTarget { choice }, "the merge queue goes on")
+            change(
+                context,
+                &Command::SettleTarget { choice },
+                "the merge queue goes on",
+            )
         }
     }
 }

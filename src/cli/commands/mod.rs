@@ -71,8 +71,10 @@ fn agree(context: &mut Context<'_>, yes: bool, question: &str) -> Result<(), Cli
         return Ok(());
     }
     if !terminal::can_ask() {
-        return Err(CliError::refused("this needs a yes, and there is no terminal to ask at")
-            .hint("look at what was shown, then say yes beforehand: --yes"));
+        return Err(
+            CliError::refused("this needs a yes, and there is no terminal to ask at")
+                .hint("look at what was shown, then say yes beforehand: --yes"),
+        );
     }
     context.output.flush()?;
     // The question is asked even with --quiet: it must be answered.

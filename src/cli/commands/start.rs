@@ -17,12 +17,14 @@ use crate::domain::settings::Mode;
 
 /// `start`.
 #[derive(Debug, Args)]
-#[command(after_help = "One Ctrl+C ends it gracefully: no new ideas, up to some seconds for safe boundaries. A second one ends it at once.
+#[command(
+    after_help = "One Ctrl+C ends it gracefully: no new ideas, up to some seconds for safe boundaries. A second one ends it at once.
 
 Examples:
   $ swarm start
   $ swarm start --detach
-  $ swarm start --until-idle --mode autopilot")]
+  $ swarm start --until-idle --mode autopilot"
+)]
 pub struct Start {
     /// Run in the background; prints the pid once the daemon answers.
     #[arg(long, short)]

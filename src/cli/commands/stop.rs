@@ -44,7 +44,9 @@ pub fn run(args: &Stop, context: &mut Context<'_>) -> Result<(), CliError> {
     let daemon = context.daemon()?;
     let pid = daemon.pid();
     if !args.now && !args.keep_agents {
-        context.output.note("waiting for running iterations to reach a safe boundary ...");
+        context
+            .output
+            .note("waiting for running iterations to reach a safe boundary ...");
     }
     let body = json!({ "keepAgents": args.keep_agents, "now": args.now });
     match daemon.post("shutdown", &body) {
@@ -56,18 +58,24 @@ pub fn run(args: &Stop, context: &mut Context<'_>) -> Result<(), CliError> {
     drop(daemon);
     wait_until_gone(pid, offline.as_ref())?;
     if context.output.json {
-        return context.output.document(&json!({ "pid": pid, "stopped": true }));
+        return context
+            .output
+            .document(&json!({ "pid": pid, "stopped": true }));
     }
-    context.output.note(format!("the daemon (pid {pid}) has ended"));
+    context
+        .output
+        .note(format!("the daemon (pid {pid}) has ended"));
     Ok(())
 }
 
 fn wait_until_gone(pid: u32, offline: &dyn Offline) -> Result<(), CliError> {
     if !wait_while(PATIENCE, || Ok(is_alive(pid)))? {
         let seconds = PATIENCE.as_secs();
-        return Err(CliError::refused(format!("the daemon (pid {pid}) has not ended within {seconds} s"))
-            .hint("see what it waits for: swarm status")
-            .hint("end running iterations at once: swarm stop --now"));
+        return Err(CliError::refused(format!(
+            "the daemon (pid {pid}) has not ended within {seconds} s"
+        ))
+        .hint("see what it waits for: swarm status")
+        .hint("end running iterations at once: swarm stop --now"));
     }
     // The lock went with the process. If it is held a while longer, then by a new daemon, which is not the one to wait for.
     wait_while(LOCK_PATIENCE, || offline.is_locked())?;

@@ -17,13 +17,15 @@ use crate::domain::state::IdeaStatus;
 
 /// `wait`. Needs the daemon.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 it came; 5 it ended badly (an idea is failed, timeout or blocked; or the one waited for is cancelled);
+#[command(
+    after_help = "Exit codes: 0 it came; 5 it ended badly (an idea is failed, timeout or blocked; or the one waited for is cancelled);
 6 a person is needed; 1 the time is over; 3 there is no daemon, or it has ended.
 
 Examples:
   $ swarm wait
   $ swarm wait idea-003 --timeout 600
-  $ swarm wait --until needs-you")]
+  $ swarm wait --until needs-you"
+)]
 pub struct Wait {
     /// Only this idea; left out: all.
     pub id: Option<IdeaId>,
@@ -54,14 +56,21 @@ struct Wish {
 
 /// Waits.
 pub fn run(args: &Wait, context: &mut Context<'_>) -> Result<(), CliError> {
-    let by_itself = if args.id.is_some() { Until::Done } else { Until::Idle };
+    let by_itself = if args.id.is_some() {
+        Until::Done
+    } else {
+        Until::Idle
+    };
     let wish = Wish {
         id: args.id.clone(),
         until: args.until.unwrap_or(by_itself),
     };
     if wish.id.is_some() && wish.until == Until::Idle {
-        return Err(CliError::new(Kind::Usage, "`--until idle` is about all ideas, not about one")
-            .hint("leave the id out: swarm wait --until idle"));
+        return Err(CliError::new(
+            Kind::Usage,
+            "`--until idle` is about all ideas, not about one",
+        )
+        .hint("leave the id out: swarm wait --until idle"));
     }
     let seen = wait(&wish, args.timeout, &context.daemon()?)?;
     let words = match seen {
@@ -91,14 +100,18 @@ fn wait(wish: &Wish, seconds: Option<u64>, daemon: &Daemon) -> Result<Option<Str
 }
 
 fn too_late(seconds: u64) -> CliError {
-    CliError::refused(format!("{seconds} s are over, and it has not come to that yet"))
-        .hint("see what goes on: swarm status")
-        .code("TIMEOUT")
+    CliError::refused(format!(
+        "{seconds} s are over, and it has not come to that yet"
+    ))
+    .hint("see what goes on: swarm status")
+    .code("TIMEOUT")
 }
 
 async fn follow(wish: &Wish, daemon: &Daemon) -> Result<Option<String>, CliError> {
     let mut look = Look::at(wish, daemon).await?;
-    let mut events = daemon.stream(&format!("events?since={}&follow=true", look.seq())).await?;
+    let mut events = daemon
+        .stream(&format!("events?since={}&follow=true", look.seq()))
+        .await?;
     loop {
         if let Some(verdict) = verdict(wish, &look) {
             return verdict.map(Some);
@@ -118,7 +131,13 @@ async fn follow(wish: &Wish, daemon: &Daemon) -> Result<Option<String>, CliError
 
 /// Whether an event can change the answer that was true at `seen`.
 fn matters(event: &Value, seen: u64) -> bool {
-    const IDLE_TALK: [&str; 5] = ["mark", "runStarted", "signalSeen", "learned", "effectRequested"];
+    const IDLE_TALK: [&str; 5] = [
+        "mark",
+        "runStarted",
+        "signalSeen",
+        "learned",
+        "effectRequested",
+    ];
     number(event, "seq") > seen && !IDLE_TALK.contains(&text(event, "kind"))
 }
 
@@ -131,8 +150,11 @@ fn after_the_end(wish: &Wish, context: &Context<'_>) -> Result<String, CliError>
         })
     })?;
     let ended = || {
-        CliError::new(Kind::NoDaemon, "the daemon has ended before it came to that")
-            .hint("start it again: swarm start")
+        CliError::new(
+            Kind::NoDaemon,
+            "the daemon has ended before it came to that",
+        )
+        .hint("start it again: swarm start")
     };
     match verdict(wish, &look) {
         // Without a daemon nothing moves; that is no reason to call a person.
@@ -208,7 +230,9 @@ fn one(id: &IdeaId, idea: &Value, until: Until, look: &Look) -> Option<Result<St
         "cancelled" if until == Until::NeedsYou => return Some(Ok(format!("{id} is cancelled"))),
         "cancelled" => {
             let error = CliError::new(Kind::EndedBadly, format!("{id} is cancelled"));
-            return Some(Err(error.hint(format!("if it is wanted after all: swarm idea retry {id}"))));
+            return Some(Err(
+                error.hint(format!("if it is wanted after all: swarm idea retry {id}"))
+            ));
         }
         _ if bad && until == Until::Done => return Some(Err(ended_badly(id, idea))),
         _ => {}
@@ -220,7 +244,11 @@ fn one(id: &IdeaId, idea: &Value, until: Until, look: &Look) -> Option<Result<St
 }
 
 fn ended_badly(id: &IdeaId, idea: &Value) -> CliError {
-    let message = format!("{id} is {}: {}", text(idea, "status"), text(idea, "lastError"));
+    let message = format!(
+        "{id} is {}: {}",
+        text(idea, "status"),
+        text(idea, "lastError")
+    );
     CliError::new(Kind::EndedBadly, message.trim_end_matches(": "))
         .hint(format!("see its history: swarm idea show {id}"))
         .hint(format!("give it a fresh start: swarm idea retry {id}"))
@@ -261,9 +289,12 @@ fn stuck(what: &str, look: &Look) -> CliError {
         (_, "semi-auto") => "in semi-auto mode a person assigns ideas",
         _ => "what it waits for does not come by itself",
     };
-    CliError::new(Kind::NeedsPerson, format!("{what}, and nothing moves by itself: {why}"))
-        .hint("see what is needed: swarm status")
-        .code(STUCK)
+    CliError::new(
+        Kind::NeedsPerson,
+        format!("{what}, and nothing moves by itself: {why}"),
+    )
+    .hint("see what is needed: swarm status")
+    .code(STUCK)
 }
 
 #[cfg(test)]
@@ -295,7 +326,11 @@ mod tests {
         ];
         for (status, expected) in cases {
             let idea = json!({"status": status, "lastError": "why"});
-            assert_eq!(code(Until::Done, &look(busy.clone(), Some(idea))), expected, "{status}");
+            assert_eq!(
+                code(Until::Done, &look(busy.clone(), Some(idea))),
+                expected,
+                "{status}"
+            );
         }
     }
 
@@ -313,13 +348,17 @@ mod tests {
         };
         let error = verdict(&wish, &look).unwrap().unwrap_err();
         assert_eq!(error.kind.exit_code(), 6);
-        assert_eq!((error.message.as_str(), error.hints[0].as_str()), ("which port?", "swarm agent say"));
+        assert_eq!(
+            (error.message.as_str(), error.hints[0].as_str()),
+            ("which port?", "swarm agent say")
+        );
     }
 
     #[test]
     fn an_idea_that_nothing_moves_does_not_wait_for_ever() {
         for (rest, mode) in [("idle", "semi-auto"), ("needsPerson", "autopilot")] {
-            let status = json!({"rest": rest, "mode": mode, "ideas": {"pending": 1}, "needsYou": []});
+            let status =
+                json!({"rest": rest, "mode": mode, "ideas": {"pending": 1}, "needsYou": []});
             let look = look(status, Some(json!({"status": "pending"})));
             assert_eq!(code(Until::Done, &look), Some(6));
         }
@@ -328,20 +367,51 @@ mod tests {
     #[test]
     fn all_ideas_are_waited_for_until_nothing_moves() {
         let at = |rest: &str, ideas: Value, needs: Value| {
-            look(json!({"rest": rest, "ideas": ideas, "needsYou": needs}), None)
+            look(
+                json!({"rest": rest, "ideas": ideas, "needsYou": needs}),
+                None,
+            )
         };
         let need = json!([{"kind": "held", "message": "ready", "commands": []}]);
         let none = json!([]);
         let cases = [
-            (Until::Idle, at("busy", json!({"failed": 1}), none.clone()), None),
-            (Until::Idle, at("idle", json!({"done": 2, "pending": 1}), none.clone()), Some(0)),
-            (Until::Idle, at("idle", json!({"done": 2, "timeout": 1}), none.clone()), Some(5)),
-            (Until::Idle, at("needsPerson", json!({"merging": 1}), need.clone()), Some(6)),
-            (Until::Done, at("idle", json!({"done": 2, "cancelled": 1}), none.clone()), Some(0)),
-            (Until::Done, at("idle", json!({"done": 2, "pending": 1}), none.clone()), Some(6)),
+            (
+                Until::Idle,
+                at("busy", json!({"failed": 1}), none.clone()),
+                None,
+            ),
+            (
+                Until::Idle,
+                at("idle", json!({"done": 2, "pending": 1}), none.clone()),
+                Some(0),
+            ),
+            (
+                Until::Idle,
+                at("idle", json!({"done": 2, "timeout": 1}), none.clone()),
+                Some(5),
+            ),
+            (
+                Until::Idle,
+                at("needsPerson", json!({"merging": 1}), need.clone()),
+                Some(6),
+            ),
+            (
+                Until::Done,
+                at("idle", json!({"done": 2, "cancelled": 1}), none.clone()),
+                Some(0),
+            ),
+            (
+                Until::Done,
+                at("idle", json!({"done": 2, "pending": 1}), none.clone()),
+                Some(6),
+            ),
             (Until::NeedsYou, at("busy", json!({}), none.clone()), None),
             (Until::NeedsYou, at("busy", json!({}), need), Some(6)),
-            (Until::NeedsYou, at("idle", json!({"done": 1}), none.clone()), Some(0)),
+            (
+                Until::NeedsYou,
+                at("idle", json!({"done": 1}), none.clone()),
+                Some(0),
+            ),
             (Until::Idle, at("", json!({}), none), None),
         ];
         for (until, look, expected) in cases {

@@ -10,11 +10,11 @@ use crate::domain::event::Event;
 use crate::domain::signal::Signal;
 use crate::domain::state::Task;
 
-pub use words::{attempt_phase, merge_phase, mode, short, status_tone};
 use words::{
-    attempt_end, because, conflict_level, effect_words, ending_words, failed_command, names, run_end, signal_words,
-    swarm_phase, target_choice,
+    attempt_end, because, conflict_level, effect_words, ending_words, failed_command, names,
+    run_end, signal_words, swarm_phase, target_choice,
 };
+pub use words::{attempt_phase, merge_phase, mode, short, status_tone};
 
 /// The longest line, in characters.
 const MAX_LINE: usize = 300;
@@ -136,7 +136,11 @@ fn words(event: &Event) -> String {
         Event::Mark {} => "everything before this is on disk".into(),
         Event::DaemonStarted { version } => format!("a daemon of version {version} took over"),
         Event::PhaseChanged { phase, reason, .. } => {
-            format!("the swarm is {}{}", swarm_phase(*phase), because(reason.as_deref()))
+            format!(
+                "the swarm is {}{}",
+                swarm_phase(*phase),
+                because(reason.as_deref())
+            )
         }
         Event::PauseSet { reason } => format!("pause: {reason}"),
         Event::PauseLifted {} => "the pause is over".into(),
@@ -156,7 +160,11 @@ fn words(event: &Event) -> String {
             short(to)
         ),
         Event::TargetSettled { choice, to } => {
-            format!("the force-push is settled ({}), target at {}", target_choice(*choice), short(to))
+            format!(
+                "the force-push is settled ({}), target at {}",
+                target_choice(*choice),
+                short(to)
+            )
         }
 
         Event::IdeaAdded { id, idea } => format!("{id} added: {}", title(&idea.text, MAX_TITLE)),
@@ -194,7 +202,11 @@ fn words(event: &Event) -> String {
         }
         Event::SignalSeen { agent, signal, .. } => format!("{agent} says {}", signal_words(signal)),
         Event::IterationJudged { agent, empty, .. } => {
-            let what = if *empty { "wrote nothing" } else { "was over at once" };
+            let what = if *empty {
+                "wrote nothing"
+            } else {
+                "was over at once"
+            };
             format!("{agent}: the iteration {what}")
         }
         Event::AttemptSealed {
@@ -202,19 +214,29 @@ fn words(event: &Event) -> String {
             head,
             committed,
         } => {
-            let what = if *committed { "leftovers committed, " } else { "" };
+            let what = if *committed {
+                "leftovers committed, "
+            } else {
+                ""
+            };
             format!("{agent}: {what}branch at {}", short(head))
         }
-        Event::GatePassed { agent, index } => format!("{agent}: quality command {} passed", index + 1),
+        Event::GatePassed { agent, index } => {
+            format!("{agent}: quality command {} passed", index + 1)
+        }
         Event::GateFailed { agent, feedback } => format!("{agent}: {}", failed_command(feedback)),
         Event::TaskSet { agent, task } => match task {
             Task::Work => format!("{agent} works on its idea"),
-            Task::Resolve { files, .. } => format!("{agent} resolves a conflict in {}", names(files)),
+            Task::Resolve { files, .. } => {
+                format!("{agent} resolves a conflict in {}", names(files))
+            }
         },
         Event::MessageQueued { agent, text } => {
             format!("said to {agent}: {}", title(text, MAX_TITLE))
         }
-        Event::EndingAsked { agent, ending } => format!("{agent} is being ended: {}", ending_words(*ending)),
+        Event::EndingAsked { agent, ending } => {
+            format!("{agent} is being ended: {}", ending_words(*ending))
+        }
         Event::AttemptEnded {
             agent,
             end,
@@ -255,9 +277,16 @@ fn words(event: &Event) -> String {
         }
         Event::MergeConflicted {
             id, level, files, ..
-        } => format!("merge of {id} has a {} conflict in {}", conflict_level(*level), names(files)),
+        } => format!(
+            "merge of {id} has a {} conflict in {}",
+            conflict_level(*level),
+            names(files)
+        ),
         Event::ConflictLaidOut { id, files } => {
-            format!("the conflict of {id} lies in its worktree: {}", names(files))
+            format!(
+                "the conflict of {id} lies in its worktree: {}",
+                names(files)
+            )
         }
         Event::ConflictSettled { id, head } => {
             format!("the conflict of {id} is settled at {}", short(head))
@@ -265,10 +294,16 @@ fn words(event: &Event) -> String {
         Event::ResolverFailed { id, why } => format!("the conflict of {id} is not resolved: {why}"),
         Event::VerifyReady { id } => format!("the merged tree of {id} is checked out"),
         Event::VerifyStarted { id, index, .. } => {
-            format!("quality command {} runs on the merged tree of {id}", index + 1)
+            format!(
+                "quality command {} runs on the merged tree of {id}",
+                index + 1
+            )
         }
         Event::VerifyPassed { id, index } => {
-            format!("quality command {} passed on the merged tree of {id}", index + 1)
+            format!(
+                "quality command {} passed on the merged tree of {id}",
+                index + 1
+            )
         }
         Event::MergeReturned { id, feedback } => {
             format!("{id} goes back to its agent: {}", failed_command(feedback))
@@ -301,7 +336,11 @@ mod tests {
     fn every_kind_has_a_sample_with_a_line_of_its_own() {
         let events = samples::events();
         let kinds: BTreeSet<&str> = events.iter().map(Event::kind).collect();
-        assert_eq!(kinds, KINDS.iter().copied().collect(), "samples lack a kind");
+        assert_eq!(
+            kinds,
+            KINDS.iter().copied().collect(),
+            "samples lack a kind"
+        );
         for event in &events {
             let line = describe(event);
             assert!(line.len() > 5 && !line.contains('\n'), "{line:?}");

@@ -62,7 +62,11 @@ impl Killer {
 
     /// Goes home.
     pub(super) fn finish(self) {
-        let at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let at_work = self
+            .at_work
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some(AtWork { stop, thread }) = at_work {
             drop(stop);
             // That it broke means only that nobody was killed.
@@ -72,7 +76,10 @@ impl Killer {
 }
 
 fn live_runs(state: &State) -> Vec<RunId> {
-    let runs = state.agents.values().filter_map(|attempt| attempt.run.clone());
+    let runs = state
+        .agents
+        .values()
+        .filter_map(|attempt| attempt.run.clone());
     runs.collect()
 }
 

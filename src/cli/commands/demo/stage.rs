@@ -26,7 +26,8 @@ const BRANCH: &str = "main";
 pub(super) fn build(root: &Path, agents: u16) -> Result<(), CliError> {
     write_files(root).map_err(|error| CliError::io("write the demo's files", &error))?;
     set_up(root, agents)?;
-    commit(root).map_err(|error| CliError::refused(format!("cannot make the demo's repository: {error}")))
+    commit(root)
+        .map_err(|error| CliError::refused(format!("cannot make the demo's repository: {error}")))
 }
 
 fn write_files(root: &Path) -> io::Result<()> {
@@ -76,7 +77,14 @@ fn commit(root: &Path) -> Result<(), git2::Error> {
     index.write()?;
     let tree = repository.find_tree(index.write_tree()?)?;
     let author = Signature::now("swarm demo", "demo@localhost")?;
-    repository.commit(Some("HEAD"), &author, &author, "The bakery's pages", &tree, &[])?;
+    repository.commit(
+        Some("HEAD"),
+        &author,
+        &author,
+        "The bakery's pages",
+        &tree,
+        &[],
+    )?;
     Ok(())
 }
 
@@ -97,7 +105,10 @@ pub(super) fn add_ideas(offline: &dyn Offline, count: usize) -> Result<Vec<IdeaI
 
 /// The scenario counts ideas from 1.
 fn new_idea(idea: DemoIdea, ids: &[IdeaId]) -> NewIdea {
-    let before = idea.after.iter().filter_map(|place| ids.get(place.checked_sub(1)?));
+    let before = idea
+        .after
+        .iter()
+        .filter_map(|place| ids.get(place.checked_sub(1)?));
     NewIdea {
         after: before.cloned().collect(),
         tags: idea.tags.into_iter().map(str::to_owned).collect(),

@@ -96,8 +96,10 @@ fn private_folder(repo: &Repo, name: &'static str, fix: bool) -> Check {
         Err(error) => return Check::fail(name, format!("cannot be looked at: {error}")),
     };
     if !metadata.is_dir() {
-        return Check::fail(name, format!("{} is not a folder", path.display()))
-            .advice(format!("look what it is, then remove it: rm {}", path.display()));
+        return Check::fail(name, format!("{} is not a folder", path.display())).advice(format!(
+            "look what it is, then remove it: rm {}",
+            path.display()
+        ));
     }
     if metadata.uid() != nix::unistd::geteuid().as_raw() {
         return Check::fail(name, format!("{} belongs to somebody else", path.display()))
@@ -111,13 +113,19 @@ fn permissions(name: &'static str, path: &Path, metadata: &Metadata, fix: bool) 
     if mode == 0o700 {
         return Check::ok(name, "only its owner can look into it");
     }
-    let advice = format!("chmod 700 {}, or let it be mended: swarm doctor --fix", path.display());
+    let advice = format!(
+        "chmod 700 {}, or let it be mended: swarm doctor --fix",
+        path.display()
+    );
     let wrong = Check::fail(name, format!("its permissions are {mode:o}, not 700")).advice(advice);
     if !fix {
         return wrong;
     }
     match fs::set_permissions(path, Permissions::from_mode(0o700)) {
-        Ok(()) => mended(name, format!("its permissions were {mode:o} and are 700 now")),
+        Ok(()) => mended(
+            name,
+            format!("its permissions were {mode:o} and are 700 now"),
+        ),
         Err(error) => Check::fail(name, format!("its permissions cannot be changed: {error}")),
     }
 }
@@ -156,16 +164,18 @@ fn agents(repo: &Repo, config: &Config) -> Vec<Check> {
         let program = profile.command.first()?;
         (profile.adapter == Adapter::Command).then_some((name, program))
     });
-    let check = |(name, program): (&String, &String)| {
-        match resolve_program(program, &environment, repo.root()) {
-            Ok(path) => Check::ok("agent", format!("profile `{name}` runs {}", path.display())),
-            Err(error) => {
-                let used = config.agents.profile == *name;
-                let level = if used { Level::Fail } else { Level::Warn };
-                Check::new("agent", level, format!("profile `{name}`: {error}")).advice(format!(
+    let check = |(name, program): (&String, &String)| match resolve_program(
+        program,
+        &environment,
+        repo.root(),
+    ) {
+        Ok(path) => Check::ok("agent", format!("profile `{name}` runs {}", path.display())),
+        Err(error) => {
+            let used = config.agents.profile == *name;
+            let level = if used { Level::Fail } else { Level::Warn };
+            Check::new("agent", level, format!("profile `{name}`: {error}")).advice(format!(
                     "install it, or name another program: agents.profiles.{name}.command in .swarm/config.json"
                 ))
-            }
         }
     };
     programs.map(check).collect()
@@ -176,8 +186,11 @@ fn target(git: &GitRepo, config: Option<&Config>) -> Check {
     let branch = match named.map_or_else(|| git.head_branch(), |named| Ok(Some(named))) {
         Ok(Some(branch)) => branch,
         Ok(None) => {
-            return Check::fail("target", "no branch is checked out, and the configuration names none")
-                .advice("name one: `target` in .swarm/config.json");
+            return Check::fail(
+                "target",
+                "no branch is checked out, and the configuration names none",
+            )
+            .advice("name one: `target` in .swarm/config.json");
         }
         Err(error) => return Check::fail("target", error.to_string()),
     };
@@ -194,7 +207,8 @@ fn room(repo: &Repo) -> Check {
         Ok(status) => status,
         Err(errno) => return Check::warn("disk", format!("its free space is not known: {errno}")),
     };
-    let free = u64::from(status.blocks_available()).saturating_mul(u64::from(status.fragment_size()));
+    let free =
+        u64::from(status.blocks_available()).saturating_mul(u64::from(status.fragment_size()));
     let message = format!("{} MiB free", free / (1024 * 1024));
     if free < NO_ROOM {
         Check::fail("disk", message).advice("make room: nothing can be written soon")
@@ -236,18 +250,28 @@ fn without_daemon(repo: &Repo, offline: &dyn Offline, fix: bool) -> Check {
         Ok(None) => return Check::ok("daemon", "none runs"),
         Ok(Some(file)) => file,
         Err(error) => {
-            return Check::warn("daemon", format!("none runs; its file cannot be read: {error}"))
-                .advice("the next start writes it anew: swarm start");
+            return Check::warn(
+                "daemon",
+                format!("none runs; its file cannot be read: {error}"),
+            )
+            .advice("the next start writes it anew: swarm start");
         }
     };
     let message = format!("none runs; the last one (pid {}) was killed", left.pid);
     if !fix {
-        return Check::warn("daemon", message)
-            .advice("nothing is lost, the next start goes on: swarm start; or tidy up: swarm doctor --fix");
+        return Check::warn("daemon", message).advice(
+            "nothing is lost, the next start goes on: swarm start; or tidy up: swarm doctor --fix",
+        );
     }
     match tidy_up(repo, &left) {
-        Ok(()) => mended("daemon", format!("{message}; what it left has been removed")),
-        Err(error) => Check::warn("daemon", format!("{message}; its traces cannot be removed: {error}")),
+        Ok(()) => mended(
+            "daemon",
+            format!("{message}; what it left has been removed"),
+        ),
+        Err(error) => Check::warn(
+            "daemon",
+            format!("{message}; its traces cannot be removed: {error}"),
+        ),
     }
 }
 
@@ -264,9 +288,15 @@ fn tidy_up(repo: &Repo, left: &DaemonFile) -> io::Result<()> {
 fn log(offline: &dyn Offline) -> Check {
     match offline.verify() {
         Ok(report) => match &report.difference {
-            None => Check::ok("log", format!("{} events, snapshot and events agree", report.events)),
-            Some(difference) => Check::fail("log", format!("snapshot and events differ: {difference}"))
-                .advice("the events are the truth; remove .swarm/state/snapshot.json and start again"),
+            None => Check::ok(
+                "log",
+                format!("{} events, snapshot and events agree", report.events),
+            ),
+            Some(difference) => {
+                Check::fail("log", format!("snapshot and events differ: {difference}")).advice(
+                    "the events are the truth; remove .swarm/state/snapshot.json and start again",
+                )
+            }
         },
         Err(error) => Check::error("log", &error),
     }

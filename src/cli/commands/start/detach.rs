@@ -45,7 +45,9 @@ pub(super) fn run(args: &Start, repo: &Repo, context: &mut Context<'_>) -> Resul
         return context.output.document(&json!({ "pid": pid }));
     }
     context.output.line(pid)?;
-    context.output.note("the daemon runs in the background; see: swarm status, end it: swarm stop");
+    context
+        .output
+        .note("the daemon runs in the background; see: swarm status, end it: swarm stop");
     Ok(())
 }
 
@@ -55,7 +57,10 @@ fn command(program: &Path, args: &Start, repo: &Repo, said: &Said) -> Result<Com
         copy.map_err(|error| CliError::io("prepare the daemon's output", &error))
     };
     let mut command = Command::new(program);
-    command.arg("-C").arg(repo.root()).args(["start", "--detached"]);
+    command
+        .arg("-C")
+        .arg(repo.root())
+        .args(["start", "--detached"]);
     if let Some(mode) = args.mode.as_ref().and_then(ValueEnum::to_possible_value) {
         command.args(["--mode", mode.get_name()]);
     }
@@ -85,7 +90,9 @@ fn wait(
             return Ok(ended);
         }
         if !told && start.elapsed() > LONG {
-            context.output.note("the daemon is reading its event log ...");
+            context
+                .output
+                .note("the daemon is reading its event log ...");
             told = true;
         }
         thread::sleep(PAUSE);
@@ -100,7 +107,9 @@ fn answers(pid: u32, repo: &Repo) -> bool {
 
 fn over(status: ExitStatus, said: &Said, context: &mut Context<'_>) -> Result<(), CliError> {
     if status.success() {
-        context.output.note("the daemon has ended already: nothing is left to do");
+        context
+            .output
+            .note("the daemon has ended already: nothing is left to do");
         return Ok(());
     }
     let text = said.text().unwrap_or_default();
@@ -182,7 +191,10 @@ mod tests {
         let error = CliError::new(Kind::Damaged, "line 7 is damaged").hint("swarm doctor");
         let text = format!("a word before\n{}\n", error.to_json());
         let told = error_of(exited(75), &text).unwrap();
-        assert_eq!((told.kind, told.message.as_str()), (Kind::Damaged, "line 7 is damaged"));
+        assert_eq!(
+            (told.kind, told.message.as_str()),
+            (Kind::Damaged, "line 7 is damaged")
+        );
         assert_eq!(told.hints, ["swarm doctor"]);
         assert_eq!(error_of(exited(101), "thread panicked\n"), None);
     }
