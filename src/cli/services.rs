@@ -16,7 +16,7 @@ use super::repo::Repo;
 use crate::api::{ApiContext, Control, DaemonFile, EventLog, ReloadError, Socket, router, serve};
 use crate::daemon::handle::{Accepted, Journaled};
 use crate::daemon::offline::{self, TwoWays, Upto};
-use crate::daemon::run::{Hurry, ReloadError as DaemonReloadError, Reloader};
+use crate::daemon::run::{ReloadError as DaemonReloadError, Reloader};
 use crate::daemon::{CommandError, Daemon, DaemonError, End, Options, Paths, clock};
 use crate::domain::command::Command;
 use crate::domain::lifecycle::SwarmPhase;
@@ -194,7 +194,6 @@ async fn host(
         }),
         control: Arc::new(Controls {
             reloader: daemon.reloader(),
-            hurry: daemon.hurry(),
         }),
         stop: stopped.clone(),
     });
@@ -252,7 +251,6 @@ impl EventLog for Log {
 /// What the daemon does outside its actor, for the API.
 struct Controls {
     reloader: Reloader,
-    hurry: Hurry,
 }
 
 impl Control for Controls {
@@ -266,10 +264,6 @@ impl Control for Controls {
                 DaemonReloadError::Refused(error) => command_error(error),
             })
         })
-    }
-
-    fn hurry(&self) {
-        self.hurry.hurry();
     }
 }
 

@@ -62,7 +62,16 @@ impl Worktree {
 
     /// Waits, within bounds, until nobody holds the lock of the index; takes away one that a dead git left.
     pub(crate) fn free_index(&self, repo: &Repo) -> Result<(), GitError> {
-        let lock = self.git_dir.join("index.lock");
+        self.free(repo, "index.lock")
+    }
+
+    /// The same for `HEAD`.
+    pub(crate) fn free_head(&self, repo: &Repo) -> Result<(), GitError> {
+        self.free(repo, "HEAD.lock")
+    }
+
+    fn free(&self, repo: &Repo, lock: &str) -> Result<(), GitError> {
+        let lock = self.git_dir.join(lock);
         let end = std::time::Instant::now() + repo.lock_wait();
         loop {
             match locks::look(&lock)? {
@@ -213,7 +222,7 @@ impl Repo {
         }
         crate::crash::point("git.discard.between");
         if let Some(git_dir) = git_dir {
-            rename_new(&git_dir, &trash.join("git"))?;
+            discard_registration(&git_dir, &trash)?;
         }
         remove_tree(&trash)
     }
@@ -224,7 +233,7 @@ impl Repo {
         for one in self.registered()? {
             if one.path.parent() == Some(&ours) && fs::symlink_metadata(&one.path).is_err() {
                 let trash = self.new_trash()?;
-                rename_new(&one.git_dir, &trash.join("git"))?;
+                discard_registration(&one.git_dir, &trash)?;
                 remove_tree(&trash)?;
             }
         }
@@ -295,6 +304,23 @@ fn point_at(file: &Path, prefix: &[u8], target: &Path) -> Result<(), GitError> {
     let temporary = PathBuf::from(OsString::from_vec(temporary));
     fs::write(&temporary, content).at("write", &temporary)?;
     fs::rename(&temporary, file).at("write", file)
+}
+
+/// Takes a registration away in one step. Where the worktrees lie on a disk of their own that step is the loss of its pointer, by
+/// which git and [`Repo::registered`] know it; git prunes what then is left of it.
+fn discard_registration(git_dir: &Path, trash: &Path) -> Result<(), GitError> {
+    match rename_new(git_dir, &trash.join("git")) {
+        Err(GitError::Io { source, .. }) if source.kind() == std::io::ErrorKind::CrossesDevices => {
+            let pointer = git_dir.join("gitdir");
+            match fs::remove_file(&pointer) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    Err(error).at("delete", &pointer)
+                }
+                _ => remove_tree(git_dir),
+            }
+        }
+        other => other,
+    }
 }
 
 /// Renames; refuses to replace anything.

@@ -57,6 +57,7 @@ impl Repo {
 
     /// Points `HEAD` of the worktree, whatever it said.
     pub(crate) fn set_head(&self, worktree: &Worktree, to: &HeadTo) -> Result<(), GitError> {
+        worktree.free_head(self)?;
         let library = self.library_at(&worktree.git_dir)?;
         let done = match to {
             HeadTo::Branch(reference) => library

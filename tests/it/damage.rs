@@ -87,13 +87,27 @@ fn a_snapshot_that_is_damaged_missing_or_foreign_costs_nothing() {
     }
     assert_eq!(sandbox.swarm(&["idea", "list", "--json"]).ok(), state);
     // Of another repository: its events are not ours.
+    sandbox.idea("write c.txt x; say COMPLETE");
+    assert_eq!(sandbox.run_until_idle(), 0);
+    let state = sandbox.swarm(&["idea", "list", "--json"]).ok().to_owned();
     let other = with_history();
-    other.idea("say COMPLETE");
-    assert_eq!(other.run_until_idle(), 0);
     fs::copy(other.dot_swarm("state/snapshot.json"), &path).unwrap();
     assert_eq!(sandbox.swarm(&["idea", "list", "--json"]).ok(), state);
     assert_eq!(sandbox.run_until_idle(), 0);
     assert_eq!(sandbox.swarm(&["idea", "list", "--json"]).ok(), state);
+    sandbox.assert_log_sound();
+}
+
+#[test]
+fn a_log_that_lost_its_end_is_refused() {
+    let sandbox = with_history();
+    let path = sandbox.dot_swarm("state/events.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    let half: String = text.split_inclusive('\n').take(text.lines().count() / 2).collect();
+    fs::write(&path, half).unwrap();
+    let before = Fingerprint::of(&sandbox.dot_swarm("state"));
+    sandbox.swarm(&["start"]).refused(75, &["snapshot", "swarm doctor"]);
+    before.assert_same(&Fingerprint::of(&sandbox.dot_swarm("state")), "the refused start");
 }
 
 #[test]

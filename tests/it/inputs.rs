@@ -416,7 +416,7 @@ fn json_has_the_shapes_of_the_contract() {
     };
     check(&sandbox, true);
     let daemon = sandbox.start();
-    sandbox.wait_held("one");
+    sandbox.wait_status("the process to be known", |status| status["agents"][0]["pid"].is_i64());
     let status = check(&sandbox, false);
     let agent = &status["agents"][0];
     has_keys(

@@ -33,7 +33,7 @@ fn ideas_are_taken_by_their_score() {
     let quick = sandbox.idea_with(work, &["--tag", "quick-win"]);
     let critical = sandbox.idea_with(work, &["--tag", "critical"]);
     let waiting = sandbox.idea_with(work, &["--after", &plain, "--priority", "100"]);
-    let low = sandbox.idea_with(work, &["--priority", "-5"]);
+    let low = sandbox.idea_with(work, &["--after", &plain, "--priority", "-5"]);
     assert_eq!(sandbox.run_until_idle(), 0);
     assert_eq!(
         order(&sandbox),
@@ -102,7 +102,7 @@ fn a_stopped_agent_leaves_its_work_to_the_next() {
 fn what_a_person_says_comes_with_the_next_prompt_once() {
     let sandbox = Sandbox::ready();
     let daemon = sandbox.start();
-    let id = sandbox.idea("iteration 1 && hold one; iteration 2 && hold two; echo busy; iteration 3 && { write a.txt x; say COMPLETE; }");
+    let id = sandbox.idea("iteration 1 && hold one; iteration 2 && hold two; echo busy; if iteration 3; then write a.txt x; say COMPLETE; fi");
     sandbox.wait_held("one");
     sandbox
         .swarm(&["agent", "say", "ed-001", "mind the gap"])
@@ -229,6 +229,9 @@ fn a_signal_in_pieces_counts_once() {
 #[test]
 fn progress_is_shown_and_learnings_reach_the_others() {
     let sandbox = Sandbox::ready();
+    sandbox.configure(
+        &json!({"agents": {"profiles": {"finn": sandbox.profile("agent.sh")}}}),
+    );
     let daemon = sandbox.start();
     let first = sandbox.idea("say PROGRESS:40; say 'LEARNING_GLOBAL:the door is green'; say 'LEARNING_LOCAL:mine alone'; hold one; write a.txt x; say COMPLETE");
     let status = sandbox.wait_status("the progress", |status| {
