@@ -110,6 +110,8 @@ impl Output {
     /// A message, unless messages are not wanted. That it cannot be written is nobody's concern: the data are what counts.
     pub fn note(&mut self, text: impl Display) {
         if !self.quiet {
+            // What came before on the other stream is shown before; the two may go to the same terminal.
+            drop(self.data.flush());
             drop(writeln!(self.messages, "{text}"));
         }
     }

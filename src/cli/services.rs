@@ -8,9 +8,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::backend::{
-    EndReason, Launcher, Offline, Point, Services, StartOptions, VerifyReport,
-};
+use super::backend::{EndReason, Launcher, Offline, Point, Services, StartOptions, VerifyReport};
 use super::error::{CliError, Kind};
 use super::repo::Repo;
 use crate::api::{ApiContext, Control, DaemonFile, EventLog, ReloadError, Socket, router, serve};
@@ -74,7 +72,7 @@ impl Offline for Files {
     }
 
     fn execute(&self, command: Command) -> Result<Accepted, CliError> {
-        Ok(offline::execute(&self.paths, command)?)
+        Ok(offline::execute(&self.paths, &command)?)
     }
 
     fn events(&self, after: u64, limit: usize) -> Result<Vec<Journaled>, CliError> {

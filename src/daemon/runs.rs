@@ -17,7 +17,9 @@ use super::tools::Tools;
 use crate::domain::effect::Purpose;
 use crate::domain::ids::RunId;
 use crate::domain::observation::{FailureKind, Observation, Outcome, RunEnd, RunEndKind};
-use crate::process::{self, EndReason, ExitRecord, Launched, ProcessError, RunDir, RunStatus, Stop};
+use crate::process::{
+    self, EndReason, ExitRecord, Launched, ProcessError, RunDir, RunStatus, Stop,
+};
 
 /// How often a live run's output is looked at.
 const LISTEN: Duration = Duration::from_millis(200);
@@ -68,12 +70,12 @@ async fn carry(
             Err(unusable) => return Ok(unusable.into()),
         },
     };
-    let mut launches = 0;
+    let mut tries = 0;
     let end = loop {
         let launched = match process::inspect(&dir)? {
-            RunStatus::Prepared if launches == LAUNCHES => return Ok(never_began(&dir)),
+            RunStatus::Prepared if tries == LAUNCHES => return Ok(never_began(&dir)),
             RunStatus::Prepared => {
-                launches += 1;
+                tries += 1;
                 Some(start(tools, &dir).await?)
             }
             RunStatus::Running { .. } | RunStatus::Exited(_) | RunStatus::Lost { .. } => None,

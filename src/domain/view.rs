@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
@@ -44,6 +44,8 @@ pub struct StatusView {
     /// Why it is paused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause_reason: Option<String>,
+    /// Whether anything can still happen by itself.
+    pub rest: Rest,
 }
 
 /// The branch that work lands on.
@@ -199,7 +201,7 @@ pub struct IdeaDetail {
 }
 
 /// Whether anything can still happen by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Rest {
     /// Something is active, ready or merging.
@@ -246,6 +248,7 @@ pub fn status(state: &State, pid: Option<u32>, web_url: Option<String>) -> Statu
             .map(|warning| warning.message.clone())
             .collect(),
         pause_reason: state.swarm.pause_reason.clone(),
+        rest: rest(state),
     }
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct Entry {
 pub(crate) enum Kind {
     /// Differs in the index or in the work tree.
     Changed,
+    /// As in the index, but the file is not there.
+    Missing,
     /// A conflict that is not settled; whether both sides changed the text of one file.
     Unmerged {
         both_text: bool,
@@ -170,6 +172,7 @@ fn parse(record: &[u8]) -> Result<Entry, GitError> {
         .nth(fields)
         .ok_or_else(|| unreadable(record))?;
     let kind = match record[0] {
+        b'1' if record.starts_with(b"1 .D") => Kind::Missing,
         b'1' => Kind::Changed,
         b'u' => Kind::Unmerged {
             both_text: both_text(record),

@@ -4,6 +4,7 @@ mod fixture;
 mod hostile;
 mod kill;
 mod landing;
+mod measure;
 mod merging;
 mod opening;
 mod resolving;

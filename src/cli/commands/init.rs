@@ -10,8 +10,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::terminal::safe;
 use crate::config::detect::detect;
-use crate::config::init::{Choices, InitPlan, plan_init};
-use crate::config::init::{check_free, write};
+use crate::config::init::{Choices, InitPlan, check_free, plan_init, write};
 use crate::git::Repo as GitRepo;
 
 /// `init`.
