@@ -162,7 +162,8 @@ impl Repo {
             return Ok(pooled);
         }
         let path = self.worktrees_dir()?.join(staging);
-        let add = self.git()
+        let add = self
+            .git()
             .args([
                 "worktree",
                 "add",

@@ -103,11 +103,19 @@ fn a_log_that_lost_its_end_is_refused() {
     let sandbox = with_history();
     let path = sandbox.dot_swarm("state/events.jsonl");
     let text = fs::read_to_string(&path).unwrap();
-    let half: String = text.split_inclusive('\n').take(text.lines().count() / 2).collect();
+    let half: String = text
+        .split_inclusive('\n')
+        .take(text.lines().count() / 2)
+        .collect();
     fs::write(&path, half).unwrap();
     let before = Fingerprint::of(&sandbox.dot_swarm("state"));
-    sandbox.swarm(&["start"]).refused(75, &["snapshot", "swarm doctor"]);
-    before.assert_same(&Fingerprint::of(&sandbox.dot_swarm("state")), "the refused start");
+    sandbox
+        .swarm(&["start"])
+        .refused(75, &["snapshot", "swarm doctor"]);
+    before.assert_same(
+        &Fingerprint::of(&sandbox.dot_swarm("state")),
+        "the refused start",
+    );
 }
 
 #[test]

@@ -179,10 +179,9 @@ fn an_agent_whose_program_is_missing() {
         sandbox.configure(&profile(program));
         refuse(&sandbox, &["start"], 4, &[program, "agents.profiles.ed"]);
     }
-    sandbox.configure(
-        &json!({"agents": {"profiles": {"ed": {"adapter": "claude", "command": null}}}}),
-    );
-    assert_eq!(sandbox.swarm(&["start"]).code, 4);
+    let claude = json!({"agents": {"profile": "ed", "profiles": {"ed": {"adapter": "claude"}}}});
+    fs::write(sandbox.dot_swarm("config.json"), claude.to_string()).unwrap();
+    refuse(&sandbox, &["start"], 4, &["claude", "agents.profiles.ed"]);
 }
 
 #[test]

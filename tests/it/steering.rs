@@ -229,16 +229,14 @@ fn a_signal_in_pieces_counts_once() {
 #[test]
 fn progress_is_shown_and_learnings_reach_the_others() {
     let sandbox = Sandbox::ready();
-    sandbox.configure(
-        &json!({"agents": {"profiles": {"finn": sandbox.profile("agent.sh")}}}),
-    );
+    sandbox.configure(&json!({"agents": {"profiles": {"finn": sandbox.profile("agent.sh")}}}));
     let daemon = sandbox.start();
     let first = sandbox.idea("say PROGRESS:40; say 'LEARNING_GLOBAL:the door is green'; say 'LEARNING_LOCAL:mine alone'; hold one; write a.txt x; say COMPLETE");
     let status = sandbox.wait_status("the progress", |status| {
         status["agents"][0]["progress"] == 40
     });
     assert_eq!(status["agents"][0]["phase"], "working", "{status}");
-    let second = sandbox.idea("write b.txt x; say COMPLETE");
+    let second = sandbox.idea_with("write b.txt x; say COMPLETE", &["--profile", "finn"]);
     sandbox.wait_idea(&second, "done");
     let prompt = last_prompt(&sandbox);
     assert!(
