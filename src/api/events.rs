@@ -266,8 +266,6 @@ mod tests {
         fn reload(&self) -> BoxFuture<'_, Result<u64, ReloadError>> {
             Box::pin(async { Ok(0) })
         }
-
-        fn hurry(&self) {}
     }
 
     fn mark(seq: u64) -> Arc<Journaled> {

@@ -148,6 +148,7 @@ fn request(command: &Command) -> Option<Request> {
         Command::Shutdown { keep_agents } => {
             post("shutdown".into(), json!({ "keepAgents": keep_agents }))
         }
+        Command::ShutdownNow => post("shutdown".into(), json!({ "now": true })),
         Command::LoadSettings { .. } | Command::SetMode { .. } => None,
     }
 }

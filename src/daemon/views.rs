@@ -78,11 +78,7 @@ fn ideas(state: &State) -> io::Result<String> {
 fn learnings(state: &State) -> String {
     let mut text = String::from("# Learnings\n");
     for learning in state.learnings.iter().filter(|learning| learning.global) {
-        let sources: Vec<&str> = learning
-            .sources
-            .iter()
-            .map(AgentId::as_str)
-            .collect();
+        let sources: Vec<&str> = learning.sources.iter().map(AgentId::as_str).collect();
         let content = learning.content.replace('\n', " ");
         text.extend(["\n- ", &content, " (", &sources.join(", "), ")"]);
     }

@@ -462,6 +462,10 @@ fn waiting_merge(state: &State, entry: &MergeEntry) -> Option<NeedsYou> {
     let retry = vec![format!("swarm merge retry {id}")];
     let waits = entry.waits.as_ref().filter(|waits| waits.person);
     let (kind, message, commands) = if entry.phase == MergePhase::Person {
+        // While the conflict is being laid out, or judged, nobody else is to work in that worktree.
+        if state.is_under_way(&entry.agent, id) {
+            return None;
+        }
         let files = entry
             .conflict
             .as_ref()

@@ -64,10 +64,6 @@ impl Control for Levers {
         let answer = self.reload.lock().unwrap().clone();
         Box::pin(async move { answer.map_or(Ok(7), Err) })
     }
-
-    fn hurry(&self) {
-        self.hurried.store(true, Ordering::Relaxed);
-    }
 }
 
 enum Input {

@@ -39,6 +39,11 @@ pub fn run(args: &Init, context: &mut Context<'_>) -> Result<(), CliError> {
     let repo = GitRepo::open(&context.start_folder()?).map_err(refused)?;
     let root = repo.root().to_owned();
     check_free(&root).map_err(refused)?;
+    if let Some(target) = &args.target
+        && !repo.target_exists(target).map_err(refused)?
+    {
+        return Err(no_such_branch(target));
+    }
     let choices = Choices {
         agent: args.agent.clone(),
         command: args.command.clone(),
@@ -51,6 +56,15 @@ pub fn run(args: &Init, context: &mut Context<'_>) -> Result<(), CliError> {
     agree(context, args.yes, "Write this?")?;
     write(&root, &plan).map_err(refused)?;
     done(&plan, context)
+}
+
+fn no_such_branch(target: &str) -> CliError {
+    CliError::refused(format!(
+        "there is no branch `{}` for work to land on",
+        safe(target)
+    ))
+    .hint(format!("create it: git branch {}", safe(target)))
+    .hint("or leave --target out: work lands on the branch that is checked out")
 }
 
 fn refused(error: impl std::error::Error) -> CliError {
