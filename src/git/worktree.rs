@@ -98,6 +98,7 @@ impl Repo {
         let already =
             taken.head()? == Head::Branch(reference.trim_start_matches("refs/heads/").to_owned());
         if !already {
+            taken.free_locks(self)?;
             let head = self.head_commit(taken)?;
             self.create_ref(reference, head, "taken over")?;
             crash::point("git.take.after-branch");
