@@ -11,9 +11,9 @@ use super::error::GitError;
 use super::names::{branch_ref, check_worktree, shown};
 use super::registry::{Found, Worktree};
 use super::repo::{Identity, Repo};
-use super::reset::{Clean, HeadTo};
+use super::reset::{Clean, HeadTo, index_is_plain};
 use super::snapshot::Snapshot;
-use super::status::Kind;
+use super::status::{Entry, Kind};
 use crate::crash;
 use crate::domain::time::Timestamp;
 
@@ -114,11 +114,14 @@ impl Repo {
             identity: want.identity.clone(),
             time: want.time,
         };
-        if self.snapshot_worktree(&snapshot)?.is_none() {
+        // A damaged index hides the list, not the work: the snapshot is taken with an index of our own.
+        let entries = self.status(worktree);
+        let clean = |entries: &Vec<Entry>| entries.iter().all(|entry| entry.kind == Kind::Nested);
+        let nothing_left = index_is_plain(worktree) && entries.as_ref().is_ok_and(clean);
+        if nothing_left || self.snapshot_worktree(&snapshot)?.is_none() {
             self.rescue_strayed(worktree, want)?;
         }
-        // A damaged index hides the list, not the work: that has just been kept with an index of our own.
-        let entries = self.status(worktree).unwrap_or_default();
+        let entries = entries.unwrap_or_default();
         let nested = entries.iter().filter(|entry| entry.kind == Kind::Nested);
         Ok(nested.map(|entry| shown(&entry.path)).collect())
     }

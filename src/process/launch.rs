@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use super::crash;
+use crate::crash;
 use super::error::{Context as _, ProcessError, Result};
 use super::handle::ProcessHandle;
 use super::rundir::RunDir;

@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::crash::crash_point;
+use crate::crash;
 use super::error::{ProcessError, Result};
 use super::identity::Identity;
 use super::rundir::RunDir;
@@ -199,7 +199,7 @@ pub(super) fn write_exit(dir: &RunDir, record: &ExitRecord) -> io::Result<()> {
     file.write_all(&bytes)?;
     file.set_len(bytes.len() as u64)?;
     file.sync_all()?;
-    crash_point("runner.before-exit-record");
+    crash::point("runner.before-exit-record");
     fs::rename(&temporary, dir.exit())?;
     sync_dir(dir.path())
 }

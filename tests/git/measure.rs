@@ -8,7 +8,7 @@ use crate::fixture::{Fixture, TIME, commit_in, identity, write};
 use crate::merging::{built, merge};
 
 const FILES: usize = 5_000;
-const ROUNDS: u32 = 7;
+const ROUNDS: u32 = 5;
 
 fn timed<T>(times: &mut Vec<Duration>, act: impl FnOnce() -> T) -> T {
     let start = Instant::now();

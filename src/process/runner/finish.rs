@@ -15,7 +15,7 @@ use nix::sys::signalfd::SignalFd;
 use nix::sys::time::{TimeVal, TimeValLike as _};
 use rustix::process::WaitStatus;
 
-use super::super::crash::crash_point;
+use crate::crash;
 use super::super::error::{Context as _, Result};
 use super::super::handle::poll_readable;
 use super::super::record::{self, ExitRecord, RESERVE, Usage};
@@ -36,7 +36,7 @@ pub(super) fn record(dir: &RunDir, outcome: &Outcome, signals: &SignalFd) -> Res
                 }
             }
             other => {
-                crash_point("runner.after-exit-record");
+                crash::point("runner.after-exit-record");
                 return other.on("write", &dir.exit());
             }
         }

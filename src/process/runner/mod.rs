@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use nix::sys::prctl::set_child_subreaper;
 use nix::unistd::setsid;
 
-use super::crash::crash_point;
+use crate::crash;
 use super::descriptors;
 use super::error::{Context as _, Result};
 use super::lock;
@@ -66,7 +66,7 @@ fn run(path: &Path) -> Result<()> {
     let Some(_lock) = lock::try_take(&dir.lock()).on("lock", &dir.lock())? else {
         return Ok(());
     };
-    crash_point("runner.locked");
+    crash::point("runner.locked");
     if dir.started().exists() || dir.exit().exists() {
         return Ok(());
     }
