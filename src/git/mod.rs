@@ -64,4 +64,4 @@ pub use seal::{Seal, Sealed};
 pub use snapshot::Snapshot;
 pub use status::WorktreeState;
 pub use verify::{MERGE, TreeCheck};
-pub use worktree::{Prepare, Prepared};
+pub use worktree::{Earlier, Prepare, Prepared};
