@@ -39,8 +39,10 @@
 //! 7. One `Command::new("git")` in the program, and it runs nothing that an agent could have configured.
 
 pub mod agents;
+pub mod api;
 pub mod cli;
 pub mod config;
+pub mod crash;
 pub mod daemon;
 pub mod domain;
 pub mod git;
@@ -53,8 +55,11 @@ pub fn main() -> std::process::ExitCode {
         return code;
     }
     let mut args = std::env::args_os().skip(1);
-    if args.next().is_some_and(|name| name == agents::demo::SUBCOMMAND) {
+    if args
+        .next()
+        .is_some_and(|name| name == agents::demo::SUBCOMMAND)
+    {
         return agents::demo::main(args);
     }
-    std::process::ExitCode::SUCCESS
+    cli::run(std::env::args_os(), &cli::services::services())
 }

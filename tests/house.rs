@@ -12,18 +12,27 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("process", &["domain", "crash"]),
     ("git", &["domain", "crash"]),
     ("config", &["domain", "crash"]),
-    ("agents", &["domain", "journal", "process", "git", "config", "crash"]),
+    (
+        "agents",
+        &["domain", "journal", "process", "git", "config", "crash"],
+    ),
     (
         "daemon",
-        &["domain", "journal", "process", "git", "config", "agents", "crash"],
+        &[
+            "domain", "journal", "process", "git", "config", "agents", "crash",
+        ],
     ),
     (
         "api",
-        &["domain", "journal", "process", "git", "config", "agents", "daemon", "crash"],
+        &[
+            "domain", "journal", "process", "git", "config", "agents", "daemon", "crash",
+        ],
     ),
     (
         "cli",
-        &["domain", "journal", "process", "git", "config", "agents", "daemon", "api", "crash"],
+        &[
+            "domain", "journal", "process", "git", "config", "agents", "daemon", "api", "crash",
+        ],
     ),
 ];
 
@@ -195,7 +204,12 @@ fn every_file_says_what_it_is() {
 #[test]
 fn files_stay_small_enough_to_read() {
     /// The state and the domain's vocabulary are lists; nothing is gained by cutting them.
-    const LISTS: &[&str] = &["domain/state.rs", "domain/event.rs", "domain/view.rs", "domain/evolve.rs"];
+    const LISTS: &[&str] = &[
+        "domain/state.rs",
+        "domain/event.rs",
+        "domain/view.rs",
+        "domain/evolve.rs",
+    ];
     const MAX_LINES: usize = 450;
     let broken: Vec<String> = sources()
         .iter()
@@ -205,7 +219,10 @@ fn files_stay_small_enough_to_read() {
         .filter(|(_, lines)| *lines > MAX_LINES)
         .map(|(source, lines)| format!("{}: {lines}", source.path.display()))
         .collect();
-    assert!(broken.is_empty(), "longer than {MAX_LINES} lines: {broken:?}");
+    assert!(
+        broken.is_empty(),
+        "longer than {MAX_LINES} lines: {broken:?}"
+    );
 }
 
 #[test]

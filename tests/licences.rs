@@ -7,7 +7,11 @@ use serde_json::Value;
 /// The quoted words of the list that begins after `key`.
 fn list_after(text: &str, key: &str) -> Vec<String> {
     let list = text.split(key).nth(1).unwrap().split(']').next().unwrap();
-    list.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+    list.split('"')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Whether a licence expression can be fulfilled with allowed licences only. `/` is the old way to write OR.
@@ -40,13 +44,22 @@ fn every_dependency_has_an_allowed_licence() {
         .current_dir(root)
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
     let packages = metadata["packages"].as_array().unwrap();
     assert!(packages.len() > 50);
     let refused: Vec<String> = packages
         .iter()
-        .map(|package| (&package["name"], package["license"].as_str().unwrap_or("none")))
+        .map(|package| {
+            (
+                &package["name"],
+                package["license"].as_str().unwrap_or("none"),
+            )
+        })
         .filter(|(_, licence)| !is_allowed(licence, &allowed))
         .map(|(name, licence)| format!("{name}: {licence}"))
         .collect();

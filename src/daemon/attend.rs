@@ -32,6 +32,11 @@ impl Notes {
         self.again.notified().await;
     }
 
+    /// Says that there was one.
+    pub(super) fn interrupt(&self) {
+        self.again.notify_one();
+    }
+
     /// How things stood when the attendant asked for the end because nothing was left to do.
     pub(super) fn at_rest(&self) -> Option<(Rest, Box<State>)> {
         let mut at_rest = self.at_rest.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,19 +55,15 @@ pub(super) struct Attendant {
 }
 
 impl Attendant {
-    pub(super) fn new(reloader: Reloader, until_idle: bool) -> Self {
+    pub(super) fn new(reloader: Reloader, until_idle: bool, notes: Arc<Notes>) -> Self {
         Self {
             handle: reloader.handle.clone(),
             reloader,
             until_idle,
-            notes: Arc::default(),
+            notes,
             asked_to_end: false,
             signalled: false,
         }
-    }
-
-    pub(super) fn notes(&self) -> Arc<Notes> {
-        Arc::clone(&self.notes)
     }
 
     /// Attends until it is dropped.
@@ -103,7 +104,7 @@ impl Attendant {
     async fn on_signal(&mut self, asked: Asked) {
         match asked {
             Asked::Reload => self.reload().await,
-            Asked::End if self.signalled => self.notes.again.notify_one(),
+            Asked::End if self.signalled => self.notes.interrupt(),
             Asked::End => {
                 self.signalled = true;
                 self.asked_to_end = true;

@@ -15,7 +15,7 @@ use crate::agents::recovery_context::{
 use crate::agents::test_status::TestStatus;
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::state::{Attempt, Feedback, Idea, Kept, State, Task};
-use crate::git::WorktreeState;
+use crate::git::{self, WorktreeState};
 use crate::process;
 
 /// Bytes of a failed command's output that the next prompt carries.
@@ -145,10 +145,10 @@ fn output_tail(tools: &Tools, run: &RunId) -> String {
 
 /// What is known about an attempt that crashed, from the state, its runs and its worktree.
 fn recovery(tools: &Tools, attempt: &Attempt, kept: &Kept, idea: &Idea) -> io::Result<RecoveryContext> {
-    let path = tools.paths.worktree(&attempt.worktree);
+    let base = git::Oid::from_str(kept.worktree.base.as_str()).map_err(io::Error::other)?;
     let found = tools
         .repo
-        .inspect(&path, kept.worktree.base.as_str())
+        .inspect(&attempt.worktree, base)
         .map_err(io::Error::other)?;
     let claimed = |audit: &&crate::domain::state::Audit| audit.what == "claimed";
     let mut starts = idea.audit.iter().rev().filter(claimed);
@@ -178,7 +178,7 @@ fn evidence(tools: &Tools, kept: &Kept, found: &WorktreeState, error: Option<Str
         last_commit: found
             .last_commit
             .as_ref()
-            .map(|(oid, subject)| last_commit(oid, subject)),
+            .map(|(oid, subject)| last_commit(&oid.to_string(), subject)),
         error,
         iteration: Some(kept.iterations),
     }

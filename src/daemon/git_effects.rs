@@ -2,10 +2,13 @@
 
 use super::dispatch::failed;
 use super::tools::Tools;
-use crate::domain::effect::{ConflictLevel, Effect, KeptWorktree};
+use crate::domain::effect::{Effect, KeptWorktree, Landing};
 use crate::domain::ids::{EffectId, IdeaId, Oid};
 use crate::domain::observation::{FailureKind, Outcome};
-use crate::git;
+use crate::domain::time::Timestamp;
+use crate::git::{self, GitError, Prepare, Proof, Release, Seal, Sealed};
+
+type Done = Result<Outcome, GitError>;
 
 /// Carries out an effect in git. Blocks.
 pub(super) fn perform(tools: &Tools, id: EffectId, effect: &Effect) -> Outcome {
@@ -18,20 +21,24 @@ pub(super) fn perform(tools: &Tools, id: EffectId, effect: &Effect) -> Outcome {
             ..
         } => prepare(tools, worktree, branch, target, from.as_ref()),
         Effect::Seal { .. } => seal(tools, effect),
-        Effect::BuildMerge { .. } => build(tools, id, effect),
-        Effect::PrepareVerify { commit, .. } => tools
-            .repo
-            .verify_tree(commit.as_str())
+        Effect::BuildMerge { .. } => super::merge_effects::build(tools, id, effect),
+        Effect::PrepareVerify { commit, .. } => oid(commit)
+            .and_then(|commit| tools.repo.verify_tree(commit))
             .map(|_| Outcome::VerifyReady),
         Effect::Land {
             target,
             expected,
             commit,
             ..
-        } => land(tools, target, expected, commit),
-        Effect::StartResolution { .. } => start_resolution(tools, effect),
-        Effect::FinishResolution { .. } => finish_resolution(tools, effect),
-        Effect::ReleaseWorktree { worktree, branch } => release(tools, worktree, branch),
+        } => super::merge_effects::land(tools, target, expected, commit),
+        Effect::StartResolution { .. } => super::merge_effects::start_resolution(tools, effect),
+        Effect::FinishResolution { .. } => super::merge_effects::finish_resolution(tools, effect),
+        Effect::ReleaseWorktree {
+            worktree,
+            branch,
+            landed,
+            at,
+        } => release(tools, worktree, branch, landed.as_ref(), *at),
         Effect::Run { .. } | Effect::StopRun { .. } | Effect::ArchiveInbox { .. } => {
             return failed("this effect is not git's");
         }
@@ -39,8 +46,8 @@ pub(super) fn perform(tools: &Tools, id: EffectId, effect: &Effect) -> Outcome {
     done.unwrap_or_else(|error| failure(&error))
 }
 
-fn failure(error: &git::GitError) -> Outcome {
-    let kind = if error.is_no_space() {
+fn failure(error: &GitError) -> Outcome {
+    let kind = if matches!(error, GitError::DiskFull { .. }) {
         FailureKind::NoSpace
     } else {
         FailureKind::Other
@@ -51,4 +58,145 @@ fn failure(error: &git::GitError) -> Outcome {
     }
 }
 
-type Done = Result<Outcome, git::GitError>;
+/// Ours to git's. Ours are checked when they are made, so git's parser has nothing to refuse.
+pub(super) fn oid(oid: &Oid) -> Result<git::Oid, GitError> {
+    git::Oid::from_str(oid.as_str()).map_err(GitError::library("read an object id"))
+}
+
+/// Git's to ours.
+pub(super) fn ours(oid: git::Oid) -> Oid {
+    oid.to_string()
+        .parse()
+        .expect("git writes object ids as lower-case hex digits")
+}
+
+fn prepare(
+    tools: &Tools,
+    worktree: &str,
+    branch: &str,
+    target: &str,
+    from: Option<&KeptWorktree>,
+) -> Done {
+    let tip = tools.repo.branch_commit(target)?;
+    let Some(tip) = tip else {
+        return Ok(failed(format!(
+            "the target branch `{target}` is gone; create it again, or name another as `target` in .swarm/config.json"
+        )));
+    };
+    let prepared = tools.repo.prepare_worktree(&Prepare {
+        name: worktree.to_owned(),
+        branch: branch.to_owned(),
+        base: tip,
+        from: from.map(|kept| kept.worktree.clone()),
+    })?;
+    // Where a kept branch left the target is known; a fresh one begins at its own head.
+    let base = from.map_or_else(|| ours(prepared.head), |kept| kept.base.clone());
+    Ok(Outcome::WorktreePrepared {
+        head: ours(prepared.head),
+        base,
+    })
+}
+
+fn seal(tools: &Tools, effect: &Effect) -> Done {
+    let Effect::Seal {
+        idea,
+        branch,
+        worktree,
+        base,
+        commit,
+        at,
+        ..
+    } = effect
+    else {
+        return Ok(failed("this effect is not a seal"));
+    };
+    if !commit {
+        let head = tools.repo.branch_commit(branch)?;
+        return Ok(head.map_or_else(
+            || failed(format!("the branch `{branch}` is gone")),
+            |head| Outcome::Sealed {
+                head: ours(head),
+                committed: false,
+            },
+        ));
+    }
+    let sealed = tools.repo.seal(&Seal {
+        name: worktree.clone(),
+        branch: branch.clone(),
+        base: oid(base)?,
+        message: leftovers(idea),
+        identity: tools.repo.identity()?,
+        time: *at,
+    })?;
+    Ok(match sealed {
+        Sealed::Done {
+            head, committed, ..
+        } => Outcome::Sealed {
+            head: ours(head),
+            committed,
+        },
+        Sealed::Strayed { head, branch: other } => Outcome::Unsealable {
+            message: match other {
+                Some(other) => format!(
+                    "the worktree is on the branch `{other}` at {head:.10}, and not on `{branch}`; go back to it (git switch {branch}) and bring the work there"
+                ),
+                None => format!(
+                    "the worktree is on the detached commit {head:.10}, which `{branch}` does not lead to; go back (git switch {branch}) and bring the work there"
+                ),
+            },
+        },
+        Sealed::Unfinished { what, files } => Outcome::Unsealable {
+            message: format!(
+                "a {what} is in progress in the worktree{}; finish it or abort it",
+                in_files(&files)
+            ),
+        },
+    })
+}
+
+fn in_files(files: &[String]) -> String {
+    if files.is_empty() {
+        String::new()
+    } else {
+        format!(" (open: {})", files.join(", "))
+    }
+}
+
+fn leftovers(idea: &IdeaId) -> String {
+    format!("Work on {idea} that its agent left uncommitted\n\nSwarm-Idea: {idea}\n")
+}
+
+fn release(
+    tools: &Tools,
+    worktree: &str,
+    branch: &str,
+    landed: Option<&Landing>,
+    at: Timestamp,
+) -> Done {
+    let proof = match landed {
+        Some(landing) if is_contained(tools, landing)? => Proof::Contained {
+            tip: oid(&landing.tip)?,
+            target: landing.target.clone(),
+        },
+        // Given up, or landed by way of replayed commits: what the branch holds is kept under a rescue reference.
+        _ => Proof::Abandoned,
+    };
+    let released = tools.repo.release_worktree(&Release {
+        name: worktree.to_owned(),
+        branch: branch.to_owned(),
+        proof,
+        identity: tools.repo.identity()?,
+        time: at,
+    })?;
+    if let Some(commit) = released.rescued {
+        tracing::info!(%commit, worktree, "uncommitted work kept under refs/swarm/rescue/");
+    }
+    Ok(Outcome::Done)
+}
+
+fn is_contained(tools: &Tools, landing: &Landing) -> Result<bool, GitError> {
+    match tools.repo.branch_commit(&landing.target)? {
+        Some(target) => tools.repo.contains(target, oid(&landing.tip)?),
+        None => Ok(false),
+    }
+}

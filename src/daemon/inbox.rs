@@ -113,7 +113,7 @@ fn new_idea(idea: InboxIdea, file: InboxFile) -> Result<NewIdea, BadId> {
         text: idea.text,
         after: after?,
         tags: idea.tags,
-        priority: idea.priority,
+        priority: idea.priority.unwrap_or_default(),
         profile,
         inbox: Some(file),
     })

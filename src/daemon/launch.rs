@@ -16,6 +16,7 @@ use crate::domain::effect::Purpose;
 use crate::domain::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
 use crate::domain::observation::{FailureKind, Outcome};
 use crate::domain::state::{Attempt, State};
+use crate::git;
 use crate::process::{self, RunDir, RunSpec};
 
 /// The prompt's file in the run's directory.
@@ -73,7 +74,7 @@ pub(super) async fn prepare(
                 agent,
                 iteration,
                 profile,
-            } => iteration(&tools, &handle, &run, agent, *iteration, profile)?,
+            } => agent_run(&tools, &handle, &run, agent, *iteration, profile)?,
             Purpose::Gate { agent, command, .. } => gate(&tools, &handle, &run, agent, command)?,
             Purpose::Verify { idea, command, .. } => verify(&tools, &run, idea, command)?,
         };
@@ -89,7 +90,7 @@ pub(super) async fn prepare(
 
 type Prepared = (RunSpec, Vec<(&'static str, Vec<u8>)>);
 
-fn iteration(
+fn agent_run(
     tools: &Tools,
     handle: &Handle,
     run: &RunId,
@@ -118,7 +119,7 @@ fn iteration(
         branch: attempt.branch.clone(),
         repository: tools.paths.root.clone(),
     };
-    let identity = missing_identity(tools);
+    let identity = missing_identity(tools)?;
     let context = LaunchContext {
         profile: &profile,
         work: &work,
@@ -153,12 +154,12 @@ fn iteration(
 }
 
 /// The identity that git children get when none is configured.
-fn missing_identity(tools: &Tools) -> Option<Identity> {
-    let identity = tools.repo.identity();
-    (!identity.configured).then_some(Identity {
+fn missing_identity(tools: &Tools) -> Result<Option<Identity>, Unusable> {
+    let identity = tools.repo.identity().map_err(other)?;
+    Ok((!identity.configured).then_some(Identity {
         name: identity.name,
         email: identity.email,
-    })
+    }))
 }
 
 /// Variables that are no UTF-8 cannot be written to the specification; they are left out.
@@ -180,7 +181,7 @@ fn gate(
         .ok_or_else(|| other(format!("agent {agent} has ended")))?;
     let work = work_of(tools, run, agent, &attempt);
     let cwd = tools.paths.worktree(&attempt.worktree);
-    Ok((check(tools, run, command, cwd, &work), vec![]))
+    Ok((check(tools, run, command, cwd, &work)?, vec![]))
 }
 
 fn work_of(tools: &Tools, run: &RunId, agent: &AgentId, attempt: &Attempt) -> WorkVariables {
@@ -198,7 +199,7 @@ fn work_of(tools: &Tools, run: &RunId, agent: &AgentId, attempt: &Attempt) -> Wo
 }
 
 fn verify(tools: &Tools, run: &RunId, idea: &IdeaId, command: &str) -> Result<Prepared, Unusable> {
-    let cwd = tools.repo.verify_path();
+    let cwd = tools.paths.worktree(git::MERGE);
     let work = WorkVariables {
         prompt_file: PathBuf::new(),
         idea_id: idea.to_string(),
@@ -210,22 +211,28 @@ fn verify(tools: &Tools, run: &RunId, idea: &IdeaId, command: &str) -> Result<Pr
         branch: String::new(),
         repository: tools.paths.root.clone(),
     };
-    Ok((check(tools, run, command, cwd, &work), vec![]))
+    Ok((check(tools, run, command, cwd, &work)?, vec![]))
 }
 
 /// A quality command: `sh -c` in the tree that it checks.
-fn check(tools: &Tools, run: &RunId, command: &str, cwd: PathBuf, work: &WorkVariables) -> RunSpec {
+fn check(
+    tools: &Tools,
+    run: &RunId,
+    command: &str,
+    cwd: PathBuf,
+    work: &WorkVariables,
+) -> Result<RunSpec, Unusable> {
     let config = tools.config();
     let sources = Sources {
         inherited: tools.inherited.clone(),
         pass: config.agents.pass_env.clone(),
-        identity: missing_identity(tools),
+        identity: missing_identity(tools)?,
         profile: std::collections::BTreeMap::new(),
     };
     let mut env = text_only(&sources.environment(work));
     // What a quality command has no use for is not there, rather than empty.
     env.retain(|name, value| !(name.starts_with("SWARM_") && (value.is_empty() || value == "0")));
-    RunSpec {
+    Ok(RunSpec {
         id: run.to_string(),
         program: "/bin/sh".to_owned(),
         args: vec!["-c".to_owned(), command.to_owned()],
@@ -235,7 +242,7 @@ fn check(tools: &Tools, run: &RunId, command: &str, cwd: PathBuf, work: &WorkVar
         timeout_ms: None,
         grace_ms: GRACE_MS,
         max_output_bytes: Some(u64::from(config.agents.max_output_mib) * MIB),
-    }
+    })
 }
 
 /// After an iteration: where its branch stands, if that can be told.
@@ -251,7 +258,7 @@ pub(super) async fn head_after(
     let branch = handle.read(of)?;
     let tools = Arc::clone(tools);
     let head = spawn_blocking(move || tools.repo.branch_commit(&branch)).await;
-    head.ok()?.ok()?
+    head.ok()?.ok()??.to_string().parse().ok()
 }
 
 /// Reads a text that may be absent.

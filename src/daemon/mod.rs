@@ -18,6 +18,7 @@ mod inbox;
 mod launch;
 mod ledger;
 mod loader;
+mod merge_effects;
 pub mod offline;
 pub mod paths;
 pub mod run;
@@ -29,6 +30,8 @@ mod store;
 mod tools;
 pub mod views;
 mod watch;
+#[doc(hidden)]
+pub mod testkit;
 
 pub use error::DaemonError;
 pub use handle::{Accepted, CommandError, Handle};

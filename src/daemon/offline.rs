@@ -17,7 +17,7 @@ use crate::domain::evolve::evolve;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::git::Repo;
-use crate::journal::{JournalError, Record, StartFrom, load, replay};
+use crate::journal::{JournalError, LockError, Record, StartFrom, StateLock, load, replay};
 
 /// The state after the last event.
 ///
@@ -73,6 +73,18 @@ fn fold(
         events.push(event);
     }
     Ok(())
+}
+
+/// Whether somebody holds the lock at this moment.
+///
+/// # Errors
+/// The lock cannot be looked at.
+pub fn is_locked(paths: &Paths) -> Result<bool, DaemonError> {
+    match StateLock::acquire(&paths.state) {
+        Ok(_) => Ok(false),
+        Err(LockError::Held { .. }) => Ok(true),
+        Err(LockError::Io { source, .. }) => Err(DaemonError::io("lock .swarm/state")(source)),
+    }
 }
 
 /// Events after `after`, oldest first, at most `limit`.

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
 
 use super::actor::{Actor, Ended};
-use super::attend::Attendant;
+use super::attend::{Attendant, Notes};
 use super::dispatch::Dispatcher;
 use super::error::DaemonError;
 use super::handle::{CommandError, Handle, Message, Published};
@@ -63,6 +63,7 @@ pub struct Daemon {
     seq: watch::Sender<u64>,
     store: Store,
     first: Vec<Command>,
+    notes: Arc<Notes>,
 }
 
 impl Daemon {
@@ -85,6 +86,7 @@ impl Daemon {
         }
         let settings = settings::settings(&config, &target)
             .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
+        let mode = settings.mode;
         let store = Store::open(&paths)?;
         let first = vec![
             Command::LoadSettings {
@@ -92,7 +94,7 @@ impl Daemon {
                 settings: Box::new(settings),
             },
             Command::SetMode {
-                mode: options.mode.unwrap_or(loader.mode(&config)),
+                mode: options.mode.unwrap_or(mode),
             },
         ];
         let exe = std::env::current_exe().map_err(DaemonError::io("find this program's own file"))?;
@@ -117,6 +119,7 @@ impl Daemon {
             seq,
             store,
             first,
+            notes: Arc::default(),
         })
     }
 
@@ -139,23 +142,31 @@ impl Daemon {
         }
     }
 
-    /// Works until it is asked to end, or until nothing is left to do.
+    /// To end at once.
+    pub fn hurry(&self) -> Hurry {
+        Hurry(Arc::clone(&self.notes))
+    }
+
+    /// Works until it is asked to end, or until nothing is left to do. `closing` is awaited after the last event, before the lock is given back.
     ///
     /// # Errors
     /// [`DaemonError::DiskFailed`]: agents that run go on under their runners.
-    pub async fn run(self) -> Result<End, DaemonError> {
+    pub async fn run(self, closing: impl Future<Output = ()>) -> Result<End, DaemonError> {
         let (tools, handle) = (Arc::clone(&self.tools), self.handle.clone());
-        let attendant = Attendant::new(self.reloader(), self.options.until_idle);
-        let notes = attendant.notes();
+        let notes = Arc::clone(&self.notes);
+        let until_idle = self.options.until_idle;
+        let attendant = Attendant::new(self.reloader(), until_idle, Arc::clone(&notes));
         let dispatcher = Dispatcher::new(Arc::clone(&tools), handle.clone());
+        let seq = self.store.state.seq;
         let (journal, lock) = self.store.into_parts();
+        let ledger = Ledger::new(journal).map_err(DaemonError::io("start the log's writer"))?;
         let actor = Actor::new(
             self.inbox,
             handle.clone(),
             self.seq,
-            Ledger::new(journal),
+            ledger,
             dispatcher,
-            Snapshots::new(&tools.paths),
+            Snapshots::new(&tools.paths, seq),
             self.first,
         );
         let keeper = tokio::spawn(views::keep(tools.paths.clone(), handle.clone()));
@@ -171,6 +182,7 @@ impl Daemon {
         keeper.abort();
         attendant.abort();
         finish(&tools, &handle).await;
+        closing.await;
         drop(lock);
         match ended {
             Ended::DiskFailed(why) => Err(DaemonError::DiskFailed(why)),
@@ -195,6 +207,17 @@ async fn finish(tools: &Arc<Tools>, handle: &Handle) {
     });
     if let Err(error) = tidied.await {
         tracing::warn!(%error, "tidying up stopped");
+    }
+}
+
+/// Ends the daemon at once, as a second Ctrl+C does.
+#[derive(Clone)]
+pub struct Hurry(Arc<Notes>);
+
+impl Hurry {
+    /// Nothing is tidied up; agents go on under their runners and are adopted by the next start.
+    pub fn hurry(&self) {
+        self.0.interrupt();
     }
 }
 

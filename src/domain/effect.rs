@@ -56,6 +56,8 @@ pub enum Effect {
         branch: String,
         /// The worktree's name.
         worktree: String,
+        /// The commit that the attempt started from.
+        base: Oid,
         /// Whether leftovers are committed.
         commit: bool,
         /// The commit's date, so that a redo gives the same object.
@@ -132,6 +134,11 @@ pub enum Effect {
         worktree: String,
         /// Its branch.
         branch: String,
+        /// After a landing: what the branch stood at and where it landed, to be proven before the branch goes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        landed: Option<Landing>,
+        /// The date of a rescue commit, so that a redo gives the same object.
+        at: Timestamp,
     },
     /// Move an inbox file that became an idea to `inbox/accepted/`. Done already: it is no longer in the inbox.
     ArchiveInbox {
@@ -140,6 +147,37 @@ pub enum Effect {
         /// SHA-256 of the content that was taken; a file with another content is a new idea.
         sha256: String,
     },
+}
+
+/// A landing, as the proof that a branch may go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Landing {
+    /// The branch's last commit.
+    pub tip: Oid,
+    /// The branch that it landed on.
+    pub target: String,
+}
+
+impl Effect {
+    /// Whether it belongs to this attempt, or to the merge of its idea. Ending a run and tidying up belong to nobody.
+    pub fn works_for(&self, of: &AgentId, at: &IdeaId) -> bool {
+        match self {
+            Self::PrepareWorktree { agent, .. } | Self::Seal { agent, .. } => agent == of,
+            Self::Run { purpose, .. } => match purpose {
+                Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => agent == of,
+                Purpose::Verify { idea, .. } => idea == at,
+            },
+            Self::BuildMerge { idea, .. }
+            | Self::PrepareVerify { idea, .. }
+            | Self::Land { idea, .. }
+            | Self::StartResolution { idea, .. }
+            | Self::FinishResolution { idea, .. } => idea == at,
+            Self::StopRun { .. } | Self::ReleaseWorktree { .. } | Self::ArchiveInbox { .. } => {
+                false
+            }
+        }
+    }
 }
 
 /// The worktree of an attempt that ended, kept for the next one.

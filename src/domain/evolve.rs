@@ -2,15 +2,17 @@
 //!
 //! An event about something that the state does not know (a newer log read by older rules) changes nothing but `seq`.
 
-use super::command::{IdeaEdit, NewIdea, TargetChoice};
-use super::effect::KeptWorktree;
+use super::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
+use super::effect::{Effect, KeptWorktree, Landing};
 use super::event::Event;
 use super::ids::{AgentId, IdeaId, Oid, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase};
-use super::observation::RunEnd;
+use super::observation::{RunEnd, RunEndKind};
+use super::settings::Settings;
 use super::state::{
     Attempt, AttemptEnd, Audit, Conflict, EndedAttempt, Feedback, Idea, IdeaStatus, Kept, Learning,
-    MergeEntry, Rewritten, Said, State, TargetSeen, Task, Waits, Warning,
+    MergeEntry, Owed, Rewritten, Said, State, TargetSeen, Task, UnusedWorktree, Verified, Waits,
+    Warning,
 };
 use super::time::Timestamp;
 use crate::domain::signal::Signal;
@@ -35,7 +37,8 @@ pub fn evolve(state: &mut State, seq: u64, at: Timestamp, event: &Event) {
 /// Events about the swarm as a whole; false when it is another's.
 fn swarm_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
     match event {
-        Event::Mark {} | Event::DaemonStarted { .. } | Event::ClockWentBack { .. } => {}
+        Event::Mark {} | Event::ClockWentBack { .. } => {}
+        Event::DaemonStarted { .. } => owe_again(&mut state.owed),
         Event::PhaseChanged {
             phase, deadline, ..
         } => {
@@ -51,10 +54,7 @@ fn swarm_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
             state.swarm.pause_reason = None;
             state.swarm.failures_in_a_row = 0;
         }
-        Event::SettingsLoaded { hash, settings } => {
-            state.config_hash.clone_from(hash);
-            state.settings = Some(settings.clone());
-        }
+        Event::SettingsLoaded { hash, settings } => load_settings(state, hash, settings),
         Event::ModeSet { mode } => state.swarm.mode_override = *mode,
         Event::TargetSeen { branch, commit } => see_target(state, branch, commit),
         Event::TargetRewritten { from, to } => {
@@ -82,14 +82,76 @@ fn swarm_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
         }
         Event::EffectRequested { id, effect } => {
             state.counters.effects = state.counters.effects.max(id.0);
+            request(state, effect);
             state.outbox.insert(*id, effect.clone());
         }
-        Event::EffectFinished { id, .. } => {
-            state.outbox.remove(id);
+        Event::EffectFinished { id, error } => {
+            if let (Some(effect), Some(_)) = (state.outbox.remove(id), error) {
+                tidying_failed(&mut state.owed, effect);
+            }
         }
         _ => return false,
     }
     true
+}
+
+/// A gate that has begun begins again when its commands change: what passed was another gate.
+fn load_settings(state: &mut State, hash: &str, settings: &Settings) {
+    hash.clone_into(&mut state.config_hash);
+    let before = state.settings.replace(Box::new(settings.clone()));
+    if before.is_some_and(|before| before.quality_commands != settings.quality_commands) {
+        for attempt in state.agents.values_mut() {
+            attempt.gate_next = 0;
+        }
+        for entry in &mut state.queue {
+            entry.verify_next = 0;
+            entry.verified = None;
+        }
+    }
+}
+
+/// What was to be tidied up is requested now; a run that was asked to end is remembered.
+fn request(state: &mut State, effect: &Effect) {
+    match effect {
+        Effect::StopRun { run, now } => {
+            let asked = state.stops.entry(run.clone()).or_default();
+            *asked |= *now;
+        }
+        Effect::ReleaseWorktree { worktree, .. } => {
+            let other = |unused: &UnusedWorktree| unused.worktree != *worktree;
+            state.owed.worktrees.retain(other);
+        }
+        Effect::ArchiveInbox { name, sha256 } => {
+            let other = |file: &InboxFile| file.name != *name || file.sha256 != *sha256;
+            state.owed.inbox.retain(other);
+        }
+        _ => {}
+    }
+}
+
+fn tidying_failed(owed: &mut Owed, effect: Effect) {
+    match effect {
+        Effect::ReleaseWorktree {
+            worktree,
+            branch,
+            landed,
+            ..
+        } => owed.worktrees_failed.push(UnusedWorktree {
+            worktree,
+            branch,
+            landed,
+        }),
+        Effect::ArchiveInbox { name, sha256 } => {
+            owed.inbox_failed.push(InboxFile { name, sha256 });
+        }
+        _ => {}
+    }
+}
+
+/// A new daemon tries again what the one before could not tidy up.
+fn owe_again(owed: &mut Owed) {
+    owed.worktrees.append(&mut owed.worktrees_failed);
+    owed.inbox.append(&mut owed.inbox_failed);
 }
 
 fn see_target(state: &mut State, branch: &str, commit: &Oid) {
@@ -111,11 +173,15 @@ fn idea_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
             idea.not_before = None;
             audit(idea, at, "retried", "");
         }),
-        Event::IdeaCancelled { id } => with_idea(state, id, at, |idea| {
-            idea.status = IdeaStatus::Cancelled;
-            idea.kept = None;
-            audit(idea, at, "cancelled", "");
-        }),
+        Event::IdeaCancelled { id } => {
+            let kept = state.ideas.get_mut(id).and_then(|idea| idea.kept.take());
+            state.owed.worktrees.extend(kept.map(|kept| unused(*kept)));
+            with_idea(state, id, at, |idea| {
+                idea.status = IdeaStatus::Cancelled;
+                idea.assigned = false;
+                audit(idea, at, "cancelled", "");
+            });
+        }
         Event::IdeaAssigned { id, profile } => with_idea(state, id, at, |idea| {
             idea.assigned = true;
             if profile.is_some() {
@@ -163,6 +229,7 @@ fn audit(idea: &mut Idea, at: Timestamp, what: &str, detail: &str) {
 
 fn add_idea(state: &mut State, at: Timestamp, id: &IdeaId, new: &NewIdea) {
     state.counters.ideas += 1;
+    state.owed.inbox.extend(new.inbox.clone());
     let idea = Idea {
         status: IdeaStatus::Pending,
         text: new.text.as_str().into(),
@@ -217,7 +284,6 @@ fn claim(state: &mut State, at: Timestamp, id: &IdeaId, agent: &AgentId, event: 
     };
     idea.updated_at = at;
     idea.status = IdeaStatus::Active;
-    idea.assigned = false;
     idea.attempts = *attempt;
     idea.not_before = None;
     audit(idea, at, "claimed", agent.as_str());
@@ -244,6 +310,8 @@ fn claim(state: &mut State, at: Timestamp, id: &IdeaId, agent: &AgentId, event: 
         empty_outputs: 0,
         without_commit: 0,
         returns: 0,
+        catch_up: None,
+        lost_runs: 0,
         at_once: 0,
         feedback: kept.as_ref().and_then(|kept| kept.feedback.clone()),
         messages: kept
@@ -274,6 +342,7 @@ fn attempt_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
         Event::WorktreeReady { agent, base, head } => with_attempt(state, agent, |attempt| {
             attempt.base = Some(base.clone());
             attempt.head = Some(head.clone());
+            attempt.catch_up = None;
         }),
         Event::IterationStarted {
             agent,
@@ -384,24 +453,53 @@ fn begin_iteration(attempt: &mut Attempt, at: Timestamp, iteration: u32, run: &R
     attempt.signal_offset = None;
     attempt.sealed = false;
     attempt.gate_next = 0;
+    attempt.lost_runs = 0;
     // Kept, so that a prompt built again after a restart carries them too.
     attempt.told = std::mem::take(&mut attempt.messages);
 }
 
 fn end_run(state: &mut State, run: &RunId, end: &RunEnd) {
+    state.stops.remove(run);
     with_run(state, run, |attempt| {
         attempt.run = None;
         attempt.pid = None;
-        if attempt.phase != AttemptPhase::Gating {
-            attempt.spent_ms += end.duration_ms;
-        }
-        if let Some(head) = &end.head {
-            see_head(attempt, head);
+        if attempt.phase == AttemptPhase::Gating {
+            count_lost(&mut attempt.lost_runs, end);
+        } else {
+            end_iteration(attempt, end);
         }
     });
     let of_run = |entry: &&mut MergeEntry| entry.run.as_ref() == Some(run);
     if let Some(entry) = state.queue.iter_mut().find(of_run) {
         entry.run = None;
+        count_lost(&mut entry.lost_runs, end);
+    }
+}
+
+/// Quality commands in a row whose runner was killed.
+fn count_lost(lost: &mut u32, end: &RunEnd) {
+    match end.how {
+        RunEndKind::Lost => *lost += 1,
+        RunEndKind::Stopped => {}
+        _ => *lost = 0,
+    }
+}
+
+fn end_iteration(attempt: &mut Attempt, end: &RunEnd) {
+    // A resolver's time is not the idea's.
+    if attempt.task == Task::Work {
+        attempt.spent_ms = attempt.spent_ms.saturating_add(end.duration_ms);
+    }
+    if let Some(head) = &end.head {
+        see_head(attempt, head);
+    }
+    let told = std::mem::take(&mut attempt.told);
+    let delivered = matches!(
+        end.how,
+        RunEndKind::Exited { .. } | RunEndKind::TimedOut | RunEndKind::OutputLimit
+    );
+    if !delivered {
+        attempt.messages.splice(0..0, told);
     }
 }
 
@@ -418,6 +516,11 @@ fn hear(attempt: &mut Attempt, offset: u64, signal: &Signal) {
         Signal::NeedsHuman(why) => attempt.said = Some(Said::NeedsHuman(told(why))),
         Signal::Progress(percent) => attempt.progress = Some(*percent),
         Signal::LearningLocal(_) | Signal::LearningGlobal(_) => {}
+    }
+    // It wrote something, so iterations without output are no longer in a row.
+    attempt.empty_outputs = 0;
+    if attempt.said.is_some() {
+        attempt.at_once = 0;
     }
 }
 
@@ -448,9 +551,20 @@ fn end_attempt(state: &mut State, at: Timestamp, agent: &AgentId, event: &Event)
         return;
     };
     state.queue.retain(|entry| entry.agent != *agent);
-    let failed = matches!(end, AttemptEnd::Failed | AttemptEnd::TimedOut);
+    let failed = matches!(status, IdeaStatus::Failed | IdeaStatus::Timeout);
     if failed {
         state.swarm.failures_in_a_row += 1;
+    } else if *status == IdeaStatus::Done {
+        state.swarm.failures_in_a_row = 0;
+    }
+    if let Some(run) = &attempt.run {
+        state.stops.remove(run);
+    }
+    // One that never had its worktree leaves half of a new one at most.
+    let half_made = attempt.base.is_none() && attempt.kept.is_none();
+    if !*keep_worktree || half_made {
+        let landed = landing(state, &attempt, *end);
+        give_up(&mut state.owed, &attempt, landed);
     }
     let ended = EndedAttempt {
         idea: attempt.idea.clone(),
@@ -468,6 +582,12 @@ fn end_attempt(state: &mut State, at: Timestamp, agent: &AgentId, event: &Event)
     with_idea(state, &attempt.idea.clone(), at, |idea| {
         idea.status = *status;
         idea.not_before = *not_before;
+        // Nobody decided against it: it goes on by itself, also where ideas must be assigned.
+        let interrupted = matches!(
+            end,
+            AttemptEnd::Crashed | AttemptEnd::Interrupted | AttemptEnd::Released
+        );
+        idea.assigned &= interrupted && *status == IdeaStatus::Pending;
         if message.is_some() {
             idea.last_error = message.as_deref().map(Into::into);
         }
@@ -483,6 +603,34 @@ fn end_attempt(state: &mut State, at: Timestamp, agent: &AgentId, event: &Event)
             idea.kept = keep(agent, attempt, *end == AttemptEnd::Crashed);
         }
     });
+}
+
+/// What proves that its branch may go.
+fn landing(state: &State, attempt: &Attempt, end: AttemptEnd) -> Option<Landing> {
+    let merged = matches!(end, AttemptEnd::Merged | AttemptEnd::NothingToMerge);
+    let tip = attempt.head.clone().filter(|_| merged)?;
+    let target = state.settings.as_ref()?.target.clone();
+    Some(Landing { tip, target })
+}
+
+/// Its worktree is not needed any more, nor the one that it was to take over and never did.
+fn give_up(owed: &mut Owed, attempt: &Attempt, landed: Option<Landing>) {
+    owed.worktrees.push(UnusedWorktree {
+        worktree: attempt.worktree.clone(),
+        branch: attempt.branch.clone(),
+        landed,
+    });
+    if let (None, Some(kept)) = (&attempt.base, &attempt.kept) {
+        owed.worktrees.push(unused(Kept::clone(kept)));
+    }
+}
+
+fn unused(kept: Kept) -> UnusedWorktree {
+    UnusedWorktree {
+        worktree: kept.worktree.worktree,
+        branch: kept.worktree.branch,
+        landed: None,
+    }
 }
 
 fn audit_word(end: AttemptEnd) -> &'static str {
@@ -551,6 +699,7 @@ fn merge_event(state: &mut State, at: Timestamp, event: &Event) {
             entry.commit = Some(commit.clone());
             entry.target = Some(target.clone());
             entry.conflict = None;
+            entry.laid_out = false;
         }),
         Event::MergeConflicted {
             id,
@@ -571,11 +720,7 @@ fn merge_event(state: &mut State, at: Timestamp, event: &Event) {
                 conflict.files.clone_from(files);
             }
         }),
-        Event::ConflictSettled { id, head } => with_entry(state, id, |entry| {
-            entry.conflict = None;
-            entry.laid_out = false;
-            entry.source = head.clone();
-        }),
+        Event::ConflictSettled { id, head } => settle_conflict(state, id, head),
         Event::ResolverFailed { id, .. } => {
             with_entry(state, id, |entry| entry.resolver_tries += 1);
         }
@@ -623,6 +768,8 @@ fn queue_merge(state: &mut State, at: Timestamp, id: &IdeaId, event: &Event) {
         checked_out: false,
         verify_next: 0,
         run: None,
+        verified: None,
+        lost_runs: 0,
         conflict: None,
         laid_out: false,
         resolver_tries: 0,
@@ -641,6 +788,12 @@ fn move_entry(
     entry.phase = phase;
     entry.not_before = not_before;
     entry.waits = waits.cloned();
+    if let (MergePhase::Landing, Some(target)) = (phase, &entry.target) {
+        entry.verified = Some(Verified {
+            source: entry.source.clone(),
+            target: target.clone(),
+        });
+    }
     if phase == MergePhase::Queued {
         entry.commit = None;
         entry.target = None;
@@ -650,17 +803,37 @@ fn move_entry(
     }
 }
 
+/// The branch holds the target: its agent's worktree stands there too.
+fn settle_conflict(state: &mut State, id: &IdeaId, head: &Oid) {
+    let mut agent = None;
+    with_entry(state, id, |entry| {
+        entry.conflict = None;
+        entry.laid_out = false;
+        entry.resolver_tries = 0;
+        entry.source = head.clone();
+        agent = Some(entry.agent.clone());
+    });
+    if let Some(agent) = agent {
+        with_attempt(state, &agent, |attempt| {
+            attempt.head = Some(head.clone());
+        });
+    }
+}
+
 fn return_merge(state: &mut State, at: Timestamp, id: &IdeaId, feedback: &Feedback) {
-    let agent = state.entry(id).map(|entry| entry.agent.clone());
+    let Some(entry) = state.entry(id) else {
+        return;
+    };
+    let (agent, target) = (entry.agent.clone(), entry.target.clone());
     state.queue.retain(|entry| entry.idea != *id);
     with_idea(state, id, at, |idea| {
         idea.status = IdeaStatus::Active;
         audit(idea, at, "returned", &feedback.command);
     });
-    if let Some(agent) = agent {
-        with_attempt(state, &agent, |attempt| {
-            attempt.returns += 1;
-            attempt.feedback = Some(feedback.clone());
-        });
-    }
+    with_attempt(state, &agent, |attempt| {
+        attempt.returns += 1;
+        attempt.feedback = Some(feedback.clone());
+        attempt.task = Task::Work;
+        attempt.catch_up = target;
+    });
 }

@@ -97,8 +97,14 @@ impl Rejection {
                 ]
             }
             Self::Cycle(_) => vec!["leave one of these dependencies out".into()],
-            Self::NotNow { instead, .. } => instead.iter().cloned().collect(),
-            Self::TooMuch(_) | Self::Illegal(_) => vec![],
+            Self::NotNow { instead, .. } => {
+                let instead = instead
+                    .as_deref()
+                    .unwrap_or("see how it stands: swarm status");
+                vec![instead.to_owned()]
+            }
+            Self::TooMuch(_) => vec!["leave some out, or say it in the text".into()],
+            Self::Illegal(_) => vec!["see how it stands: swarm status".into()],
         }
     }
 }

@@ -27,6 +27,12 @@ pub fn is_unlocked(state: &State, idea: &Idea) -> bool {
     idea.after.iter().all(done)
 }
 
+/// The same, of an idea by its id; one that is not there is not held up.
+pub fn is_idea_unlocked(state: &State, id: &IdeaId) -> bool {
+    let idea = state.ideas.get(id);
+    idea.is_none_or(|idea| is_unlocked(state, idea))
+}
+
 /// Whether it may be started, leaving its time and the slots aside.
 pub fn is_ready(state: &State, idea: &Idea) -> bool {
     let wanted = state.mode() == Mode::Autopilot || idea.assigned;
@@ -74,7 +80,9 @@ pub fn next(state: &State, now: Timestamp) -> Option<IdeaId> {
     let waiting = |id: &IdeaId| dependents.get(id).copied().unwrap_or(0);
     ready
         .max_by(|(a_id, a), (b_id, b)| {
-            let by_score = score(a, waiting(a_id)).cmp(&score(b, waiting(b_id)));
+            // What a person assigned comes first.
+            let by_score =
+                (a.assigned, score(a, waiting(a_id))).cmp(&(b.assigned, score(b, waiting(b_id))));
             let by_age = (b.created_at, b_id.as_str().len(), *b_id).cmp(&(
                 a.created_at,
                 a_id.as_str().len(),

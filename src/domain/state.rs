@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::effect::{ConflictLevel, Effect, KeptWorktree, Purpose};
+use super::command::InboxFile;
+use super::effect::{ConflictLevel, Effect, KeptWorktree, Landing, Purpose};
 use super::ids::{AgentId, EffectId, IdeaId, Oid, ProfileName, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use super::settings::{Mode, Settings};
@@ -35,6 +36,10 @@ pub struct State {
     pub queue: Vec<MergeEntry>,
     /// Effects without an outcome, by the order of requests.
     pub outbox: BTreeMap<EffectId, Effect>,
+    /// Runs that were asked to end and have not ended; `true`: without grace.
+    pub stops: BTreeMap<RunId, bool>,
+    /// What is to be tidied up.
+    pub owed: Owed,
     /// What agents found out.
     pub learnings: Vec<Learning>,
     /// Warnings in force, by their key.
@@ -87,6 +92,45 @@ pub struct Rewritten {
     pub from: Oid,
     /// Where it was found.
     pub to: Oid,
+}
+
+/// What a decision left to be tidied up. It is requested level-triggered: a decision of which a torn log kept only the first events
+/// neither loses nor doubles it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Owed {
+    /// Worktrees to give back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub worktrees: Vec<UnusedWorktree>,
+    /// Inbox files to move.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inbox: Vec<InboxFile>,
+    /// Worktrees that could not be given back; the next daemon tries again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub worktrees_failed: Vec<UnusedWorktree>,
+    /// Inbox files that could not be moved; the next daemon tries again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inbox_failed: Vec<InboxFile>,
+}
+
+impl Owed {
+    /// Whether nothing is left to request.
+    pub fn is_empty(&self) -> bool {
+        self.worktrees.is_empty() && self.inbox.is_empty()
+    }
+}
+
+/// A worktree that nobody needs any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnusedWorktree {
+    /// Its name under `.swarm/worktrees/`.
+    pub worktree: String,
+    /// Its branch.
+    pub branch: String,
+    /// Where its work landed, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landed: Option<Landing>,
 }
 
 /// Numbers that never repeat in a repository.
@@ -189,7 +233,7 @@ pub struct Idea {
     /// The profile to use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileName>,
-    /// A person assigned it.
+    /// A person assigned it; forgotten when its attempt ends otherwise than by an interruption.
     #[serde(default, skip_serializing_if = "is_false")]
     pub assigned: bool,
     /// Crashes since it was added or retried.
@@ -375,6 +419,12 @@ pub struct Attempt {
     /// How often the merge queue gave it back.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub returns: u32,
+    /// After it was given back: the target's commit that is to be merged into its worktree before it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catch_up: Option<Oid>,
+    /// Quality commands in a row whose runner was killed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost_runs: u32,
     /// Iterations in a row that were over at once and said nothing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub at_once: u32,
@@ -488,6 +538,12 @@ pub struct MergeEntry {
     /// The quality command that runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
+    /// What was merged with what when the merged tree last passed: the same need not be checked again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Verified>,
+    /// Quality commands in a row whose runner was killed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost_runs: u32,
     /// The conflict that it met.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,
@@ -507,13 +563,23 @@ pub struct MergeEntry {
     pub queued_at: Timestamp,
 }
 
+/// A merged tree that passed, by what it was made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Verified {
+    /// The branch's commit.
+    pub source: Oid,
+    /// The target's commit.
+    pub target: Oid,
+}
+
 /// Why an entry waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Waits {
     /// What for.
     pub reason: String,
-    /// The files in the way.
+    /// The files in the way, at most 100; of more, the last entry says how many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
     /// Whether only a person can change that.
@@ -526,7 +592,7 @@ pub struct Waits {
 pub struct Conflict {
     /// Who can resolve it.
     pub level: ConflictLevel,
-    /// Where.
+    /// Where: at most 100 files; of more, the last entry says how many.
     pub files: Vec<String>,
     /// The target's commit.
     pub target: Oid,
@@ -592,6 +658,11 @@ impl State {
     /// Whether an effect that fits is under way.
     pub fn is_pending(&self, fits: impl Fn(&Effect) -> bool) -> bool {
         self.outbox.values().any(fits)
+    }
+
+    /// Whether anything of an attempt, or of its merge, is being done outside at this moment.
+    pub fn is_under_way(&self, agent: &AgentId, idea: &IdeaId) -> bool {
+        self.is_pending(|effect| effect.works_for(agent, idea))
     }
 
     /// Slots in use.

@@ -423,7 +423,7 @@ pub fn needs_you(state: &State) -> Vec<NeedsYou> {
         state
             .ideas
             .iter()
-            .filter_map(|(id, idea)| bad_end(id, idea)),
+            .filter_map(|(id, idea)| bad_end(id, idea).or_else(|| waits_in_vain(state, id, idea))),
     );
     list
 }
@@ -553,6 +553,34 @@ fn bad_end(id: &IdeaId, idea: &Idea) -> Option<NeedsYou> {
     })
 }
 
+/// An idea that can never begin, for what it waits on is not wanted any more.
+fn waits_in_vain(state: &State, id: &IdeaId, idea: &Idea) -> Option<NeedsYou> {
+    let cancelled = |id: &&IdeaId| {
+        let before = state.ideas.get(*id);
+        before.is_some_and(|before| before.status == IdeaStatus::Cancelled)
+    };
+    if !matches!(idea.status, IdeaStatus::Pending | IdeaStatus::Merging) {
+        return None;
+    }
+    let before = idea.after.iter().find(cancelled)?;
+    let rest = idea.after.iter().filter(|id| *id != before);
+    let rest: Vec<&str> = rest.map(IdeaId::as_str).collect();
+    let without = match rest.as_slice() {
+        [] => "--no-after".to_owned(),
+        rest => format!("--after {}", rest.join(",")),
+    };
+    Some(NeedsYou {
+        kind: "blocked",
+        idea_id: Some(id.clone()),
+        message: format!("{id} waits for {before}, which is cancelled"),
+        commands: vec![
+            format!("swarm idea edit {id} {without}"),
+            format!("swarm idea retry {before}"),
+            format!("swarm idea cancel {id}"),
+        ],
+    })
+}
+
 /// Whether anything can still happen by itself.
 pub fn rest(state: &State) -> Rest {
     let running = matches!(
@@ -562,33 +590,43 @@ pub fn rest(state: &State) -> Rest {
     let mut left = false;
     for attempt in state.agents.values() {
         match attempt.phase {
+            // Its entry says.
             AttemptPhase::ReadyToMerge => {}
             AttemptPhase::WaitingForHuman => left = true,
-            AttemptPhase::Backoff if !running => left = true,
+            AttemptPhase::Backoff if !running && attempt.ending.is_none() => left = true,
             _ => return Rest::Busy,
         }
     }
     for entry in &state.queue {
-        let waits = entry.waits.as_ref().is_some_and(|waits| waits.person);
-        let stuck = state.swarm.rewritten.is_some() && !entry.phase.is_busy();
-        if entry.held || waits || stuck || entry.phase == MergePhase::Person {
-            left = true;
-        } else {
+        if !waits_for_person(state, entry) {
             return Rest::Busy;
         }
+        left = true;
     }
-    if state
-        .ideas
-        .values()
-        .any(|idea| select::is_ready(state, idea))
-    {
+    let ready = |idea: &Idea| select::is_ready(state, idea);
+    if state.ideas.values().any(ready) {
         if running {
             return Rest::Busy;
         }
         left = true;
     }
-    if !state.outbox.is_empty() {
+    if !state.outbox.is_empty() || !state.owed.is_empty() {
         return Rest::Busy;
     }
     if left { Rest::NeedsPerson } else { Rest::Idle }
+}
+
+/// Whether an entry of the queue does not move by itself; what it comes after is counted by its own.
+fn waits_for_person(state: &State, entry: &MergeEntry) -> bool {
+    let asked = entry.waits.as_ref().is_some_and(|waits| waits.person);
+    let stuck = state.swarm.rewritten.is_some() && !entry.phase.is_busy();
+    let locked = !select::is_idea_unlocked(state, &entry.idea) && !entry.phase.is_busy();
+    let attempt = state.agents.get(&entry.agent);
+    let at_boundary = attempt.is_some_and(|attempt| attempt.phase == AttemptPhase::Backoff);
+    match entry.phase {
+        MergePhase::Person => true,
+        // Its resolver waits for the end of a pause: a boundary that lasts is none of a running swarm.
+        MergePhase::Resolver => at_boundary,
+        _ => entry.held || asked || stuck || locked,
+    }
 }

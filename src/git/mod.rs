@@ -1,1 +1,45 @@
-//! See the architecture in `lib.rs`.
+//! Everything that touches the git repository.
+mod command;
+mod conflict;
+mod durable;
+mod error;
+mod follow;
+mod guard;
+mod land;
+mod layout;
+mod locks;
+mod markers;
+mod merge;
+mod names;
+mod pool;
+mod rebase;
+mod refs;
+mod registry;
+mod release;
+mod repo;
+mod reset;
+mod resolve;
+mod seal;
+mod snapshot;
+mod status;
+mod verify;
+mod weave;
+mod worktree;
+
+pub use conflict::{ConflictClass, ConflictFile, ConflictKind};
+pub use error::GitError;
+pub use follow::Blocked;
+pub use git2::Oid;
+pub use guard::Setting;
+pub use land::{Land, LandOutcome};
+pub use merge::{BuildMerge, BuildOutcome};
+pub use names::{branch_ref, check_ref, printable, quoted, shown};
+pub use rebase::{Rebase, Rebased, TargetState};
+pub use release::{Proof, Release, Released, rescue_ref};
+pub use repo::{Identity, Repo, Settings};
+pub use resolve::{Finish, FinishResolution};
+pub use seal::{Seal, Sealed};
+pub use snapshot::Snapshot;
+pub use status::WorktreeState;
+pub use verify::{MERGE, TreeCheck};
+pub use worktree::{Prepare, Prepared};

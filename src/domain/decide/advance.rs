@@ -1,19 +1,20 @@
 //! The rules that need no input: whatever can go on now, goes on. Level-triggered: it looks at the whole state each time, so nothing
-//! depends on having seen a moment, and a restart needs no rule of its own.
+//! depends on having seen a moment, and a restart needs no rule of its own. The merge queue's rules are in [`train`](super::train).
 //!
-//! Invariant: each step changes the state such that it does not apply again; calling until nothing comes ends.
+//! Invariant: each step changes the state such that it does not apply again; calling until nothing comes ends. Nothing is done while no
+//! daemon is there to do it, or before one knows what an earlier one left.
 
 use super::attempt::{end_asked, time_out};
 use super::plan::{End, Plan};
+use super::train;
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
-use crate::domain::ids::{AgentId, IdeaId};
-use crate::domain::lifecycle::{
-    AttemptInput, AttemptPhase, MergeInput, MergePhase, SwarmInput, SwarmPhase,
-};
+use crate::domain::ids::{AgentId, RunId};
+use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmInput, SwarmPhase};
+use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::select;
 use crate::domain::settings::{Mode, Settings};
-use crate::domain::state::{Attempt, AttemptEnd, Ending, IdeaStatus, MergeEntry, State, Task};
+use crate::domain::state::{Attempt, AttemptEnd, Ending, IdeaStatus, State, Task};
 use crate::domain::time::Timestamp;
 
 /// Between asking a run to end and ending it, while the daemon drains.
@@ -21,17 +22,22 @@ const DRAIN_KILL_MS: i64 = 500;
 
 /// The next thing that can go on, as events; empty when nothing can.
 pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
-    let Some(settings) = state.settings.as_deref() else {
+    let Some(settings) = state.settings.as_deref().filter(|_| is_awake(state)) else {
         return Vec::new();
     };
     let mut plan = Plan::new(state, now);
-    let steps: [fn(&mut Plan<'_>, &Settings); 8] = [
+    let steps: [fn(&mut Plan<'_>, &Settings); 13] = [
         change_phase,
-        end_stopped,
+        tidy_up,
+        end_attempts,
         drain,
+        prepare,
+        ask_for_runs,
         gate,
-        build_merge,
-        verify_merge,
+        train::build,
+        train::verify,
+        train::land,
+        train::settle,
         begin_iterations,
         claim,
     ];
@@ -70,12 +76,17 @@ pub fn next_deadline(state: &State, now: Timestamp) -> Option<Timestamp> {
         .min()
 }
 
+/// Phases in which a daemon acts.
+fn is_awake(state: &State) -> bool {
+    may_merge(state) || is_draining(state)
+}
+
 fn is_draining(state: &State) -> bool {
     state.swarm.phase == SwarmPhase::Draining
 }
 
 /// Phases in which complete work is gated and merged.
-fn may_merge(state: &State) -> bool {
+pub(super) fn may_merge(state: &State) -> bool {
     matches!(
         state.swarm.phase,
         SwarmPhase::Running | SwarmPhase::Pausing | SwarmPhase::Paused
@@ -84,7 +95,8 @@ fn may_merge(state: &State) -> bool {
 
 fn change_phase(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
-    let too_many = state.swarm.failures_in_a_row >= settings.failures_to_pause;
+    let limit = settings.failures_to_pause;
+    let too_many = limit > 0 && state.swarm.failures_in_a_row >= limit;
     let moved = match state.swarm.phase {
         SwarmPhase::Running if too_many && state.mode() == Mode::Autopilot => {
             let reason = format!(
@@ -112,34 +124,61 @@ fn change_phase(plan: &mut Plan<'_>, settings: &Settings) {
 fn is_quiet(state: &State) -> bool {
     let at_boundary = |attempt: &Attempt| match attempt.phase {
         AttemptPhase::Gating => attempt.run.is_none(),
-        AttemptPhase::Backoff => attempt.task != Task::Work,
+        AttemptPhase::Backoff => is_merge_work(attempt),
         phase => !phase.is_live(),
     };
-    state.outbox.is_empty() && state.agents.values().all(at_boundary)
+    let ending = |attempt: &Attempt| attempt.ending.is_some();
+    state.outbox.is_empty()
+        && state.owed.is_empty()
+        && state
+            .agents
+            .values()
+            .all(|attempt| at_boundary(attempt) && !ending(attempt))
 }
 
-/// An attempt that is to end and has nothing under way any more.
-fn end_stopped(plan: &mut Plan<'_>, _: &Settings) {
-    let state = plan.state;
-    for (agent, attempt) in &state.agents {
-        let idle = attempt.run.is_none() && !has_effect(state, agent);
-        if attempt.phase == AttemptPhase::Stopping && idle {
-            let ending = attempt.ending.unwrap_or(Ending::Stopped);
-            end_asked(plan, agent, attempt, ending);
-        }
+/// Whether the merge queue gave it something to do: that is kept over a restart instead of beginning a new attempt.
+fn is_merge_work(attempt: &Attempt) -> bool {
+    attempt.task != Task::Work || attempt.catch_up.is_some()
+}
+
+/// What decisions left to be given back or moved.
+fn tidy_up(plan: &mut Plan<'_>, _: &Settings) {
+    let owed = &plan.state.owed;
+    for unused in &owed.worktrees {
+        plan.request(Effect::ReleaseWorktree {
+            worktree: unused.worktree.clone(),
+            branch: unused.branch.clone(),
+            landed: unused.landed.clone(),
+            at: plan.now,
+        });
+    }
+    for file in &owed.inbox {
+        plan.request(Effect::ArchiveInbox {
+            name: file.name.clone(),
+            sha256: file.sha256.clone(),
+        });
     }
 }
 
-/// Whether an effect of this attempt is under way.
-fn has_effect(state: &State, of: &AgentId) -> bool {
-    state.is_pending(|effect| match effect {
-        Effect::PrepareWorktree { agent, .. } | Effect::Seal { agent, .. } => agent == of,
-        Effect::Run { purpose, .. } => match purpose {
-            Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => agent == of,
-            Purpose::Verify { .. } => false,
-        },
-        _ => false,
-    })
+/// Attempts that are to end: first their run, and when nothing of them is under way any more, they.
+fn end_attempts(plan: &mut Plan<'_>, _: &Settings) {
+    let state = plan.state;
+    for (agent, attempt) in &state.agents {
+        let stopping = attempt.phase == AttemptPhase::Stopping;
+        let Some(ending) = attempt.ending.or(stopping.then_some(Ending::Stopped)) else {
+            continue;
+        };
+        if !state.is_under_way(agent, &attempt.idea) {
+            end_asked(plan, agent, ending);
+            continue;
+        }
+        if attempt.phase.is_live() && !stopping {
+            plan.move_attempt(agent, AttemptInput::Stop);
+        }
+        if let Some(run) = &attempt.run {
+            plan.stop_run(run, false);
+        }
+    }
 }
 
 /// While the daemon ends: what is at a boundary is let go; what still runs at the deadline is stopped.
@@ -151,10 +190,15 @@ fn drain(plan: &mut Plan<'_>, _: &Settings) {
     for (agent, attempt) in &state.agents {
         let at_boundary = match attempt.phase {
             AttemptPhase::Starting => attempt.run.is_none(),
-            AttemptPhase::Backoff => attempt.task == Task::Work,
+            AttemptPhase::Backoff => !is_merge_work(attempt),
             _ => false,
         };
-        if at_boundary {
+        if !at_boundary || state.is_under_way(agent, &attempt.idea) {
+            continue;
+        }
+        if is_merge_work(attempt) {
+            plan.move_attempt(agent, AttemptInput::Hold);
+        } else {
             let end = End::keeping(AttemptEnd::Interrupted, IdeaStatus::Pending, None);
             plan.end(agent, end);
         }
@@ -173,14 +217,51 @@ fn drain(plan: &mut Plan<'_>, _: &Settings) {
     }
 }
 
+/// Runs that were announced and never asked for, because the log was torn between the two. An iteration is asked for; a quality command
+/// is taken back, for the gate chooses the next one by itself.
+fn ask_for_runs(plan: &mut Plan<'_>, settings: &Settings) {
+    let state = plan.state;
+    let unasked = |run: &&RunId| state.run_effect(run).is_none();
+    for (agent, attempt) in &state.agents {
+        let Some(run) = attempt.run.as_ref().filter(unasked) else {
+            continue;
+        };
+        match attempt.phase {
+            AttemptPhase::Starting => {
+                plan.move_attempt(agent, AttemptInput::Started);
+                request_iteration(plan, agent, attempt, attempt.iteration, run, settings);
+            }
+            AttemptPhase::Working => {
+                request_iteration(plan, agent, attempt, attempt.iteration, run, settings);
+            }
+            _ => never_ran(plan, run),
+        }
+    }
+    for run in state.queue.iter().filter_map(|entry| entry.run.as_ref()) {
+        if unasked(&run) {
+            never_ran(plan, run);
+        }
+    }
+}
+
+fn never_ran(plan: &mut Plan<'_>, run: &RunId) {
+    plan.emit(Event::RunEnded {
+        run: run.clone(),
+        end: RunEnd {
+            how: RunEndKind::Stopped,
+            stdout_bytes: 0,
+            duration_ms: 0,
+            head: None,
+        },
+    });
+}
+
 /// After COMPLETE: commit leftovers, then one quality command after the other, then the merge queue.
 fn gate(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     for (agent, attempt) in &state.agents {
-        if attempt.phase != AttemptPhase::Gating || attempt.run.is_some() {
-            continue;
-        }
-        if has_effect(state, agent) {
+        let gating = attempt.phase == AttemptPhase::Gating && attempt.run.is_none();
+        if !gating || state.is_under_way(agent, &attempt.idea) {
             continue;
         }
         if !attempt.sealed {
@@ -192,7 +273,11 @@ fn gate(plan: &mut Plan<'_>, settings: &Settings) {
 }
 
 fn request_seal(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: &Settings) {
+    let Some(base) = attempt.base.clone() else {
+        return;
+    };
     plan.request(Effect::Seal {
+        base,
         agent: agent.clone(),
         idea: attempt.idea.clone(),
         branch: attempt.branch.clone(),
@@ -222,132 +307,14 @@ fn next_gate(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: 
     let Some(head) = &attempt.head else {
         return;
     };
-    if plan.move_attempt(agent, AttemptInput::GatePassed) {
-        plan.emit(Event::MergeQueued {
-            id: attempt.idea.clone(),
-            agent: agent.clone(),
-            branch: attempt.branch.clone(),
-            source: head.clone(),
-            held: !settings.auto_merge,
-        });
-    }
-}
-
-/// Whether an entry's turn can come.
-fn is_eligible(entry: &MergeEntry, now: Timestamp) -> bool {
-    let for_person = entry.waits.as_ref().is_some_and(|waits| waits.person);
-    let due = match entry.not_before {
-        Some(time) => time <= now,
-        None => !for_person,
-    };
-    entry.phase == MergePhase::Queued && !entry.held && due
-}
-
-/// One entry at a time, first come, first served.
-fn build_merge(plan: &mut Plan<'_>, settings: &Settings) {
-    let state = plan.state;
-    let busy = state.queue.iter().any(|entry| entry.phase.is_busy());
-    if busy || !may_merge(state) || state.swarm.rewritten.is_some() {
-        return;
-    }
-    let next = state
-        .queue
-        .iter()
-        .find(|entry| is_eligible(entry, plan.now));
-    let Some(entry) = next else {
-        return;
-    };
-    let Some(base) = state
-        .agents
-        .get(&entry.agent)
-        .and_then(|attempt| attempt.base.clone())
-    else {
-        return;
-    };
-    let seen = state.swarm.target.as_ref();
-    plan.move_merge(&entry.idea, MergeInput::Build);
-    plan.request(Effect::BuildMerge {
-        idea: entry.idea.clone(),
-        branch: entry.branch.clone(),
-        source: entry.source.clone(),
-        base,
-        target: settings.target.clone(),
-        known_target: seen
-            .filter(|seen| seen.branch == settings.target)
-            .map(|seen| seen.commit.clone()),
-        rebase: state.swarm.rebase,
-        title: title_of(state, &entry.idea),
-        at: plan.now,
+    plan.emit(Event::MergeQueued {
+        id: attempt.idea.clone(),
+        agent: agent.clone(),
+        branch: attempt.branch.clone(),
+        source: head.clone(),
+        held: !settings.auto_merge,
     });
-}
-
-/// The first line of an idea's text, at most 60 characters.
-pub(crate) fn title_of(state: &State, id: &IdeaId) -> String {
-    let text = state.ideas.get(id).map_or("", |idea| &idea.text);
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
-    let line: String = line
-        .unwrap_or_default()
-        .chars()
-        .filter(|c| !c.is_control())
-        .collect();
-    if line.chars().count() <= 60 {
-        return line;
-    }
-    let short: String = line.chars().take(57).collect();
-    format!("{}...", short.trim_end())
-}
-
-/// The quality commands on the merged tree, then the target moves.
-fn verify_merge(plan: &mut Plan<'_>, settings: &Settings) {
-    let state = plan.state;
-    let verifying = |entry: &&MergeEntry| entry.phase == MergePhase::Verifying;
-    let Some(entry) = state.queue.iter().find(verifying) else {
-        return;
-    };
-    let (Some(commit), Some(target)) = (&entry.commit, &entry.target) else {
-        return;
-    };
-    if entry.run.is_some()
-        || state.is_pending(|effect| matches!(effect, Effect::PrepareVerify { .. }))
-    {
-        return;
-    }
-    let command = settings
-        .quality_commands
-        .get(entry.verify_next)
-        .filter(|_| settings.verify);
-    let Some(command) = command else {
-        plan.move_merge(&entry.idea, MergeInput::Verified);
-        plan.request(Effect::Land {
-            idea: entry.idea.clone(),
-            target: settings.target.clone(),
-            expected: target.clone(),
-            commit: commit.clone(),
-        });
-        return;
-    };
-    if !may_merge(state) {
-        plan.move_merge(&entry.idea, MergeInput::Requeue);
-    } else if entry.checked_out {
-        let index = entry.verify_next;
-        let run = plan.run_id(&format!("{}-v{}", entry.idea, index + 1));
-        plan.emit(Event::VerifyStarted {
-            id: entry.idea.clone(),
-            index,
-            run: run.clone(),
-        });
-        let purpose = Purpose::Verify {
-            idea: entry.idea.clone(),
-            index,
-            command: command.clone(),
-        };
-        plan.request_run(run, purpose, settings.quality_timeout_ms);
-    } else {
-        plan.request(Effect::PrepareVerify {
-            idea: entry.idea.clone(),
-            commit: commit.clone(),
-        });
-    }
+    plan.move_attempt(agent, AttemptInput::GatePassed);
 }
 
 /// Attempts at their boundary go on when time and slots allow; those that have a slot begin their next iteration.
@@ -356,10 +323,10 @@ fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
     let running = state.swarm.phase == SwarmPhase::Running;
     for (agent, attempt) in &state.agents {
         match attempt.phase {
-            AttemptPhase::Starting if attempt.run.is_none() && running => {
+            AttemptPhase::Starting if running => {
                 begin_iteration(plan, agent, attempt, settings);
             }
-            AttemptPhase::Starting if attempt.run.is_none() && may_merge(state) => {
+            AttemptPhase::Starting if may_merge(state) => {
                 plan.move_attempt(agent, AttemptInput::Hold);
             }
             _ => {}
@@ -368,23 +335,21 @@ fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
     if !running || !plan.events.is_empty() || state.slots_free() == 0 {
         return;
     }
-    let due = |attempt: &Attempt| attempt.not_before.is_none_or(|time| time <= plan.now);
-    let waiting = state.agents.iter().find(|(_, attempt)| {
-        attempt.phase == AttemptPhase::Backoff && due(attempt) && !is_being_laid_out(state, attempt)
-    });
-    if let Some((agent, _)) = waiting {
+    let goes_on = |(agent, attempt): &(&AgentId, &Attempt)| {
+        attempt.phase == AttemptPhase::Backoff
+            && attempt.not_before.is_none_or(|time| time <= plan.now)
+            && attempt.catch_up.is_none()
+            && !state.is_under_way(agent, &attempt.idea)
+    };
+    // Whose last iteration began first has waited longest: where slots are few, all take turns.
+    let next = state
+        .agents
+        .iter()
+        .filter(goes_on)
+        .min_by_key(|(_, attempt)| attempt.iteration_at);
+    if let Some((agent, _)) = next {
         plan.move_attempt(agent, AttemptInput::Continue);
     }
-}
-
-/// Whether the target is just being merged into its worktree.
-fn is_being_laid_out(state: &State, attempt: &Attempt) -> bool {
-    state.is_pending(|effect| match effect {
-        Effect::StartResolution { idea, .. } | Effect::FinishResolution { idea, .. } => {
-            *idea == attempt.idea
-        }
-        _ => false,
-    })
 }
 
 fn begin_iteration(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: &Settings) {
@@ -396,8 +361,7 @@ fn begin_iteration(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, sett
         );
         return time_out(plan, agent, &why);
     }
-    let left = settings.attempt_timeout_ms - attempt.spent_ms;
-    if !resolving && left <= 0 {
+    if !resolving && attempt.spent_ms >= settings.attempt_timeout_ms {
         return time_out(
             plan,
             agent,
@@ -406,30 +370,42 @@ fn begin_iteration(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, sett
     }
     let iteration = attempt.iteration + 1;
     let run = plan.run_id(&format!("{agent}-i{iteration}"));
-    let resolver = settings.resolver.as_ref().filter(|_| resolving);
     plan.emit(Event::IterationStarted {
         agent: agent.clone(),
         iteration,
         run: run.clone(),
     });
     plan.move_attempt(agent, AttemptInput::Started);
+    request_iteration(plan, agent, attempt, iteration, &run, settings);
+}
+
+/// A resolver has the whole time of an attempt for each try; the idea has what is left of its own.
+fn request_iteration(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    attempt: &Attempt,
+    iteration: u32,
+    run: &RunId,
+    settings: &Settings,
+) {
+    let resolving = attempt.task != Task::Work;
+    let resolver = settings.resolver.as_ref().filter(|_| resolving);
+    let spent = if resolving { 0 } else { attempt.spent_ms };
     let purpose = Purpose::Iteration {
         agent: agent.clone(),
         iteration,
         profile: resolver.unwrap_or(&attempt.profile).clone(),
     };
-    let timeout = if resolving {
-        settings.attempt_timeout_ms
-    } else {
-        left
-    };
-    plan.request_run(run, purpose, timeout);
+    let timeout = settings.attempt_timeout_ms.saturating_sub(spent).max(1);
+    plan.request_run(run.clone(), purpose, timeout);
 }
 
-/// A free slot takes the best ready idea.
+/// A free slot takes the best ready idea, unless an attempt that has begun needs it.
 fn claim(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
-    if state.swarm.phase != SwarmPhase::Running || state.slots_free() == 0 {
+    let begun = state.agents.values();
+    let begun = begun.filter(|attempt| attempt.phase == AttemptPhase::Backoff);
+    if state.swarm.phase != SwarmPhase::Running || state.slots_free() <= begun.count() {
         return;
     }
     let Some(id) = select::next(state, plan.now) else {
@@ -440,22 +416,30 @@ fn claim(plan: &mut Plan<'_>, settings: &Settings) {
     };
     let profile = idea.profile.as_ref().unwrap_or(&settings.default_profile);
     let agent = AgentId::numbered(profile, state.counters.agents + 1);
-    let branch = format!("agent/{agent}/{id}");
-    let worktree = format!("{agent}-{id}");
     plan.emit(Event::IdeaClaimed {
-        id: id.clone(),
-        agent: agent.clone(),
         attempt: idea.attempts + 1,
         profile: profile.clone(),
-        branch: branch.clone(),
-        worktree: worktree.clone(),
-    });
-    plan.request(Effect::PrepareWorktree {
+        branch: format!("agent/{agent}/{id}"),
+        worktree: format!("{agent}-{id}"),
+        id,
         agent,
-        idea: id,
-        branch,
-        worktree,
-        target: settings.target.clone(),
-        from: idea.kept.as_ref().map(|kept| kept.worktree.clone()),
     });
+}
+
+/// The worktrees of new attempts.
+fn prepare(plan: &mut Plan<'_>, settings: &Settings) {
+    let state = plan.state;
+    for (agent, attempt) in &state.agents {
+        let new = attempt.phase == AttemptPhase::Preparing;
+        if new && !state.is_under_way(agent, &attempt.idea) {
+            plan.request(Effect::PrepareWorktree {
+                agent: agent.clone(),
+                idea: attempt.idea.clone(),
+                branch: attempt.branch.clone(),
+                worktree: attempt.worktree.clone(),
+                target: settings.target.clone(),
+                from: attempt.kept.as_ref().map(|kept| kept.worktree.clone()),
+            });
+        }
+    }
 }

@@ -1,12 +1,13 @@
 //! Commands about agents.
 
+use super::attempt::ask_end;
 use super::ideas::check_text;
-use super::plan::{End, Plan};
+use super::plan::Plan;
 use crate::domain::event::Event;
 use crate::domain::ids::AgentId;
-use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
+use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::rejection::Rejection;
-use crate::domain::state::{Attempt, AttemptEnd, Ending, IdeaStatus, State};
+use crate::domain::state::{Attempt, Ending, State};
 
 fn known<'a>(state: &'a State, id: &AgentId) -> Result<&'a Attempt, Rejection> {
     state.agents.get(id).ok_or_else(|| {
@@ -27,21 +28,7 @@ pub(super) fn stop(plan: &mut Plan<'_>, id: &AgentId) -> Result<(), Rejection> {
             instead: Some(format!("swarm idea cancel {}", attempt.idea)),
         });
     }
-    if !attempt.phase.is_live() {
-        let stopped = End::keeping(AttemptEnd::Stopped, IdeaStatus::Pending, None);
-        plan.end(id, stopped);
-        return Ok(());
-    }
-    if attempt.ending.is_none() {
-        plan.emit(Event::EndingAsked {
-            agent: id.clone(),
-            ending: Ending::Stopped,
-        });
-        plan.move_attempt(id, AttemptInput::Stop);
-        if let Some(run) = &attempt.run {
-            plan.stop_run(run, false);
-        }
-    }
+    ask_end(plan, id, attempt, Ending::Stopped);
     Ok(())
 }
 

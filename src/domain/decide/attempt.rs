@@ -1,15 +1,21 @@
 //! What an attempt's effects came to: the worktree, the iterations, the gate.
+//!
+//! Invariant: an outcome counts only in the phase that asked for it, and not for an attempt that is to end: that one ends as soon as
+//! nothing of it is under way.
 
+use super::conflict;
 use super::ideas::cancelled;
-use super::merging;
-use super::plan::{End, Plan};
+use super::merging::{LOST_RUNS, is_current};
+use super::plan::{End, Plan, shorten};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
 use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
-use crate::domain::state::{Attempt, AttemptEnd, Ending, Feedback, IdeaStatus, Said, Task};
+use crate::domain::state::{Attempt, AttemptEnd, Ending, Feedback, IdeaStatus, Said, State, Task};
 use crate::domain::time::Timestamp;
 
+/// The warning that there is no room on the disk.
+const DISK_FULL: &str = "disk-full";
 /// So many iterations in a row that write nothing, and the agent does not work.
 const EMPTY_OUTPUTS: u32 = 3;
 /// An iteration shorter than this that changed nothing was over at once.
@@ -35,28 +41,50 @@ pub(super) fn prepared(plan: &mut Plan<'_>, agent: &AgentId, taken_over: bool, o
             if !taken_over {
                 first_sight_of_target(plan, base);
             }
-            match attempt.ending {
-                Some(ending) => end_asked(plan, agent, attempt, ending),
-                None => {
-                    plan.move_attempt(agent, AttemptInput::Prepared);
-                }
+            plan.clear_warning(DISK_FULL);
+            // One that is to end does so now that nothing is under way.
+            if attempt.ending.is_none() {
+                plan.move_attempt(agent, AttemptInput::Prepared);
             }
         }
+        Outcome::Failed { .. } if attempt.ending.is_some() => {}
         Outcome::Failed {
             kind: FailureKind::NoSpace,
             message,
-        } => {
-            let end = End::keeping(AttemptEnd::Released, IdeaStatus::Pending, None);
-            plan.end(agent, end);
-            plan.warn("disk-full", message);
-            // Every other idea would meet the same disk.
-            if let Err(refused) = super::swarm::pause(plan, Some(message)) {
-                plan.warn("disk-full", &format!("{message} ({refused})"));
-            }
-        }
+        } => release_for_room(plan, agent, message),
         Outcome::Failed { message, .. } => fail(plan, agent, message.clone()),
         _ => {}
     }
+}
+
+/// No room on the disk: nobody's fault. The idea goes back, and the swarm pauses: every other idea would meet the same disk.
+pub(super) fn release_for_room(plan: &mut Plan<'_>, agent: &AgentId, message: &str) {
+    pause_for_room(plan, message);
+    let end = End::keeping(AttemptEnd::Released, IdeaStatus::Pending, None);
+    plan.end(agent, end);
+}
+
+pub(super) fn pause_for_room(plan: &mut Plan<'_>, message: &str) {
+    plan.warn(DISK_FULL, message);
+    if let Err(refused) = super::swarm::pause(plan, Some(message)) {
+        plan.warn(DISK_FULL, &format!("{message} ({refused})"));
+    }
+}
+
+/// Why there was no room, if that is what an effect came to.
+pub(super) fn no_room(outcome: &Outcome) -> Option<&str> {
+    match outcome {
+        Outcome::Failed {
+            kind: FailureKind::NoSpace,
+            message,
+        } => Some(message),
+        _ => None,
+    }
+}
+
+/// Whether a run was asked to end: then how it ended says nothing about it.
+pub(super) fn is_stopped(state: &State, run: &RunId) -> bool {
+    state.stops.contains_key(run)
 }
 
 /// The queue compares later sights with this one to notice a force-push.
@@ -90,10 +118,16 @@ pub(super) fn run_started(plan: &mut Plan<'_>, run: &RunId, pid: u32) {
 /// The end that an outcome of a run effect stands for.
 pub(super) fn run_end(outcome: &Outcome) -> Option<RunEnd> {
     match outcome {
-        Outcome::RunEnded(end) => Some(end.clone()),
+        Outcome::RunEnded(end) => {
+            let mut end = end.clone();
+            if let RunEndKind::NotStarted { message } = &mut end.how {
+                *message = shorten(message);
+            }
+            Some(end)
+        }
         Outcome::Failed { message, .. } => Some(RunEnd {
             how: RunEndKind::NotStarted {
-                message: message.clone(),
+                message: shorten(message),
             },
             stdout_bytes: 0,
             duration_ms: 0,
@@ -111,78 +145,81 @@ pub(super) fn iteration_over(plan: &mut Plan<'_>, agent: &AgentId, run: &RunId, 
         run: run.clone(),
         end: end.clone(),
     });
-    let Some(attempt) = plan.attempt(agent) else {
+    // Only once, and not when somebody has asked for its end meanwhile.
+    let Some(attempt) = working(plan, agent, AttemptPhase::Working) else {
         return;
     };
-    match attempt.ending {
-        Some(ending @ (Ending::Stopped | Ending::Cancelled)) => {
-            end_asked(plan, agent, attempt, ending);
-        }
-        _ if attempt.task != Task::Work => merging::resolver_over(plan, agent, attempt, &end),
-        _ => judge(plan, agent, attempt, &end),
+    if attempt.task != Task::Work {
+        return conflict::resolver_over(plan, agent, attempt, run, &end, outcome);
+    }
+    match no_room(outcome) {
+        Some(message) => release_for_room(plan, agent, message),
+        None => judge(plan, agent, attempt, run, &end),
     }
 }
 
+/// The attempt, if it is in the phase that an outcome belongs to and goes on.
+fn working<'a>(plan: &Plan<'a>, agent: &AgentId, phase: AttemptPhase) -> Option<&'a Attempt> {
+    plan.attempt(agent)
+        .filter(|attempt| attempt.phase == phase && attempt.ending.is_none())
+}
+
 /// What an iteration came to. A last word counts before the exit code: agents that said COMPLETE may end as they like.
-fn judge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, end: &RunEnd) {
-    match (&attempt.said, &end.how) {
-        (Some(Said::Complete | Said::Resolved), _) => {
+fn judge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, end: &RunEnd) {
+    let by_itself = end.how == (RunEndKind::Exited { code: 0 });
+    match &attempt.said {
+        Some(Said::Complete | Said::Resolved) => {
             plan.move_attempt(agent, AttemptInput::SaidComplete);
         }
-        (Some(Said::Blocked(why)), _) => {
+        Some(Said::Blocked(why)) => {
             let why = format!("blocked: {why}");
             let end = End::keeping(AttemptEnd::Blocked, IdeaStatus::Blocked, Some(why));
             plan.end(agent, end);
         }
-        (_, RunEndKind::Stopped) => {
+        Some(Said::NeedsHuman(_)) if by_itself => {
+            plan.move_attempt(agent, AttemptInput::NeedsHuman);
+        }
+        _ if by_itself => go_on(plan, agent, attempt, end),
+        // It was asked to end, and how it did says nothing.
+        _ if is_stopped(plan.state, run) || end.how == RunEndKind::Stopped => {
             let end = End::keeping(AttemptEnd::Interrupted, IdeaStatus::Pending, None);
             plan.end(agent, end);
         }
-        (_, RunEndKind::NotStarted { message }) => {
-            fail(
-                plan,
-                agent,
-                format!("the agent could not be started: {message}"),
-            );
+        _ => ended_badly(plan, agent, attempt, run, &end.how),
+    }
+}
+
+fn ended_badly(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    attempt: &Attempt,
+    run: &RunId,
+    how: &RunEndKind,
+) {
+    match how {
+        RunEndKind::TimedOut => {
+            let why = "the attempt took longer than agents.timeoutMinutes allows";
+            time_out(plan, agent, why);
         }
-        (_, RunEndKind::TimedOut) => {
-            time_out(
-                plan,
-                agent,
-                "the attempt took longer than agents.timeoutMinutes allows",
-            );
+        RunEndKind::Lost | RunEndKind::Stopped => {
+            let why = "its runner was killed from outside".to_owned();
+            crash(plan, agent, attempt, why);
         }
-        (_, RunEndKind::OutputLimit) => {
-            fail(
-                plan,
-                agent,
-                "the agent wrote more output than agents.maxOutputMiB allows".into(),
-            );
+        RunEndKind::Signalled { signal } => {
+            let why = format!("the agent was killed by signal {signal}");
+            crash(plan, agent, attempt, why);
         }
-        (_, RunEndKind::Lost) => {
-            crash(
-                plan,
-                agent,
-                attempt,
-                "its runner was killed from outside".into(),
-            );
+        RunEndKind::NotStarted { message } => {
+            let why = format!("the agent could not be started: {message}");
+            fail(plan, agent, why);
         }
-        (_, RunEndKind::Signalled { signal }) => {
-            crash(
-                plan,
-                agent,
-                attempt,
-                format!("the agent was killed by signal {signal}"),
-            );
+        RunEndKind::OutputLimit => {
+            let why = "the agent wrote more output than agents.maxOutputMiB allows";
+            fail(plan, agent, why.to_owned());
         }
-        (Some(Said::NeedsHuman(_)), RunEndKind::Exited { code: 0 }) => {
-            plan.move_attempt(agent, AttemptInput::NeedsHuman);
-        }
-        (_, RunEndKind::Exited { code: 0 }) => go_on(plan, agent, attempt, end),
-        (_, RunEndKind::Exited { code }) => {
-            let last = attempt.runs.last().map_or("", RunId::as_str);
+        RunEndKind::Exited { code } => {
             let why = format!(
-                "the agent exited with code {code}; its output: swarm agent logs {agent} (run {last})"
+                "the agent exited with code {code}; its output: swarm agent logs {agent} (run {run})"
             );
             fail(plan, agent, why);
         }
@@ -194,11 +231,6 @@ fn go_on(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, end: &RunEnd) 
     let moved = end.head.is_some() && end.head != attempt.head;
     let empty = end.stdout_bytes == 0;
     let at_once = end.duration_ms < AT_ONCE_MS && !moved;
-    plan.emit(Event::IterationJudged {
-        agent: agent.clone(),
-        empty,
-        at_once,
-    });
     if empty && attempt.empty_outputs + 1 >= EMPTY_OUTPUTS {
         let why = format!("the agent wrote nothing {EMPTY_OUTPUTS} times in a row");
         return fail(plan, agent, why);
@@ -210,6 +242,11 @@ fn go_on(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, end: &RunEnd) 
         plan.now.plus_millis(wait.min(AT_ONCE_WAIT_MAX_MS))
     });
     plan.move_attempt_until(agent, AttemptInput::Hold, not_before);
+    plan.emit(Event::IterationJudged {
+        agent: agent.clone(),
+        empty,
+        at_once,
+    });
 }
 
 fn warn_when_stuck(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, moved: bool) {
@@ -247,20 +284,26 @@ pub(super) fn gate_over(
         run: run.clone(),
         end: end.clone(),
     });
-    let Some(attempt) = plan.attempt(agent) else {
+    let Some(attempt) = working(plan, agent, AttemptPhase::Gating) else {
         return;
     };
-    if let Some(ending @ (Ending::Stopped | Ending::Cancelled)) = attempt.ending {
-        return end_asked(plan, agent, attempt, ending);
+    if let Some(message) = no_room(outcome) {
+        return release_for_room(plan, agent, message);
+    }
+    // Another gate is in force by now: it begins from its first command.
+    if !is_current(plan.state, index, command) {
+        return;
     }
     match failure_of(&end.how) {
         None if matches!(end.how, RunEndKind::Exited { .. }) => plan.emit(Event::GatePassed {
             agent: agent.clone(),
             index,
         }),
-        // Stopped or lost: not judged; it runs again when the swarm goes on.
-        None => {}
-        Some(how) => {
+        None if end.how == RunEndKind::Lost && attempt.lost_runs + 1 >= LOST_RUNS => {
+            let why = format!("the runner of `{command}` was killed {LOST_RUNS} times in a row");
+            fail(plan, agent, why);
+        }
+        Some(how) if !is_stopped(plan.state, run) => {
             let feedback = Feedback {
                 command: command.to_owned(),
                 how,
@@ -269,6 +312,8 @@ pub(super) fn gate_over(
             };
             gate_failed(plan, agent, feedback);
         }
+        // Stopped or lost: not judged; it runs again when the swarm goes on.
+        _ => {}
     }
 }
 
@@ -293,42 +338,61 @@ pub(super) fn failure_of(how: &RunEndKind) -> Option<String> {
 }
 
 pub(super) fn sealed(plan: &mut Plan<'_>, agent: &AgentId, outcome: &Outcome) {
-    let Some(attempt) = plan.attempt(agent) else {
+    if working(plan, agent, AttemptPhase::Gating).is_none() {
         return;
-    };
-    if let Outcome::Sealed { head, committed } = outcome {
-        plan.emit(Event::AttemptSealed {
+    }
+    match outcome {
+        Outcome::Sealed { head, committed } => plan.emit(Event::AttemptSealed {
             agent: agent.clone(),
             head: head.clone(),
             committed: *committed,
-        });
-    }
-    if let Some(ending @ (Ending::Stopped | Ending::Cancelled)) = attempt.ending {
-        return end_asked(plan, agent, attempt, ending);
-    }
-    match outcome {
+        }),
         Outcome::Unsealable { message } => {
             let feedback = Feedback {
                 command: "committing what was left in the worktree".into(),
-                how: message.clone(),
+                how: shorten(message),
                 run: None,
                 merged: false,
             };
             gate_failed(plan, agent, feedback);
         }
+        Outcome::Failed {
+            kind: FailureKind::NoSpace,
+            message,
+        } => release_for_room(plan, agent, message),
         Outcome::Failed { message, .. } => fail(plan, agent, message.clone()),
         _ => {}
     }
 }
 
+/// Ends an attempt: at once when nothing of it is under way, otherwise as soon as that is over.
+pub(super) fn ask_end(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, ending: Ending) {
+    if !attempt.phase.is_live() && !plan.state.is_under_way(agent, &attempt.idea) {
+        return end_asked(plan, agent, ending);
+    }
+    // What is cancelled stays cancelled.
+    if attempt
+        .ending
+        .is_some_and(|asked| asked == ending || asked == Ending::Cancelled)
+    {
+        return;
+    }
+    plan.emit(Event::EndingAsked {
+        agent: agent.clone(),
+        ending,
+    });
+    if attempt.phase.is_live() {
+        plan.move_attempt(agent, AttemptInput::Stop);
+    }
+}
+
 /// Ends an attempt as somebody asked.
-pub(super) fn end_asked(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, ending: Ending) {
+pub(super) fn end_asked(plan: &mut Plan<'_>, agent: &AgentId, ending: Ending) {
     let end = match ending {
         Ending::Stopped => End::keeping(AttemptEnd::Stopped, IdeaStatus::Pending, None),
         Ending::Interrupted => End::keeping(AttemptEnd::Interrupted, IdeaStatus::Pending, None),
         Ending::Cancelled => cancelled(),
     };
-    debug_assert!(attempt.phase != AttemptPhase::Merged);
     plan.end(agent, end);
 }
 

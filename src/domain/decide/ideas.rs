@@ -1,11 +1,12 @@
 //! Commands about ideas.
 
+use super::attempt::ask_end;
 use super::plan::{End, Plan};
-use crate::domain::command::{IdeaEdit, NewIdea};
+use crate::domain::command::{IdeaEdit, InboxFile, NewIdea};
 use crate::domain::effect::Effect;
 use crate::domain::event::Event;
 use crate::domain::ids::{IdeaId, ProfileName};
-use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergePhase};
+use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::rejection::Rejection;
 use crate::domain::state::{AttemptEnd, Ending, Idea, IdeaStatus, State};
 
@@ -16,11 +17,12 @@ const MAX_TAG_CHARS: usize = 64;
 const MAX_AFTER: usize = 200;
 
 pub(super) fn add(plan: &mut Plan<'_>, new: &NewIdea) -> Result<(), Rejection> {
-    if let Some(file) = &new.inbox {
-        let taken = |effect: &Effect| matches!(effect, Effect::ArchiveInbox { name, sha256 } if *name == file.name && *sha256 == file.sha256);
-        if plan.state.is_pending(taken) {
-            return Ok(());
-        }
+    if new
+        .inbox
+        .as_ref()
+        .is_some_and(|file| is_taken(plan.state, file))
+    {
+        return Ok(());
     }
     check_text(&new.text)?;
     check_tags(&new.tags)?;
@@ -31,13 +33,15 @@ pub(super) fn add(plan: &mut Plan<'_>, new: &NewIdea) -> Result<(), Rejection> {
         id,
         idea: new.clone(),
     });
-    if let Some(file) = &new.inbox {
-        plan.request(Effect::ArchiveInbox {
-            name: file.name.clone(),
-            sha256: file.sha256.clone(),
-        });
-    }
     Ok(())
+}
+
+/// Whether an inbox file is an idea already and only not moved away yet.
+fn is_taken(state: &State, file: &InboxFile) -> bool {
+    let moving = |effect: &Effect| matches!(effect, Effect::ArchiveInbox { name, sha256 } if *name == file.name && *sha256 == file.sha256);
+    state.owed.inbox.contains(file)
+        || state.owed.inbox_failed.contains(file)
+        || state.is_pending(moving)
 }
 
 pub(super) fn edit(plan: &mut Plan<'_>, id: &IdeaId, edit: &IdeaEdit) -> Result<(), Rejection> {
@@ -67,6 +71,10 @@ pub(super) fn edit(plan: &mut Plan<'_>, id: &IdeaId, edit: &IdeaEdit) -> Result<
 pub(super) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
     let idea = known(plan.state, id)?;
     match idea.status {
+        // After a crash it waits for a while; not any longer.
+        IdeaStatus::Pending if idea.not_before.is_some() => {
+            plan.emit(Event::IdeaRetried { id: id.clone() });
+        }
         IdeaStatus::Pending => {}
         IdeaStatus::Failed | IdeaStatus::Timeout | IdeaStatus::Blocked | IdeaStatus::Cancelled => {
             plan.emit(Event::IdeaRetried { id: id.clone() })
@@ -102,36 +110,25 @@ pub(super) fn cancel(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> 
     let idea = known(plan.state, id)?;
     match idea.status {
         IdeaStatus::Cancelled => {}
-        IdeaStatus::Done => return Err(not_now("cancel", id, idea, None)),
+        IdeaStatus::Done => {
+            let instead = "to undo it, revert its merge commit: swarm idea show";
+            return Err(not_now(
+                "cancel",
+                id,
+                idea,
+                Some(&format!("{instead} {id}")),
+            ));
+        }
         IdeaStatus::Active => cancel_active(plan, id),
         IdeaStatus::Merging => cancel_merging(plan, id, idea)?,
-        _ => {
-            plan.emit(Event::IdeaCancelled { id: id.clone() });
-            if let Some(kept) = &idea.kept {
-                plan.release(&kept.worktree.worktree, &kept.worktree.branch);
-            }
-        }
+        _ => plan.emit(Event::IdeaCancelled { id: id.clone() }),
     }
     Ok(())
 }
 
 fn cancel_active(plan: &mut Plan<'_>, id: &IdeaId) {
-    let Some((agent, attempt)) = plan.state.attempt_at(id) else {
-        return;
-    };
-    if !attempt.phase.is_live() {
-        plan.end(agent, cancelled());
-        return;
-    }
-    if attempt.ending != Some(Ending::Cancelled) {
-        plan.emit(Event::EndingAsked {
-            agent: agent.clone(),
-            ending: Ending::Cancelled,
-        });
-        plan.move_attempt(agent, AttemptInput::Stop);
-        if let Some(run) = &attempt.run {
-            plan.stop_run(run, false);
-        }
+    if let Some((agent, attempt)) = plan.state.attempt_at(id) {
+        ask_end(plan, agent, attempt, Ending::Cancelled);
     }
 }
 
@@ -145,16 +142,7 @@ fn cancel_merging(plan: &mut Plan<'_>, id: &IdeaId, idea: &Idea) -> Result<(), R
             Some("wait for the merge: swarm merge list"),
         ));
     }
-    let resolver_works = entry.is_some_and(|entry| entry.phase == MergePhase::Resolver)
-        && plan
-            .state
-            .attempt_at(id)
-            .is_some_and(|(_, attempt)| attempt.phase.is_live());
-    if resolver_works {
-        cancel_active(plan, id);
-    } else if let Some((agent, _)) = plan.state.attempt_at(id) {
-        plan.end(agent, cancelled());
-    }
+    cancel_active(plan, id);
     Ok(())
 }
 

@@ -1,24 +1,35 @@
-//! The merge queue: what its effects came to, and what people ask of it.
+//! The merge queue: what building, verifying and landing came to, and what people ask of it. Conflicts are in [`conflict`](super::conflict).
+//!
+//! Invariant: an outcome counts only in the phase that asked for it. One is a fact whatever the phase: that the target contains the work.
 
-use super::attempt::{fail, failure_of, run_end};
-use super::ideas::{cancelled, known};
-use super::plan::{End, Plan};
+use super::attempt::{ask_end, fail, failure_of, is_stopped, no_room, run_end};
+use super::conflict::{back_to_work, conflicted, may_resolve};
+use super::ideas::known;
+use super::plan::{End, Plan, few, shorten};
+use super::train::request_finish;
 use crate::domain::command::TargetChoice;
-use crate::domain::effect::{ConflictLevel, Effect};
+use crate::domain::effect::Effect;
 use crate::domain::event::Event;
-use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
+use crate::domain::ids::{IdeaId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, MergeInput, MergePhase};
-use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{FailureKind, Outcome, RunEndKind};
 use crate::domain::rejection::Rejection;
-use crate::domain::state::{
-    Attempt, AttemptEnd, Feedback, IdeaStatus, MergeEntry, Said, Task, Waits,
-};
+use crate::domain::state::{AttemptEnd, Ending, Feedback, IdeaStatus, MergeEntry, State, Waits};
 
-/// How long a merge waits before it looks at a checkout again that is in its way.
+/// How long a merge waits before it looks again at a checkout that is in its way.
 const CHECKOUT_WAIT_MS: i64 = 10_000;
+/// How long a merge waits before it tries again whether there is room on the disk.
+const ROOM_WAIT_MS: i64 = 60_000;
+/// So many quality commands in a row whose runner was killed, and a person is asked.
+pub(super) const LOST_RUNS: u32 = 3;
+
+/// The entry of an idea in the phase that an outcome belongs to.
+fn entry_in<'a>(plan: &Plan<'a>, id: &IdeaId, phase: MergePhase) -> Option<&'a MergeEntry> {
+    plan.entry(id).filter(|entry| entry.phase == phase)
+}
 
 pub(super) fn built(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
-    let Some(entry) = plan.entry(id) else {
+    let Some(entry) = entry_in(plan, id, MergePhase::Building) else {
         return;
     };
     match outcome {
@@ -32,23 +43,13 @@ pub(super) fn built(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
                 id: id.clone(),
                 commit: commit.clone(),
                 target: target.clone(),
-                resolved: resolved.clone(),
+                resolved: few(resolved),
             });
             plan.move_merge(id, MergeInput::Built);
         }
         Outcome::NothingToMerge { target } => {
             see_target(plan, target);
-            let why = "the agent said COMPLETE, and its branch holds nothing that the target lacks";
-            plan.end(
-                &entry.agent,
-                End {
-                    end: AttemptEnd::NothingToMerge,
-                    status: IdeaStatus::Done,
-                    message: Some(why.into()),
-                    not_before: None,
-                    keep_worktree: false,
-                },
-            );
+            nothing_to_merge(plan, entry);
         }
         Outcome::Conflicted {
             target,
@@ -59,15 +60,15 @@ pub(super) fn built(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
             conflicted(plan, entry, target, *level, files);
         }
         Outcome::TargetRewritten { found } => {
-            plan.move_merge(id, MergeInput::Requeue);
             if let Some(seen) = &plan.state.swarm.target {
                 plan.emit(Event::TargetRewritten {
                     from: seen.commit.clone(),
                     to: found.clone(),
                 });
             }
+            plan.move_merge(id, MergeInput::Requeue);
         }
-        Outcome::Failed { message, .. } => needs_person(plan, id, message),
+        Outcome::Failed { kind, message } => cannot(plan, id, *kind, message),
         _ => {}
     }
 }
@@ -85,240 +86,39 @@ fn see_target(plan: &mut Plan<'_>, commit: &Oid) {
     }
 }
 
-fn conflicted(
-    plan: &mut Plan<'_>,
-    entry: &MergeEntry,
-    target: &Oid,
-    level: ConflictLevel,
-    files: &[String],
-) {
-    let id = &entry.idea;
-    plan.emit(Event::MergeConflicted {
-        id: id.clone(),
-        level,
-        files: files.to_vec(),
-        target: target.clone(),
-    });
-    let to_resolver = level != ConflictLevel::Complex && may_resolve(plan, entry.resolver_tries);
-    let input = if to_resolver {
-        MergeInput::ToResolver
-    } else {
-        MergeInput::ToPerson
-    };
-    plan.move_merge(id, input);
-    lay_out(plan, id, &entry.agent, target);
+fn nothing_to_merge(plan: &mut Plan<'_>, entry: &MergeEntry) {
+    let why = "the agent said COMPLETE, and its branch holds nothing that the target lacks";
+    plan.end(
+        &entry.agent,
+        End {
+            end: AttemptEnd::NothingToMerge,
+            status: IdeaStatus::Done,
+            message: Some(why.into()),
+            not_before: None,
+            keep_worktree: false,
+        },
+    );
 }
 
-/// Whether a resolver that failed `tries` times may try again.
-fn may_resolve(plan: &Plan<'_>, tries: u32) -> bool {
-    let settings = plan.state.settings.as_ref();
-    settings.is_some_and(|settings| tries < settings.conflict_retries)
-}
-
-/// Merges the target into the attempt's worktree.
-fn lay_out(plan: &mut Plan<'_>, id: &IdeaId, agent: &AgentId, target: &Oid) {
-    let Some(attempt) = plan.attempt(agent) else {
-        return;
-    };
-    plan.request(Effect::StartResolution {
-        idea: id.clone(),
-        branch: attempt.branch.clone(),
-        worktree: attempt.worktree.clone(),
-        target: target.clone(),
-        at: plan.now,
-    });
-}
-
-/// The entry waits in the queue until somebody says `merge retry`.
-fn needs_person(plan: &mut Plan<'_>, id: &IdeaId, reason: &str) {
+/// A merge that cannot go on: for want of room it tries again by itself, otherwise it waits until somebody says `merge retry`.
+fn cannot(plan: &mut Plan<'_>, id: &IdeaId, kind: FailureKind, message: &str) {
+    let again = plan.now.plus_millis(ROOM_WAIT_MS);
+    let not_before = (kind == FailureKind::NoSpace).then_some(again);
     let waits = Waits {
-        reason: super::plan::shorten(reason),
+        reason: shorten(message),
         files: vec![],
         person: true,
     };
-    plan.move_merge_waiting(id, MergeInput::Requeue, None, Some(waits));
-}
-
-/// The conflict, or the target after a failed verification, lies in the worktree.
-pub(super) fn resolution_started(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
-    let Some(entry) = plan.entry(id) else {
-        return returned_with_target(plan, id, outcome);
-    };
-    match outcome {
-        Outcome::ResolutionStarted { head, files } if files.is_empty() => settled(plan, id, head),
-        Outcome::ResolutionStarted { files, .. } => {
-            plan.emit(Event::ConflictLaidOut {
-                id: id.clone(),
-                files: files.clone(),
-            });
-            if let (MergePhase::Resolver, Some(conflict)) = (entry.phase, &entry.conflict) {
-                plan.emit(Event::TaskSet {
-                    agent: entry.agent.clone(),
-                    task: Task::Resolve {
-                        target: conflict.target.clone(),
-                        files: files.clone(),
-                    },
-                });
-                plan.move_attempt(&entry.agent, AttemptInput::Returned);
-            }
-        }
-        Outcome::Failed { message, .. } => to_person(plan, entry, message),
-        _ => {}
-    }
-}
-
-/// After a failed verification the agent goes on, with the target merged into its branch.
-fn returned_with_target(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
-    let Some((agent, attempt)) = plan.state.attempt_at(id) else {
-        return;
-    };
-    match outcome {
-        Outcome::ResolutionStarted { head, .. } => {
-            if let Some(base) = &attempt.base {
-                plan.emit(Event::WorktreeReady {
-                    agent: agent.clone(),
-                    base: base.clone(),
-                    head: head.clone(),
-                });
-            }
-        }
-        Outcome::Failed { message, .. } => fail(plan, agent, message.clone()),
-        _ => {}
-    }
-}
-
-fn settled(plan: &mut Plan<'_>, id: &IdeaId, head: &Oid) {
-    plan.emit(Event::ConflictSettled {
-        id: id.clone(),
-        head: head.clone(),
-    });
-    plan.move_merge(id, MergeInput::Requeue);
-}
-
-fn to_person(plan: &mut Plan<'_>, entry: &MergeEntry, reason: &str) {
-    let waits = Waits {
-        reason: super::plan::shorten(reason),
-        files: vec![],
-        person: true,
-    };
-    // Also where it waits for a person already: with the new reason.
-    plan.emit(Event::MergeMoved {
-        id: entry.idea.clone(),
-        phase: MergePhase::Person,
-        not_before: None,
-        waits: Some(waits),
-    });
-}
-
-/// A resolver's iteration is over.
-pub(super) fn resolver_over(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, end: &RunEnd) {
-    let Some(entry) = plan.entry(&attempt.idea) else {
-        return;
-    };
-    let gave_up = match &attempt.said {
-        Some(Said::Blocked(why) | Said::NeedsHuman(why)) => Some(why.clone()),
-        _ => None,
-    };
-    let said_so = matches!(attempt.said, Some(Said::Complete | Said::Resolved));
-    if let Some(why) = gave_up {
-        resolver_failed(
-            plan,
-            agent,
-            entry,
-            &format!("the resolver gave up: {why}"),
-            true,
-        );
-    } else if said_so || end.how == (RunEndKind::Exited { code: 0 }) {
-        plan.move_attempt(agent, AttemptInput::GatePassed);
-        finish(plan, entry);
-    } else if end.how == RunEndKind::Stopped {
-        plan.move_attempt(agent, AttemptInput::Hold);
-    } else {
-        let how = failure_of(&end.how).unwrap_or_else(|| "it was killed".into());
-        resolver_failed(
-            plan,
-            agent,
-            entry,
-            &format!("the resolver failed: {how}"),
-            false,
-        );
-    }
-}
-
-/// Concludes the merge in the worktree.
-fn finish(plan: &mut Plan<'_>, entry: &MergeEntry) {
-    let Some(attempt) = plan.attempt(&entry.agent) else {
-        return;
-    };
-    let same = |effect: &Effect| matches!(effect, Effect::FinishResolution { idea, .. } if *idea == entry.idea);
-    if !plan.state.is_pending(same) {
-        plan.request(Effect::FinishResolution {
-            idea: entry.idea.clone(),
-            branch: attempt.branch.clone(),
-            worktree: attempt.worktree.clone(),
-            at: plan.now,
-        });
-    }
-}
-
-/// Another try, or a person.
-fn resolver_failed(
-    plan: &mut Plan<'_>,
-    agent: &AgentId,
-    entry: &MergeEntry,
-    why: &str,
-    gave_up: bool,
-) {
-    let id = &entry.idea;
-    plan.emit(Event::ResolverFailed {
-        id: id.clone(),
-        why: super::plan::shorten(why),
-    });
-    let working = plan
-        .attempt(agent)
-        .is_some_and(|attempt| attempt.phase.is_live());
-    if !gave_up && may_resolve(plan, entry.resolver_tries + 1) {
-        let input = if working {
-            AttemptInput::Hold
-        } else {
-            AttemptInput::Returned
-        };
-        plan.move_attempt(agent, input);
-        return;
-    }
-    if working {
-        plan.move_attempt(agent, AttemptInput::GatePassed);
-    }
-    to_person(plan, entry, why);
-}
-
-pub(super) fn resolution_finished(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
-    let Some(entry) = plan.entry(id) else {
-        return;
-    };
-    let problem = match outcome {
-        Outcome::ResolutionFinished { head } => {
-            plan.emit(Event::TaskSet {
-                agent: entry.agent.clone(),
-                task: Task::Work,
-            });
-            return settled(plan, id, head);
-        }
-        Outcome::StillConflicted { files } => format!("still in conflict: {}", files.join(", ")),
-        Outcome::Failed { message, .. } => message.clone(),
-        _ => return,
-    };
-    if entry.phase == MergePhase::Resolver {
-        resolver_failed(plan, &entry.agent, entry, &problem, false);
-    } else {
-        to_person(plan, entry, &problem);
-    }
+    plan.move_merge_waiting(id, MergeInput::Requeue, not_before, Some(waits));
 }
 
 pub(super) fn verify_ready(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
+    if entry_in(plan, id, MergePhase::Verifying).is_none() {
+        return;
+    }
     match outcome {
         Outcome::VerifyReady => plan.emit(Event::VerifyReady { id: id.clone() }),
-        Outcome::Failed { message, .. } => needs_person(plan, id, message),
+        Outcome::Failed { kind, message } => cannot(plan, id, *kind, message),
         _ => {}
     }
 }
@@ -338,19 +138,26 @@ pub(super) fn verify_over(
         run: run.clone(),
         end: end.clone(),
     });
-    let Some(entry) = plan.entry(id) else {
+    let Some(entry) = entry_in(plan, id, MergePhase::Verifying) else {
         return;
     };
+    if let Some(message) = no_room(outcome) {
+        return cannot(plan, id, FailureKind::NoSpace, message);
+    }
+    // Another gate is in force by now: it begins from its first command.
+    if !is_current(plan.state, index, command) {
+        return;
+    }
     match failure_of(&end.how) {
         None if matches!(end.how, RunEndKind::Exited { .. }) => plan.emit(Event::VerifyPassed {
             id: id.clone(),
             index,
         }),
-        // Stopped or lost: not judged; built and verified again when the swarm goes on.
-        None => {
-            plan.move_merge(id, MergeInput::Requeue);
+        None if end.how == RunEndKind::Lost && entry.lost_runs + 1 >= LOST_RUNS => {
+            let why = format!("the runner of `{command}` was killed {LOST_RUNS} times in a row");
+            cannot(plan, id, FailureKind::Other, &why);
         }
-        Some(how) => {
+        Some(how) if !is_stopped(plan.state, run) => {
             let feedback = Feedback {
                 command: command.to_owned(),
                 how,
@@ -359,12 +166,28 @@ pub(super) fn verify_over(
             };
             give_back(plan, entry, feedback);
         }
+        // Stopped or lost: not judged; built and verified again when the swarm goes on.
+        _ => {
+            plan.move_merge(id, MergeInput::Requeue);
+        }
     }
+}
+
+/// Whether this is still the quality command at this place.
+pub(super) fn is_current(state: &State, index: usize, command: &str) -> bool {
+    let commands = state
+        .settings
+        .as_ref()
+        .map(|settings| &settings.quality_commands);
+    commands
+        .and_then(|commands| commands.get(index))
+        .map(String::as_str)
+        == Some(command)
 }
 
 /// The merged tree failed: the agent gets it back, so often only.
 fn give_back(plan: &mut Plan<'_>, entry: &MergeEntry, feedback: Feedback) {
-    let (Some(attempt), Some(target)) = (plan.attempt(&entry.agent), &entry.target) else {
+    let Some(attempt) = plan.attempt(&entry.agent) else {
         return;
     };
     if !may_resolve(plan, attempt.returns) {
@@ -374,57 +197,62 @@ fn give_back(plan: &mut Plan<'_>, entry: &MergeEntry, feedback: Feedback) {
         );
         return fail(plan, &entry.agent, why);
     }
-    plan.move_merge(&entry.idea, MergeInput::Requeue);
+    plan.move_attempt(&entry.agent, AttemptInput::Returned);
     plan.emit(Event::MergeReturned {
         id: entry.idea.clone(),
         feedback,
     });
-    plan.move_attempt(&entry.agent, AttemptInput::Returned);
-    lay_out(plan, &entry.idea, &entry.agent, target);
 }
 
 pub(super) fn landed(plan: &mut Plan<'_>, id: &IdeaId, commit: &Oid, outcome: &Outcome) {
-    let Some(entry) = plan.entry(id) else {
+    if *outcome == Outcome::Landed {
+        return has_landed(plan, id, commit);
+    }
+    if entry_in(plan, id, MergePhase::Landing).is_none() {
         return;
-    };
+    }
     match outcome {
-        Outcome::Landed => {
-            plan.move_merge(id, MergeInput::Land);
-            plan.emit(Event::IdeaLanded {
-                id: id.clone(),
-                commit: commit.clone(),
-            });
-            let cleanup = plan
-                .state
-                .settings
-                .as_ref()
-                .is_some_and(|settings| settings.cleanup_on_success);
-            plan.end(
-                &entry.agent,
-                End {
-                    end: AttemptEnd::Merged,
-                    status: IdeaStatus::Done,
-                    message: None,
-                    not_before: None,
-                    keep_worktree: !cleanup,
-                },
-            );
-        }
         Outcome::TargetMoved { .. } => {
             plan.move_merge(id, MergeInput::Requeue);
         }
         Outcome::CheckoutBlocked { reason, files } => {
             let waits = Waits {
-                reason: super::plan::shorten(reason),
-                files: files.iter().take(100).cloned().collect(),
+                reason: shorten(reason),
+                files: few(files),
                 person: true,
             };
             let again = plan.now.plus_millis(CHECKOUT_WAIT_MS);
             plan.move_merge_waiting(id, MergeInput::Requeue, Some(again), Some(waits));
         }
-        Outcome::Failed { message, .. } => needs_person(plan, id, message),
+        Outcome::Failed { kind, message } => cannot(plan, id, *kind, message),
         _ => {}
     }
+}
+
+/// The target contains the work. The log may know that already, and not yet that the attempt is over.
+fn has_landed(plan: &mut Plan<'_>, id: &IdeaId, commit: &Oid) {
+    if plan.entry(id).is_some() {
+        plan.move_merge(id, MergeInput::Land);
+        plan.emit(Event::IdeaLanded {
+            id: id.clone(),
+            commit: commit.clone(),
+        });
+    }
+    let Some((agent, _)) = plan.state.attempt_at(id) else {
+        return;
+    };
+    let settings = plan.state.settings.as_ref();
+    let cleanup = settings.is_some_and(|settings| settings.cleanup_on_success);
+    plan.end(
+        agent,
+        End {
+            end: AttemptEnd::Merged,
+            status: IdeaStatus::Done,
+            message: None,
+            not_before: None,
+            keep_worktree: !cleanup,
+        },
+    );
 }
 
 fn entry_of<'a>(plan: &Plan<'a>, id: &IdeaId, what: &str) -> Result<&'a MergeEntry, Rejection> {
@@ -443,6 +271,8 @@ pub(super) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
             plan.emit(Event::MergeReleased { id: id.clone() });
         }
         MergePhase::Person => {
+            refuse_while_settling(plan, entry, "merge")?;
+            back_to_work(plan, &entry.agent);
             plan.move_merge(id, MergeInput::Requeue);
         }
         // It is being tried at this moment.
@@ -460,8 +290,31 @@ pub(super) fn resolve(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection>
             instead: Some("swarm merge list".into()),
         });
     }
-    finish(plan, entry);
+    let finishing =
+        |effect: &Effect| matches!(effect, Effect::FinishResolution { idea, .. } if idea == id);
+    if plan.state.is_pending(finishing) {
+        return Ok(());
+    }
+    refuse_while_settling(plan, entry, "resolve")?;
+    if let Some(attempt) = plan.attempt(&entry.agent) {
+        request_finish(plan, attempt);
+    }
     Ok(())
+}
+
+/// While the conflict is being laid out or concluded nothing else may touch the worktree.
+fn refuse_while_settling(plan: &Plan<'_>, entry: &MergeEntry, what: &str) -> Result<(), Rejection> {
+    if !plan.state.is_under_way(&entry.agent, &entry.idea) {
+        return Ok(());
+    }
+    Err(Rejection::NotNow {
+        what: format!("{what} {}", entry.idea),
+        why: "its worktree is being prepared or judged at this moment".into(),
+        instead: Some(format!(
+            "in a moment again: swarm merge {what} {}",
+            entry.idea
+        )),
+    })
 }
 
 pub(super) fn settle_target(plan: &mut Plan<'_>, choice: TargetChoice) -> Result<(), Rejection> {
@@ -472,19 +325,18 @@ pub(super) fn settle_target(plan: &mut Plan<'_>, choice: TargetChoice) -> Result
             instead: Some("swarm status".into()),
         });
     };
+    if choice == TargetChoice::Cancel {
+        let state = plan.state;
+        for entry in state.queue.iter().filter(|entry| !entry.phase.is_busy()) {
+            if let Some(attempt) = state.agents.get(&entry.agent) {
+                ask_end(plan, &entry.agent, attempt, Ending::Cancelled);
+            }
+        }
+    }
+    // Last: with only a part of this in the log the question is still open.
     plan.emit(Event::TargetSettled {
         choice,
         to: rewritten.to.clone(),
     });
-    if choice == TargetChoice::Cancel {
-        for entry in plan
-            .state
-            .queue
-            .iter()
-            .filter(|entry| !entry.phase.is_busy())
-        {
-            plan.end(&entry.agent, cancelled());
-        }
-    }
     Ok(())
 }

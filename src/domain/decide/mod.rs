@@ -6,24 +6,26 @@
 pub mod advance;
 mod agents;
 mod attempt;
+mod conflict;
 mod ideas;
 mod merging;
 mod plan;
 mod signals;
 mod swarm;
+mod train;
 
 use super::command::Command;
 use super::effect::{Effect, Purpose};
 use super::event::Event;
-use super::ids::EffectId;
-use super::observation::{Observation, Outcome};
+use super::ids::{EffectId, RunId};
+use super::observation::{FailureKind, Observation, Outcome};
 use super::rejection::Rejection;
 use super::state::State;
 use super::time::Timestamp;
 
 pub use advance::{advance, next_deadline};
 pub use ideas::MAX_TEXT_BYTES;
-use plan::Plan;
+use plan::{Plan, shorten};
 
 /// Decides on a command.
 pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<Event>, Rejection> {
@@ -74,46 +76,118 @@ fn effect_done(plan: &mut Plan<'_>, id: EffectId, outcome: &Outcome) {
     let Some(effect) = plan.state.outbox.get(&id) else {
         return;
     };
+    let mismatch;
+    let outcome = if fits(effect, outcome) {
+        outcome
+    } else {
+        mismatch = Outcome::Failed {
+            kind: FailureKind::Other,
+            message: format!("this cannot be the outcome of {id}: {outcome:?}"),
+        };
+        &mismatch
+    };
+    follow(plan, effect, outcome);
+    let error = match outcome {
+        Outcome::Failed { message, .. } => Some(shorten(message)),
+        _ => None,
+    };
+    plan.emit(Event::EffectFinished { id, error });
+}
+
+/// Whether an effect can come to this.
+fn fits(effect: &Effect, outcome: &Outcome) -> bool {
+    use Outcome as O;
+    match (effect, outcome) {
+        (_, O::Failed { .. })
+        | (Effect::PrepareWorktree { .. }, O::WorktreePrepared { .. })
+        | (Effect::Run { .. }, O::RunEnded(_))
+        | (Effect::StopRun { .. }, O::StopDelivered | O::Done)
+        | (Effect::Seal { .. }, O::Sealed { .. } | O::Unsealable { .. })
+        | (Effect::PrepareVerify { .. }, O::VerifyReady)
+        | (Effect::StartResolution { .. }, O::ResolutionStarted { .. })
+        | (Effect::ReleaseWorktree { .. } | Effect::ArchiveInbox { .. }, O::Done) => true,
+        (Effect::BuildMerge { .. }, outcome) => matches!(
+            outcome,
+            O::Built { .. }
+                | O::NothingToMerge { .. }
+                | O::Conflicted { .. }
+                | O::TargetRewritten { .. }
+        ),
+        (Effect::Land { .. }, outcome) => matches!(
+            outcome,
+            O::Landed | O::TargetMoved { .. } | O::CheckoutBlocked { .. }
+        ),
+        (Effect::FinishResolution { .. }, outcome) => matches!(
+            outcome,
+            O::ResolutionFinished { .. } | O::StillConflicted { .. }
+        ),
+        _ => false,
+    }
+}
+
+/// What follows from an outcome.
+fn follow(plan: &mut Plan<'_>, effect: &Effect, outcome: &Outcome) {
     match effect {
         Effect::PrepareWorktree { agent, from, .. } => {
             attempt::prepared(plan, agent, from.is_some(), outcome);
         }
-        Effect::Run { run, purpose, .. } => match purpose {
-            Purpose::Iteration { agent, .. } => attempt::iteration_over(plan, agent, run, outcome),
-            Purpose::Gate {
-                agent,
-                index,
-                command,
-            } => attempt::gate_over(plan, agent, run, *index, command, outcome),
-            Purpose::Verify {
-                idea,
-                index,
-                command,
-            } => merging::verify_over(plan, idea, run, *index, command, outcome),
-        },
+        Effect::Run { run, purpose, .. } => {
+            run_over(plan, run, purpose, outcome);
+            plan.clear_warning(&stop_key(run));
+        }
+        Effect::StopRun { run, now } => stopped(plan, run, *now, outcome),
         Effect::Seal { agent, .. } => attempt::sealed(plan, agent, outcome),
         Effect::BuildMerge { idea, .. } => merging::built(plan, idea, outcome),
         Effect::PrepareVerify { idea, .. } => merging::verify_ready(plan, idea, outcome),
         Effect::Land { idea, commit, .. } => merging::landed(plan, idea, commit, outcome),
-        Effect::StartResolution { idea, .. } => merging::resolution_started(plan, idea, outcome),
-        Effect::FinishResolution { idea, .. } => merging::resolution_finished(plan, idea, outcome),
+        Effect::StartResolution { idea, .. } => conflict::resolution_started(plan, idea, outcome),
+        Effect::FinishResolution { idea, .. } => conflict::resolution_finished(plan, idea, outcome),
         Effect::ReleaseWorktree { worktree, .. } => {
-            let key = format!("release-{worktree}");
-            match outcome {
-                Outcome::Failed { message, .. } => plan.warn(&key, message),
-                _ => plan.clear_warning(&key),
-            }
+            tidied(plan, &format!("release-{worktree}"), outcome);
         }
-        Effect::ArchiveInbox { name, .. } => {
-            if let Outcome::Failed { message, .. } = outcome {
-                plan.warn(&format!("inbox-{name}"), message);
-            }
-        }
-        Effect::StopRun { .. } => {}
+        Effect::ArchiveInbox { name, .. } => tidied(plan, &format!("inbox-{name}"), outcome),
     }
-    let error = match outcome {
-        Outcome::Failed { message, .. } => Some(plan::shorten(message)),
-        _ => None,
+}
+
+fn run_over(plan: &mut Plan<'_>, run: &RunId, purpose: &Purpose, outcome: &Outcome) {
+    match purpose {
+        Purpose::Iteration { agent, .. } => attempt::iteration_over(plan, agent, run, outcome),
+        Purpose::Gate {
+            agent,
+            index,
+            command,
+        } => attempt::gate_over(plan, agent, run, *index, command, outcome),
+        Purpose::Verify {
+            idea,
+            index,
+            command,
+        } => merging::verify_over(plan, idea, run, *index, command, outcome),
+    }
+}
+
+fn stop_key(run: &RunId) -> String {
+    format!("stop-{run}")
+}
+
+/// A run that could not be asked to end is ended; one that could not be ended either ends by itself or at its time limit.
+fn stopped(plan: &mut Plan<'_>, run: &RunId, now: bool, outcome: &Outcome) {
+    let Outcome::Failed { message, .. } = outcome else {
+        return;
     };
-    plan.emit(Event::EffectFinished { id, error });
+    if plan.state.run_effect(run).is_none() {
+        return;
+    }
+    if now {
+        plan.warn(&stop_key(run), message);
+    } else {
+        plan.stop_run(run, true);
+    }
+}
+
+/// Tidying up that failed is a warning; the next daemon tries again.
+fn tidied(plan: &mut Plan<'_>, key: &str, outcome: &Outcome) {
+    match outcome {
+        Outcome::Failed { message, .. } => plan.warn(key, message),
+        _ => plan.clear_warning(key),
+    }
 }

@@ -1,4 +1,8 @@
 //! The events that a decision has come to so far, with the numbers that it has used up.
+//!
+//! A power failure or a kill can leave the log with only the first events of a decision, of which nothing was acknowledged and nothing done.
+//! Every such beginning must be a state that goes on by itself: what is requested outside is either the last thing in its decision or follows
+//! from the state in [`advance`](super::advance), and an observation's `effectFinished` comes last, so that it is judged again.
 
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
@@ -23,6 +27,26 @@ pub(super) fn shorten(text: &str) -> String {
         .rev()
         .find(|at| text.is_char_boundary(*at));
     format!("{}...", &text[..cut.unwrap_or(0)])
+}
+
+/// Most files that an event names, and most bytes that they take.
+const FILES: usize = 100;
+const FILES_BYTES: usize = 32 * 1024;
+
+/// As many of the files as an event can hold; where some are left out, the last entry says how many.
+pub(super) fn few(files: &[String]) -> Vec<String> {
+    let mut bytes = 0;
+    let fits = |file: &&String| {
+        // Room for every escape that JSON may need.
+        bytes += file.len() * 6 + 3;
+        bytes <= FILES_BYTES
+    };
+    let mut few: Vec<String> = files.iter().take(FILES).take_while(fits).cloned().collect();
+    let left = files.len() - few.len();
+    if left > 0 {
+        few.push(format!("... and {left} more"));
+    }
+    few
 }
 
 /// A decision in the making.
@@ -70,9 +94,10 @@ impl<'a> Plan<'a> {
         });
     }
 
+    /// Ends a run; asking once is enough.
     pub(super) fn stop_run(&mut self, run: &RunId, now: bool) {
-        let same = |effect: &Effect| matches!(effect, Effect::StopRun { run: this, now: at_once } if this == run && *at_once == now);
-        if !self.state.is_pending(same) {
+        let asked = self.state.stops.get(run);
+        if asked.is_none_or(|at_once| now && !at_once) {
             let run = run.clone();
             self.request(Effect::StopRun { run, now });
         }
@@ -199,7 +224,7 @@ impl<'a> Plan<'a> {
 
     /// Ends an attempt for good.
     pub(super) fn end(&mut self, agent: &AgentId, end: End) {
-        let Some(attempt) = self.attempt(agent) else {
+        let Some(phase) = self.phase_of(agent) else {
             return;
         };
         let input = match end.end {
@@ -207,7 +232,9 @@ impl<'a> Plan<'a> {
             AttemptEnd::Failed | AttemptEnd::TimedOut | AttemptEnd::Blocked => AttemptInput::Fail,
             _ => AttemptInput::Release,
         };
-        self.move_attempt(agent, input);
+        // The end is one event, so that no torn log can hold half of it.
+        debug_assert!(step::<attempt::Machine>(phase, &input).is_ok());
+        self.clear_warning(&format!("stuck-{agent}"));
         self.emit(Event::AttemptEnded {
             agent: agent.clone(),
             end: end.end,
@@ -215,18 +242,6 @@ impl<'a> Plan<'a> {
             message: end.message.as_deref().map(shorten),
             not_before: end.not_before,
             keep_worktree: end.keep_worktree,
-        });
-        self.clear_warning(&format!("stuck-{agent}"));
-        if !end.keep_worktree {
-            self.release(&attempt.worktree, &attempt.branch);
-        }
-    }
-
-    /// Gives a worktree back.
-    pub(super) fn release(&mut self, worktree: &str, branch: &str) {
-        self.request(Effect::ReleaseWorktree {
-            worktree: worktree.to_owned(),
-            branch: branch.to_owned(),
         });
     }
 }

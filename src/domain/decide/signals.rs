@@ -3,12 +3,21 @@
 use super::plan::Plan;
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, RunId};
+use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::signal::Signal;
 use crate::domain::state::{Attempt, Learning};
 
 /// A signal counts once: its place in the output of its run is its identity.
 pub(super) fn seen(plan: &mut Plan<'_>, run: &RunId, offset: u64, signal: &Signal) {
-    let of_run = |(_, attempt): &(&AgentId, &Attempt)| attempt.run.as_ref() == Some(run);
+    // Only agents speak: what a quality command prints is no signal.
+    let speaks = |attempt: &Attempt| {
+        matches!(
+            attempt.phase,
+            AttemptPhase::Working | AttemptPhase::Stopping
+        )
+    };
+    let of_run =
+        |(_, attempt): &(&AgentId, &Attempt)| attempt.run.as_ref() == Some(run) && speaks(attempt);
     let Some((agent, attempt)) = plan.state.agents.iter().find(of_run) else {
         return;
     };

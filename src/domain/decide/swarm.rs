@@ -1,6 +1,6 @@
 //! The swarm as a whole: start, pause, resume, settings, end.
 
-use super::plan::Plan;
+use super::plan::{Plan, shorten};
 use crate::domain::event::Event;
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
 use crate::domain::rejection::Rejection;
@@ -26,12 +26,10 @@ pub(super) fn recovered(plan: &mut Plan<'_>) {
 }
 
 pub(super) fn pause(plan: &mut Plan<'_>, reason: Option<&str>) -> Result<(), Rejection> {
-    let reason = reason.unwrap_or("paused by hand");
-    plan.move_swarm(SwarmInput::Pause, Some(reason), None)?;
-    if !plan.state.swarm.paused || plan.state.swarm.pause_reason.as_deref() != Some(reason) {
-        plan.emit(Event::PauseSet {
-            reason: super::plan::shorten(reason),
-        });
+    let reason = shorten(reason.unwrap_or("paused by hand"));
+    plan.move_swarm(SwarmInput::Pause, Some(&reason), None)?;
+    if plan.state.swarm.pause_reason.as_ref() != Some(&reason) {
+        plan.emit(Event::PauseSet { reason });
     }
     Ok(())
 }
@@ -66,6 +64,9 @@ pub(super) fn set_mode(plan: &mut Plan<'_>, mode: Mode) {
 
 /// With `keep_agents` nothing is drained: what runs goes on under its runners, and the outbox says so to the next start.
 pub(super) fn shutdown(plan: &mut Plan<'_>, keep_agents: bool) -> Result<(), Rejection> {
+    if keep_agents && plan.state.swarm.phase == SwarmPhase::Stopped {
+        return Ok(());
+    }
     if keep_agents {
         plan.emit(Event::PhaseChanged {
             phase: SwarmPhase::Stopped,

@@ -77,11 +77,12 @@ impl State<Machine> for SwarmPhase {
         (): &mut (),
     ) -> Outcome<SwarmPhase> {
         match (*self, input) {
+            // What an earlier daemon left running comes to its boundary first.
             (Self::Recovering, SwarmInput::Recovered { paused: true })
-            | (Self::Pausing, SwarmInput::Quiet) => Transition(Self::Paused),
+            | (Self::Running, SwarmInput::Pause) => Transition(Self::Pausing),
+            (Self::Pausing, SwarmInput::Quiet) => Transition(Self::Paused),
             (Self::Recovering, SwarmInput::Recovered { paused: false })
             | (Self::Pausing | Self::Paused, SwarmInput::Resume) => Transition(Self::Running),
-            (Self::Running, SwarmInput::Pause) => Transition(Self::Pausing),
             (Self::Running, SwarmInput::Resume)
             | (Self::Pausing | Self::Paused, SwarmInput::Pause)
             | (Self::Draining, SwarmInput::Shutdown) => Handled,

@@ -1,0 +1,340 @@
+//! The client of a daemon's socket: what the command line talks through. It knows no proxy, no environment and no other host.
+//!
+//! Invariant: a request is sent once. It is sent again only where the first copy provably did not leave, or where it only reads.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::{Buf, Bytes, BytesMut};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
+use hyper::{Method, Request, Response};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::UnixStream;
+
+use super::daemon_file::DaemonFile;
+use super::error::ErrorBody;
+use super::peer;
+
+/// Idle connections older than this are not used again: well below the time after which the server closes them.
+const KEEP_IDLE: Duration = Duration::from_secs(10);
+
+/// A longer line comes in pieces of this size.
+const MAX_LINE: usize = 8 * 1024 * 1024;
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Nobody listens: no daemon was started, or it is dead.
+    #[error("no daemon is running in this repository; start one: swarm start")]
+    NoDaemon,
+    /// The file that names the socket cannot be read.
+    #[error("`{}` cannot be read: {error}; see swarm doctor", path.display())]
+    DaemonFile {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The socket is there and cannot be used, or belongs to somebody else.
+    #[error("the daemon's socket `{}` cannot be used: {error}; see swarm doctor", path.display())]
+    Io {
+        /// The socket.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+}
+
+/// Why a request has no good answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The daemon has gone, and the request never reached it.
+    #[error("the daemon has ended; start it again: swarm start")]
+    NoDaemon,
+    /// The daemon refused or failed.
+    #[error("{message}")]
+    Api {
+        /// The HTTP status.
+        status: u16,
+        /// A stable code for programs: `IDEA_UNKNOWN`.
+        code: String,
+        /// What and why, in one sentence.
+        message: String,
+        /// More of it; may be empty.
+        details: String,
+        /// What to do next.
+        suggestions: Vec<String>,
+    },
+    /// The connection broke. Whether a change took effect is not known: the status shows it.
+    #[error("the connection to the daemon broke: {0}; look: swarm status")]
+    Io(#[from] io::Error),
+}
+
+/// A client of one daemon. Its connections need the runtime that it was made on.
+#[derive(Debug)]
+pub struct Client {
+    daemon: DaemonFile,
+    idle: Mutex<Vec<(Sender, Instant)>>,
+}
+
+type Sender = SendRequest<Full<Bytes>>;
+
+impl Client {
+    /// Connects to the daemon that `state/daemon.json` names.
+    pub async fn connect(state_dir: &Path) -> Result<Self, ConnectError> {
+        let daemon = match DaemonFile::read(state_dir) {
+            Ok(Some(daemon)) => daemon,
+            Ok(None) => return Err(ConnectError::NoDaemon),
+            Err(error) => {
+                let path = state_dir.join("daemon.json");
+                return Err(ConnectError::DaemonFile { path, error });
+            }
+        };
+        let sender = open(&daemon.socket).await?;
+        let idle = Mutex::new(vec![(sender, Instant::now())]);
+        Ok(Self { daemon, idle })
+    }
+
+    /// Whom it talks to.
+    pub fn daemon(&self) -> &DaemonFile {
+        &self.daemon
+    }
+
+    /// Reads. `path` begins after `/api/v1/`; values in it are [`encode`]d.
+    pub async fn get(&self, path: &str) -> Result<Value, ClientError> {
+        self.ask(Method::GET, path, None).await
+    }
+
+    /// Asks for a change.
+    pub async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
+        self.ask(Method::POST, path, Some(body)).await
+    }
+
+    /// Asks for a change of what is there.
+    pub async fn patch(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
+        self.ask(Method::PATCH, path, Some(body)).await
+    }
+
+    /// Reads line by line: events as JSON lines, or an agent's output.
+    pub async fn stream(&self, path: &str) -> Result<Stream, ClientError> {
+        let request = request(&Method::GET, path, None, "application/x-ndjson, text/plain")?;
+        let (sender, response) = self.send(request).await?;
+        if !response.status().is_success() {
+            return Err(self.refusal(sender, response).await?);
+        }
+        Ok(Stream {
+            body: response.into_body(),
+            buffer: BytesMut::new(),
+            seen: 0,
+        })
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, ClientError> {
+        let request = request(&method, path, body, "application/json")?;
+        let (sender, response) = self.send(request).await?;
+        if !response.status().is_success() {
+            return Err(self.refusal(sender, response).await?);
+        }
+        let bytes = collect(response.into_body()).await?;
+        self.keep(sender);
+        serde_json::from_slice(&bytes).map_err(|error| ClientError::Io(error.into()))
+    }
+
+    async fn refusal(
+        &self,
+        sender: Sender,
+        response: Response<Incoming>,
+    ) -> Result<ClientError, ClientError> {
+        let status = response.status();
+        let bytes = collect(response.into_body()).await?;
+        self.keep(sender);
+        let refusal = match serde_json::from_slice::<ErrorBody>(&bytes) {
+            Ok(body) => ClientError::Api {
+                status: status.as_u16(),
+                code: body.error.code,
+                message: body.error.message,
+                details: body.error.details,
+                suggestions: body.error.suggestions,
+            },
+            Err(_) => broken(format!("the daemon answered {status} without saying why")),
+        };
+        Ok(refusal)
+    }
+
+    async fn send(
+        &self,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<(Sender, Response<Incoming>), ClientError> {
+        let reads = request.method() == Method::GET;
+        while let Some(mut sender) = self.idle() {
+            if sender.ready().await.is_err() {
+                continue;
+            }
+            let copy = reads.then(|| request.clone());
+            match sender.try_send_request(request).await {
+                Ok(response) => return Ok((sender, response)),
+                Err(mut error) => match error.take_message().or(copy) {
+                    Some(again) => request = again,
+                    None => return Err(broken(error.into_error())),
+                },
+            }
+        }
+        let mut sender = open(&self.daemon.socket).await?;
+        match sender.try_send_request(request).await {
+            Ok(response) => Ok((sender, response)),
+            Err(mut error) => Err(match error.take_message() {
+                Some(_) => ClientError::NoDaemon,
+                None => broken(error.into_error()),
+            }),
+        }
+    }
+
+    fn idle(&self) -> Option<Sender> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.retain(|(sender, since)| !sender.is_closed() && since.elapsed() < KEEP_IDLE);
+        Some(idle.pop()?.0)
+    }
+
+    fn keep(&self, sender: Sender) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push((sender, Instant::now()));
+    }
+}
+
+impl From<ConnectError> for ClientError {
+    fn from(error: ConnectError) -> Self {
+        match error {
+            ConnectError::NoDaemon => Self::NoDaemon,
+            ConnectError::DaemonFile { error, .. } | ConnectError::Io { error, .. } => {
+                Self::Io(error)
+            }
+        }
+    }
+}
+
+async fn open(socket: &Path) -> Result<Sender, ConnectError> {
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ConnectError::NoDaemon,
+        _ => ConnectError::Io {
+            path: socket.to_owned(),
+            error,
+        },
+    };
+    let stream = UnixStream::connect(socket).await.map_err(failed)?;
+    peer::check(&stream).map_err(failed)?;
+    let shaken = http1::handshake(TokioIo::new(stream)).await;
+    let (sender, connection) = shaken.map_err(|error| failed(io::Error::other(error)))?;
+    // It ends with the sender; what goes wrong in it, the request is told.
+    tokio::spawn(async move { drop(connection.await) });
+    Ok(sender)
+}
+
+fn request(
+    method: &Method,
+    path: &str,
+    body: Option<&Value>,
+    accept: &str,
+) -> Result<Request<Full<Bytes>>, ClientError> {
+    let body = body.map_or_else(String::new, Value::to_string);
+    Request::builder()
+        .method(method)
+        .uri(format!("/api/v1/{path}"))
+        .header(HOST, "localhost")
+        .header(ACCEPT, accept)
+        .header(CONTENT_TYPE, "application/json")
+        .body(Full::new(Bytes::from(body)))
+        .map_err(|error| ClientError::Io(io::Error::new(io::ErrorKind::InvalidInput, error)))
+}
+
+async fn collect(body: Incoming) -> Result<Bytes, ClientError> {
+    Ok(body.collect().await.map_err(broken)?.to_bytes())
+}
+
+fn broken(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ClientError {
+    ClientError::Io(io::Error::other(error))
+}
+
+/// A value for a path or a query: everything but letters, digits, `-`, `_` and `.` is escaped.
+pub fn encode(value: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let escaped = |byte: u8| {
+        if plain(byte) {
+            char::from(byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
+    };
+    value.bytes().map(escaped).collect()
+}
+
+/// An answer that goes on.
+#[derive(Debug)]
+pub struct Stream {
+    body: Incoming,
+    buffer: BytesMut,
+    /// So many bytes of the buffer hold no end of a line.
+    seen: usize,
+}
+
+impl Stream {
+    /// The next line, without its end; none: the stream is over. What is not UTF-8 is replaced.
+    pub async fn next_line(&mut self) -> Result<Option<String>, ClientError> {
+        loop {
+            if let Some(line) = self.take_line() {
+                return Ok(Some(line));
+            }
+            match self.next_frame().await? {
+                Some(bytes) => self.buffer.extend_from_slice(&bytes),
+                None if self.buffer.is_empty() => return Ok(None),
+                None => return Ok(Some(self.take(self.buffer.len()))),
+            }
+        }
+    }
+
+    /// The next bytes as they come, with what [`Stream::next_line`] has not given yet; none: the stream is over.
+    pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, ClientError> {
+        if self.buffer.is_empty() {
+            return self.next_frame().await;
+        }
+        self.seen = 0;
+        Ok(Some(self.buffer.split().freeze()))
+    }
+
+    fn take_line(&mut self) -> Option<String> {
+        let rest = &self.buffer[self.seen..];
+        if let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
+            let line = self.take(self.seen + at);
+            self.buffer.advance(1);
+            return Some(line);
+        }
+        self.seen = self.buffer.len();
+        (self.seen >= MAX_LINE).then(|| self.take(MAX_LINE))
+    }
+
+    fn take(&mut self, count: usize) -> String {
+        self.seen = 0;
+        String::from_utf8_lossy(&self.buffer.split_to(count)).into_owned()
+    }
+
+    async fn next_frame(&mut self) -> Result<Option<Bytes>, ClientError> {
+        while let Some(frame) = self.body.frame().await {
+            if let Ok(bytes) = frame.map_err(broken)?.into_data()
+                && !bytes.is_empty()
+            {
+                return Ok(Some(bytes));
+            }
+        }
+        Ok(None)
+    }
+}

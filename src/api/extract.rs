@@ -1,0 +1,96 @@
+//! How requests become typed values: a refusal always has the shape of [`ApiError`] and says what is allowed.
+//!
+//! Invariant: a body is at most [`MAX_BODY_BYTES`] long and arrives within [`BODY_TIMEOUT`], whoever sends it.
+
+use std::fmt::Display;
+use std::str::FromStr;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+
+use super::error::ApiError;
+
+/// Longest body that is read, in bytes.
+pub const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
+
+/// How long a body may take to arrive.
+pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A JSON body. Where every field may be left out, so may the body.
+pub(super) struct Body<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let read = Bytes::from_request(request, state);
+        let bytes = tokio::time::timeout(BODY_TIMEOUT, read)
+            .await
+            .map_err(|_| too_slow())?
+            .map_err(|rejection| unread(&rejection))?;
+        parse(&bytes).map(Self)
+    }
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    let bytes = if bytes.is_empty() { b"{}" } else { bytes };
+    serde_json::from_slice(bytes).map_err(|error| {
+        ApiError::bad_request(format!("the body is not what is expected: {error}"))
+    })
+}
+
+fn unread(rejection: &BytesRejection) -> ApiError {
+    if rejection.status() != StatusCode::PAYLOAD_TOO_LARGE {
+        return ApiError::bad_request(format!("the body could not be read: {rejection}"));
+    }
+    let message = format!("the body is longer than {MAX_BODY_BYTES} bytes");
+    ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "BODY_TOO_LARGE", message)
+        .suggest("put the long part into a file of the repository and name it")
+}
+
+fn too_slow() -> ApiError {
+    let message = format!(
+        "the body did not arrive within {} s",
+        BODY_TIMEOUT.as_secs()
+    );
+    ApiError::new(StatusCode::REQUEST_TIMEOUT, "BODY_TOO_SLOW", message)
+}
+
+/// The parameters after the `?`.
+pub(super) struct Params<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        match Query::from_request_parts(parts, state).await {
+            Ok(Query(params)) => Ok(Self(params)),
+            Err(rejection) => Err(ApiError::bad_request(rejection.body_text())),
+        }
+    }
+}
+
+/// The id in the path.
+pub(super) struct Id<T>(pub(super) T);
+
+impl<T, S> FromRequestParts<S> for Id<T>
+where
+    T: FromStr<Err: Display>,
+    S: Send + Sync,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let Path(text) = Path::<String>::from_request_parts(parts, state)
+            .await
+            .map_err(|rejection| ApiError::bad_request(rejection.body_text()))?;
+        text.parse()
+            .map(Self)
+            .map_err(|error| ApiError::bad_request(format!("in the path: {error}")))
+    }
+}

@@ -1,0 +1,66 @@
+//! Agents.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+
+use super::run;
+use crate::api::ApiContext;
+use crate::api::error::{ApiError, ErrorBody};
+use crate::api::extract::{Body, Id};
+use crate::api::schema;
+use crate::api::types::{Done, Nothing, Say};
+use crate::domain::command::Command;
+use crate::domain::ids::AgentId;
+use crate::domain::rejection::Rejection;
+use crate::domain::view::{self, AgentView};
+
+type Context = State<Arc<ApiContext>>;
+
+/// All agents, those that are over too, oldest first.
+#[utoipa::path(get, path = "/agents", tag = "agents", responses((status = 200, body = Vec<schema::Agent>)))]
+pub(super) async fn list(State(context): Context) -> Json<Vec<AgentView>> {
+    Json(context.handle.read(view::agents))
+}
+
+/// One agent, living or over.
+#[utoipa::path(
+    get, path = "/agents/{id}", tag = "agents", params(("id" = String, Path, description = "The agent")),
+    responses((status = 200, body = schema::Agent), (status = "default", description = "Refused", body = ErrorBody)),
+)]
+pub(super) async fn show(
+    State(context): Context,
+    Id(id): Id<AgentId>,
+) -> Result<Json<AgentView>, ApiError> {
+    let agent = context.handle.read(|state| view::agent(state, &id));
+    let unknown = || ApiError::from(Rejection::AgentUnknown(id));
+    agent.map(Json).ok_or_else(unknown)
+}
+
+/// End an agent; its idea is pending again, its worktree kept.
+#[utoipa::path(
+    post, path = "/agents/{id}/stop", tag = "agents", params(("id" = String, Path, description = "The agent")),
+    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn stop(
+    State(context): Context,
+    Id(id): Id<AgentId>,
+    _: Body<Nothing>,
+) -> Result<Json<Done>, ApiError> {
+    run(&context, Command::StopAgent { id }).await
+}
+
+/// Tell an agent something with its next prompt.
+#[utoipa::path(
+    post, path = "/agents/{id}/say", tag = "agents", request_body = Say, params(("id" = String, Path, description = "The agent")),
+    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn say(
+    State(context): Context,
+    Id(id): Id<AgentId>,
+    Body(body): Body<Say>,
+) -> Result<Json<Done>, ApiError> {
+    let text = body.text;
+    run(&context, Command::SayToAgent { id, text }).await
+}

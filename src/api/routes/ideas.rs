@@ -1,0 +1,136 @@
+//! Ideas.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+
+use super::run;
+use crate::api::ApiContext;
+use crate::api::error::{ApiError, ErrorBody};
+use crate::api::extract::{Body, Id, Params};
+use crate::api::schema;
+use crate::api::types::{AddIdea, Added, AssignIdea, Done, EditIdea, IdeaFilter, Nothing};
+use crate::domain::command::Command;
+use crate::domain::event::Event;
+use crate::domain::ids::IdeaId;
+use crate::domain::rejection::Rejection;
+use crate::domain::view::{self, IdeaDetail, IdeaView};
+
+type Context = State<Arc<ApiContext>>;
+
+/// The ideas, oldest first.
+#[utoipa::path(
+    get, path = "/ideas", tag = "ideas", params(IdeaFilter),
+    responses((status = 200, body = Vec<schema::Idea>), (status = "default", description = "Refused", body = ErrorBody)),
+)]
+pub(super) async fn list(
+    State(context): Context,
+    Params(filter): Params<IdeaFilter>,
+) -> Json<Vec<IdeaView>> {
+    Json(
+        context
+            .handle
+            .read(|state| view::ideas(state, filter.status)),
+    )
+}
+
+/// Add an idea to the backlog.
+#[utoipa::path(
+    post, path = "/ideas", tag = "ideas", request_body = AddIdea,
+    responses((status = 201, body = Added), (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn add(
+    State(context): Context,
+    Body(body): Body<AddIdea>,
+) -> Result<(StatusCode, Json<Added>), ApiError> {
+    let command = Command::AddIdea(body.into());
+    let accepted = context.handle.command(command).await?;
+    let id = accepted.events.into_iter().find_map(|event| match event {
+        Event::IdeaAdded { id, .. } => Some(id),
+        _ => None,
+    });
+    let id = id.ok_or_else(nothing_added)?;
+    let seq = accepted.seq;
+    Ok((StatusCode::CREATED, Json(Added { id, seq })))
+}
+
+/// Only a file of the inbox can be there already, and none comes this way.
+fn nothing_added() -> ApiError {
+    let status = StatusCode::INTERNAL_SERVER_ERROR;
+    ApiError::new(
+        status,
+        "INTERNAL",
+        "the daemon accepted the idea and did not name it",
+    )
+    .suggest("see whether it is there: swarm idea list")
+}
+
+/// One idea with its history.
+#[utoipa::path(
+    get, path = "/ideas/{id}", tag = "ideas", params(("id" = String, Path, description = "The idea")),
+    responses((status = 200, body = schema::IdeaDetail), (status = "default", description = "Refused", body = ErrorBody)),
+)]
+pub(super) async fn show(
+    State(context): Context,
+    Id(id): Id<IdeaId>,
+) -> Result<Json<IdeaDetail>, ApiError> {
+    let detail = context.handle.read(|state| view::idea_detail(state, &id));
+    let unknown = || ApiError::from(Rejection::IdeaUnknown(id));
+    detail.map(Json).ok_or_else(unknown)
+}
+
+/// Change an idea.
+#[utoipa::path(
+    patch, path = "/ideas/{id}", tag = "ideas", request_body = EditIdea, params(("id" = String, Path, description = "The idea")),
+    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn edit(
+    State(context): Context,
+    Id(id): Id<IdeaId>,
+    Body(body): Body<EditIdea>,
+) -> Result<Json<Done>, ApiError> {
+    let edit = body.into();
+    run(&context, Command::EditIdea { id, edit }).await
+}
+
+/// Give an idea that ended badly a fresh start, or let an attempt that waits for a person go on.
+#[utoipa::path(
+    post, path = "/ideas/{id}/retry", tag = "ideas", params(("id" = String, Path, description = "The idea")),
+    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn retry(
+    State(context): Context,
+    Id(id): Id<IdeaId>,
+    _: Body<Nothing>,
+) -> Result<Json<Done>, ApiError> {
+    run(&context, Command::RetryIdea { id }).await
+}
+
+/// Do not do this idea.
+#[utoipa::path(
+    post, path = "/ideas/{id}/cancel", tag = "ideas", params(("id" = String, Path, description = "The idea")),
+    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn cancel(
+    State(context): Context,
+    Id(id): Id<IdeaId>,
+    _: Body<Nothing>,
+) -> Result<Json<Done>, ApiError> {
+    run(&context, Command::CancelIdea { id }).await
+}
+
+/// Have this idea done, now, also in semi-auto mode.
+#[utoipa::path(
+    post, path = "/ideas/{id}/assign", tag = "ideas", request_body = AssignIdea, params(("id" = String, Path, description = "The idea")),
+    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn assign(
+    State(context): Context,
+    Id(id): Id<IdeaId>,
+    Body(body): Body<AssignIdea>,
+) -> Result<Json<Done>, ApiError> {
+    let profile = body.profile;
+    run(&context, Command::AssignIdea { id, profile }).await
+}

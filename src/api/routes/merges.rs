@@ -1,0 +1,64 @@
+//! The merge queue.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+
+use super::run;
+use crate::api::error::{ApiError, ErrorBody};
+use crate::api::extract::{Body, Id};
+use crate::api::types::{Done, Nothing, SettleTarget};
+use crate::api::{ApiContext, resolution, schema};
+use crate::domain::command::Command;
+use crate::domain::ids::IdeaId;
+use crate::domain::view::{self, MergeView};
+
+type Context = State<Arc<ApiContext>>;
+
+/// The merge queue, in its order.
+#[utoipa::path(get, path = "/merges", tag = "merges", responses((status = 200, body = Vec<schema::Merge>)))]
+pub(super) async fn list(State(context): Context) -> Json<Vec<MergeView>> {
+    Json(context.handle.read(view::merges))
+}
+
+/// Say what to do after the target was force-pushed.
+#[utoipa::path(
+    post, path = "/merges/target", tag = "merges", request_body = SettleTarget,
+    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn target(
+    State(context): Context,
+    Body(body): Body<SettleTarget>,
+) -> Result<Json<Done>, ApiError> {
+    let choice = body.choice;
+    run(&context, Command::SettleTarget { choice }).await
+}
+
+/// Let a waiting merge try again now.
+#[utoipa::path(
+    post, path = "/merges/{idea}/retry", tag = "merges", params(("idea" = String, Path, description = "Whose merge")),
+    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn retry(
+    State(context): Context,
+    Id(id): Id<IdeaId>,
+    _: Body<Nothing>,
+) -> Result<Json<Done>, ApiError> {
+    run(&context, Command::RetryMerge { id }).await
+}
+
+/// A person has settled the conflict in the worktree. The answer waits until that is judged, a minute at most: 409 `NOT_RESOLVED`
+/// says what is still in conflict.
+#[utoipa::path(
+    post, path = "/merges/{idea}/resolve", tag = "merges", params(("idea" = String, Path, description = "Whose merge")),
+    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn resolve(
+    State(context): Context,
+    Id(id): Id<IdeaId>,
+    _: Body<Nothing>,
+) -> Result<Json<Done>, ApiError> {
+    let seq = resolution::resolve(&context, id).await?;
+    Ok(Json(Done { seq }))
+}

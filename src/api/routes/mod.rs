@@ -1,0 +1,67 @@
+//! What lies where. A handler turns a request into a command or a view, and decides nothing.
+
+mod agents;
+mod ideas;
+mod merges;
+mod swarm;
+
+use std::sync::Arc;
+
+use axum::extract::OriginalUri;
+use axum::http::{Method, StatusCode};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::ApiContext;
+use super::error::ApiError;
+use super::types::Done;
+use crate::domain::command::Command;
+
+/// All routes, without their prefix.
+pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
+    OpenApiRouter::new()
+        .routes(routes!(swarm::healthz))
+        .routes(routes!(swarm::status))
+        .routes(routes!(swarm::pause))
+        .routes(routes!(swarm::resume))
+        .routes(routes!(swarm::reload))
+        .routes(routes!(swarm::shutdown))
+        .routes(routes!(ideas::list, ideas::add))
+        .routes(routes!(ideas::show, ideas::edit))
+        .routes(routes!(ideas::retry))
+        .routes(routes!(ideas::cancel))
+        .routes(routes!(ideas::assign))
+        .routes(routes!(agents::list))
+        .routes(routes!(agents::show))
+        .routes(routes!(agents::stop))
+        .routes(routes!(agents::say))
+        .routes(routes!(super::logs::logs))
+        .routes(routes!(merges::list))
+        .routes(routes!(merges::target))
+        .routes(routes!(merges::retry))
+        .routes(routes!(merges::resolve))
+        .routes(routes!(super::events::events))
+}
+
+/// A path that nothing lies at.
+pub(super) async fn nothing_here(OriginalUri(uri): OriginalUri) -> ApiError {
+    ApiError::not_found(uri.path())
+}
+
+/// A path that knows other methods.
+pub(super) async fn wrong_method(method: Method, OriginalUri(uri): OriginalUri) -> ApiError {
+    let path: String = uri.path().chars().take(200).collect();
+    let message = format!("{method} is not possible at `{}`", path.escape_debug());
+    ApiError::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "METHOD_NOT_ALLOWED",
+        message,
+    )
+    .suggest("the header `Allow` of this answer names the methods that are")
+}
+
+/// Has a command carried out.
+async fn run(context: &ApiContext, command: Command) -> Result<axum::Json<Done>, ApiError> {
+    let accepted = context.handle.command(command).await?;
+    Ok(axum::Json(Done { seq: accepted.seq }))
+}

@@ -1,0 +1,106 @@
+//! The swarm as a whole.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+
+use super::run;
+use crate::api::error::{ApiError, ErrorBody};
+use crate::api::extract::Body;
+use crate::api::schema;
+use crate::api::types::{Done, Health, Nothing, Pause, Shutdown};
+use crate::api::{ApiContext, ReloadError};
+use crate::domain::command::Command;
+use crate::domain::view::{self, StatusView};
+
+type Context = State<Arc<ApiContext>>;
+
+/// Whether the daemon is there.
+#[utoipa::path(get, path = "/healthz", tag = "swarm", responses((status = 200, body = Health)))]
+pub(super) async fn healthz(State(context): Context) -> Json<Health> {
+    Json(Health {
+        pid: context.pid,
+        version: env!("CARGO_PKG_VERSION"),
+        repo: context.repo_root.to_string_lossy().into_owned(),
+        last_seq: context.handle.read(|state| state.seq),
+    })
+}
+
+/// The swarm at a glance.
+#[utoipa::path(get, path = "/status", tag = "swarm", responses((status = 200, body = schema::Status)))]
+pub(super) async fn status(State(context): Context) -> Json<StatusView> {
+    let (pid, url) = (Some(context.pid), context.web_url.clone());
+    Json(context.handle.read(|state| view::status(state, pid, url)))
+}
+
+/// Start nothing new; hold running attempts at their boundary. It survives a restart.
+#[utoipa::path(
+    post, path = "/pause", tag = "swarm", request_body = Pause,
+    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn pause(
+    State(context): Context,
+    Body(body): Body<Pause>,
+) -> Result<Json<Done>, ApiError> {
+    let reason = body.reason;
+    run(&context, Command::Pause { reason }).await
+}
+
+/// Go on after a pause.
+#[utoipa::path(
+    post, path = "/resume", tag = "swarm",
+    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn resume(
+    State(context): Context,
+    _: Body<Nothing>,
+) -> Result<Json<Done>, ApiError> {
+    run(&context, Command::Resume).await
+}
+
+/// Read the configuration again. A wrong one is refused, and the one before stays in force.
+#[utoipa::path(
+    post, path = "/config/reload", tag = "swarm",
+    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn reload(
+    State(context): Context,
+    _: Body<Nothing>,
+) -> Result<Json<Done>, ApiError> {
+    let seq = context.control.reload().await?;
+    Ok(Json(Done { seq }))
+}
+
+impl From<ReloadError> for ApiError {
+    fn from(error: ReloadError) -> Self {
+        let message = error.to_string();
+        match error {
+            ReloadError::Command(error) => error.into(),
+            ReloadError::Invalid { suggestions, .. } => {
+                let status = StatusCode::UNPROCESSABLE_ENTITY;
+                let mut error = Self::new(status, "CONFIG_INVALID", message);
+                error.suggestions = suggestions;
+                error.details("nothing has changed")
+            }
+        }
+    }
+}
+
+/// End the daemon. It is answered when the wish is on disk; the daemon has gone when its lock is free.
+#[utoipa::path(
+    post, path = "/shutdown", tag = "swarm", request_body = Shutdown,
+    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn shutdown(
+    State(context): Context,
+    Body(body): Body<Shutdown>,
+) -> Result<Json<Done>, ApiError> {
+    let keep_agents = body.keep_agents;
+    let done = run(&context, Command::Shutdown { keep_agents }).await;
+    if body.now && done.is_ok() {
+        context.control.hurry();
+    }
+    done
+}

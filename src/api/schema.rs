@@ -1,0 +1,316 @@
+//! How answers look, for the description of the interface. The domain's views are what is really sent and know nothing of this; a test
+//! holds both together.
+//!
+//! Invariant: a value of these types is never made; words come from the domain's own enums, so that none is missing.
+
+use std::collections::BTreeMap;
+
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeOwned, Error, IntoDeserializer};
+use serde_json::Value;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
+
+use crate::domain::event::Event;
+use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use crate::domain::settings::Mode;
+use crate::domain::state::{AttemptEnd, IdeaStatus};
+
+/// The names that an enum of the domain is read from, caught where serde complains about a name that it does not know.
+#[derive(Debug, Default)]
+struct Names(&'static [&'static str]);
+
+impl std::fmt::Display for Names {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.join(", "))
+    }
+}
+
+impl std::error::Error for Names {}
+
+impl Error for Names {
+    fn custom<T: std::fmt::Display>(_: T) -> Self {
+        Self::default()
+    }
+
+    fn unknown_variant(_: &str, names: &'static [&'static str]) -> Self {
+        Self(names)
+    }
+}
+
+/// The words of a plain enum.
+fn words_of<T: DeserializeOwned>() -> &'static [&'static str] {
+    let unknown: StrDeserializer<'_, Names> = "".into_deserializer();
+    T::deserialize(unknown).err().unwrap_or_default().0
+}
+
+/// The kinds of events.
+pub fn event_kinds() -> &'static [&'static str] {
+    use serde::Deserialize;
+    use serde::de::value::MapDeserializer;
+    let unknown: MapDeserializer<'_, _, Names> =
+        MapDeserializer::new(std::iter::once(("kind", "")));
+    Event::deserialize(unknown).err().unwrap_or_default().0
+}
+
+/// The schema of one of the words of `T`.
+pub(super) fn words<T: DeserializeOwned>() -> Object {
+    one_of(words_of::<T>())
+}
+
+fn kinds() -> Object {
+    one_of(event_kinds())
+}
+
+fn one_of(words: &'static [&'static str]) -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(words.iter().copied()))
+        .build()
+}
+
+/// A point in time.
+fn time() -> Object {
+    let example = Value::from("2026-01-31T23:59:59.123Z");
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some("RFC 3339 UTC with milliseconds"))
+        .examples([example])
+        .build()
+}
+
+/// The swarm at a glance.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct Status {
+    /// Where the swarm stands.
+    #[schema(schema_with = words::<SwarmPhase>, required)]
+    pub phase: String,
+    /// Who starts ideas.
+    #[schema(schema_with = words::<Mode>, required)]
+    pub mode: String,
+    /// The daemon's process id.
+    #[schema(required)]
+    pub pid: Option<u32>,
+    /// The address of the page.
+    #[schema(required)]
+    pub web_url: Option<String>,
+    /// The last event.
+    pub last_seq: u64,
+    /// The branch that work lands on.
+    pub target: Target,
+    /// Slots for live attempts.
+    pub slots: Slots,
+    /// Ideas by status; every status is there.
+    pub ideas: BTreeMap<String, u64>,
+    /// Attempts that are not over.
+    pub agents: Vec<Agent>,
+    /// The merge queue.
+    pub merge_queue: Vec<Merge>,
+    /// What only a person can do, most urgent first.
+    pub needs_you: Vec<Need>,
+    /// What people should know.
+    pub warnings: Vec<String>,
+    /// Why it is paused.
+    #[schema(required = false)]
+    pub pause_reason: Option<String>,
+}
+
+/// The branch that work lands on.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct Target {
+    /// Its name.
+    #[schema(required)]
+    pub branch: Option<String>,
+    /// Where it was last seen.
+    #[schema(required)]
+    pub commit: Option<String>,
+}
+
+/// Slots for live attempts.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct Slots {
+    /// In use.
+    pub used: u64,
+    /// In all.
+    pub max: u64,
+}
+
+/// One attempt.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct Agent {
+    /// The agent.
+    pub id: String,
+    /// Its idea.
+    pub idea_id: String,
+    /// Where it stands; of one that is over: `merged`, `failed` or `released`.
+    #[schema(schema_with = words::<AttemptPhase>, required)]
+    pub phase: String,
+    /// How it ended.
+    #[schema(schema_with = words::<AttemptEnd>, required = false)]
+    pub end: Option<String>,
+    /// Which try at the idea.
+    pub attempt: u32,
+    /// Its last iteration.
+    pub iteration: u32,
+    /// Its child's process id.
+    #[schema(required)]
+    pub pid: Option<u32>,
+    /// Its profile.
+    pub profile: String,
+    /// Its worktree, relative to the repository.
+    pub worktree: String,
+    /// Its branch.
+    pub branch: String,
+    /// How far it says it is, in percent.
+    #[schema(required)]
+    pub progress: Option<u8>,
+    /// When it was claimed.
+    #[schema(schema_with = time, required)]
+    pub started_at: String,
+    /// When it ended.
+    #[schema(schema_with = time, required = false)]
+    pub ended_at: Option<String>,
+    /// Its runs, oldest first.
+    #[schema(required = false)]
+    pub runs: Vec<String>,
+    /// What was said to it and no prompt has carried yet.
+    #[schema(required = false)]
+    pub messages: Vec<String>,
+}
+
+/// One entry of the merge queue.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct Merge {
+    /// The idea.
+    pub idea_id: String,
+    /// Where it stands.
+    #[schema(schema_with = words::<MergePhase>, required)]
+    pub state: String,
+    /// Whose work.
+    pub agent: String,
+    /// The branch.
+    pub branch: String,
+    /// The commit to merge.
+    pub source: String,
+    /// A person must say go; left out: no.
+    #[schema(required = false)]
+    pub held: bool,
+    /// Files in conflict, or in the way.
+    #[schema(required = false)]
+    pub files: Vec<String>,
+    /// Why it waits.
+    #[schema(required = false)]
+    pub reason: Option<String>,
+    /// When it came.
+    #[schema(schema_with = time, required)]
+    pub queued_at: String,
+}
+
+/// Something that only a person can do.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct Need {
+    /// `conflict`, `question`, `blocked`, `checkout`, `merge`, `held`, `target`, `paused`, `failed`.
+    pub kind: String,
+    /// The idea that waits.
+    #[schema(required = false)]
+    pub idea_id: Option<String>,
+    /// What and why.
+    pub message: String,
+    /// What to type, from the repository's root.
+    pub commands: Vec<String>,
+}
+
+/// One idea.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct Idea {
+    /// Its id.
+    pub id: String,
+    /// How it stands.
+    #[schema(schema_with = words::<IdeaStatus>, required)]
+    pub status: String,
+    /// What is to be done.
+    pub content: String,
+    /// Free words.
+    pub tags: Vec<String>,
+    /// Added to its score.
+    pub priority: i64,
+    /// The ideas that must be done before.
+    pub after: Vec<String>,
+    /// Crashes since it was added or retried.
+    pub retry_count: u32,
+    /// Attempts in all.
+    pub attempts: u32,
+    /// The merge commit that landed it.
+    #[schema(required)]
+    pub commit: Option<String>,
+    /// Why it did not go on, last.
+    #[schema(required)]
+    pub last_error: Option<String>,
+    /// The profile that it asks for.
+    #[schema(required = false)]
+    pub profile: Option<String>,
+    /// When it was added.
+    #[schema(schema_with = time, required)]
+    pub created_at: String,
+    /// When it last changed.
+    #[schema(schema_with = time, required)]
+    pub updated_at: String,
+}
+
+/// One idea with its history: all of an idea's fields, and these.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct IdeaDetail {
+    /// The idea's own fields.
+    #[schema(inline)]
+    #[serde(flatten)]
+    pub idea: Idea,
+    /// The agent that has it.
+    #[schema(required = false)]
+    pub agent: Option<String>,
+    /// Ideas that wait on it.
+    pub dependents: Vec<String>,
+    /// The worktree kept for its next attempt.
+    #[schema(required = false)]
+    pub kept_worktree: Option<String>,
+    /// What happened to it.
+    pub history: Vec<HistoryLine>,
+}
+
+/// One line of an idea's history.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct HistoryLine {
+    /// When.
+    #[schema(schema_with = time, required)]
+    pub at: String,
+    /// What: `claimed`, `crash_recovery`, `failed`, ...
+    pub what: String,
+    /// More of it.
+    #[schema(required = false)]
+    pub detail: String,
+}
+
+/// One durable event.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct EventRecord {
+    /// Its sequence number, from 1 without gaps.
+    pub seq: u64,
+    /// When it was journaled.
+    #[schema(schema_with = time, required)]
+    pub ts: String,
+    /// What kind of fact.
+    #[schema(schema_with = kinds, required)]
+    pub kind: String,
+    /// The fact.
+    #[schema(value_type = Object)]
+    pub data: Value,
+}

@@ -1,0 +1,105 @@
+//! Serving the routes on the unix socket.
+//!
+//! Invariant: a connection is looked at by [`peer::check`] before a byte of it is read; no client, slow or silent, keeps the daemon from
+//! ending, or from serving others.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+
+use super::socket::Socket;
+use super::{peer, stopped};
+
+/// How long a client may take for the head of a request, and how long an idle connection is kept.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long an end waits for answers that are under way.
+pub const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// Connections at once; more wait until one is over.
+pub const MAX_CONNECTIONS: usize = 256;
+
+/// A pause where the system has no descriptor left for another connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Serves until `stop` is true, or its sender is gone; then finishes what is under way, for [`STOP_GRACE`] at most, and removes the socket.
+pub async fn serve(
+    socket: Socket,
+    router: Router,
+    mut stop: watch::Receiver<bool>,
+) -> io::Result<()> {
+    let listener = socket.listener()?;
+    let mut connections = JoinSet::new();
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let accepted = tokio::select! {
+            () = stopped(&mut stop) => break,
+            accepted = accept(&listener, &places) => accepted,
+        };
+        while connections.try_join_next().is_some() {}
+        if let Some((stream, place)) = accepted {
+            let (router, stop) = (router.clone(), stop.clone());
+            connections.spawn(async move {
+                connection(stream, router, stop).await;
+                drop(place);
+            });
+        }
+    }
+    drop(listener);
+    let rest = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(STOP_GRACE, rest).await.is_err() {
+        tracing::warn!("some clients did not take their answers in time and were cut off");
+        connections.shutdown().await;
+    }
+    // Last, so that a client finds either the daemon or nothing.
+    drop(socket);
+    Ok(())
+}
+
+/// The next connection that may come in. Cancel-safe.
+async fn accept(
+    listener: &UnixListener,
+    places: &Arc<Semaphore>,
+) -> Option<(UnixStream, OwnedSemaphorePermit)> {
+    let place = places.clone().acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, _)) => match peer::check(&stream) {
+            Ok(()) => Some((stream, place)),
+            Err(error) => {
+                tracing::warn!(%error, "a connection was refused");
+                None
+            }
+        },
+        Err(error) => {
+            tracing::warn!(%error, "a connection could not be accepted");
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            None
+        }
+    }
+}
+
+async fn connection(stream: UnixStream, router: Router, mut stop: watch::Receiver<bool>) {
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(IDLE_TIMEOUT)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let mut served = std::pin::pin!(served);
+    let ended = tokio::select! {
+        ended = served.as_mut() => ended,
+        () = stopped(&mut stop) => {
+            served.as_mut().graceful_shutdown();
+            served.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a client went away");
+    }
+}

@@ -1,0 +1,277 @@
+//! The output files of runs, read from the end and on from there.
+//!
+//! Invariant: bytes come in the order in which they were written, none twice; memory is bounded by one block, however long a file or a
+//! line is. Everything here blocks.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::OFlag;
+
+use crate::domain::ids::RunId;
+
+/// Bytes that are read at a time.
+pub(super) const BLOCK: usize = 64 * 1024;
+
+/// The two outputs of a run, in the order in which they are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Output {
+    Stdout,
+    Stderr,
+}
+
+impl Output {
+    const BOTH: [Self; 2] = [Self::Stdout, Self::Stderr];
+
+    fn file(self) -> &'static str {
+        match self {
+            Self::Stdout => "stdout.log",
+            Self::Stderr => "stderr.log",
+        }
+    }
+}
+
+/// A place in the output of a run.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) run: RunId,
+    dir: PathBuf,
+    places: [Place; 2],
+}
+
+#[derive(Debug, Default)]
+struct Place {
+    file: Option<File>,
+    at: u64,
+    /// Not to be read on from here, though the file may grow.
+    end: Option<u64>,
+}
+
+impl Part {
+    /// The beginning of a run's output.
+    pub(super) fn new(runs_dir: &Path, run: RunId) -> Self {
+        let dir = runs_dir.join(run.as_str());
+        let places = Default::default();
+        Self { run, dir, places }
+    }
+
+    /// The next bytes of one of the outputs, as far as they are there; none: everything was read. What stands on the standard output comes first.
+    pub(super) fn read(&mut self) -> io::Result<Option<(Output, Vec<u8>)>> {
+        for (output, place) in Output::BOTH.into_iter().zip(&mut self.places) {
+            let bytes = place.read(&self.dir.join(output.file()))?;
+            if !bytes.is_empty() {
+                return Ok(Some((output, bytes)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the run has left any file.
+    pub(super) fn exists(&self) -> bool {
+        self.places.iter().any(|place| place.file.is_some())
+    }
+
+    fn end_here(&mut self) -> io::Result<()> {
+        for place in &mut self.places {
+            let meta = place.file.as_ref().map(File::metadata).transpose()?;
+            place.end = Some(meta.map_or(0, |meta| meta.len()));
+        }
+        Ok(())
+    }
+
+    /// Goes to where the last `lines` lines begin; how many there are.
+    fn seek_from_end(&mut self, lines: u64) -> io::Result<u64> {
+        let mut found = 0;
+        for (output, place) in Output::BOTH.into_iter().zip(&mut self.places).rev() {
+            found += place.seek_from_end(&self.dir.join(output.file()), lines - found)?;
+        }
+        Ok(found)
+    }
+}
+
+impl Place {
+    fn read(&mut self, path: &Path) -> io::Result<Vec<u8>> {
+        self.open(path)?;
+        let Some(file) = &self.file else {
+            return Ok(vec![]);
+        };
+        let left = self.end.map_or(u64::MAX, |end| end.saturating_sub(self.at));
+        let mut block = vec![0; usize::try_from(left).map_or(BLOCK, |left| left.min(BLOCK))];
+        let count = file.read_at(&mut block, self.at)?;
+        block.truncate(count);
+        self.at += count as u64;
+        Ok(block)
+    }
+
+    /// A run may not have its file yet, and an old one not any more.
+    fn open(&mut self, path: &Path) -> io::Result<()> {
+        if self.file.is_none() {
+            self.file = match open(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                opened => Some(opened?),
+            };
+        }
+        Ok(())
+    }
+
+    fn seek_from_end(&mut self, path: &Path, lines: u64) -> io::Result<u64> {
+        self.open(path)?;
+        let Some(file) = &self.file else {
+            return Ok(0);
+        };
+        let (at, found) = last_lines(file, file.metadata()?.len(), lines)?;
+        self.at = at;
+        Ok(found)
+    }
+}
+
+/// Opens a plain file; what an agent may have put in its place is refused.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits())
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    let message = format!("`{}` is not a file", path.display());
+    Err(io::Error::new(io::ErrorKind::InvalidData, message))
+}
+
+/// Where the last `lines` lines before `end` begin, and how many of them there are. A last line without its end counts.
+fn last_lines(file: &File, end: u64, lines: u64) -> io::Result<(u64, u64)> {
+    if lines == 0 || end == 0 {
+        return Ok((end, 0));
+    }
+    let mut found = 0;
+    let mut block = vec![0; BLOCK];
+    let mut before = end;
+    while before > 0 {
+        let count = before.min(BLOCK as u64);
+        before -= count;
+        let block = &mut block[..usize::try_from(count).unwrap_or(BLOCK)];
+        file.read_exact_at(block, before)?;
+        for (at, _) in block
+            .iter()
+            .enumerate()
+            .rev()
+            .filter(|(_, byte)| **byte == b'\n')
+        {
+            let next = before + at as u64 + 1;
+            // The end of the last line is not the beginning of another.
+            if next < end {
+                found += 1;
+                if found == lines {
+                    return Ok((next, found));
+                }
+            }
+        }
+    }
+    Ok((0, found + 1))
+}
+
+/// The last `lines` lines over all these runs, oldest first. The last run is there even where nothing of it is. What is written after this
+/// moment is read only where it `follow`s.
+pub(super) fn plan(
+    runs_dir: &Path,
+    runs: Vec<RunId>,
+    lines: u64,
+    follow: bool,
+) -> io::Result<Vec<Part>> {
+    let mut parts = Vec::new();
+    let mut left = lines;
+    for run in runs.into_iter().rev() {
+        if left == 0 && !parts.is_empty() {
+            break;
+        }
+        let mut part = Part::new(runs_dir, run);
+        left -= part.seek_from_end(left)?;
+        if !follow {
+            part.end_here()?;
+        }
+        parts.push(part);
+    }
+    parts.reverse();
+    Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn run(dir: &Path, name: &str, stdout: &[u8], stderr: &[u8]) -> RunId {
+        fs::create_dir_all(dir.join(name)).unwrap();
+        fs::write(dir.join(name).join("stdout.log"), stdout).unwrap();
+        fs::write(dir.join(name).join("stderr.log"), stderr).unwrap();
+        name.parse().unwrap()
+    }
+
+    fn text(parts: Vec<Part>) -> String {
+        let mut out = String::new();
+        for mut part in parts {
+            while let Some((_, bytes)) = part.read().unwrap() {
+                out.push_str(&String::from_utf8_lossy(&bytes));
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn the_last_lines_reach_back_over_outputs_and_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = vec![
+            run(dir.path(), "r1", b"a\nb\n", b""),
+            run(dir.path(), "r2", b"c\nd\n", b"e\n"),
+        ];
+        for (lines, expected) in [
+            (0, ""),
+            (1, "e\n"),
+            (2, "d\ne\n"),
+            (4, "b\nc\nd\ne\n"),
+            (9, "a\nb\nc\nd\ne\n"),
+        ] {
+            let parts = plan(dir.path(), runs.clone(), lines, false).unwrap();
+            assert_eq!(text(parts), expected, "{lines}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_plain_file_is_refused_without_waiting() {
+        let dir = tempfile::tempdir().unwrap();
+        let id = run(dir.path(), "r1", b"", b"");
+        let stdout = dir.path().join("r1/stdout.log");
+        fs::remove_file(&stdout).unwrap();
+        symlink("/etc/hostname", &stdout).unwrap();
+        assert!(Part::new(dir.path(), id.clone()).read().is_err());
+        fs::remove_file(&stdout).unwrap();
+        nix::unistd::mkfifo(&stdout, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(Part::new(dir.path(), id).read().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn the_end_of_a_file_is_what_splitting_it_gives(
+            lines in prop::collection::vec("[a-z]{0,3}", 0..40),
+            repeat in 1_usize..4_000,
+            ended: bool,
+            wanted in 0_u64..50,
+        ) {
+            let mut whole = lines.iter().map(|line| line.repeat(repeat)).collect::<Vec<_>>().join("\n");
+            if ended { whole.push('\n'); }
+            let dir = tempfile::tempdir().unwrap();
+            let id = run(dir.path(), "r1", whole.as_bytes(), b"");
+            let pieces: Vec<&str> = whole.split_inclusive('\n').collect();
+            let skip = pieces.len().saturating_sub(usize::try_from(wanted).unwrap());
+            let parts = plan(dir.path(), vec![id], wanted, true).unwrap();
+            prop_assert_eq!(text(parts), pieces[skip..].concat());
+        }
+    }
+}

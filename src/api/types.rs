@@ -1,0 +1,207 @@
+//! What requests carry, bodies and parameters, and the small answers.
+//!
+//! Invariant: an unknown field or parameter is refused, so that a misspelt one is not lost in silence.
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
+use crate::domain::ids::{IdeaId, ProfileName, RunId};
+use crate::domain::state::IdeaStatus;
+
+/// A new idea.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AddIdea {
+    /// What is to be done.
+    #[schema(example = "add a --version flag")]
+    pub text: String,
+    /// The ideas that must be done before.
+    #[serde(default)]
+    #[schema(value_type = Vec<String>)]
+    pub after: Vec<IdeaId>,
+    /// Free words; `critical` and `quick-win` weigh in the order.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Added to the score that orders ideas.
+    #[serde(default)]
+    pub priority: i64,
+    /// The agent profile to use; none: the default one.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub profile: Option<ProfileName>,
+}
+
+impl From<AddIdea> for NewIdea {
+    fn from(body: AddIdea) -> Self {
+        Self {
+            text: body.text,
+            after: body.after,
+            tags: body.tags,
+            priority: body.priority,
+            profile: body.profile,
+            inbox: None,
+        }
+    }
+}
+
+/// What changes in an idea; what is left out stays as it is.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EditIdea {
+    /// New text.
+    #[serde(default)]
+    pub text: Option<String>,
+    /// New list of the ideas that must be done before.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<String>>)]
+    pub after: Option<Vec<IdeaId>>,
+    /// New tags.
+    #[serde(default)]
+    pub tags: Option<Vec<String>>,
+    /// New priority.
+    #[serde(default)]
+    pub priority: Option<i64>,
+}
+
+impl From<EditIdea> for IdeaEdit {
+    fn from(body: EditIdea) -> Self {
+        Self {
+            text: body.text,
+            after: body.after,
+            tags: body.tags,
+            priority: body.priority,
+        }
+    }
+}
+
+/// Who is to work on an idea.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AssignIdea {
+    /// The profile; none: the idea's own or the default one.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub profile: Option<ProfileName>,
+}
+
+/// What an agent is told with its next prompt.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Say {
+    /// What.
+    pub text: String,
+}
+
+/// A pause.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Pause {
+    /// Why, for the people who read the status.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+/// What to do after the target was force-pushed.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SettleTarget {
+    /// `rebase`: replay finished work onto the new target; `ignore`: merge as it is; `cancel`: give up what waits.
+    #[schema(schema_with = super::schema::words::<TargetChoice>)]
+    pub choice: TargetChoice,
+}
+
+/// How the daemon ends.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Shutdown {
+    /// Leave the agents running under their runners; the next start adopts them.
+    #[serde(default)]
+    pub keep_agents: bool,
+    /// Do not wait for safe boundaries.
+    #[serde(default)]
+    pub now: bool,
+}
+
+/// No body, or `{}`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Nothing {}
+
+/// Which ideas.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct IdeaFilter {
+    /// Only those of this status.
+    #[serde(default)]
+    #[param(schema_with = super::schema::words::<IdeaStatus>, required = false)]
+    pub status: Option<IdeaStatus>,
+}
+
+/// Which output of an agent.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct LogQuery {
+    /// So many lines from the end; left out: 200.
+    #[serde(default)]
+    pub lines: Option<u64>,
+    /// Go on with what comes, over later runs, until the agent has ended.
+    #[serde(default)]
+    pub follow: bool,
+    /// Only this run.
+    #[serde(default)]
+    #[param(value_type = Option<String>)]
+    pub run: Option<RunId>,
+}
+
+/// Which events, and how.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct EventQuery {
+    /// Those after this sequence number; left out: from the first. The header `Last-Event-ID` goes before it.
+    #[serde(default)]
+    pub since: Option<u64>,
+    /// Only of this kind.
+    #[serde(default)]
+    pub kind: Option<String>,
+    /// At most so many. As an array: left out, or more than 1000: 1000. As a stream: left out: all.
+    #[serde(default)]
+    pub limit: Option<u64>,
+    /// Go on with what comes. Left out: yes for server-sent events, else no.
+    #[serde(default)]
+    pub follow: Option<bool>,
+}
+
+/// A command is on disk.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Done {
+    /// The last of its events; of a command that changed nothing: the last event there was.
+    pub seq: u64,
+}
+
+/// An idea is on disk.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Added {
+    /// Its id.
+    #[schema(value_type = String, example = "idea-001")]
+    pub id: IdeaId,
+    /// The last of its events.
+    pub seq: u64,
+}
+
+/// The daemon is there.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Health {
+    /// Its process id.
+    pub pid: u32,
+    /// Its version.
+    pub version: &'static str,
+    /// The repository's root.
+    pub repo: String,
+    /// The last event.
+    pub last_seq: u64,
+}

@@ -1,0 +1,144 @@
+//! The state through whichever way there is: the daemon where one runs, else the files.
+//!
+//! Invariant: both ways give the same views. A change is sent at most once: it is tried again only when it certainly had no effect.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::backend::Offline;
+use super::context::Context;
+use super::error::{CliError, Kind};
+use super::remote::Daemon;
+use super::repo::Repo;
+use crate::daemon::handle::Accepted;
+use crate::domain::command::Command;
+use crate::domain::event::Event;
+use crate::domain::ids::IdeaId;
+use crate::domain::rejection::Rejection;
+use crate::domain::state::{IdeaStatus, State};
+use crate::domain::view;
+
+/// How long a command goes on trying when a daemon starts or ends at the same moment.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long it waits between two tries.
+const PAUSE: Duration = Duration::from_millis(25);
+
+/// A way to the state.
+pub enum Access {
+    /// By the daemon.
+    Daemon(Box<Daemon>),
+    /// By the files.
+    Offline(Box<dyn Offline>),
+}
+
+/// Does `work` by the daemon or, without one, by the files; again for a moment when a daemon starts or ends in between.
+pub fn with_access<T>(
+    context: &Context<'_>,
+    repo: &Repo,
+    mut work: impl FnMut(&mut Access) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let start = Instant::now();
+    loop {
+        let result = open(context, repo).and_then(|mut access| work(&mut access));
+        match result {
+            Err(error) if is_race(&error) && start.elapsed() < PATIENCE => thread::sleep(PAUSE),
+            result => return result,
+        }
+    }
+}
+
+/// Both mean that nothing was done: the daemon went before it heard the request, or somebody else has the lock.
+fn is_race(error: &CliError) -> bool {
+    matches!(error.kind, Kind::NoDaemon | Kind::Locked)
+}
+
+fn open(context: &Context<'_>, repo: &Repo) -> Result<Access, CliError> {
+    Ok(match Daemon::connect(repo)? {
+        Some(daemon) => Access::Daemon(Box::new(daemon)),
+        None => Access::Offline((context.services.offline)(repo)?),
+    })
+}
+
+impl Access {
+    /// `status --json`.
+    pub fn status(&mut self) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get("status"),
+            Self::Offline(offline) => to_value(&view::status(&offline.read()?, None, None)),
+        }
+    }
+
+    /// `idea list --json`.
+    pub fn ideas(&mut self, status: Option<IdeaStatus>) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => match status {
+                Some(status) => daemon.get(&format!("ideas?status={}", status.as_str())),
+                None => daemon.get("ideas"),
+            },
+            Self::Offline(offline) => to_value(&view::ideas(&offline.read()?, status)),
+        }
+    }
+
+    /// One idea with its history.
+    pub fn idea(&mut self, id: &IdeaId) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get(&format!("ideas/{id}")),
+            Self::Offline(offline) => idea_of(&offline.read()?, id),
+        }
+    }
+
+    /// The merge queue.
+    pub fn merges(&mut self) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get("merges"),
+            Self::Offline(offline) => to_value(&view::merges(&offline.read()?)),
+        }
+    }
+
+    /// Up to `limit` events after `after`, oldest first, as `{"seq","ts","kind","data"}`.
+    pub fn events(&mut self, after: u64, limit: usize) -> Result<Vec<Value>, CliError> {
+        match self {
+            Self::Daemon(daemon) => {
+                let page = daemon.get(&format!("events?since={after}&limit={limit}"))?;
+                Ok(page.as_array().cloned().unwrap_or_default())
+            }
+            Self::Offline(offline) => {
+                let events = offline.events(after, limit)?;
+                events.iter().map(super::journaled::to_json).collect()
+            }
+        }
+    }
+
+    /// Asks for a change; the answer has the `seq` of its last event and, of a new idea, its `id`.
+    pub fn execute(&mut self, command: &Command) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.execute(command),
+            Self::Offline(offline) => Ok(answer(&offline.execute(command.clone())?)),
+        }
+    }
+}
+
+/// A view as JSON.
+pub fn to_value(view: &impl Serialize) -> Result<Value, CliError> {
+    serde_json::to_value(view)
+        .map_err(|error| CliError::refused(format!("cannot write the view as JSON: {error}")))
+}
+
+fn idea_of(state: &State, id: &IdeaId) -> Result<Value, CliError> {
+    let detail = view::idea_detail(state, id).ok_or_else(|| Rejection::IdeaUnknown(id.clone()))?;
+    to_value(&detail)
+}
+
+fn answer(accepted: &Accepted) -> Value {
+    let added = accepted.events.iter().find_map(|event| match event {
+        Event::IdeaAdded { id, .. } => Some(id.as_str()),
+        _ => None,
+    });
+    match added {
+        Some(id) => json!({ "id": id, "seq": accepted.seq }),
+        None => json!({ "seq": accepted.seq }),
+    }
+}

@@ -1,0 +1,229 @@
+//! The command line as types. The doc comments are the help texts.
+//!
+//! Invariant: names and meanings are the contract's. Each command's own arguments are beside the command, in `commands/<verb>.rs`.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Parser, Subcommand};
+
+use super::commands::{
+    agent, completions, config, demo, doctor, events, idea, init, merge, pause, replay, start,
+    status, stop, wait,
+};
+use super::terminal::ColorChoice;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    refused or failed; the message says what, why and what to do next
+  2    usage
+  3    no daemon is running and this command needs one
+  4    the agent's CLI is missing or not usable
+  5    what was waited for ended badly
+  6    a person is needed
+  74   the disk failed while the daemon was writing
+  75   damaged state: refused to start (see `swarm doctor`)
+  130  interrupted by a second Ctrl+C
+
+First steps:
+  swarm demo                        see it work, with nothing to set up
+  swarm init                        set up this repository
+  swarm idea add \"add a --version flag\"
+  swarm start";
+
+/// Runs a backlog of ideas through coding agents in parallel git worktrees, lands what passes the project's own checks, and loses nothing.
+#[derive(Debug, Parser)]
+#[command(name = "swarm", version, after_help = EXIT_CODES, propagate_version = false, max_term_width = 100)]
+pub struct Cli {
+    /// What goes for every command.
+    #[command(flatten)]
+    pub global: Global,
+    /// The command.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// What goes for every command.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Global {
+    /// Work in the repository of this folder instead of the current one's.
+    #[arg(
+        short = 'C',
+        long = "repo",
+        value_name = "DIR",
+        global = true,
+        help_heading = "Global options"
+    )]
+    pub repo: Option<PathBuf>,
+    /// Write JSON: one document, or JSON lines where the output goes on.
+    #[arg(long, global = true, help_heading = "Global options")]
+    pub json: bool,
+    /// When to use colours.
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "WHEN",
+        global = true,
+        help_heading = "Global options"
+    )]
+    pub color: ColorChoice,
+    /// Say more.
+    #[arg(short, long, action = ArgAction::Count, global = true, help_heading = "Global options")]
+    pub verbose: u8,
+    /// Say nothing but the data and errors.
+    #[arg(
+        short,
+        long,
+        global = true,
+        conflicts_with = "verbose",
+        help_heading = "Global options"
+    )]
+    pub quiet: bool,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Set up the repository: write `.swarm/`.
+    Init(init::Init),
+    /// See it work: a scripted agent in a temporary repository, with no key, network or configuration.
+    Demo(demo::Demo),
+    /// Run the daemon: give ideas to agents and land their work.
+    Start(start::Start),
+    /// End the daemon, as one Ctrl+C does.
+    Stop(stop::Stop),
+    /// Show what runs, what waits and what needs you.
+    Status(status::Status),
+    /// Add and manage ideas.
+    #[command(subcommand)]
+    Idea(idea::Idea),
+    /// Look at agents, stop them, say something to them.
+    #[command(subcommand)]
+    Agent(agent::Agent),
+    /// Start nothing new; hold running agents at their boundary.
+    Pause(pause::Pause),
+    /// Go on after a pause.
+    Resume(pause::Resume),
+    /// The merge queue.
+    #[command(subcommand)]
+    Merge(merge::Merge),
+    /// Show what happened.
+    Events(events::Events),
+    /// Show the state at a point of the event log, or verify the snapshot against it.
+    Replay(replay::Replay),
+    /// Wait until an idea, or everything, is over.
+    Wait(wait::Wait),
+    /// The configuration.
+    #[command(subcommand)]
+    Config(config::Config),
+    /// Say what is wrong and how to mend it.
+    Doctor(doctor::Doctor),
+    /// Write a completion script for a shell.
+    Completions(completions::Completions),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, CommandFactory};
+
+    use super::*;
+
+    fn leaves(command: &Command, path: &str, found: &mut Vec<(String, Command)>) {
+        let mut subcommands = command.get_subcommands().peekable();
+        if subcommands.peek().is_none() {
+            found.push((path.to_owned(), command.clone()));
+        }
+        for sub in subcommands {
+            leaves(sub, &format!("{path} {}", sub.get_name()), found);
+        }
+    }
+
+    fn all() -> Vec<(String, Command)> {
+        let mut found = Vec::new();
+        leaves(&Cli::command(), "swarm", &mut found);
+        found
+    }
+
+    /// The lines of a help text that show how to type a command.
+    fn examples(command: &Command) -> Vec<String> {
+        let text = command.get_after_help().or(command.get_after_long_help());
+        let text = text.map(ToString::to_string).unwrap_or_default();
+        let typed = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("$ "));
+        typed.map(str::to_owned).collect()
+    }
+
+    /// Splits as a shell does, as far as the examples need it.
+    fn split(line: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        let mut quoted = false;
+        for c in line.chars() {
+            match c {
+                '"' | '\'' => quoted = !quoted,
+                ' ' if !quoted => words.push(String::new()),
+                c => words.last_mut().unwrap().push(c),
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_an_example_and_every_example_parses() {
+        for (path, command) in all() {
+            let examples = examples(&command);
+            assert!(!examples.is_empty(), "{path} has no example");
+            for example in examples {
+                let line = example.split(" | ").find(|part| part.starts_with("swarm"));
+                let line = line.unwrap_or_else(|| panic!("{example} does not call swarm"));
+                let line = line.split(" > ").next().unwrap_or(line);
+                let words = split(line);
+                assert!(
+                    line.starts_with(&path) || words.contains(&"-C".to_owned()),
+                    "{line} is no example of {path}"
+                );
+                if let Err(error) = Cli::try_parse_from(&words) {
+                    panic!("{line}: {error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_commands_are_those_of_the_contract() {
+        let paths: Vec<String> = all().into_iter().map(|(path, _)| path).collect();
+        let expected = "init, demo, start, stop, status, idea add, idea list, idea show, idea edit, idea retry, idea cancel, idea assign, \
+             agent list, agent show, agent logs, agent stop, agent say, pause, resume, merge list, merge retry, merge resolve, merge target, \
+             events, replay, wait, config show, config check, config schema, doctor, completions";
+        let expected: Vec<String> = expected
+            .split(", ")
+            .map(|path| format!("swarm {path}"))
+            .collect();
+        assert_eq!(paths, expected);
+    }
+
+    #[test]
+    fn global_options_go_before_and_after_the_command() {
+        for line in [
+            "swarm --json -C x status",
+            "swarm status --json -C x",
+            "swarm idea list --json --repo x",
+        ] {
+            let cli = Cli::try_parse_from(line.split(' ')).unwrap();
+            assert!(cli.global.json && cli.global.repo.is_some(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_bad_id_is_a_usage_error() {
+        let error = Cli::try_parse_from(["swarm", "idea", "show", "../x"]).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+    }
+}

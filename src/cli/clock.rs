@@ -1,0 +1,81 @@
+//! Times for people: local, or how long ago; and times that people type.
+
+use jiff::tz::TimeZone;
+
+use crate::domain::time::Timestamp;
+
+/// The time now.
+pub fn now() -> Timestamp {
+    Timestamp::from_millis(jiff::Timestamp::now().as_millisecond())
+}
+
+/// A time in the local time zone: `2026-01-31 23:59:59`.
+pub fn local(time: Timestamp, zone: &TimeZone) -> String {
+    match jiff::Timestamp::from_millisecond(time.millis()) {
+        Ok(instant) => instant
+            .to_zoned(zone.clone())
+            .strftime("%Y-%m-%d %H:%M:%S")
+            .to_string(),
+        Err(_) => time.to_string(),
+    }
+}
+
+/// A span of time, roughly: `8 s`, `12 min`, `3 h 20 min`, `2 days`.
+pub fn span(millis: i64) -> String {
+    let seconds = millis.max(0) / 1_000;
+    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
+    match (minutes, hours, days) {
+        (0, ..) => format!("{seconds} s"),
+        (minutes, 0, _) => format!("{minutes} min"),
+        (minutes, hours, 0 | 1) => format!("{hours} h {} min", minutes % 60),
+        (.., days) => format!("{days} days"),
+    }
+}
+
+/// A time that somebody typed: RFC 3339, or a local date and time such as `2026-01-31 23:59`.
+pub fn read(text: &str, zone: &TimeZone) -> Option<Timestamp> {
+    let millis = |instant: jiff::Timestamp| Timestamp::from_millis(instant.as_millisecond());
+    if let Ok(instant) = text.parse::<jiff::Timestamp>() {
+        return Some(millis(instant));
+    }
+    let local: jiff::civil::DateTime = text.parse().ok()?;
+    let zoned = local.to_zoned(zone.clone()).ok()?;
+    Some(millis(zoned.timestamp()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_read_well() {
+        let cases = [
+            (-5, "0 s"),
+            (8_900, "8 s"),
+            (12 * 60_000, "12 min"),
+            (200 * 60_000, "3 h 20 min"),
+            (30 * 3_600_000, "30 h 0 min"),
+            (50 * 3_600_000, "2 days"),
+        ];
+        for (millis, words) in cases {
+            assert_eq!(span(millis), words);
+        }
+    }
+
+    #[test]
+    fn typed_times_are_understood_in_their_zone() {
+        let zone = TimeZone::fixed(jiff::tz::offset(2));
+        let expected: Timestamp = "2026-01-31T21:59:00.000Z".parse().unwrap();
+        for text in [
+            "2026-01-31T21:59:00.000Z",
+            "2026-01-31T21:59:00Z",
+            "2026-01-31T23:59:00+02:00",
+            "2026-01-31 23:59",
+            "2026-01-31T23:59:00",
+        ] {
+            assert_eq!(read(text, &zone), Some(expected), "{text}");
+        }
+        assert_eq!(read("yesterday", &zone), None);
+        assert_eq!(local(expected, &zone), "2026-01-31 23:59:00");
+    }
+}

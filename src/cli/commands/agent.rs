@@ -1,0 +1,166 @@
+//! `swarm agent`: who works, what they write, and how to step in.
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::idea::text_or_stdin;
+use super::{confirm, write_page};
+use crate::cli::clock;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::output::Output;
+use crate::cli::remote::Daemon;
+use crate::cli::render;
+use crate::cli::terminal::safe_block;
+use crate::domain::command::Command;
+use crate::domain::ids::AgentId;
+
+/// The commands about agents. All of them need the daemon.
+#[derive(Debug, Subcommand)]
+pub enum Agent {
+    /// List the agents, those that have ended included.
+    List(List),
+    /// Show one agent.
+    Show(Show),
+    /// Show what an agent wrote.
+    Logs(Logs),
+    /// End an agent: its idea is pending again, its worktree is kept.
+    Stop(Stop),
+    /// Tell an agent something with its next prompt.
+    Say(Say),
+}
+
+/// `agent list`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  $ swarm agent list")]
+pub struct List {}
+
+/// `agent show`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  $ swarm agent show ed-002")]
+pub struct Show {
+    /// The agent.
+    pub id: AgentId,
+}
+
+/// `agent logs`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ swarm agent logs ed-002
+  $ swarm agent logs ed-002 -f --lines 20")]
+pub struct Logs {
+    /// The agent.
+    pub id: AgentId,
+    /// Go on with what it writes, over its later iterations, until it has ended.
+    #[arg(short, long)]
+    pub follow: bool,
+    /// So many lines from the end.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub lines: u64,
+}
+
+/// `agent stop`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  $ swarm agent stop ed-002")]
+pub struct Stop {
+    /// The agent.
+    pub id: AgentId,
+}
+
+/// `agent say`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ swarm agent say ed-002 \"use port 8080\"
+  $ cat answer.md | swarm agent say ed-002 -")]
+pub struct Say {
+    /// The agent.
+    pub id: AgentId,
+    /// What; `-` reads it from standard input. After `--` it may begin with a dash.
+    pub text: String,
+}
+
+/// Does it.
+pub fn run(verb: Agent, context: &mut Context<'_>) -> Result<(), CliError> {
+    match verb {
+        Agent::List(List {}) => list(context),
+        Agent::Show(Show { id }) => show(&id, context),
+        Agent::Logs(args) => logs(&args, context),
+        Agent::Stop(Stop { id }) => {
+            let words = format!("{id} is being ended; its idea will be pending again");
+            change(context, &Command::StopAgent { id }, &words)
+        }
+        Agent::Say(Say { id, text }) => {
+            let words = format!("{id} will read it with its next prompt");
+            let text = text_or_stdin(text)?;
+            change(context, &Command::SayToAgent { id, text }, &words)
+        }
+    }
+}
+
+fn change(context: &mut Context<'_>, command: &Command, words: &str) -> Result<(), CliError> {
+    let answer = context.daemon()?.execute(command)?;
+    confirm(context, &answer, words)
+}
+
+fn list(context: &mut Context<'_>) -> Result<(), CliError> {
+    let agents = context.daemon()?.get("agents")?;
+    if context.output.json {
+        return context.output.document(&agents);
+    }
+    let agents = agents.as_array().map_or(&[][..], Vec::as_slice);
+    if agents.is_empty() {
+        context.output.note("no agent has begun yet");
+        return Ok(());
+    }
+    let page = render::agents(&context.output, agents, clock::now());
+    write_page(&mut context.output, &page)
+}
+
+fn show(id: &AgentId, context: &mut Context<'_>) -> Result<(), CliError> {
+    let agent = context.daemon()?.get(&format!("agents/{id}"))?;
+    if context.output.json {
+        return context.output.document(&agent);
+    }
+    let page = render::agent(&context.output, &agent, &context.zone);
+    write_page(&mut context.output, &page)
+}
+
+fn logs(args: &Logs, context: &mut Context<'_>) -> Result<(), CliError> {
+    let path = format!(
+        "agents/{}/logs?lines={}&follow={}",
+        args.id, args.lines, args.follow
+    );
+    let daemon = context.daemon()?;
+    let output = &mut context.output;
+    if output.json && !args.follow {
+        return logs_document(&daemon, &path, args, output);
+    }
+    daemon.follow(&path, |line| log_line(output, line, args.follow))
+}
+
+/// The line is what an agent wrote: nothing of it may act on the terminal.
+fn log_line(output: &mut Output, line: &str, follow: bool) -> Result<(), CliError> {
+    if output.json {
+        output.json_line(&json!({ "line": line }))?;
+    } else {
+        output.line(safe_block(line))?;
+    }
+    if follow { output.flush() } else { Ok(()) }
+}
+
+fn logs_document(
+    daemon: &Daemon,
+    path: &str,
+    args: &Logs,
+    output: &mut Output,
+) -> Result<(), CliError> {
+    let mut lines: Vec<Value> = Vec::new();
+    daemon.follow(path, |line| {
+        lines.push(line.into());
+        Ok(())
+    })?;
+    output.document(&json!({ "id": args.id, "lines": lines }))
+}

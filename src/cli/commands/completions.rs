@@ -1,0 +1,26 @@
+//! `swarm completions`: completion scripts.
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::cli::args::Cli;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+
+/// `completions`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ swarm completions bash > ~/.local/share/bash-completion/completions/swarm
+  $ swarm completions zsh > ~/.zfunc/_swarm
+  $ swarm completions fish > ~/.config/fish/completions/swarm.fish")]
+pub struct Completions {
+    /// The shell.
+    pub shell: Shell,
+}
+
+/// Writes the script.
+pub fn run(args: &Completions, context: &mut Context<'_>) -> Result<(), CliError> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "swarm", &mut script);
+    context.output.raw(&String::from_utf8_lossy(&script))
+}

@@ -1,0 +1,95 @@
+//! `swarm events`: what happened, from the event log.
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use serde_json::Value;
+
+use crate::cli::context::Context;
+use crate::cli::describe::KINDS;
+use crate::cli::doc;
+use crate::cli::error::CliError;
+use crate::cli::journaled;
+
+/// Events asked for at once.
+const PAGE: usize = 1_000;
+
+/// `events`. Without `-f` it works with and without a daemon.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ swarm events
+  $ swarm events --since 120 --kind ideaLanded
+  $ swarm events -f --json")]
+pub struct Events {
+    /// Go on with what comes, until the daemon ends.
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Only those after this sequence number.
+    #[arg(long, value_name = "SEQ", default_value_t)]
+    pub since: u64,
+    /// Only those of this kind.
+    #[arg(long, value_name = "KIND", hide_possible_values = true, value_parser = PossibleValuesParser::new(KINDS))]
+    pub kind: Option<String>,
+}
+
+/// Shows them.
+pub fn run(args: &Events, context: &mut Context<'_>) -> Result<(), CliError> {
+    if args.follow {
+        return follow(args, context);
+    }
+    let mut after = args.since;
+    loop {
+        let page = context.with_access(|access| access.events(after, PAGE))?;
+        let Some(last) = page.last() else {
+            return Ok(());
+        };
+        let last = doc::number(last, "seq");
+        if last <= after {
+            return Err(CliError::refused(format!(
+                "the daemon's events do not go on after {after}"
+            )));
+        }
+        after = last;
+        for event in page
+            .iter()
+            .filter(|event| fits(event, args.kind.as_deref()))
+        {
+            journaled::show(&mut context.output, event, &context.zone)?;
+        }
+    }
+}
+
+fn fits(event: &Value, kind: Option<&str>) -> bool {
+    kind.is_none_or(|kind| doc::text(event, "kind") == kind)
+}
+
+fn follow(args: &Events, context: &mut Context<'_>) -> Result<(), CliError> {
+    let only = args
+        .kind
+        .as_ref()
+        .map_or_else(String::new, |kind| format!("&kind={kind}"));
+    let path = format!("events?since={}&follow=true{only}", args.since);
+    let daemon = context.daemon()?;
+    let (output, zone) = (&mut context.output, &context.zone);
+    daemon.follow(&path, |line| {
+        if let Some(event) = event_line(line)? {
+            journaled::show(output, &event, zone)?;
+            output.flush()?;
+        }
+        Ok(())
+    })?;
+    context.output.note("the daemon has ended");
+    Ok(())
+}
+
+/// An event out of a followed line; empty lines only keep the connection alive.
+pub(super) fn event_line(line: &str) -> Result<Option<Value>, CliError> {
+    if line.trim().is_empty() {
+        return Ok(None);
+    }
+    let event = serde_json::from_str(line).map_err(|error| {
+        CliError::refused(format!(
+            "the daemon sent an event that is not JSON: {error}"
+        ))
+    })?;
+    Ok(Some(event))
+}

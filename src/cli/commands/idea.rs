@@ -1,0 +1,277 @@
+//! `swarm idea`: the backlog.
+
+use std::io::Read;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+
+use super::{confirm, write_page};
+use crate::cli::context::Context;
+use crate::cli::doc;
+use crate::cli::error::CliError;
+use crate::cli::render;
+use crate::domain::command::{Command, IdeaEdit, NewIdea};
+use crate::domain::ids::{IdeaId, ProfileName};
+use crate::domain::state::IdeaStatus;
+
+/// The most that is read from standard input, in bytes.
+const MAX_INPUT: u64 = 1024 * 1024;
+
+/// The commands about ideas.
+#[derive(Debug, Subcommand)]
+pub enum Idea {
+    /// Add an idea to the backlog and print its id.
+    Add(Add),
+    /// List the ideas.
+    List(List),
+    /// Show everything about an idea, its history included.
+    Show(Show),
+    /// Change an idea that has not landed.
+    Edit(Edit),
+    /// Give an idea that ended badly a fresh start.
+    Retry(Retry),
+    /// Do not do an idea; if an agent works on it, end that.
+    Cancel(Cancel),
+    /// Have an idea done now, also in semi-auto mode.
+    Assign(Assign),
+}
+
+/// `idea add`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ swarm idea add \"add a --version flag\"
+  $ swarm idea add \"document it\" --after idea-001 --tag docs --priority 5
+  $ swarm idea add \"use both\" --after idea-001,idea-002 --profile ed
+  $ cat idea.md | swarm idea add -
+  $ swarm idea add -- \"--help should name the exit codes\"")]
+pub struct Add {
+    /// What is to be done; `-` reads it from standard input. After `--` it may begin with a dash.
+    pub text: String,
+    /// An idea that must be done before; several with commas or by repeating.
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    pub after: Vec<IdeaId>,
+    /// A free word; `critical` and `quick-win` weigh in the order. May be repeated.
+    #[arg(long = "tag", value_name = "TAG")]
+    pub tags: Vec<String>,
+    /// Added to the score that orders ideas; may be negative.
+    #[arg(long, value_name = "N", default_value_t, allow_negative_numbers = true)]
+    pub priority: i64,
+    /// The agent profile to use instead of the default one.
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<ProfileName>,
+}
+
+/// `idea list`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ swarm idea list
+  $ swarm idea list --status failed --json")]
+pub struct List {
+    /// Only the ideas of this status.
+    #[arg(long, value_parser = PossibleValuesParser::new(IdeaStatus::ALL.map(IdeaStatus::as_str)))]
+    pub status: Option<String>,
+}
+
+/// `idea show`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  $ swarm idea show idea-003")]
+pub struct Show {
+    /// The idea.
+    pub id: IdeaId,
+}
+
+/// `idea edit`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ swarm idea edit idea-003 --text \"add a --version flag and a test\"
+  $ swarm idea edit idea-003 --after idea-001,idea-002 --priority=-5
+  $ swarm idea edit idea-003 --no-after --no-tags")]
+#[group(required = true, multiple = true)]
+pub struct Edit {
+    /// The idea.
+    #[arg(group = "which")]
+    pub id: IdeaId,
+    /// New text; `-` reads it from standard input.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub text: Option<String>,
+    /// The ideas that must be done before, instead of those so far.
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    pub after: Vec<IdeaId>,
+    /// Wait for no other idea any more.
+    #[arg(long, conflicts_with = "after")]
+    pub no_after: bool,
+    /// The tags, instead of those so far. May be repeated.
+    #[arg(long = "tag", value_name = "TAG")]
+    pub tags: Vec<String>,
+    /// No tags any more.
+    #[arg(long, conflicts_with = "tags")]
+    pub no_tags: bool,
+    /// New priority; may be negative.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub priority: Option<i64>,
+}
+
+/// `idea retry`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  $ swarm idea retry idea-003")]
+pub struct Retry {
+    /// The idea.
+    pub id: IdeaId,
+}
+
+/// `idea cancel`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  $ swarm idea cancel idea-003")]
+pub struct Cancel {
+    /// The idea.
+    pub id: IdeaId,
+}
+
+/// `idea assign`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ swarm idea assign idea-003
+  $ swarm idea assign idea-003 --profile ed")]
+pub struct Assign {
+    /// The idea.
+    pub id: IdeaId,
+    /// The agent profile to use.
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<ProfileName>,
+}
+
+/// Does it.
+pub fn run(verb: Idea, context: &mut Context<'_>) -> Result<(), CliError> {
+    match verb {
+        Idea::Add(args) => add(args, context),
+        Idea::List(args) => list(&args, context),
+        Idea::Show(args) => show(&args, context),
+        Idea::Edit(args) => edit(args, context),
+        Idea::Retry(Retry { id }) => {
+            let words = format!("{id} goes on");
+            change(context, &Command::RetryIdea { id }, &words)
+        }
+        Idea::Cancel(Cancel { id }) => {
+            let words = format!("{id} is cancelled");
+            change(context, &Command::CancelIdea { id }, &words)
+        }
+        Idea::Assign(Assign { id, profile }) => {
+            let words = format!("{id} is assigned");
+            change(context, &Command::AssignIdea { id, profile }, &words)
+        }
+    }
+}
+
+fn change(context: &mut Context<'_>, command: &Command, words: &str) -> Result<(), CliError> {
+    let answer = context.with_access(|access| access.execute(command))?;
+    confirm(context, &answer, words)
+}
+
+fn add(args: Add, context: &mut Context<'_>) -> Result<(), CliError> {
+    let command = Command::AddIdea(NewIdea {
+        text: text_or_stdin(args.text)?,
+        after: args.after,
+        tags: args.tags,
+        priority: args.priority,
+        profile: args.profile,
+        inbox: None,
+    });
+    let answer = context.with_access(|access| access.execute(&command))?;
+    if context.output.json {
+        return context.output.document(&answer);
+    }
+    let id = doc::text(&answer, "id").to_owned();
+    context.output.line(id)
+}
+
+fn list(args: &List, context: &mut Context<'_>) -> Result<(), CliError> {
+    let wanted = args.status.as_deref();
+    let status = IdeaStatus::ALL
+        .into_iter()
+        .find(|status| Some(status.as_str()) == wanted);
+    let ideas = context.with_access(|access| access.ideas(status))?;
+    if context.output.json {
+        return context.output.document(&ideas);
+    }
+    let ideas = ideas.as_array().map_or(&[][..], Vec::as_slice);
+    if ideas.is_empty() {
+        let none = wanted.map_or_else(
+            || "no ideas yet".into(),
+            |word| format!("no idea is {word}"),
+        );
+        context
+            .output
+            .note(format!("{none}; add one: swarm idea add \"...\""));
+        return Ok(());
+    }
+    let page = render::ideas(&context.output, ideas);
+    write_page(&mut context.output, &page)
+}
+
+fn show(args: &Show, context: &mut Context<'_>) -> Result<(), CliError> {
+    let idea = context.with_access(|access| access.idea(&args.id))?;
+    if context.output.json {
+        return context.output.document(&idea);
+    }
+    let page = render::idea(&context.output, &idea, &context.zone);
+    write_page(&mut context.output, &page)
+}
+
+fn edit(args: Edit, context: &mut Context<'_>) -> Result<(), CliError> {
+    let words = format!("{} is changed", args.id);
+    let edit = IdeaEdit {
+        text: args.text.map(text_or_stdin).transpose()?,
+        after: (args.no_after || !args.after.is_empty()).then_some(args.after),
+        tags: (args.no_tags || !args.tags.is_empty()).then_some(args.tags),
+        priority: args.priority,
+    };
+    change(context, &Command::EditIdea { id: args.id, edit }, &words)
+}
+
+/// The text itself; of `-`: what standard input holds.
+pub(super) fn text_or_stdin(text: String) -> Result<String, CliError> {
+    if text == "-" {
+        read_text(&mut std::io::stdin().lock())
+    } else {
+        Ok(text)
+    }
+}
+
+fn read_text(input: &mut dyn Read) -> Result<String, CliError> {
+    let mut bytes = Vec::new();
+    input
+        .take(MAX_INPUT + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| CliError::io("read standard input", &error))?;
+    if bytes.len() as u64 > MAX_INPUT {
+        let message =
+            format!("standard input holds more than {MAX_INPUT} bytes, too much for one text");
+        return Err(CliError::refused(message)
+            .hint("put the long part into a file of the repository and name it in the idea"));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        CliError::refused(format!(
+            "standard input is not UTF-8 text: byte {at} is no part of a character"
+        ))
+        .hint("convert it first, for instance: iconv -f latin1 -t utf-8 FILE | swarm idea add -")
+    })?;
+    Ok(text.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standard_input_is_bounded_and_must_be_text() {
+        assert_eq!(read_text(&mut "an idea\n\n".as_bytes()).unwrap(), "an idea");
+        let error = read_text(&mut &b"ab\xffc"[..]).unwrap_err();
+        assert!(error.message.contains("byte 2"), "{error}");
+        let endless = &mut std::io::repeat(b'x');
+        assert!(read_text(endless).unwrap_err().message.contains("1048576"));
+    }
+}

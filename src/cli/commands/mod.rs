@@ -1,0 +1,90 @@
+//! One file for each verb: its arguments, whose doc comments are the help text, and what it does.
+//!
+//! Invariant: a command reads the state through [`Access`](super::access::Access), or needs the daemon and says so; none of them touches a file of the state
+//! itself.
+
+pub mod agent;
+pub mod completions;
+pub mod config;
+pub mod demo;
+pub mod doctor;
+pub mod events;
+pub mod idea;
+pub mod init;
+pub mod merge;
+pub mod pause;
+pub mod replay;
+pub mod start;
+pub mod status;
+pub mod stop;
+pub mod wait;
+
+use super::args::Verb;
+use super::context::Context;
+use super::error::CliError;
+use super::output::Output;
+use super::terminal;
+
+/// Does what was asked.
+pub fn run(verb: Verb, context: &mut Context<'_>) -> Result<(), CliError> {
+    match verb {
+        Verb::Init(args) => init::run(&args, context),
+        Verb::Demo(args) => demo::run(&args, context),
+        Verb::Start(args) => start::run(&args, context),
+        Verb::Stop(args) => stop::run(&args, context),
+        Verb::Status(args) => status::run(&args, context),
+        Verb::Idea(verb) => idea::run(verb, context),
+        Verb::Agent(verb) => agent::run(verb, context),
+        Verb::Pause(args) => pause::pause(args, context),
+        Verb::Resume(args) => pause::resume(&args, context),
+        Verb::Merge(verb) => merge::run(&verb, context),
+        Verb::Events(args) => events::run(&args, context),
+        Verb::Replay(args) => replay::run(&args, context),
+        Verb::Wait(args) => wait::run(&args, context),
+        Verb::Config(verb) => config::run(&verb, context),
+        Verb::Doctor(args) => doctor::run(&args, context),
+        Verb::Completions(args) => completions::run(&args, context),
+    }
+}
+
+/// Writes a page.
+fn write_page(output: &mut Output, page: &[String]) -> Result<(), CliError> {
+    page.iter().try_for_each(|line| output.line(line))
+}
+
+/// Tells that a change is on disk: as JSON the answer, else a message.
+fn confirm(
+    context: &mut Context<'_>,
+    answer: &serde_json::Value,
+    words: &str,
+) -> Result<(), CliError> {
+    if context.output.json {
+        return context.output.document(answer);
+    }
+    context.output.note(words);
+    Ok(())
+}
+
+/// Asks for a yes. Without a terminal nobody can answer, so `--yes` must have been given.
+fn agree(context: &mut Context<'_>, yes: bool, question: &str) -> Result<(), CliError> {
+    if yes {
+        return Ok(());
+    }
+    if !terminal::can_ask() {
+        return Err(
+            CliError::refused("this needs a yes, and there is no terminal to ask at")
+                .hint("look at what was shown, then say yes beforehand: --yes"),
+        );
+    }
+    context.output.flush()?;
+    // The question is asked even with --quiet: it must be answered.
+    eprint!("{question} [y/N] ");
+    let mut answer = String::new();
+    std::io::stdin()
+        .read_line(&mut answer)
+        .map_err(|error| CliError::io("read the answer", &error))?;
+    if matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+        return Ok(());
+    }
+    Err(CliError::refused("not done, for the answer was no"))
+}

@@ -1,0 +1,39 @@
+//! `swarm pause` and `swarm resume`.
+
+use clap::Args;
+
+use super::confirm;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::domain::command::Command;
+
+/// `pause`. Needs the daemon; the pause survives a restart.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ swarm pause
+  $ swarm pause --reason \"release today\"")]
+pub struct Pause {
+    /// Why, for the people who read the status.
+    #[arg(long, value_name = "REASON")]
+    pub reason: Option<String>,
+}
+
+/// `resume`. Needs the daemon.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  $ swarm resume")]
+pub struct Resume {}
+
+/// Holds.
+pub fn pause(args: Pause, context: &mut Context<'_>) -> Result<(), CliError> {
+    let reason = args.reason;
+    let answer = context.daemon()?.execute(&Command::Pause { reason })?;
+    let words = "paused: nothing new starts, running iterations complete; go on: swarm resume";
+    confirm(context, &answer, words)
+}
+
+/// Goes on.
+pub fn resume(_: &Resume, context: &mut Context<'_>) -> Result<(), CliError> {
+    let answer = context.daemon()?.execute(&Command::Resume)?;
+    confirm(context, &answer, "the swarm goes on")
+}

@@ -1,0 +1,106 @@
+//! `swarm status`: everything at a glance.
+
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::Value;
+
+use super::write_page;
+use crate::cli::access::Access;
+use crate::cli::clock;
+use crate::cli::context::Context;
+use crate::cli::doc::list;
+use crate::cli::error::CliError;
+use crate::cli::output::Output;
+use crate::cli::render;
+use crate::domain::state::IdeaStatus;
+
+/// How long `--watch` waits between two looks.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// To the upper left corner; clear from there to the end.
+const HOME_AND_CLEAR: &str = "\u{1b}[H\u{1b}[J";
+
+/// `status`. Works with and without a daemon; `--watch` needs it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ swarm status
+  $ swarm status --watch
+  $ swarm status --json")]
+pub struct Status {
+    /// Look again each second.
+    #[arg(long, short)]
+    pub watch: bool,
+}
+
+/// Shows it.
+pub fn run(args: &Status, context: &mut Context<'_>) -> Result<(), CliError> {
+    if args.watch {
+        return watch(context);
+    }
+    let json = context.output.json;
+    let look = context.with_access(|access| look(access, json))?;
+    if json {
+        return context.output.document(&look.status);
+    }
+    let page = look.page(&context.output);
+    write_page(&mut context.output, &page)
+}
+
+/// What one look sees.
+#[derive(PartialEq)]
+struct Look {
+    status: Value,
+    /// The ideas that are being worked on, for their titles.
+    busy: Vec<Value>,
+}
+
+impl Look {
+    fn page(&self, output: &Output) -> Vec<String> {
+        render::status(output, &self.status, &self.busy, clock::now())
+    }
+}
+
+fn look(access: &mut Access, json: bool) -> Result<Look, CliError> {
+    let status = access.status()?;
+    let mut busy = Vec::new();
+    if !json && !list(&status, "agents").is_empty() {
+        for status in [IdeaStatus::Active, IdeaStatus::Merging] {
+            let ideas = access.ideas(Some(status))?;
+            busy.extend(ideas.as_array().cloned().unwrap_or_default());
+        }
+    }
+    Ok(Look { status, busy })
+}
+
+/// Ends when the daemon does.
+fn watch(context: &mut Context<'_>) -> Result<(), CliError> {
+    let mut access = Access::Daemon(Box::new(context.daemon()?));
+    let json = context.output.json;
+    let mut last = None;
+    loop {
+        let look = look(&mut access, json)?;
+        let changed = last.as_ref() != Some(&look);
+        if changed || context.output.is_terminal {
+            show(&mut context.output, &look)?;
+        }
+        last = Some(look);
+        thread::sleep(INTERVAL);
+    }
+}
+
+fn show(output: &mut Output, look: &Look) -> Result<(), CliError> {
+    if output.json {
+        output.json_line(&look.status)?;
+        return output.flush();
+    }
+    let page = look.page(output);
+    if output.is_terminal {
+        output.raw(HOME_AND_CLEAR)?;
+    }
+    write_page(output, &page)?;
+    if !output.is_terminal {
+        output.line("")?;
+    }
+    output.flush()
+}

@@ -1,0 +1,382 @@
+//! Events as one short line for people.
+//!
+//! Invariant: every event has a kind, a line, a tone and a weight; the matches are exhaustive, so that a new event cannot be forgotten.
+//! A line is safe for a terminal: it goes through [`safe`] as a whole.
+
+mod words;
+
+use super::terminal::{Tone, safe, shorten, title};
+use crate::domain::event::Event;
+use crate::domain::signal::Signal;
+use crate::domain::state::Task;
+
+use words::{
+    attempt_end, because, conflict_level, effect_words, ending_words, failed_command, names,
+    run_end, signal_words, swarm_phase, target_choice,
+};
+pub use words::{attempt_phase, merge_phase, mode, short, status_tone};
+
+/// The longest line, in characters.
+const MAX_LINE: usize = 300;
+/// The longest title of an idea within a line.
+const MAX_TITLE: usize = 60;
+
+macro_rules! kinds {
+    ($($variant:ident $name:literal $weight:ident,)*) => {
+        /// The names of all kinds of event, as they stand in the log.
+        pub const KINDS: &[&str] = &[$($name),*];
+
+        fn weight(event: &Event) -> Weight {
+            match event { $(Event::$variant { .. } => Weight::$weight),* }
+        }
+    };
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Weight {
+    /// For those who follow what happens.
+    News,
+    /// For those who look into how it happens.
+    Inner,
+}
+
+kinds! {
+    Mark "mark" Inner,
+    DaemonStarted "daemonStarted" News,
+    PhaseChanged "phaseChanged" News,
+    PauseSet "pauseSet" News,
+    PauseLifted "pauseLifted" News,
+    SettingsLoaded "settingsLoaded" News,
+    ModeSet "modeSet" News,
+    ClockWentBack "clockWentBack" News,
+    TargetSeen "targetSeen" Inner,
+    TargetRewritten "targetRewritten" News,
+    TargetSettled "targetSettled" News,
+    IdeaAdded "ideaAdded" News,
+    IdeaEdited "ideaEdited" News,
+    IdeaRetried "ideaRetried" News,
+    IdeaCancelled "ideaCancelled" News,
+    IdeaAssigned "ideaAssigned" News,
+    IdeaClaimed "ideaClaimed" News,
+    AttemptMoved "attemptMoved" Inner,
+    WorktreeReady "worktreeReady" Inner,
+    IterationStarted "iterationStarted" News,
+    GateStarted "gateStarted" Inner,
+    RunStarted "runStarted" Inner,
+    RunEnded "runEnded" Inner,
+    SignalSeen "signalSeen" News,
+    IterationJudged "iterationJudged" Inner,
+    AttemptSealed "attemptSealed" Inner,
+    GatePassed "gatePassed" Inner,
+    GateFailed "gateFailed" News,
+    TaskSet "taskSet" Inner,
+    MessageQueued "messageQueued" News,
+    EndingAsked "endingAsked" News,
+    AttemptEnded "attemptEnded" News,
+    MergeQueued "mergeQueued" News,
+    MergeMoved "mergeMoved" Inner,
+    MergeReleased "mergeReleased" News,
+    MergeBuilt "mergeBuilt" Inner,
+    MergeConflicted "mergeConflicted" News,
+    ConflictLaidOut "conflictLaidOut" Inner,
+    ConflictSettled "conflictSettled" News,
+    ResolverFailed "resolverFailed" News,
+    VerifyReady "verifyReady" Inner,
+    VerifyStarted "verifyStarted" Inner,
+    VerifyPassed "verifyPassed" Inner,
+    MergeReturned "mergeReturned" News,
+    IdeaLanded "ideaLanded" News,
+    Learned "learned" News,
+    WarningRaised "warningRaised" News,
+    WarningCleared "warningCleared" News,
+    EffectRequested "effectRequested" Inner,
+    EffectFinished "effectFinished" Inner,
+}
+
+/// Whether those who merely follow what happens want to see it.
+pub fn is_news(event: &Event) -> bool {
+    match event {
+        Event::EffectFinished { error, .. } => error.is_some(),
+        Event::MergeMoved { waits, .. } => waits.is_some(),
+        event => weight(event) == Weight::News,
+    }
+}
+
+/// Whether it went well, badly, or somebody should look.
+pub fn tone(event: &Event) -> Tone {
+    match event {
+        Event::IdeaLanded { .. } => Tone::Good,
+        Event::AttemptEnded { status, .. } if status.is_bad() => Tone::Bad,
+        Event::SignalSeen {
+            signal: Signal::Blocked(_) | Signal::NeedsHuman(_),
+            ..
+        }
+        | Event::WarningRaised { .. }
+        | Event::TargetRewritten { .. }
+        | Event::ClockWentBack { .. }
+        | Event::PauseSet { .. }
+        | Event::MergeConflicted { .. }
+        | Event::MergeReturned { .. }
+        | Event::ResolverFailed { .. }
+        | Event::GateFailed { .. }
+        | Event::EffectFinished { error: Some(_), .. } => Tone::Warn,
+        Event::IdeaClaimed { .. } | Event::IterationStarted { .. } => Tone::Live,
+        event if weight(event) == Weight::Inner => Tone::Dim,
+        _ => Tone::Plain,
+    }
+}
+
+/// What happened, in one safe line.
+pub fn describe(event: &Event) -> String {
+    shorten(&safe(&words(event)), MAX_LINE, false)
+}
+
+fn words(event: &Event) -> String {
+    match event {
+        Event::Mark {} => "everything before this is on disk".into(),
+        Event::DaemonStarted { version } => format!("a daemon of version {version} took over"),
+        Event::PhaseChanged { phase, reason, .. } => {
+            format!(
+                "the swarm is {}{}",
+                swarm_phase(*phase),
+                because(reason.as_deref())
+            )
+        }
+        Event::PauseSet { reason } => format!("pause: {reason}"),
+        Event::PauseLifted {} => "the pause is over".into(),
+        Event::SettingsLoaded { settings, .. } => format!(
+            "configuration loaded: {}, up to {} agents, work lands on {}",
+            mode(settings.mode),
+            settings.max_parallel,
+            settings.target
+        ),
+        Event::ModeSet { mode: Some(to) } => format!("mode {}", mode(*to)),
+        Event::ModeSet { mode: None } => "the mode is the configuration's again".into(),
+        Event::ClockWentBack { by_ms } => format!("the clock went back by {by_ms} ms"),
+        Event::TargetSeen { branch, commit } => format!("{branch} is at {}", short(commit)),
+        Event::TargetRewritten { from, to } => format!(
+            "the target was force-pushed: it stood at {} and is at {}",
+            short(from),
+            short(to)
+        ),
+        Event::TargetSettled { choice, to } => {
+            format!(
+                "the force-push is settled ({}), target at {}",
+                target_choice(*choice),
+                short(to)
+            )
+        }
+
+        Event::IdeaAdded { id, idea } => format!("{id} added: {}", title(&idea.text, MAX_TITLE)),
+        Event::IdeaEdited { id, edit } => {
+            let parts = [
+                ("text", edit.text.is_some()),
+                ("after", edit.after.is_some()),
+                ("tags", edit.tags.is_some()),
+                ("priority", edit.priority.is_some()),
+            ];
+            let changed = parts.iter().filter(|(_, changed)| *changed);
+            let changed: Vec<&str> = changed.map(|(name, _)| *name).collect();
+            format!("{id} changed: {}", changed.join(", "))
+        }
+        Event::IdeaRetried { id } => format!("{id} is pending again"),
+        Event::IdeaCancelled { id } => format!("{id} cancelled"),
+        Event::IdeaAssigned { id, profile } => match profile {
+            Some(profile) => format!("{id} assigned to profile {profile}"),
+            None => format!("{id} assigned"),
+        },
+        Event::IdeaClaimed {
+            id, agent, attempt, ..
+        } => format!("{agent} takes {id}, attempt {attempt}"),
+        Event::IdeaLanded { id, commit } => format!("{id} landed as {}", short(commit)),
+
+        Event::AttemptMoved { agent, phase, .. } => format!("{agent} is {}", attempt_phase(*phase)),
+        Event::WorktreeReady { agent, head, .. } => {
+            format!("{agent} has its worktree, at {}", short(head))
+        }
+        Event::IterationStarted {
+            agent, iteration, ..
+        } => format!("{agent} begins iteration {iteration}"),
+        Event::GateStarted { agent, index, .. } => {
+            format!("{agent}: quality command {} runs", index + 1)
+        }
+        Event::SignalSeen { agent, signal, .. } => format!("{agent} says {}", signal_words(signal)),
+        Event::IterationJudged { agent, empty, .. } => {
+            let what = if *empty {
+                "wrote nothing"
+            } else {
+                "was over at once"
+            };
+            format!("{agent}: the iteration {what}")
+        }
+        Event::AttemptSealed {
+            agent,
+            head,
+            committed,
+        } => {
+            let what = if *committed {
+                "leftovers committed, "
+            } else {
+                ""
+            };
+            format!("{agent}: {what}branch at {}", short(head))
+        }
+        Event::GatePassed { agent, index } => {
+            format!("{agent}: quality command {} passed", index + 1)
+        }
+        Event::GateFailed { agent, feedback } => format!("{agent}: {}", failed_command(feedback)),
+        Event::TaskSet { agent, task } => match task {
+            Task::Work => format!("{agent} works on its idea"),
+            Task::Resolve { files, .. } => {
+                format!("{agent} resolves a conflict in {}", names(files))
+            }
+        },
+        Event::MessageQueued { agent, text } => {
+            format!("said to {agent}: {}", title(text, MAX_TITLE))
+        }
+        Event::EndingAsked { agent, ending } => {
+            format!("{agent} is being ended: {}", ending_words(*ending))
+        }
+        Event::AttemptEnded {
+            agent,
+            end,
+            status,
+            message,
+            ..
+        } => format!(
+            "{agent} {}, its idea is {}{}",
+            attempt_end(*end),
+            status.as_str(),
+            because(message.as_deref())
+        ),
+
+        Event::MergeQueued {
+            id, source, held, ..
+        } => {
+            let held = if *held { ", waits for your go" } else { "" };
+            format!("{id} is in the merge queue at {}{held}", short(source))
+        }
+        Event::MergeMoved {
+            id, phase, waits, ..
+        } => {
+            let why = waits.as_ref().map(|waits| waits.reason.as_str());
+            format!("merge of {id}: {}{}", merge_phase(*phase), because(why))
+        }
+        Event::MergeReleased { id } => format!("merge of {id} may go on"),
+        Event::MergeBuilt {
+            id,
+            commit,
+            resolved,
+            ..
+        } => {
+            let also = match resolved.as_slice() {
+                [] => String::new(),
+                files => format!(", simple conflicts resolved in {}", names(files)),
+            };
+            format!("merge of {id} built as {}{also}", short(commit))
+        }
+        Event::MergeConflicted {
+            id, level, files, ..
+        } => format!(
+            "merge of {id} has a {} conflict in {}",
+            conflict_level(*level),
+            names(files)
+        ),
+        Event::ConflictLaidOut { id, files } => {
+            format!(
+                "the conflict of {id} lies in its worktree: {}",
+                names(files)
+            )
+        }
+        Event::ConflictSettled { id, head } => {
+            format!("the conflict of {id} is settled at {}", short(head))
+        }
+        Event::ResolverFailed { id, why } => format!("the conflict of {id} is not resolved: {why}"),
+        Event::VerifyReady { id } => format!("the merged tree of {id} is checked out"),
+        Event::VerifyStarted { id, index, .. } => {
+            format!(
+                "quality command {} runs on the merged tree of {id}",
+                index + 1
+            )
+        }
+        Event::VerifyPassed { id, index } => {
+            format!(
+                "quality command {} passed on the merged tree of {id}",
+                index + 1
+            )
+        }
+        Event::MergeReturned { id, feedback } => {
+            format!("{id} goes back to its agent: {}", failed_command(feedback))
+        }
+
+        Event::RunStarted { run, pid } => format!("run {run} has process {pid}"),
+        Event::RunEnded { run, end } => format!("run {run} {}", run_end(end)),
+        Event::Learned {
+            id, agent, content, ..
+        } => format!("{agent} found out ({id}): {}", title(content, 120)),
+        Event::WarningRaised { message, .. } => format!("warning: {message}"),
+        Event::WarningCleared { key } => format!("warning {key} is over"),
+        Event::EffectRequested { id, effect } => format!("{id} to do: {}", effect_words(effect)),
+        Event::EffectFinished { id, error: None } => format!("{id} done"),
+        Event::EffectFinished {
+            id,
+            error: Some(error),
+        } => format!("{id} failed: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::testkit as samples;
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_sample_with_a_line_of_its_own() {
+        let events = samples::events();
+        let kinds: BTreeSet<&str> = events.iter().map(Event::kind).collect();
+        assert_eq!(
+            kinds,
+            KINDS.iter().copied().collect(),
+            "samples lack a kind"
+        );
+        for event in &events {
+            let line = describe(event);
+            assert!(line.len() > 5 && !line.contains('\n'), "{line:?}");
+            assert_ne!(line, event.kind());
+        }
+        let lines: BTreeSet<String> = events.iter().map(describe).collect();
+        assert_eq!(lines.len(), events.len(), "two events read the same");
+    }
+
+    #[test]
+    fn hostile_text_is_harmless_in_a_line() {
+        let message = "\u{1b}]0;owned\u{7}\u{202e}".to_owned() + &"x".repeat(1_000);
+        let line = describe(&Event::WarningRaised {
+            key: "k".into(),
+            message,
+        });
+        assert!(line.starts_with("warning: ␛]0;owned␇\\u{202e}x"), "{line}");
+        assert_eq!(line.chars().count(), MAX_LINE);
+    }
+
+    #[test]
+    fn news_are_the_kinds_that_people_follow() {
+        let news: Vec<&str> = samples::events()
+            .iter()
+            .filter(|event| is_news(event))
+            .map(Event::kind)
+            .collect();
+        assert!(news.contains(&"ideaLanded") && news.contains(&"effectFinished"));
+        assert!(!news.contains(&"mark") && !news.contains(&"effectRequested"));
+    }
+
+    #[test]
+    fn bad_ends_are_red_and_landings_green() {
+        let tones: Vec<Tone> = samples::events().iter().map(tone).collect();
+        for expected in [Tone::Good, Tone::Bad, Tone::Warn, Tone::Live, Tone::Dim] {
+            assert!(tones.contains(&expected), "{expected:?}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Words for the parts of an event.
+//!
+//! Invariant: a part's words are the same wherever it is shown; foreign text in them is not yet safe, the caller makes the line safe.
+
+use crate::cli::terminal::Tone;
+use crate::domain::command::TargetChoice;
+use crate::domain::effect::{ConflictLevel, Effect, Purpose};
+use crate::domain::ids::Oid;
+use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::settings::Mode;
+use crate::domain::signal::Signal;
+use crate::domain::state::{AttemptEnd, Ending, Feedback, IdeaStatus};
+
+/// The first digits of a commit.
+pub fn short(oid: &Oid) -> &str {
+    oid.as_str().get(..10).unwrap_or(oid.as_str())
+}
+
+pub(super) fn because(reason: Option<&str>) -> String {
+    reason.map_or_else(String::new, |reason| format!(": {reason}"))
+}
+
+/// The first names of a list, and how many more there are.
+pub(super) fn names(files: &[String]) -> String {
+    let shown: Vec<&str> = files.iter().take(4).map(String::as_str).collect();
+    match files.len().saturating_sub(shown.len()) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+pub(super) fn failed_command(feedback: &Feedback) -> String {
+    let merged = if feedback.merged {
+        " on the merged tree"
+    } else {
+        ""
+    };
+    format!("`{}` {}{merged}", feedback.command, feedback.how)
+}
+
+/// The word for a mode, as in the configuration.
+pub fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::SemiAuto => "semi-auto",
+        Mode::Autopilot => "autopilot",
+    }
+}
+
+pub(super) fn swarm_phase(phase: SwarmPhase) -> &'static str {
+    match phase {
+        SwarmPhase::Stopped => "stopped",
+        SwarmPhase::Recovering => "recovering",
+        SwarmPhase::Running => "running",
+        SwarmPhase::Pausing => "pausing",
+        SwarmPhase::Paused => "paused",
+        SwarmPhase::RollingBack => "rolling back",
+        SwarmPhase::Draining => "draining",
+    }
+}
+
+/// Words for the phase of an attempt.
+pub fn attempt_phase(phase: AttemptPhase) -> &'static str {
+    match phase {
+        AttemptPhase::Queued => "queued",
+        AttemptPhase::Preparing => "preparing its worktree",
+        AttemptPhase::Starting => "starting",
+        AttemptPhase::Working => "working",
+        AttemptPhase::Gating => "being checked",
+        AttemptPhase::Stopping => "stopping",
+        AttemptPhase::WaitingForHuman => "waiting for a person",
+        AttemptPhase::Backoff => "waiting for its next iteration",
+        AttemptPhase::ReadyToMerge => "ready to merge",
+        AttemptPhase::Merged => "merged",
+        AttemptPhase::Failed => "failed",
+        AttemptPhase::Released => "released",
+    }
+}
+
+/// Words for the phase of a merge.
+pub fn merge_phase(phase: MergePhase) -> &'static str {
+    match phase {
+        MergePhase::Queued => "queued",
+        MergePhase::Building => "building",
+        MergePhase::Resolver => "a resolver settles the conflict",
+        MergePhase::Person => "a person settles the conflict",
+        MergePhase::Verifying => "verifying",
+        MergePhase::Landing => "landing",
+        MergePhase::Landed => "landed",
+    }
+}
+
+pub(super) fn attempt_end(end: AttemptEnd) -> &'static str {
+    match end {
+        AttemptEnd::Merged => "has landed its work",
+        AttemptEnd::NothingToMerge => "had nothing to land",
+        AttemptEnd::Blocked => "is blocked",
+        AttemptEnd::Failed => "failed",
+        AttemptEnd::TimedOut => "took too long",
+        AttemptEnd::Crashed => "crashed",
+        AttemptEnd::Stopped => "was stopped",
+        AttemptEnd::Interrupted => "was interrupted",
+        AttemptEnd::Cancelled => "was cancelled",
+        AttemptEnd::Released => "could not begin",
+    }
+}
+
+pub(super) fn ending_words(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Stopped => "stopped by a person",
+        Ending::Interrupted => "the daemon is ending",
+        Ending::Cancelled => "its idea was cancelled",
+    }
+}
+
+pub(super) fn target_choice(choice: TargetChoice) -> &'static str {
+    match choice {
+        TargetChoice::Rebase => "rebase",
+        TargetChoice::Ignore => "ignore",
+        TargetChoice::Cancel => "cancel",
+    }
+}
+
+pub(super) fn conflict_level(level: ConflictLevel) -> &'static str {
+    match level {
+        ConflictLevel::Simple => "SIMPLE",
+        ConflictLevel::Medium => "MEDIUM",
+        ConflictLevel::Complex => "COMPLEX",
+    }
+}
+
+pub(super) fn signal_words(signal: &Signal) -> String {
+    let with = |word: &str, more: &Option<String>| match more {
+        Some(more) => format!("{word}: {more}"),
+        None => word.to_owned(),
+    };
+    match signal {
+        Signal::Complete(more) => with("COMPLETE", more),
+        Signal::Blocked(more) => with("BLOCKED", more),
+        Signal::NeedsHuman(more) => with("NEEDS_HUMAN", more),
+        Signal::Progress(percent) => format!("{percent} % done"),
+        Signal::Resolved(more) => with("RESOLVED", more),
+        Signal::LearningLocal(text) | Signal::LearningGlobal(text) => format!("it learned: {text}"),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "seconds for people")]
+pub(super) fn run_end(end: &RunEnd) -> String {
+    let seconds = end.duration_ms as f64 / 1_000.0;
+    let how = match &end.how {
+        RunEndKind::Exited { code } => format!("exited with {code}"),
+        RunEndKind::Signalled { signal } => format!("was killed by signal {signal}"),
+        RunEndKind::TimedOut => "took too long and was ended".into(),
+        RunEndKind::Stopped => "was stopped".into(),
+        RunEndKind::OutputLimit => "wrote too much and was ended".into(),
+        RunEndKind::NotStarted { message } => return format!("could not be started: {message}"),
+        RunEndKind::Lost => return "was lost: its runner was killed".into(),
+    };
+    format!("{how} after {seconds:.1} s")
+}
+
+pub(super) fn effect_words(effect: &Effect) -> String {
+    match effect {
+        Effect::PrepareWorktree { worktree, .. } => format!("prepare worktree {worktree}"),
+        Effect::Run { run, purpose, .. } => format!("run {run}: {}", purpose_words(purpose)),
+        Effect::StopRun { run, .. } => format!("end run {run}"),
+        Effect::Seal { agent, .. } => format!("look at the branch of {agent}"),
+        Effect::BuildMerge { idea, .. } => format!("build the merge of {idea}"),
+        Effect::PrepareVerify { idea, .. } => format!("check out the merged tree of {idea}"),
+        Effect::Land { idea, target, .. } => format!("land {idea} on {target}"),
+        Effect::StartResolution { idea, .. } => format!("lay out the conflict of {idea}"),
+        Effect::FinishResolution { idea, .. } => format!("conclude the merge of {idea}"),
+        Effect::ReleaseWorktree { worktree, .. } => format!("give back worktree {worktree}"),
+        Effect::ArchiveInbox { name, .. } => format!("move inbox file {name} to accepted"),
+    }
+}
+
+fn purpose_words(purpose: &Purpose) -> String {
+    match purpose {
+        Purpose::Iteration {
+            agent, iteration, ..
+        } => format!("iteration {iteration} of {agent}"),
+        Purpose::Gate { command, .. } => format!("`{command}`"),
+        Purpose::Verify { idea, command, .. } => {
+            format!("`{command}` on the merged tree of {idea}")
+        }
+    }
+}
+
+/// The colour of an idea's status.
+pub fn status_tone(status: IdeaStatus) -> Tone {
+    match status {
+        IdeaStatus::Pending => Tone::Plain,
+        IdeaStatus::Active | IdeaStatus::Merging => Tone::Live,
+        IdeaStatus::Done => Tone::Good,
+        IdeaStatus::Blocked | IdeaStatus::Failed | IdeaStatus::Timeout => Tone::Bad,
+        IdeaStatus::Cancelled => Tone::Dim,
+    }
+}

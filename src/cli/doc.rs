@@ -1,0 +1,34 @@
+//! Reading the JSON views, which are the same with and without a daemon.
+//!
+//! Invariant: what is missing or of another type reads as empty; a view of a newer daemon never makes a command fail.
+
+use serde_json::Value;
+
+use crate::domain::time::Timestamp;
+
+/// A text; empty when it is not there.
+pub fn text<'a>(view: &'a Value, key: &str) -> &'a str {
+    view.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A number; 0 when it is not there.
+pub fn number(view: &Value, key: &str) -> u64 {
+    view.get(key).and_then(Value::as_u64).unwrap_or_default()
+}
+
+/// A list; empty when it is not there.
+pub fn list<'a>(view: &'a Value, key: &str) -> &'a [Value] {
+    view.get(key)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+/// The texts of a list.
+pub fn texts<'a>(view: &'a Value, key: &str) -> Vec<&'a str> {
+    list(view, key).iter().filter_map(Value::as_str).collect()
+}
+
+/// A time.
+pub fn time(view: &Value, key: &str) -> Option<Timestamp> {
+    text(view, key).parse().ok()
+}

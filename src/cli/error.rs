@@ -1,0 +1,259 @@
+//! What a person or a script is told when a command cannot do its work.
+//!
+//! Invariant: the kind alone decides the exit code, and every code of the contract has its kind. A message says what and why; the hints
+//! say what to do next.
+
+use std::borrow::Cow;
+use std::io;
+
+use serde_json::{Value, json};
+
+use crate::domain::rejection::Rejection;
+
+/// What sort of failure; it decides the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Refused or failed.
+    Refused,
+    /// The lock of the state is held by somebody else: a daemon has just started, or another command is changing the state.
+    Locked,
+    /// The command line makes no sense.
+    Usage,
+    /// No daemon is running, and this command needs one.
+    NoDaemon,
+    /// The agent's CLI is missing or not usable.
+    AgentUnusable,
+    /// What was waited for ended badly.
+    EndedBadly,
+    /// A person is needed.
+    NeedsPerson,
+    /// The disk failed while the daemon was writing.
+    Disk,
+    /// The state is damaged.
+    Damaged,
+    /// Interrupted by a second Ctrl+C.
+    Interrupted,
+    /// Whoever reads the output has had enough: not a failure.
+    BrokenPipe,
+}
+
+impl Kind {
+    const ALL: [Self; 11] = [
+        Self::Refused,
+        Self::Locked,
+        Self::Usage,
+        Self::NoDaemon,
+        Self::AgentUnusable,
+        Self::EndedBadly,
+        Self::NeedsPerson,
+        Self::Disk,
+        Self::Damaged,
+        Self::Interrupted,
+        Self::BrokenPipe,
+    ];
+
+    /// The exit code of the contract.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::BrokenPipe => 0,
+            Self::Refused | Self::Locked => 1,
+            Self::Usage => 2,
+            Self::NoDaemon => 3,
+            Self::AgentUnusable => 4,
+            Self::EndedBadly => 5,
+            Self::NeedsPerson => 6,
+            Self::Disk => 74,
+            Self::Damaged => 75,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// The kind that a child of ours meant by its exit code.
+    pub fn from_exit_code(code: u8) -> Self {
+        let means = |kind: &&Self| kind.exit_code() == code;
+        Self::ALL
+            .iter()
+            .find(means)
+            .copied()
+            .unwrap_or(Self::Refused)
+    }
+
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Refused => "REFUSED",
+            Self::Locked => "LOCKED",
+            Self::Usage => "USAGE",
+            Self::NoDaemon => "NO_DAEMON",
+            Self::AgentUnusable => "AGENT_UNUSABLE",
+            Self::EndedBadly => "ENDED_BADLY",
+            Self::NeedsPerson => "NEEDS_PERSON",
+            Self::Disk => "DISK",
+            Self::Damaged => "DAMAGED",
+            Self::Interrupted => "INTERRUPTED",
+            Self::BrokenPipe => "BROKEN_PIPE",
+        }
+    }
+}
+
+/// Why a command failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct CliError {
+    /// What sort; decides the exit code.
+    pub kind: Kind,
+    /// What and why.
+    pub message: String,
+    /// More of it, where there is more to say.
+    pub details: Option<String>,
+    /// What to do next, each a sentence or `words: command`.
+    pub hints: Vec<String>,
+    code: Option<Cow<'static, str>>,
+}
+
+impl CliError {
+    /// An error without hints.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            details: None,
+            hints: vec![],
+            code: None,
+        }
+    }
+
+    /// Refused or failed: exit code 1.
+    pub fn refused(message: impl Into<String>) -> Self {
+        Self::new(Kind::Refused, message)
+    }
+
+    /// A system error: what was tried, and the system's reason.
+    pub fn io(tried: impl std::fmt::Display, error: &io::Error) -> Self {
+        Self::refused(format!("cannot {tried}: {error}"))
+    }
+
+    /// This command needs a daemon and there is none.
+    pub fn no_daemon() -> Self {
+        Self::new(
+            Kind::NoDaemon,
+            "no daemon is running in this repository, and this command needs one",
+        )
+        .hint("start it: swarm start")
+    }
+
+    /// With one more thing to do next.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// With more of it.
+    #[must_use]
+    pub fn details(mut self, details: impl Into<String>) -> Self {
+        self.details = Some(details.into());
+        self
+    }
+
+    /// With a code for programs that says more than the kind's own.
+    #[must_use]
+    pub fn code(mut self, code: impl Into<Cow<'static, str>>) -> Self {
+        self.code = Some(code.into());
+        self
+    }
+
+    /// The stable code for programs.
+    pub fn stable_code(&self) -> &str {
+        self.code.as_deref().unwrap_or(self.kind.code())
+    }
+
+    /// The error as one JSON document, in the shape of the API.
+    pub fn to_json(&self) -> Value {
+        json!({ "error": {
+            "code": self.stable_code(),
+            "message": self.message,
+            "details": self.details.as_deref().unwrap_or_default(),
+            "suggestions": self.hints,
+        }})
+    }
+
+    /// Reads what [`Self::to_json`] wrote.
+    pub fn from_json(kind: Kind, document: &Value) -> Option<Self> {
+        let error = document.get("error")?;
+        let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
+        let hints = error.get("suggestions").and_then(Value::as_array);
+        let details = Some(text("details").to_owned()).filter(|details| !details.is_empty());
+        Some(Self {
+            kind,
+            message: error.get("message")?.as_str()?.to_owned(),
+            details,
+            hints: hints
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
+            code: Some(text("code").to_owned().into()),
+        })
+    }
+}
+
+/// Output that cannot be written. A closed pipe is the reader's choice.
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::new(Kind::BrokenPipe, "nobody reads the output any more");
+        }
+        Self::io("write the output", &error)
+    }
+}
+
+impl From<Rejection> for CliError {
+    fn from(rejection: Rejection) -> Self {
+        let mut error = Self::refused(rejection.to_string()).code(rejection.code());
+        error.hints = rejection.suggestions();
+        error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_those_of_the_contract() {
+        let codes: Vec<u8> = Kind::ALL.iter().map(|kind| kind.exit_code()).collect();
+        assert_eq!(codes, [1, 1, 2, 3, 4, 5, 6, 74, 75, 130, 0]);
+        for code in [1, 2, 3, 4, 5, 6, 74, 75, 130] {
+            assert_eq!(Kind::from_exit_code(code).exit_code(), code);
+        }
+        assert_eq!(Kind::from_exit_code(101), Kind::Refused);
+    }
+
+    #[test]
+    fn an_error_survives_the_way_through_json() {
+        let error = CliError::new(Kind::Damaged, "line 7 is damaged")
+            .details("seq 7")
+            .hint("see the ways out: swarm doctor")
+            .code("LOG_DAMAGED");
+        let back = CliError::from_json(Kind::Damaged, &error.to_json());
+        assert_eq!(back, Some(error));
+    }
+
+    #[test]
+    fn a_rejection_keeps_its_code_and_suggestions() {
+        let id = "idea-009".parse().unwrap();
+        let error = CliError::from(Rejection::IdeaUnknown(id));
+        assert_eq!(error.stable_code(), "IDEA_UNKNOWN");
+        assert_eq!(error.hints, ["see the ideas: swarm idea list"]);
+        assert_eq!(error.kind.exit_code(), 1);
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_failure() {
+        let error = CliError::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert_eq!(error.kind.exit_code(), 0);
+        let error = CliError::from(io::Error::from(io::ErrorKind::StorageFull));
+        assert_eq!(error.kind.exit_code(), 1);
+    }
+}

@@ -1,0 +1,94 @@
+//! Durable events as JSON, the same from the daemon and from the files: `{"seq","ts","kind","data"}`.
+
+use jiff::tz::TimeZone;
+use serde_json::{Value, json};
+
+use super::clock;
+use super::describe;
+use super::doc;
+use super::error::CliError;
+use super::output::Output;
+use super::terminal::{Tone, paint, safe, shorten};
+use crate::daemon::handle::Journaled;
+use crate::domain::event::Event;
+
+/// An event as JSON.
+pub fn to_json(journaled: &Journaled) -> Result<Value, CliError> {
+    let mut event = super::access::to_value(&journaled.event)?;
+    let data = event.get_mut("data").map_or(Value::Null, Value::take);
+    Ok(json!({
+        "seq": journaled.seq,
+        "ts": journaled.ts,
+        "kind": journaled.event.kind(),
+        "data": data,
+    }))
+}
+
+/// The event that a JSON document holds; none: of a kind that this version does not know.
+pub fn event(document: &Value) -> Option<Event> {
+    let parts = json!({ "kind": document.get("kind")?, "data": document.get("data")? });
+    serde_json::from_value(parts).ok()
+}
+
+/// Writes an event: as it is with `--json`, else as a line for people.
+pub fn show(output: &mut Output, document: &Value, zone: &TimeZone) -> Result<(), CliError> {
+    if output.json {
+        return output.json_line(document);
+    }
+    let text = line(document, zone, output.colors);
+    output.line(text)
+}
+
+/// An event as a line for people: number, local time, kind, words.
+pub fn line(document: &Value, zone: &TimeZone, colors: bool) -> String {
+    let time = doc::time(document, "ts").map_or_else(String::new, |time| clock::local(time, zone));
+    let kind = safe(doc::text(document, "kind"));
+    let (tone, words) = match event(document) {
+        Some(event) => (describe::tone(&event), describe::describe(&event)),
+        // Of a newer daemon: shown as it is.
+        None => (
+            Tone::Plain,
+            shorten(&safe(&document["data"].to_string()), 300, false),
+        ),
+    };
+    format!(
+        "{:>6}  {}  {}  {}",
+        doc::number(document, "seq"),
+        paint(colors, Tone::Dim, &time),
+        paint(colors, Tone::Dim, &format!("{kind:<16}")),
+        paint(colors, tone, &words)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::testkit as samples;
+    use crate::domain::time::Timestamp;
+
+    #[test]
+    fn every_event_survives_the_way_through_json() {
+        for (seq, sample) in (1..).zip(samples::events()) {
+            let ts = Timestamp::from_millis(1_000);
+            let journaled = Journaled {
+                seq,
+                ts,
+                event: sample,
+            };
+            let document = to_json(&journaled).unwrap();
+            assert_eq!(document["seq"], seq);
+            assert_eq!(document["ts"], "1970-01-01T00:00:01.000Z");
+            assert_eq!(event(&document), Some(journaled.event));
+        }
+    }
+
+    #[test]
+    fn an_event_of_a_newer_daemon_is_shown_as_it_is() {
+        let document = json!({"seq": 5, "ts": "1970-01-01T00:00:01.000Z", "kind": "moonRose", "data": {"a": "\u{1b}"}});
+        let line = line(&document, &TimeZone::UTC, false);
+        assert_eq!(
+            line,
+            "     5  1970-01-01 00:00:01  moonRose          {\"a\":\"\\u001b\"}"
+        );
+    }
+}

@@ -1,0 +1,186 @@
+//! Which repository a command is about.
+//!
+//! Invariant: the root is canonical, holds a `.swarm` that is a directory and no symbolic link, and is never one of our own worktrees: those hold
+//! a checked-out copy of `.swarm` that is not the state.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::error::CliError;
+
+/// The name of the folder that holds everything of ours.
+pub const FOLDER: &str = ".swarm";
+
+/// A repository that `swarm init` has been run in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repo {
+    root: PathBuf,
+}
+
+impl Repo {
+    /// Finds the repository that `start` lies in: upward to the folder that holds `.swarm`.
+    pub fn find(start: &Path) -> Result<Self, CliError> {
+        let start = fs::canonicalize(start)
+            .map_err(|error| CliError::io(format!("go to {}", start.display()), &error))?;
+        let Some(mut root) = holder(&start) else {
+            return Err(CliError::refused(format!(
+                "there is no {FOLDER} in {} or any folder above it",
+                start.display()
+            ))
+            .hint("set this repository up: swarm init"));
+        };
+        while let Some(main) = owner_of_worktree(&root).or_else(|| main_worktree(&root)) {
+            root = main;
+        }
+        check_folder(&root)?;
+        Ok(Self { root })
+    }
+
+    /// The repository's root, canonical.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `.swarm`.
+    pub fn folder(&self) -> PathBuf {
+        self.root.join(FOLDER)
+    }
+
+    /// `.swarm/state`.
+    pub fn state(&self) -> PathBuf {
+        self.folder().join("state")
+    }
+
+    /// `.swarm/logs`.
+    pub fn logs(&self) -> PathBuf {
+        self.folder().join("logs")
+    }
+
+    /// `.swarm/runs`.
+    pub fn runs(&self) -> PathBuf {
+        self.folder().join("runs")
+    }
+}
+
+fn exists(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+fn holder(start: &Path) -> Option<PathBuf> {
+    let holds = |folder: &&Path| exists(&folder.join(FOLDER));
+    start.ancestors().find(holds).map(Path::to_path_buf)
+}
+
+/// `R`, when the folder lies in `R/.swarm`, as our worktrees do.
+fn owner_of_worktree(root: &Path) -> Option<PathBuf> {
+    let inside = root.ancestors().find(|path| path.ends_with(FOLDER))?;
+    let owner = inside.parent()?;
+    exists(&inside.join("config.json")).then(|| owner.to_path_buf())
+}
+
+/// The main worktree, when the folder is one that somebody made with `git worktree add` and the main one is set up: a repository has
+/// one swarm. Git keeps the way there in the file `.git`.
+fn main_worktree(root: &Path) -> Option<PathBuf> {
+    let text = fs::read_to_string(root.join(".git")).ok()?;
+    let git_dir = root.join(text.strip_prefix("gitdir:")?.trim());
+    let worktrees = git_dir
+        .parent()
+        .filter(|path| path.ends_with("worktrees"))?;
+    let common = worktrees.parent().filter(|path| path.ends_with(".git"))?;
+    let main = fs::canonicalize(common.parent()?).ok()?;
+    (main != root && exists(&main.join(FOLDER))).then_some(main)
+}
+
+fn check_folder(root: &Path) -> Result<(), CliError> {
+    let folder = root.join(FOLDER);
+    let kind = fs::symlink_metadata(&folder)
+        .map_err(|error| CliError::io(format!("look at {}", folder.display()), &error))?
+        .file_type();
+    if kind.is_dir() {
+        return Ok(());
+    }
+    let what = if kind.is_symlink() {
+        "a symbolic link"
+    } else {
+        "not a folder"
+    };
+    Err(CliError::refused(format!(
+        "{} is {what}: its content could be exchanged behind our back, so it is not used",
+        folder.display()
+    ))
+    .hint(format!(
+        "remove it, then set the repository up: rm {} && swarm init",
+        folder.display()
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repo() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap().join("repo");
+        fs::create_dir_all(root.join(".swarm")).unwrap();
+        fs::write(root.join(".swarm/config.json"), "{}").unwrap();
+        (dir, root)
+    }
+
+    fn mkdir(path: &Path) -> &Path {
+        fs::create_dir_all(path).unwrap();
+        path
+    }
+
+    #[test]
+    fn the_root_is_found_from_below() {
+        let (_dir, root) = repo();
+        let below = root.join("src/deep");
+        assert_eq!(Repo::find(mkdir(&below)).unwrap().root(), root);
+        let state = root.join(".swarm/state");
+        assert_eq!(Repo::find(mkdir(&state)).unwrap().root(), root);
+    }
+
+    #[test]
+    fn a_worktree_of_ours_belongs_to_the_main_repository() {
+        let (_dir, root) = repo();
+        let worktree = root.join(".swarm/worktrees/ed-001-idea-001");
+        mkdir(&worktree.join(".swarm"));
+        fs::write(worktree.join(".swarm/config.json"), "{}").unwrap();
+        let deep = worktree.join("src");
+        assert_eq!(Repo::find(mkdir(&deep)).unwrap().root(), root);
+        assert_eq!(Repo::find(&worktree.join(".swarm")).unwrap().root(), root);
+    }
+
+    #[test]
+    fn another_worktree_of_the_repository_shares_its_swarm() {
+        let (dir, root) = repo();
+        mkdir(&root.join(".git/worktrees/other"));
+        let other = fs::canonicalize(dir.path()).unwrap().join("other");
+        mkdir(&other.join(".swarm"));
+        let gitdir = root.join(".git/worktrees/other");
+        fs::write(
+            other.join(".git"),
+            format!("gitdir: {}\n", gitdir.display()),
+        )
+        .unwrap();
+        assert_eq!(Repo::find(&other).unwrap().root(), root);
+    }
+
+    #[test]
+    fn without_the_folder_the_next_command_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = Repo::find(dir.path()).unwrap_err();
+        assert_eq!(error.kind.exit_code(), 1);
+        assert!(error.hints[0].contains("swarm init"));
+        assert!(Repo::find(&dir.path().join("nowhere")).is_err());
+    }
+
+    #[test]
+    fn a_link_in_its_place_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), dir.path().join(".swarm")).unwrap();
+        let error = Repo::find(dir.path()).unwrap_err();
+        assert!(error.message.contains("symbolic link"), "{error}");
+    }
+}

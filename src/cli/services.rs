@@ -1,0 +1,301 @@
+//! The command line's own needs, met by the rest of the program: the state without a daemon, and a daemon with its socket.
+//!
+//! Invariant: the socket is bound and `daemon.json` written only while the lock is held, and both are gone before it is given back.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::backend::{
+    EndReason, Launcher, Offline, Point, Services, StartOptions, VerifyReport,
+};
+use super::error::{CliError, Kind};
+use super::repo::Repo;
+use crate::api::{ApiContext, Control, DaemonFile, EventLog, ReloadError, Socket, router, serve};
+use crate::daemon::handle::{Accepted, Journaled};
+use crate::daemon::offline::{self, TwoWays, Upto};
+use crate::daemon::run::{Hurry, ReloadError as DaemonReloadError, Reloader};
+use crate::daemon::{CommandError, Daemon, DaemonError, End, Options, Paths, clock};
+use crate::domain::command::Command;
+use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::state::State;
+use crate::journal::JournalError;
+
+/// The real ones.
+pub fn services() -> Services {
+    Services {
+        offline: Box::new(|repo| {
+            Ok(Box::new(Files {
+                paths: Paths::new(repo.root()),
+            }))
+        }),
+        launcher: Box::new(InProcess),
+    }
+}
+
+impl From<DaemonError> for CliError {
+    fn from(error: DaemonError) -> Self {
+        match error {
+            DaemonError::Locked { .. } => Self::new(Kind::Locked, error.to_string()),
+            DaemonError::AgentUnusable(_) => Self::new(Kind::AgentUnusable, error.to_string())
+                .hint("look at the configuration: swarm config check"),
+            DaemonError::DiskFailed(_) => Self::new(Kind::Disk, error.to_string()),
+            DaemonError::Append(error) => Self::new(Kind::Disk, error.to_string()),
+            DaemonError::Journal(error) => error.into(),
+            DaemonError::Rejected(rejection) => rejection.into(),
+            DaemonError::Config(_) => Self::refused(error.to_string())
+                .hint("mend it, then look again: swarm config check"),
+            _ => Self::refused(error.to_string()),
+        }
+    }
+}
+
+impl From<JournalError> for CliError {
+    fn from(error: JournalError) -> Self {
+        let kind = if error.is_damage() {
+            Kind::Damaged
+        } else {
+            Kind::Refused
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+/// The state of a repository, by its files.
+struct Files {
+    paths: Paths,
+}
+
+impl Offline for Files {
+    fn read(&self) -> Result<State, CliError> {
+        Ok(offline::read(&self.paths)?)
+    }
+
+    fn execute(&self, command: Command) -> Result<Accepted, CliError> {
+        Ok(offline::execute(&self.paths, command)?)
+    }
+
+    fn events(&self, after: u64, limit: usize) -> Result<Vec<Journaled>, CliError> {
+        Ok(offline::events(&self.paths, after, limit)?)
+    }
+
+    fn replay(&self, at: Option<Point>) -> Result<State, CliError> {
+        let upto = match at {
+            Some(Point::Seq(seq)) => Upto::Seq(seq),
+            Some(Point::Time(time)) => Upto::Time(time),
+            None => Upto::End,
+        };
+        let state = offline::state_at(&self.paths, upto)?;
+        match at {
+            Some(Point::Seq(seq)) if seq > state.seq => Err(CliError::refused(format!(
+                "there is no event {seq}: the log ends with event {}",
+                state.seq
+            ))),
+            _ => Ok(state),
+        }
+    }
+
+    fn verify(&self) -> Result<VerifyReport, CliError> {
+        Ok(report(&offline::both_ways(&self.paths)?))
+    }
+
+    fn is_locked(&self) -> Result<bool, CliError> {
+        Ok(offline::is_locked(&self.paths)?)
+    }
+}
+
+fn report(ways: &TwoWays) -> VerifyReport {
+    let as_json = |state: &State| serde_json::to_value(state).unwrap_or(Value::Null);
+    let difference = (ways.by_snapshot != ways.by_replay).then(|| {
+        first_difference("", &as_json(&ways.by_snapshot), &as_json(&ways.by_replay))
+            .unwrap_or_else(|| "the states differ in what JSON does not show".to_owned())
+    });
+    let last_seq = ways.by_replay.seq;
+    VerifyReport {
+        events: last_seq,
+        last_seq,
+        snapshot_seq: ways.snapshot_seq,
+        tail_events: last_seq - ways.snapshot_seq.unwrap_or(0),
+        difference,
+    }
+}
+
+/// Where two documents differ first, as `path: one | other`.
+fn first_difference(path: &str, one: &Value, other: &Value) -> Option<String> {
+    if one == other {
+        return None;
+    }
+    if let (Value::Object(left), Value::Object(right)) = (one, other) {
+        let keys: std::collections::BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+        return keys.into_iter().find_map(|key| {
+            let value = |object: &serde_json::Map<String, Value>| {
+                object.get(key).cloned().unwrap_or(Value::Null)
+            };
+            first_difference(&format!("{path}/{key}"), &value(left), &value(right))
+        });
+    }
+    let short = |value: &Value| value.to_string().chars().take(200).collect::<String>();
+    Some(format!("{path}: {} | {}", short(one), short(other)))
+}
+
+/// A daemon in this process.
+struct InProcess;
+
+impl Launcher for InProcess {
+    fn run_daemon(&self, options: StartOptions) -> Result<EndReason, CliError> {
+        let daemon = Daemon::open(Options {
+            root: options.repo.root().to_owned(),
+            mode: options.mode,
+            until_idle: options.until_idle,
+        })?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .map_err(|error| CliError::io("start the daemon's threads", &error))?;
+        let end = runtime.block_on(host(daemon, &options.repo, options.on_ready));
+        // What hangs in a driver is the next start's; nobody waits for it here.
+        runtime.shutdown_background();
+        Ok(match end? {
+            End::Stopped => EndReason::Stopped,
+            End::AtRest(rest, state) => EndReason::AtRest(rest, state),
+            End::Interrupted => EndReason::Interrupted,
+        })
+    }
+}
+
+/// Runs a daemon with its socket.
+async fn host(
+    daemon: Daemon,
+    repo: &Repo,
+    on_ready: Box<dyn FnOnce(crate::daemon::Handle) + Send>,
+) -> Result<End, CliError> {
+    let state_dir = repo.state();
+    let socket = Socket::bind(&state_dir)
+        .map_err(|error| CliError::refused(format!("the daemon's socket: {error}")))?;
+    let file = DaemonFile {
+        pid: std::process::id(),
+        socket: socket.path().to_owned(),
+        started_at: clock::wall(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        web_url: None,
+    };
+    let (stop, stopped) = watch::channel(false);
+    let api = router(ApiContext {
+        handle: daemon.handle(),
+        repo_root: repo.root().to_owned(),
+        runs_dir: repo.runs(),
+        pid: std::process::id(),
+        web_url: None,
+        log: Arc::new(Log {
+            paths: daemon.paths().clone(),
+        }),
+        control: Arc::new(Controls {
+            reloader: daemon.reloader(),
+            hurry: daemon.hurry(),
+        }),
+        stop: stopped.clone(),
+    });
+    file.write(&state_dir)
+        .map_err(|error| CliError::io("write daemon.json", &error))?;
+    let server = tokio::spawn(serve(socket, api, stopped));
+    let ready = tokio::spawn(when_ready(daemon.handle(), on_ready));
+    let ended = daemon
+        .run(async move {
+            // The socket answers until the last event is published, and is gone before the lock is.
+            stop.send_replace(true);
+            if let Ok(Err(error)) = server.await {
+                tracing::warn!(%error, "the socket was not closed cleanly");
+            }
+            if let Err(error) = DaemonFile::remove(&state_dir) {
+                tracing::warn!(%error, "daemon.json could not be removed");
+            }
+        })
+        .await;
+    ready.abort();
+    Ok(ended?)
+}
+
+/// Tells when the daemon has recovered.
+async fn when_ready(
+    handle: crate::daemon::Handle,
+    on_ready: Box<dyn FnOnce(crate::daemon::Handle) + Send>,
+) {
+    let mut seq = handle.seq();
+    let recovering = |state: &State| {
+        matches!(
+            state.swarm.phase,
+            SwarmPhase::Recovering | SwarmPhase::Stopped
+        )
+    };
+    while handle.read(recovering) || handle.read(|state| state.settings.is_none()) {
+        if seq.changed().await.is_err() {
+            return;
+        }
+    }
+    on_ready(handle);
+}
+
+/// The log on disk, for the API.
+struct Log {
+    paths: Paths,
+}
+
+impl EventLog for Log {
+    fn read(&self, after: u64, limit: usize) -> std::io::Result<Vec<Journaled>> {
+        offline::events(&self.paths, after, limit).map_err(std::io::Error::other)
+    }
+}
+
+/// What the daemon does outside its actor, for the API.
+struct Controls {
+    reloader: Reloader,
+    hurry: Hurry,
+}
+
+impl Control for Controls {
+    fn reload(&self) -> BoxFuture<'_, Result<u64, ReloadError>> {
+        Box::pin(async {
+            self.reloader.reload().await.map_err(|error| match error {
+                DaemonReloadError::Wrong(error) => ReloadError::Invalid {
+                    message: error.to_string(),
+                    suggestions: vec!["look at it: swarm config check".to_owned()],
+                },
+                DaemonReloadError::Refused(error) => command_error(error),
+            })
+        })
+    }
+
+    fn hurry(&self) {
+        self.hurry.hurry();
+    }
+}
+
+fn command_error(error: CommandError) -> ReloadError {
+    ReloadError::Command(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_first_difference_is_named_by_its_path() {
+        let one = json!({"a": {"b": 1}, "c": [1, 2]});
+        assert_eq!(first_difference("", &one, &one), None);
+        let other = json!({"a": {"b": 2}, "c": [1, 2]});
+        assert_eq!(
+            first_difference("", &one, &other).as_deref(),
+            Some("/a/b: 1 | 2")
+        );
+        let longer = json!({"a": {"b": 1}, "c": [1, 2], "d": 0});
+        assert_eq!(
+            first_difference("", &one, &longer).as_deref(),
+            Some("/d: null | 0")
+        );
+    }
+}

@@ -1,0 +1,415 @@
+//! One event of each kind, for the tests of what shows events.
+
+use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
+use crate::domain::effect::{ConflictLevel, Effect, Purpose};
+use crate::domain::event::Event;
+use crate::domain::evolve::evolve;
+use crate::domain::ids::{AgentId, EffectId, IdeaId, Oid, ProfileName, RunId};
+use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::settings::{Mode, Settings};
+use crate::domain::signal::Signal;
+use crate::domain::state::{AttemptEnd, Ending, Feedback, IdeaStatus, State, Task, Waits};
+use crate::domain::time::Timestamp;
+
+pub(super) fn oid() -> Oid {
+    "0123456789abcdef0123456789abcdef01234567".parse().unwrap()
+}
+
+pub(super) fn idea_id() -> IdeaId {
+    IdeaId::numbered(1)
+}
+
+fn profile() -> ProfileName {
+    "ed".parse().unwrap()
+}
+
+pub(super) fn agent() -> AgentId {
+    AgentId::numbered(&profile(), 1)
+}
+
+fn run() -> RunId {
+    RunId::numbered(7, "ed-001-i2")
+}
+
+/// A usable configuration.
+pub(super) fn settings() -> Settings {
+    Settings {
+        mode: Mode::Autopilot,
+        target: "main".into(),
+        max_parallel: 2,
+        attempt_timeout_ms: 60_000,
+        default_profile: profile(),
+        profiles: vec![profile()],
+        failures_to_pause: 3,
+        crash_retries: 3,
+        max_iterations: 50,
+        stuck_threshold: 5,
+        auto_commit: true,
+        quality_commands: vec!["true".into()],
+        quality_timeout_ms: 60_000,
+        auto_merge: true,
+        verify: true,
+        conflict_retries: 3,
+        cleanup_on_success: true,
+        resolver: None,
+        grace_ms: 5_000,
+    }
+}
+
+fn feedback(merged: bool) -> Feedback {
+    Feedback {
+        command: "cargo test".into(),
+        how: "exited with 101".into(),
+        run: None,
+        merged,
+    }
+}
+
+/// One event of each kind.
+pub(super) fn events() -> Vec<Event> {
+    let mut events = swarm_events();
+    events.extend(idea_events());
+    events.extend(attempt_events());
+    events.extend(merge_events());
+    events.extend(other_events());
+    events
+}
+
+fn swarm_events() -> Vec<Event> {
+    vec![
+        Event::Mark {},
+        Event::DaemonStarted {
+            version: "0.1.0".into(),
+        },
+        Event::PhaseChanged {
+            phase: SwarmPhase::Running,
+            reason: None,
+            deadline: Some(Timestamp::from_millis(5)),
+        },
+        Event::PauseSet {
+            reason: "lunch".into(),
+        },
+        Event::PauseLifted {},
+        Event::SettingsLoaded {
+            hash: "00".into(),
+            settings: Box::new(settings()),
+        },
+        Event::ModeSet {
+            mode: Some(Mode::SemiAuto),
+        },
+        Event::ModeSet { mode: None },
+        Event::ClockWentBack { by_ms: 1_500 },
+        Event::TargetSeen {
+            branch: "main".into(),
+            commit: oid(),
+        },
+        Event::TargetRewritten {
+            from: oid(),
+            to: oid(),
+        },
+        Event::TargetSettled {
+            choice: TargetChoice::Rebase,
+            to: oid(),
+        },
+    ]
+}
+
+fn idea_events() -> Vec<Event> {
+    let id = idea_id;
+    vec![
+        Event::IdeaAdded {
+            id: id(),
+            idea: NewIdea {
+                text: "add a --version flag".into(),
+                ..NewIdea::default()
+            },
+        },
+        Event::IdeaEdited {
+            id: id(),
+            edit: IdeaEdit {
+                text: Some("x".into()),
+                priority: Some(3),
+                ..IdeaEdit::default()
+            },
+        },
+        Event::IdeaRetried { id: id() },
+        Event::IdeaCancelled { id: id() },
+        Event::IdeaAssigned {
+            id: id(),
+            profile: None,
+        },
+        Event::IdeaAssigned {
+            id: id(),
+            profile: Some(profile()),
+        },
+        Event::IdeaClaimed {
+            id: id(),
+            agent: agent(),
+            attempt: 2,
+            profile: profile(),
+            branch: "agent/ed-001/idea-001".into(),
+            worktree: "ed-001-idea-001".into(),
+        },
+        Event::IdeaLanded {
+            id: id(),
+            commit: oid(),
+        },
+    ]
+}
+
+fn attempt_events() -> Vec<Event> {
+    vec![
+        Event::AttemptMoved {
+            agent: agent(),
+            phase: AttemptPhase::Gating,
+            not_before: None,
+        },
+        Event::WorktreeReady {
+            agent: agent(),
+            base: oid(),
+            head: oid(),
+        },
+        Event::IterationStarted {
+            agent: agent(),
+            iteration: 2,
+            run: run(),
+        },
+        Event::GateStarted {
+            agent: agent(),
+            index: 0,
+            run: run(),
+        },
+        Event::SignalSeen {
+            agent: agent(),
+            run: run(),
+            offset: 12,
+            signal: Signal::NeedsHuman(Some("which port?".into())),
+        },
+        Event::SignalSeen {
+            agent: agent(),
+            run: run(),
+            offset: 99,
+            signal: Signal::Progress(50),
+        },
+        Event::IterationJudged {
+            agent: agent(),
+            empty: true,
+            at_once: false,
+        },
+        Event::AttemptSealed {
+            agent: agent(),
+            head: oid(),
+            committed: true,
+        },
+        Event::GatePassed {
+            agent: agent(),
+            index: 0,
+        },
+        Event::GateFailed {
+            agent: agent(),
+            feedback: feedback(false),
+        },
+        Event::TaskSet {
+            agent: agent(),
+            task: Task::Work,
+        },
+        Event::MessageQueued {
+            agent: agent(),
+            text: "use port 8080".into(),
+        },
+        Event::EndingAsked {
+            agent: agent(),
+            ending: Ending::Stopped,
+        },
+        Event::AttemptEnded {
+            agent: agent(),
+            end: AttemptEnd::TimedOut,
+            status: IdeaStatus::Timeout,
+            message: Some("50 iterations".into()),
+            not_before: None,
+            keep_worktree: true,
+        },
+    ]
+}
+
+fn merge_events() -> Vec<Event> {
+    let id = idea_id;
+    let files = || vec!["a.rs".to_owned(), "b.rs".to_owned()];
+    vec![
+        Event::MergeQueued {
+            id: id(),
+            agent: agent(),
+            branch: "agent/ed-001/idea-001".into(),
+            source: oid(),
+            held: true,
+        },
+        Event::MergeMoved {
+            id: id(),
+            phase: MergePhase::Queued,
+            not_before: None,
+            waits: Some(Waits {
+                reason: "local changes are in the way".into(),
+                files: files(),
+                person: true,
+            }),
+        },
+        Event::MergeReleased { id: id() },
+        Event::MergeBuilt {
+            id: id(),
+            commit: oid(),
+            target: oid(),
+            resolved: files(),
+        },
+        Event::MergeConflicted {
+            id: id(),
+            level: ConflictLevel::Medium,
+            files: (0..9).map(|n| format!("{n}.rs")).collect(),
+            target: oid(),
+        },
+        Event::ConflictLaidOut {
+            id: id(),
+            files: files(),
+        },
+        Event::ConflictSettled {
+            id: id(),
+            head: oid(),
+        },
+        Event::ResolverFailed {
+            id: id(),
+            why: "markers are left".into(),
+        },
+        Event::VerifyReady { id: id() },
+        Event::VerifyStarted {
+            id: id(),
+            index: 0,
+            run: run(),
+        },
+        Event::VerifyPassed { id: id(), index: 0 },
+        Event::MergeReturned {
+            id: id(),
+            feedback: feedback(true),
+        },
+    ]
+}
+
+fn other_events() -> Vec<Event> {
+    vec![
+        Event::RunStarted {
+            run: run(),
+            pid: 4_242,
+        },
+        Event::RunEnded {
+            run: run(),
+            end: RunEnd {
+                how: RunEndKind::Exited { code: 0 },
+                stdout_bytes: 10,
+                duration_ms: 1_250,
+                head: None,
+            },
+        },
+        Event::Learned {
+            id: "learning-001".into(),
+            agent: agent(),
+            profile: profile(),
+            global: true,
+            content: "the tests need a database".into(),
+        },
+        Event::WarningRaised {
+            key: "disk".into(),
+            message: "the disk is full".into(),
+        },
+        Event::WarningCleared { key: "disk".into() },
+        Event::EffectRequested {
+            id: EffectId(3),
+            effect: Effect::Run {
+                run: run(),
+                purpose: Purpose::Iteration {
+                    agent: agent(),
+                    iteration: 2,
+                    profile: profile(),
+                },
+                timeout_ms: 60_000,
+            },
+        },
+        Event::EffectFinished {
+            id: EffectId(3),
+            error: None,
+        },
+        Event::EffectFinished {
+            id: EffectId(3),
+            error: Some("no room on the disk".into()),
+        },
+    ]
+}
+
+/// What happens at the beginning of a day: one idea is being worked on, another one has failed with a hostile message.
+pub(super) fn story() -> Vec<Event> {
+    let add = |number, text: &str| Event::IdeaAdded {
+        id: IdeaId::numbered(number),
+        idea: NewIdea {
+            text: text.into(),
+            ..NewIdea::default()
+        },
+    };
+    let claim = |number| Event::IdeaClaimed {
+        id: IdeaId::numbered(number),
+        agent: AgentId::numbered(&profile(), number),
+        attempt: 1,
+        profile: profile(),
+        branch: format!("agent/ed-00{number}/idea-00{number}"),
+        worktree: format!("ed-00{number}-idea-00{number}"),
+    };
+    let moved = |number, phase| Event::AttemptMoved {
+        agent: AgentId::numbered(&profile(), number),
+        phase,
+        not_before: None,
+    };
+    vec![
+        add(1, "add a --version flag"),
+        add(2, "a second idea"),
+        Event::SettingsLoaded {
+            hash: "00".into(),
+            settings: Box::new(settings()),
+        },
+        Event::PhaseChanged {
+            phase: SwarmPhase::Running,
+            reason: None,
+            deadline: None,
+        },
+        claim(1),
+        moved(1, AttemptPhase::Preparing),
+        moved(1, AttemptPhase::Starting),
+        Event::IterationStarted {
+            agent: agent(),
+            iteration: 1,
+            run: run(),
+        },
+        moved(1, AttemptPhase::Working),
+        Event::SignalSeen {
+            agent: agent(),
+            run: run(),
+            offset: 12,
+            signal: Signal::Progress(50),
+        },
+        claim(2),
+        Event::AttemptEnded {
+            agent: AgentId::numbered(&profile(), 2),
+            end: AttemptEnd::Failed,
+            status: IdeaStatus::Failed,
+            message: Some("\u{1b}[2J it broke".into()),
+            not_before: None,
+            keep_worktree: false,
+        },
+        Event::Mark {},
+    ]
+}
+
+/// The state after [`story`], each event one second after the epoch.
+pub(super) fn state() -> State {
+    let mut state = State::default();
+    for (seq, event) in (1..).zip(story()) {
+        evolve(&mut state, seq, Timestamp::from_millis(1_000), &event);
+    }
+    state
+}

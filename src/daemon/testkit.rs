@@ -1,0 +1,70 @@
+//! The actor's side of a [`Handle`], for tests that play the actor.
+//!
+//! Invariant: as with the real one, the state is published before those who follow are woken.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::handle::{Accepted, CommandError, Handle, Journaled, Message, Published};
+use crate::domain::command::Command;
+use crate::domain::state::State;
+
+/// The actor's side of a [`Handle`].
+pub struct Seat {
+    inbox: mpsc::Receiver<Message>,
+    published: Arc<RwLock<Published>>,
+    seq: watch::Sender<u64>,
+    keep: usize,
+}
+
+/// Where the answer to a command goes.
+pub type Answer = oneshot::Sender<Result<Accepted, CommandError>>;
+
+impl Seat {
+    /// A handle and its actor's side; `keep` records stay in memory.
+    pub fn new(state: State, keep: usize) -> (Handle, Self) {
+        let (inbox, received) = mpsc::channel(1_024);
+        let (seq, watched) = watch::channel(state.seq);
+        let recent = VecDeque::new();
+        let published = Arc::new(RwLock::new(Published { state, recent }));
+        let seat = Self {
+            inbox: received,
+            published: published.clone(),
+            seq,
+            keep,
+        };
+        let handle = Handle {
+            inbox,
+            published,
+            seq: watched,
+        };
+        (handle, seat)
+    }
+
+    /// The next command; observations are dropped.
+    pub async fn next(&mut self) -> Option<(Command, Answer)> {
+        loop {
+            match self.inbox.recv().await? {
+                Message::Command(command, answer) => return Some((command, answer)),
+                Message::Observation(_) => {}
+            }
+        }
+    }
+
+    /// Publishes events and the state after them.
+    pub fn publish(&self, state: State, events: impl IntoIterator<Item = Arc<Journaled>>) {
+        let seq = state.seq;
+        let mut published = self
+            .published
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        published.state = state;
+        published.recent.extend(events);
+        let over = published.recent.len().saturating_sub(self.keep);
+        published.recent.drain(..over);
+        drop(published);
+        self.seq.send_replace(seq);
+    }
+}

@@ -1,0 +1,242 @@
+//! Merge conflicts: laid out in the attempt's worktree, settled by a resolver agent or by a person, concluded.
+//!
+//! Invariant: the decisions only record where a conflict stands; what is to be done next follows from that in [`train`](super::train).
+
+use super::attempt::{fail, failure_of, is_stopped, no_room, pause_for_room};
+use super::plan::{Plan, few, shorten};
+use crate::domain::effect::ConflictLevel;
+use crate::domain::event::Event;
+use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
+use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput, MergePhase};
+use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
+use crate::domain::state::{Attempt, MergeEntry, Said, Task, Waits};
+
+/// The merge has a conflict.
+pub(super) fn conflicted(
+    plan: &mut Plan<'_>,
+    entry: &MergeEntry,
+    target: &Oid,
+    level: ConflictLevel,
+    files: &[String],
+) {
+    let id = &entry.idea;
+    plan.emit(Event::MergeConflicted {
+        id: id.clone(),
+        level,
+        files: few(files),
+        target: target.clone(),
+    });
+    let to_resolver = level != ConflictLevel::Complex && may_resolve(plan, entry.resolver_tries);
+    let input = if to_resolver {
+        MergeInput::ToResolver
+    } else {
+        MergeInput::ToPerson
+    };
+    plan.move_merge(id, input);
+}
+
+/// Whether, after `tries`, there may be another.
+pub(super) fn may_resolve(plan: &Plan<'_>, tries: u32) -> bool {
+    let settings = plan.state.settings.as_ref();
+    settings.is_some_and(|settings| tries < settings.conflict_retries)
+}
+
+/// The conflict, or the target after a failed verification, lies in the worktree.
+pub(super) fn resolution_started(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
+    let Some(entry) = plan.entry(id) else {
+        return caught_up(plan, id, outcome);
+    };
+    if !matches!(entry.phase, MergePhase::Resolver | MergePhase::Person) {
+        return;
+    }
+    match outcome {
+        Outcome::ResolutionStarted { head, files } if files.is_empty() => {
+            settled(plan, id, &entry.agent, head);
+        }
+        Outcome::ResolutionStarted { files, .. } => laid_out(plan, entry, files),
+        Outcome::Failed { message, .. } => to_person(plan, entry, message),
+        _ => {}
+    }
+}
+
+fn laid_out(plan: &mut Plan<'_>, entry: &MergeEntry, files: &[String]) {
+    plan.emit(Event::ConflictLaidOut {
+        id: entry.idea.clone(),
+        files: few(files),
+    });
+    if let (MergePhase::Resolver, Some(conflict)) = (entry.phase, &entry.conflict) {
+        plan.emit(Event::TaskSet {
+            agent: entry.agent.clone(),
+            task: Task::Resolve {
+                target: conflict.target.clone(),
+                files: few(files),
+            },
+        });
+        plan.move_attempt(&entry.agent, AttemptInput::Returned);
+    }
+}
+
+/// After a failed verification the agent goes on, with the target merged into its branch.
+fn caught_up(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
+    let Some((agent, attempt)) = plan.state.attempt_at(id) else {
+        return;
+    };
+    // One that is to end ends now that this is over.
+    if attempt.catch_up.is_none() || attempt.ending.is_some() {
+        return;
+    }
+    match outcome {
+        Outcome::ResolutionStarted { head, .. } => {
+            if let Some(base) = &attempt.base {
+                plan.emit(Event::WorktreeReady {
+                    agent: agent.clone(),
+                    base: base.clone(),
+                    head: head.clone(),
+                });
+            }
+        }
+        Outcome::Failed {
+            kind: FailureKind::NoSpace,
+            message,
+        } => super::attempt::release_for_room(plan, agent, message),
+        Outcome::Failed { message, .. } => fail(plan, agent, message.clone()),
+        _ => {}
+    }
+}
+
+/// The branch holds the target; back to its place in the queue.
+fn settled(plan: &mut Plan<'_>, id: &IdeaId, agent: &AgentId, head: &Oid) {
+    back_to_work(plan, agent);
+    plan.emit(Event::ConflictSettled {
+        id: id.clone(),
+        head: head.clone(),
+    });
+    plan.move_merge(id, MergeInput::Requeue);
+}
+
+/// The conflict is no longer what the attempt is about.
+pub(super) fn back_to_work(plan: &mut Plan<'_>, agent: &AgentId) {
+    if plan
+        .attempt(agent)
+        .is_some_and(|attempt| attempt.task != Task::Work)
+    {
+        plan.emit(Event::TaskSet {
+            agent: agent.clone(),
+            task: Task::Work,
+        });
+    }
+}
+
+fn to_person(plan: &mut Plan<'_>, entry: &MergeEntry, reason: &str) {
+    let waits = Waits {
+        reason: shorten(reason),
+        files: vec![],
+        person: true,
+    };
+    // Also where it waits for a person already: with the new reason.
+    plan.emit(Event::MergeMoved {
+        id: entry.idea.clone(),
+        phase: MergePhase::Person,
+        not_before: None,
+        waits: Some(waits),
+    });
+}
+
+/// A resolver's iteration is over.
+pub(super) fn resolver_over(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    attempt: &Attempt,
+    run: &RunId,
+    end: &RunEnd,
+    outcome: &Outcome,
+) {
+    let Some(entry) = plan.entry(&attempt.idea) else {
+        // Nothing is left to resolve: the idea's own work goes on.
+        back_to_work(plan, agent);
+        plan.move_attempt(agent, AttemptInput::Hold);
+        return;
+    };
+    if let Some(message) = no_room(outcome) {
+        pause_for_room(plan, message);
+        plan.move_attempt(agent, AttemptInput::Hold);
+        return;
+    }
+    let said_so = matches!(attempt.said, Some(Said::Complete | Said::Resolved));
+    if let Some(Said::Blocked(why) | Said::NeedsHuman(why)) = &attempt.said {
+        resolver_failed(
+            plan,
+            agent,
+            entry,
+            &format!("the resolver gave up: {why}"),
+            true,
+        );
+    } else if said_so || end.how == (RunEndKind::Exited { code: 0 }) {
+        // A resolver's work needs no gate of its own: the merged tree is verified.
+        plan.move_attempt(agent, AttemptInput::GatePassed);
+    } else if end.how == RunEndKind::Stopped || is_stopped(plan.state, run) {
+        plan.move_attempt(agent, AttemptInput::Hold);
+    } else {
+        let how = failure_of(&end.how).unwrap_or_else(|| "it was killed".into());
+        resolver_failed(
+            plan,
+            agent,
+            entry,
+            &format!("the resolver failed: {how}"),
+            false,
+        );
+    }
+}
+
+/// Another try, or a person.
+fn resolver_failed(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    entry: &MergeEntry,
+    why: &str,
+    gave_up: bool,
+) {
+    let working = plan
+        .attempt(agent)
+        .is_some_and(|attempt| attempt.phase == AttemptPhase::Working);
+    if !gave_up && may_resolve(plan, entry.resolver_tries + 1) {
+        let input = if working {
+            AttemptInput::Hold
+        } else {
+            AttemptInput::Returned
+        };
+        plan.move_attempt(agent, input);
+    } else {
+        to_person(plan, entry, why);
+        if working {
+            plan.move_attempt(agent, AttemptInput::GatePassed);
+        }
+    }
+    plan.emit(Event::ResolverFailed {
+        id: entry.idea.clone(),
+        why: shorten(why),
+    });
+}
+
+/// The merge in the worktree is concluded, or cannot be yet.
+pub(super) fn resolution_finished(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
+    let Some(entry) = plan.entry(id) else {
+        return;
+    };
+    if !matches!(entry.phase, MergePhase::Resolver | MergePhase::Person) {
+        return;
+    }
+    let problem = match outcome {
+        Outcome::ResolutionFinished { head } => return settled(plan, id, &entry.agent, head),
+        Outcome::StillConflicted { files } => {
+            format!("still in conflict: {}", few(files).join(", "))
+        }
+        Outcome::Failed { message, .. } => message.clone(),
+        _ => return,
+    };
+    if entry.phase == MergePhase::Resolver {
+        resolver_failed(plan, &entry.agent, entry, &problem, false);
+    } else {
+        to_person(plan, entry, &problem);
+    }
+}

@@ -1,0 +1,219 @@
+//! The merge queue's rules that need no input: one entry at a time is built, verified and landed; conflicts are laid out and concluded.
+//!
+//! Invariant: as in [`advance`](super::advance); at most one entry is building, verifying or landing, and nothing is requested for an idea
+//! of which something is still under way.
+
+use super::advance::may_merge;
+use super::plan::Plan;
+use crate::domain::effect::{Effect, Purpose};
+use crate::domain::event::Event;
+use crate::domain::ids::{IdeaId, Oid};
+use crate::domain::lifecycle::{AttemptPhase, MergeInput, MergePhase};
+use crate::domain::select;
+use crate::domain::settings::Settings;
+use crate::domain::state::{Attempt, MergeEntry, State, Verified};
+use crate::domain::time::Timestamp;
+
+/// Whether an entry's turn can come. It waits for a person, a time, the ideas that its own comes after, and what is still under way.
+fn is_eligible(state: &State, entry: &MergeEntry, now: Timestamp) -> bool {
+    let for_person = entry.waits.as_ref().is_some_and(|waits| waits.person);
+    let due = match entry.not_before {
+        Some(time) => time <= now,
+        None => !for_person,
+    };
+    entry.phase == MergePhase::Queued
+        && !entry.held
+        && due
+        && !is_ending(state, entry)
+        && select::is_idea_unlocked(state, &entry.idea)
+        && !state.is_under_way(&entry.agent, &entry.idea)
+}
+
+fn is_ending(state: &State, entry: &MergeEntry) -> bool {
+    let attempt = state.agents.get(&entry.agent);
+    attempt.is_some_and(|attempt| attempt.ending.is_some())
+}
+
+/// The entry in this phase of which nothing is under way.
+fn idle_in(state: &State, phase: MergePhase) -> Option<&MergeEntry> {
+    let idle = |entry: &&MergeEntry| {
+        entry.phase == phase && !state.is_under_way(&entry.agent, &entry.idea)
+    };
+    state.queue.iter().find(idle)
+}
+
+/// One entry at a time, first come, first served.
+pub(super) fn build(plan: &mut Plan<'_>, settings: &Settings) {
+    let state = plan.state;
+    if let Some(entry) = idle_in(state, MergePhase::Building) {
+        return request_build(plan, entry, settings);
+    }
+    let busy = state.queue.iter().any(|entry| entry.phase.is_busy());
+    if busy || !may_merge(state) || state.swarm.rewritten.is_some() {
+        return;
+    }
+    let now = plan.now;
+    let mut waiting = state.queue.iter();
+    if let Some(entry) = waiting.find(|entry| is_eligible(state, entry, now)) {
+        plan.move_merge(&entry.idea, MergeInput::Build);
+    }
+}
+
+fn request_build(plan: &mut Plan<'_>, entry: &MergeEntry, settings: &Settings) {
+    let state = plan.state;
+    let attempt = plan.attempt(&entry.agent);
+    let Some(base) = attempt.and_then(|attempt| attempt.base.clone()) else {
+        return;
+    };
+    let seen = state.swarm.target.as_ref();
+    plan.request(Effect::BuildMerge {
+        idea: entry.idea.clone(),
+        branch: entry.branch.clone(),
+        source: entry.source.clone(),
+        base,
+        target: settings.target.clone(),
+        known_target: seen
+            .filter(|seen| seen.branch == settings.target)
+            .map(|seen| seen.commit.clone()),
+        rebase: state.swarm.rebase,
+        title: title_of(state, &entry.idea),
+        at: plan.now,
+    });
+}
+
+/// The first line of an idea's text, at most 60 characters.
+pub(crate) fn title_of(state: &State, id: &IdeaId) -> String {
+    let text = state.ideas.get(id).map_or("", |idea| &idea.text);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    let line: String = line
+        .unwrap_or_default()
+        .chars()
+        .filter(|c| !c.is_control())
+        .collect();
+    if line.chars().count() <= 60 {
+        return line;
+    }
+    let short: String = line.chars().take(57).collect();
+    format!("{}...", short.trim_end())
+}
+
+/// The quality commands on the merged tree. One that passed them before, of the same two commits, need not pass again.
+pub(super) fn verify(plan: &mut Plan<'_>, settings: &Settings) {
+    let state = plan.state;
+    let Some(entry) = idle_in(state, MergePhase::Verifying) else {
+        return;
+    };
+    let command = settings.quality_commands.get(entry.verify_next);
+    let command = command.filter(|_| settings.verify && !is_verified(entry));
+    let Some(command) = command else {
+        plan.move_merge(&entry.idea, MergeInput::Verified);
+        return;
+    };
+    if !may_merge(state) {
+        plan.move_merge(&entry.idea, MergeInput::Requeue);
+    } else if entry.checked_out {
+        start_verify(plan, entry, command, settings);
+    } else if let Some(commit) = &entry.commit {
+        plan.request(Effect::PrepareVerify {
+            idea: entry.idea.clone(),
+            commit: commit.clone(),
+        });
+    }
+}
+
+fn is_verified(entry: &MergeEntry) -> bool {
+    let same = |verified: &Verified| {
+        verified.source == entry.source && Some(&verified.target) == entry.target.as_ref()
+    };
+    entry.verified.as_ref().is_some_and(same)
+}
+
+fn start_verify(plan: &mut Plan<'_>, entry: &MergeEntry, command: &str, settings: &Settings) {
+    let index = entry.verify_next;
+    let run = plan.run_id(&format!("{}-v{}", entry.idea, index + 1));
+    plan.emit(Event::VerifyStarted {
+        id: entry.idea.clone(),
+        index,
+        run: run.clone(),
+    });
+    let purpose = Purpose::Verify {
+        idea: entry.idea.clone(),
+        index,
+        command: command.to_owned(),
+    };
+    plan.request_run(run, purpose, settings.quality_timeout_ms);
+}
+
+/// The target moves, also while the daemon ends: the work is done and checked.
+pub(super) fn land(plan: &mut Plan<'_>, settings: &Settings) {
+    let Some(entry) = idle_in(plan.state, MergePhase::Landing) else {
+        return;
+    };
+    if let (Some(commit), Some(target)) = (&entry.commit, &entry.target) {
+        plan.request(Effect::Land {
+            idea: entry.idea.clone(),
+            target: settings.target.clone(),
+            expected: target.clone(),
+            commit: commit.clone(),
+        });
+    }
+}
+
+/// Conflicts are laid out in their worktrees, and concluded when the resolver is through; work that was given back catches up with the target.
+pub(super) fn settle(plan: &mut Plan<'_>, _: &Settings) {
+    let state = plan.state;
+    if !may_merge(state) {
+        return;
+    }
+    for (agent, attempt) in &state.agents {
+        if attempt.ending.is_some() || state.is_under_way(agent, &attempt.idea) {
+            continue;
+        }
+        match (state.entry(&attempt.idea), &attempt.catch_up) {
+            (Some(entry), _) => settle_entry(plan, entry, attempt),
+            (None, Some(target)) if attempt.phase == AttemptPhase::Backoff => {
+                lay_out(plan, attempt, target);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn settle_entry(plan: &mut Plan<'_>, entry: &MergeEntry, attempt: &Attempt) {
+    let conflicted = matches!(entry.phase, MergePhase::Resolver | MergePhase::Person);
+    match &entry.conflict {
+        Some(conflict) if conflicted && !entry.laid_out && entry.waits.is_none() => {
+            lay_out(plan, attempt, &conflict.target);
+        }
+        Some(_) if entry.phase == MergePhase::Resolver && is_resolved(attempt) => {
+            request_finish(plan, attempt);
+        }
+        _ => {}
+    }
+}
+
+/// Whether its resolver has worked and thinks that it is through.
+fn is_resolved(attempt: &Attempt) -> bool {
+    attempt.phase == AttemptPhase::ReadyToMerge
+}
+
+/// Merges the target into the attempt's worktree.
+fn lay_out(plan: &mut Plan<'_>, attempt: &Attempt, target: &Oid) {
+    plan.request(Effect::StartResolution {
+        idea: attempt.idea.clone(),
+        branch: attempt.branch.clone(),
+        worktree: attempt.worktree.clone(),
+        target: target.clone(),
+        at: plan.now,
+    });
+}
+
+/// Concludes the merge in the worktree.
+pub(super) fn request_finish(plan: &mut Plan<'_>, attempt: &Attempt) {
+    plan.request(Effect::FinishResolution {
+        idea: attempt.idea.clone(),
+        branch: attempt.branch.clone(),
+        worktree: attempt.worktree.clone(),
+        at: plan.now,
+    });
+}

@@ -1,0 +1,11 @@
+//! The git room against real git: worktrees, merges, landings, and what a kill at any point leaves.
+
+mod fixture;
+mod hostile;
+mod kill;
+mod landing;
+mod merging;
+mod opening;
+mod resolving;
+mod sealing;
+mod worktrees;
