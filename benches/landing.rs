@@ -4,15 +4,15 @@
 
 mod common;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use common::daemon::{configure, swarm as call};
 use common::repo::{Copy, Template};
 use common::samples::{Goal, Samples, timed};
-use common::{Result, SWARM, chosen, command, note, run, size, wanted};
+use common::{Result, chosen, note, run, size, wanted};
 
 const PARALLEL: usize = 3;
 
@@ -30,7 +30,9 @@ fn main() -> Result {
     let rounds = size("BENCH_ROUNDS", 3)?;
     let folder = tempfile::tempdir()?;
     let template = Template::new(&folder.path().join("template"), files)?;
-    println!("landing: {ideas} ideas, {files} files, {PARALLEL} agents at a time, the target checked out by the user");
+    println!(
+        "landing: {ideas} ideas, {files} files, {PARALLEL} agents at a time, the target checked out by the user"
+    );
     for (name, check) in [("unchecked", None), ("checked", Some("true"))] {
         if chosen(name) {
             compare(&template, folder.path(), &Case { ideas, check }, rounds)?;
@@ -51,7 +53,10 @@ fn compare(template: &Template, folder: &Path, case: &Case, rounds: usize) -> Re
             let time = way(&copy, case)?;
             copy.check_landed(case.ideas)
                 .map_err(|error| format!("{name}: {error}"))?;
-            note(format!("round {round}, {name}: {:.2} s", time.as_secs_f64()));
+            note(format!(
+                "round {round}, {name}: {:.2} s",
+                time.as_secs_f64()
+            ));
             times[index].push(time.as_secs_f64());
         }
     }
@@ -75,34 +80,23 @@ type Way = fn(&Copy, &Case) -> Result<Duration>;
 
 /// The program itself, from the start of the daemon to its end. The ideas are there before.
 fn swarm(copy: &Copy, case: &Case) -> Result<Duration> {
-    let state = copy.root().join(".swarm");
-    fs::create_dir(&state)?;
-    let agent = copy.agent();
-    let config = serde_json::json!({
-        "mode": "autopilot",
-        "target": "main",
-        "agents": {
-            "maxParallel": PARALLEL,
-            "profile": "local",
-            "profiles": { "local": { "adapter": "command", "command": ["/bin/sh", agent] } },
-        },
-        "qualityCommands": case.check.into_iter().collect::<Vec<_>>(),
-    });
-    fs::write(state.join("config.json"), config.to_string())?;
-    let swarm = |args: &[&str]| {
-        let mut swarm = command(SWARM, &copy.home());
-        swarm.current_dir(copy.root()).args(args);
-        run(&mut swarm)
-    };
+    let checks: Vec<&str> = case.check.into_iter().collect();
+    configure(copy, "autopilot", PARALLEL, &checks)?;
     for number in 1..=case.ideas {
-        swarm(&["idea", "add", &format!("Write the file of idea {number}.")])?;
+        call(
+            copy,
+            &["idea", "add", &format!("Write the file of idea {number}.")],
+        )?;
     }
-    let (time, _) = timed(|| swarm(&["start", "--until-idle", "--no-web"]))?;
+    let (time, _) = timed(|| call(copy, &["start", "--until-idle", "--no-web"]))?;
     Ok(time)
 }
 
 /// Hands the numbers 1 to `ideas` to the workers, each a thread that does one idea after the other.
-fn work(ideas: usize, worker: impl Fn(usize, &dyn Fn() -> Option<usize>) -> Result + Sync) -> Result {
+fn work(
+    ideas: usize,
+    worker: impl Fn(usize, &dyn Fn() -> Option<usize>) -> Result + Sync,
+) -> Result {
     let next = AtomicUsize::new(1);
     let take = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|number| *number <= ideas);
     std::thread::scope(|scope| {
@@ -202,7 +196,11 @@ fn cheapest(copy: &Copy, case: &Case) -> Result<Duration> {
             let mut before = None;
             while let Some(number) = take() {
                 let branch = format!("agent/{number}");
-                let main = target.lock().map_err(|_| "another worker panicked")?.main.clone();
+                let main = target
+                    .lock()
+                    .map_err(|_| "another worker panicked")?
+                    .main
+                    .clone();
                 give(copy, &tree, &branch, &main, before.as_deref())?;
                 cheapest_idea(copy, case, &tree, number, &target)?;
                 before = Some(branch);
@@ -215,7 +213,11 @@ fn cheapest(copy: &Copy, case: &Case) -> Result<Duration> {
                 None => Ok(()),
             }
         })?;
-        let kept = target.lock().map_err(|_| "a worker panicked")?.verify.take();
+        let kept = target
+            .lock()
+            .map_err(|_| "a worker panicked")?
+            .verify
+            .take();
         if let Some(verify) = kept {
             copy.git(&["worktree", "remove", "--force", &verify.to_string_lossy()])?;
         }
@@ -240,7 +242,13 @@ fn forget(copy: &Copy, branch: &str) -> Result {
     Ok(())
 }
 
-fn cheapest_idea(copy: &Copy, case: &Case, tree: &Path, number: usize, target: &Mutex<Target>) -> Result {
+fn cheapest_idea(
+    copy: &Copy,
+    case: &Case,
+    tree: &Path,
+    number: usize,
+    target: &Mutex<Target>,
+) -> Result {
     let (idea, branch) = (format!("idea-{number:03}"), format!("agent/{number}"));
     attempt(copy, case, tree, &idea)?;
     let mut target = target.lock().map_err(|_| "another worker panicked")?;
@@ -267,7 +275,14 @@ fn lay_out(copy: &Copy, target: &mut Target, commit: &str) -> Result<PathBuf> {
         return Ok(verify.clone());
     }
     let verify = copy.place("verify");
-    copy.git(&["worktree", "add", "-q", "--detach", &verify.to_string_lossy(), commit])?;
+    copy.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "--detach",
+        &verify.to_string_lossy(),
+        commit,
+    ])?;
     target.verify = Some(verify.clone());
     Ok(verify)
 }

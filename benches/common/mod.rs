@@ -80,3 +80,27 @@ fn failure(command: &Command, output: &Output) -> String {
 pub fn note(what: impl Display) {
     eprintln!("  .. {what}");
 }
+
+/// Runs this program again with a throw-away home and nothing of the caller's environment but what sizes the benchmark; true when that is done.
+/// For benchmarks that use the library in their own process.
+pub fn isolated() -> Result<bool> {
+    const MARK: &str = "BENCH_ISOLATED";
+    if std::env::var_os(MARK).is_some() {
+        return Ok(false);
+    }
+    let home = tempfile::tempdir()?;
+    let program = std::env::current_exe()?;
+    let sizes =
+        std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("BENCH_"));
+    let status = command(&program.to_string_lossy(), home.path())
+        .args(std::env::args_os().skip(1))
+        .envs(sizes)
+        .envs(std::env::var_os("TMPDIR").map(|folder| ("TMPDIR", folder)))
+        .env(MARK, "1")
+        .status()?;
+    if status.success() {
+        Ok(true)
+    } else {
+        Err(format!("it ended with {status}").into())
+    }
+}

@@ -42,7 +42,11 @@ impl Template {
         let this = Self {
             folder: folder.to_owned(),
         };
-        let git = |args: &[&str]| run(command("git", &folder.join("home")).current_dir(&repo).args(args));
+        let git = |args: &[&str]| {
+            run(command("git", &folder.join("home"))
+                .current_dir(&repo)
+                .args(args))
+        };
         git(&["init", "-q", "-b", "main"])?;
         git(&["config", "user.name", "Bench"])?;
         git(&["config", "user.email", "bench@example.invalid"])?;
@@ -67,7 +71,12 @@ impl Template {
 
 /// About 600 bytes that differ from file to file.
 fn content(index: usize) -> String {
-    let line = |n: usize| format!("file {index}, line {n}: {}\n", (index * 7_919 + n * 104_729) % 1_000_003);
+    let line = |n: usize| {
+        format!(
+            "file {index}, line {n}: {}\n",
+            (index * 7_919 + n * 104_729) % 1_000_003
+        )
+    };
     (0..20).map(line).collect()
 }
 
@@ -107,7 +116,10 @@ impl Copy {
     /// A shell in a work tree, with the variables that the agent's script reads.
     pub fn shell(&self, folder: &Path, args: &[&str], idea: &str) -> Command {
         let mut shell = command("/bin/sh", &self.home());
-        shell.current_dir(folder).args(args).env("SWARM_IDEA_ID", idea);
+        shell
+            .current_dir(folder)
+            .args(args)
+            .env("SWARM_IDEA_ID", idea);
         shell
     }
 
@@ -119,7 +131,8 @@ impl Copy {
         let trees = self.git(&["worktree", "list", "--porcelain"])?;
         let branches = self.git(&["branch", "--list", "agent/*"])?;
         let landed = merges.trim() == ideas.to_string() && files.lines().count() == ideas;
-        let tidy = dirty.is_empty() && branches.is_empty() && trees.matches("worktree ").count() == 1;
+        let tidy =
+            dirty.is_empty() && branches.is_empty() && trees.matches("worktree ").count() == 1;
         if landed && tidy {
             return Ok(());
         }

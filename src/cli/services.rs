@@ -8,9 +8,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::backend::{
-    EndReason, Launcher, Offline, Point, Services, StartOptions, VerifyReport,
-};
+use super::backend::{EndReason, Launcher, Offline, Point, Services, StartOptions, VerifyReport};
 use super::error::{CliError, Kind};
 use super::repo::Repo;
 use crate::api::{ApiContext, Control, DaemonFile, EventLog, ReloadError, Socket, router, serve};

@@ -135,7 +135,10 @@ fn seal(tools: &Tools, effect: &Effect) -> Done {
             head: ours(head),
             committed,
         },
-        Sealed::Strayed { head, branch: other } => Outcome::Unsealable {
+        Sealed::Strayed {
+            head,
+            branch: other,
+        } => Outcome::Unsealable {
             message: match other {
                 Some(other) => format!(
                     "the worktree is on the branch `{other}` at {head:.10}, and not on `{branch}`; go back to it (git switch {branch}) and bring the work there"

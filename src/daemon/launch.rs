@@ -128,14 +128,26 @@ fn agent_run(
         identity: identity.as_ref(),
         own_program: tools.exe.clone(),
     };
-    let launch = profile.adapter.adapter().launch(&context).map_err(unusable)?;
+    let launch = profile
+        .adapter
+        .adapter()
+        .launch(&context)
+        .map_err(unusable)?;
     let brief = briefing::write(tools, handle, agent, &attempt).map_err(other)?;
     let mut files = vec![(PROMPT, brief.prompt.into_bytes())];
     if let Some(recovery) = brief.recovery {
-        files.push((RECOVERY, serde_json::to_vec_pretty(&recovery).map_err(other)?));
+        files.push((
+            RECOVERY,
+            serde_json::to_vec_pretty(&recovery).map_err(other)?,
+        ));
     }
-    let args: Result<Vec<String>, _> = launch.args.into_iter().map(std::ffi::OsString::into_string).collect();
-    let args = args.map_err(|arg| unusable(format!("an argument is not UTF-8: {}", arg.display())))?;
+    let args: Result<Vec<String>, _> = launch
+        .args
+        .into_iter()
+        .map(std::ffi::OsString::into_string)
+        .collect();
+    let args =
+        args.map_err(|arg| unusable(format!("an argument is not UTF-8: {}", arg.display())))?;
     let env = text_only(&launch.env);
     let program = process::resolve_program(&launch.program.to_string_lossy(), &env, &worktree)
         .map_err(unusable)?;

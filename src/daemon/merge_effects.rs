@@ -130,9 +130,9 @@ pub(super) fn land(tools: &Tools, target: &str, expected: &Oid, commit: &Oid) ->
     })?;
     Ok(match landed {
         LandOutcome::Landed | LandOutcome::AlreadyLanded => Outcome::Landed,
-        LandOutcome::TargetMoved { found: Some(found) } => Outcome::TargetMoved {
-            found: ours(found),
-        },
+        LandOutcome::TargetMoved { found: Some(found) } => {
+            Outcome::TargetMoved { found: ours(found) }
+        }
         LandOutcome::TargetMoved { found: None } => failed(format!(
             "the target branch `{target}` is gone; create it again, then: swarm merge retry"
         )),

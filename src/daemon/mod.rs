@@ -27,11 +27,11 @@ mod settings;
 mod signals;
 mod snapshots;
 mod store;
+#[doc(hidden)]
+pub mod testkit;
 mod tools;
 pub mod views;
 mod watch;
-#[doc(hidden)]
-pub mod testkit;
 
 pub use error::DaemonError;
 pub use handle::{Accepted, CommandError, Handle};

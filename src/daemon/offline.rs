@@ -94,13 +94,18 @@ pub fn is_locked(paths: &Paths) -> Result<bool, DaemonError> {
 pub fn events(paths: &Paths, after: u64, limit: usize) -> Result<Vec<Journaled>, JournalError> {
     let mut found = Vec::new();
     let upto = after.saturating_add(limit as u64);
-    replay(&paths.state, after + 1, Some(upto), |record: Record<Event>| {
-        found.push(Journaled {
-            seq: record.seq,
-            ts: record.ts,
-            event: record.event,
-        });
-    })?;
+    replay(
+        &paths.state,
+        after + 1,
+        Some(upto),
+        |record: Record<Event>| {
+            found.push(Journaled {
+                seq: record.seq,
+                ts: record.ts,
+                event: record.event,
+            });
+        },
+    )?;
     Ok(found)
 }
 

@@ -80,7 +80,11 @@ impl Daemon {
         let loader = Loader::new(&paths);
         let config = loader.load_ready()?;
         let head = repo.head_branch()?;
-        let target = config.target.clone().or(head).ok_or(DaemonError::NoTarget)?;
+        let target = config
+            .target
+            .clone()
+            .or(head)
+            .ok_or(DaemonError::NoTarget)?;
         if !repo.target_exists(&target)? {
             return Err(DaemonError::TargetMissing(target));
         }
@@ -97,7 +101,8 @@ impl Daemon {
                 mode: options.mode.unwrap_or(mode),
             },
         ];
-        let exe = std::env::current_exe().map_err(DaemonError::io("find this program's own file"))?;
+        let exe =
+            std::env::current_exe().map_err(DaemonError::io("find this program's own file"))?;
         let published = Published {
             state: store.state.clone(),
             ..Published::default()
@@ -186,9 +191,9 @@ impl Daemon {
         drop(lock);
         match ended {
             Ended::DiskFailed(why) => Err(DaemonError::DiskFailed(why)),
-            Ended::Cleanly => Ok(notes.at_rest().map_or(End::Stopped, |(rest, state)| {
-                End::AtRest(rest, state)
-            })),
+            Ended::Cleanly => Ok(notes
+                .at_rest()
+                .map_or(End::Stopped, |(rest, state)| End::AtRest(rest, state))),
         }
     }
 }
@@ -201,7 +206,11 @@ async fn finish(tools: &Arc<Tools>, handle: &Handle) {
             tracing::warn!(%error, "the view files cannot be written");
         }
         let idle = !state.is_pending(|_| true);
-        if let Err(error) = if idle { tools.repo.drain_pool() } else { Ok(()) } {
+        if let Err(error) = if idle {
+            tools.repo.drain_pool()
+        } else {
+            Ok(())
+        } {
             tracing::warn!(%error, "kept worktrees could not be removed; the next start tries again");
         }
     });
@@ -239,9 +248,12 @@ impl Reloader {
         let config = match self.loader.load_ready() {
             Ok(config) => config,
             Err(error) => {
-                let message =
-                    format!("the configuration is wrong, and the one before stays in force: {error}");
-                self.handle.observe(Observation::Trouble { key, message }).await;
+                let message = format!(
+                    "the configuration is wrong, and the one before stays in force: {error}"
+                );
+                self.handle
+                    .observe(Observation::Trouble { key, message })
+                    .await;
                 return Err(error.into());
             }
         };
@@ -255,7 +267,9 @@ impl Reloader {
         let hash = config.hash();
         self.tools.set_config(config);
         let settings = Box::new(settings);
-        let loaded = self.handle.command(Command::LoadSettings { hash, settings });
+        let loaded = self
+            .handle
+            .command(Command::LoadSettings { hash, settings });
         Ok(loaded.await?.seq)
     }
 }

@@ -17,7 +17,9 @@ use super::tools::Tools;
 use crate::domain::effect::Purpose;
 use crate::domain::ids::RunId;
 use crate::domain::observation::{FailureKind, Observation, Outcome, RunEnd, RunEndKind};
-use crate::process::{self, EndReason, ExitRecord, Launched, ProcessError, RunDir, RunStatus, Stop};
+use crate::process::{
+    self, EndReason, ExitRecord, Launched, ProcessError, RunDir, RunStatus, Stop,
+};
 
 /// How often a live run's output is looked at.
 const LISTEN: Duration = Duration::from_millis(200);

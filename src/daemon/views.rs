@@ -78,7 +78,11 @@ fn ideas(state: &State) -> io::Result<String> {
 fn learnings(state: &State) -> String {
     let mut text = String::from("# Learnings\n");
     for learning in state.learnings.iter().filter(|learning| learning.global) {
-        let sources: Vec<&str> = learning.sources.iter().map(|agent| agent.as_str()).collect();
+        let sources: Vec<&str> = learning
+            .sources
+            .iter()
+            .map(|agent| agent.as_str())
+            .collect();
         let content = learning.content.replace('\n', " ");
         // Writing to a String cannot fail.
         let _ = write!(text, "\n- {content} ({})", sources.join(", "));

@@ -159,7 +159,11 @@ mod tests {
             "fn f() {\n    g( a, b );\n}\n",
             "fn f() {\n\tg( a, b );\n}\n\n"
         ));
-        assert!(same("a.js", "call(one, two)\n", "call(\n  one,\n  two\n)\n"));
+        assert!(same(
+            "a.js",
+            "call(one, two)\n",
+            "call(\n  one,\n  two\n)\n"
+        ));
         assert!(same("a.c", "int x = 1;\r\n", "int  x = 1;\n"));
         assert!(same("a.rs", "let x = a + b;\n", "let x =\n    a + b;\n"));
     }

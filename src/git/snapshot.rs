@@ -183,7 +183,9 @@ impl Repo {
 fn last_logged(worktree: &Worktree) -> Option<Oid> {
     let log = fs::read(worktree.git_dir.join("logs/HEAD")).ok()?;
     let last = log.trim_ascii_end().rsplit(|byte| *byte == b'\n').next()?;
-    let mut fields = last.split(|byte| *byte == b' ').map(String::from_utf8_lossy);
+    let mut fields = last
+        .split(|byte| *byte == b' ')
+        .map(String::from_utf8_lossy);
     let (from, to) = (fields.next()?, fields.next()?);
     let oids = [to, from].map(|field| Oid::from_str(&field).ok());
     oids.into_iter().flatten().find(|oid| !oid.is_zero())

@@ -24,7 +24,10 @@ pub fn environment(home: &Path) -> Vec<(OsString, OsString)> {
         ("GIT_COMMITTER_NAME", "Person".into()),
         ("GIT_COMMITTER_EMAIL", "person@localhost".into()),
     ];
-    pairs.into_iter().map(|(name, value)| (name.into(), value)).collect()
+    pairs
+        .into_iter()
+        .map(|(name, value)| (name.into(), value))
+        .collect()
 }
 
 pub fn settings(home: &Path) -> Settings {
@@ -39,13 +42,22 @@ pub fn settings(home: &Path) -> Settings {
 pub fn git(dir: &Path, args: &[&str]) -> String {
     let output = try_git(dir, args);
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {args:?}: {error}{}", String::from_utf8_lossy(&output.stdout));
-    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    assert!(
+        output.status.success(),
+        "git {args:?}: {error}{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    String::from_utf8_lossy(&output.stdout)
+        .trim_end()
+        .to_owned()
 }
 
 pub fn try_git(dir: &Path, args: &[&str]) -> Output {
     let mut command = Command::new("git");
-    command.current_dir(dir).args(["-c", "protocol.file.allow=always"]).args(args);
+    command
+        .current_dir(dir)
+        .args(["-c", "protocol.file.allow=always"])
+        .args(args);
     command.envs(environment(dir)).output().unwrap()
 }
 
@@ -126,17 +138,34 @@ impl Fixture {
     /// The repository is sound, and the worktrees that git knows all exist.
     pub fn check(&self) {
         let output = try_git(&self.root(), &["fsck", "--strict", "--no-dangling"]);
-        let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let said = format!(
+            "{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
         assert!(output.status.success(), "{said}");
         for line in self.git(&["worktree", "list", "--porcelain"]).lines() {
-            assert!(!line.starts_with("prunable") && !line.starts_with("locked"), "{line}");
+            assert!(
+                !line.starts_with("prunable") && !line.starts_with("locked"),
+                "{line}"
+            );
         }
     }
 
     pub fn worktrees(&self) -> Vec<String> {
         let list = self.git(&["worktree", "list", "--porcelain"]);
-        let paths = list.lines().filter_map(|line| line.strip_prefix("worktree "));
-        paths.map(|path| Path::new(path).file_name().unwrap().to_string_lossy().into_owned()).collect()
+        let paths = list
+            .lines()
+            .filter_map(|line| line.strip_prefix("worktree "));
+        paths
+            .map(|path| {
+                Path::new(path)
+                    .file_name()
+                    .unwrap()
+                    .to_string_lossy()
+                    .into_owned()
+            })
+            .collect()
     }
 }
 
@@ -159,5 +188,13 @@ pub fn commit_in(dir: &Path, files: &[(&str, &str)]) -> Oid {
 
 /// `src/a.txt` of the first commit with one line changed.
 pub fn changed_line(number: usize, text: &str) -> String {
-    (1..=20).map(|line| if line == number { format!("{text}\n") } else { format!("line {line}\n") }).collect()
+    (1..=20)
+        .map(|line| {
+            if line == number {
+                format!("{text}\n")
+            } else {
+                format!("line {line}\n")
+            }
+        })
+        .collect()
 }

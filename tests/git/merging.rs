@@ -2,7 +2,9 @@
 
 use swarm::git::{BuildMerge, BuildOutcome, ConflictClass, ConflictKind, Oid, Rebase, Rebased};
 
-use crate::fixture::{Fixture, TIME, branch, changed_line, commit_in, git, identity, name, read, write};
+use crate::fixture::{
+    Fixture, TIME, branch, changed_line, commit_in, git, identity, name, read, write,
+};
 
 pub fn merge(source: Oid) -> BuildMerge {
     BuildMerge {
@@ -29,13 +31,34 @@ fn a_merge_is_built_and_nothing_moves() {
     let refs = fixture.git(&["for-each-ref"]);
     let outcome = fixture.repo.build_merge(&merge(source)).unwrap();
     let commit = built(&outcome);
-    assert_eq!(outcome, BuildOutcome::Built { commit, target, simple_resolved: vec![] });
+    assert_eq!(
+        outcome,
+        BuildOutcome::Built {
+            commit,
+            target,
+            simple_resolved: vec![]
+        }
+    );
     assert_eq!(fixture.repo.build_merge(&merge(source)).unwrap(), outcome);
     assert_eq!(fixture.git(&["for-each-ref"]), refs);
     assert_eq!(fixture.git(&["status", "--porcelain"]), "");
-    assert_eq!(fixture.git(&["show", "-s", "--format=%P", &commit.to_string()]), format!("{target} {source}"));
-    assert_eq!(fixture.git(&["show", "-s", "--format=%(trailers:key=Swarm-Op,valueonly)", &commit.to_string()]), "op-1");
-    assert_eq!(fixture.repo.build_merge(&merge(target)).unwrap(), BuildOutcome::NothingToMerge { target });
+    assert_eq!(
+        fixture.git(&["show", "-s", "--format=%P", &commit.to_string()]),
+        format!("{target} {source}")
+    );
+    assert_eq!(
+        fixture.git(&[
+            "show",
+            "-s",
+            "--format=%(trailers:key=Swarm-Op,valueonly)",
+            &commit.to_string()
+        ]),
+        "op-1"
+    );
+    assert_eq!(
+        fixture.repo.build_merge(&merge(target)).unwrap(),
+        BuildOutcome::NothingToMerge { target }
+    );
     fixture.check();
 }
 
@@ -43,18 +66,41 @@ fn a_merge_is_built_and_nothing_moves() {
 fn simple_conflicts_are_settled_on_the_way() {
     let fixture = Fixture::new();
     fixture.commit(&[("f/code.rs", "fn a() {\n    one( 1 );\n}\nfn b() {}\n")]);
-    let (path, _) = fixture.attempt(1, &[("src/a.txt", &changed_line(5, "agent")), ("f/code.rs", "fn a() {\n    two(2);\n}\nfn b() {}\n")]);
+    let (path, _) = fixture.attempt(
+        1,
+        &[
+            ("src/a.txt", &changed_line(5, "agent")),
+            ("f/code.rs", "fn a() {\n    two(2);\n}\nfn b() {}\n"),
+        ],
+    );
     git(&path, &["update-index", "--chmod=+x", "src/a.txt"]);
     git(&path, &["commit", "-q", "-m", "mode"]);
     let source = fixture.oid(&branch(1));
-    fixture.commit(&[("src/a.txt", &changed_line(6, "person")), ("f/code.rs", "fn a() {\n\tone( 1 );\n}\nfn b() {}\n")]);
+    fixture.commit(&[
+        ("src/a.txt", &changed_line(6, "person")),
+        ("f/code.rs", "fn a() {\n\tone( 1 );\n}\nfn b() {}\n"),
+    ]);
     let outcome = fixture.repo.build_merge(&merge(source)).unwrap();
-    let BuildOutcome::Built { commit, simple_resolved, .. } = &outcome else { panic!("{outcome:?}") };
+    let BuildOutcome::Built {
+        commit,
+        simple_resolved,
+        ..
+    } = &outcome
+    else {
+        panic!("{outcome:?}")
+    };
     assert_eq!(simple_resolved, &["f/code.rs", "src/a.txt"]);
     let text = fixture.git(&["show", &format!("{commit}:src/a.txt")]);
     assert!(text.contains("line 4\nagent\nperson\nline 7"), "{text}");
-    assert_eq!(fixture.git(&["show", &format!("{commit}:f/code.rs")]), "fn a() {\n    two(2);\n}\nfn b() {}");
-    assert!(fixture.git(&["ls-tree", &commit.to_string(), "src/a.txt"]).starts_with("100755"));
+    assert_eq!(
+        fixture.git(&["show", &format!("{commit}:f/code.rs")]),
+        "fn a() {\n    two(2);\n}\nfn b() {}"
+    );
+    assert!(
+        fixture
+            .git(&["ls-tree", &commit.to_string(), "src/a.txt"])
+            .starts_with("100755")
+    );
     assert_eq!(fixture.repo.build_merge(&merge(source)).unwrap(), outcome);
     fixture.check();
 }
@@ -62,12 +108,41 @@ fn simple_conflicts_are_settled_on_the_way() {
 #[test]
 fn what_takes_judgement_is_told_with_its_class() {
     let fixture = Fixture::new();
-    fixture.commit(&[("gone", "1\n2\n3\n"), ("old name", &changed_line(1, "x")), ("image", "\0binary")]);
-    let cases: [(&[(&str, &str)], &[(&str, &str)], ConflictKind, ConflictClass); 4] = [
-        (&[("src/b.txt", "agent\n")], &[("src/b.txt", "person\n")], ConflictKind::Content, ConflictClass::Medium),
-        (&[("new", "agent\n")], &[("new", "person\n")], ConflictKind::BothAdded, ConflictClass::Medium),
-        (&[("image", "\0agent")], &[("image", "\0person")], ConflictKind::Binary, ConflictClass::Complex),
-        (&[("dir", "a file\n")], &[("dir/inner", "in a directory\n")], ConflictKind::FileDirectory, ConflictClass::Complex),
+    fixture.commit(&[
+        ("gone", "1\n2\n3\n"),
+        ("old name", &changed_line(1, "x")),
+        ("image", "\0binary"),
+    ]);
+    let cases: [(
+        &[(&str, &str)],
+        &[(&str, &str)],
+        ConflictKind,
+        ConflictClass,
+    ); 4] = [
+        (
+            &[("src/b.txt", "agent\n")],
+            &[("src/b.txt", "person\n")],
+            ConflictKind::Content,
+            ConflictClass::Medium,
+        ),
+        (
+            &[("new", "agent\n")],
+            &[("new", "person\n")],
+            ConflictKind::BothAdded,
+            ConflictClass::Medium,
+        ),
+        (
+            &[("image", "\0agent")],
+            &[("image", "\0person")],
+            ConflictKind::Binary,
+            ConflictClass::Complex,
+        ),
+        (
+            &[("dir", "a file\n")],
+            &[("dir/inner", "in a directory\n")],
+            ConflictKind::FileDirectory,
+            ConflictClass::Complex,
+        ),
     ];
     let start = fixture.oid("main");
     for (number, (agent, person, kind, class)) in (1..).zip(cases) {
@@ -75,8 +150,19 @@ fn what_takes_judgement_is_told_with_its_class() {
         let (_, source) = fixture.attempt(number, agent);
         let target = fixture.commit(person);
         let outcome = fixture.repo.build_merge(&merge(source)).unwrap();
-        let BuildOutcome::Conflict { target: onto, class: found, files } = outcome else { panic!("{kind:?}") };
-        assert_eq!((onto, found, files[0].kind), (target, class, kind), "{files:?}");
+        let BuildOutcome::Conflict {
+            target: onto,
+            class: found,
+            files,
+        } = outcome
+        else {
+            panic!("{kind:?}")
+        };
+        assert_eq!(
+            (onto, found, files[0].kind),
+            (target, class, kind),
+            "{files:?}"
+        );
     }
     fixture.check();
 }
@@ -103,7 +189,16 @@ fn renames_and_deletions_against_changes_are_complex() {
     git(&path, &["mv", "src/a.txt", "src/agent.txt"]);
     let source = commit_in(&path, &[]);
     let outcome = fixture.repo.build_merge(&merge(source)).unwrap();
-    assert!(matches!(outcome, BuildOutcome::Conflict { class: ConflictClass::Complex, .. }), "{outcome:?}");
+    assert!(
+        matches!(
+            outcome,
+            BuildOutcome::Conflict {
+                class: ConflictClass::Complex,
+                ..
+            }
+        ),
+        "{outcome:?}"
+    );
 }
 
 #[test]
@@ -114,7 +209,10 @@ fn attributes_come_from_the_target_and_not_from_what_lies_around() {
     write(&fixture.root(), ".gitattributes", "*.txt merge=union\n");
     let outcome = fixture.repo.build_merge(&merge(source)).unwrap();
     if fixture.repo.git_version() >= (2, 41) {
-        assert!(matches!(outcome, BuildOutcome::Conflict { .. }), "{outcome:?}");
+        assert!(
+            matches!(outcome, BuildOutcome::Conflict { .. }),
+            "{outcome:?}"
+        );
     }
 }
 
@@ -126,21 +224,57 @@ fn a_branch_is_replayed_on_a_rewritten_target() {
     let source = commit_in(&path, &[("y", "y")]);
     fixture.git(&["reset", "-q", "--hard", "HEAD~1"]);
     let new_base = fixture.commit(&[("src/b.txt", "rewritten\n")]);
-    let want = Rebase { source, old_base, new_base, identity: identity(), time: TIME };
+    let want = Rebase {
+        source,
+        old_base,
+        new_base,
+        identity: identity(),
+        time: TIME,
+    };
     let outcome = fixture.repo.rebase_source(&want).unwrap();
-    let Rebased::Replayed { head, commits: 2 } = outcome else { panic!("{outcome:?}") };
+    let Rebased::Replayed { head, commits: 2 } = outcome else {
+        panic!("{outcome:?}")
+    };
     assert_eq!(fixture.repo.rebase_source(&want).unwrap(), outcome);
-    assert_eq!(fixture.git(&["diff", "--name-only", &new_base.to_string(), &head.to_string()]), "x\ny");
+    assert_eq!(
+        fixture.git(&[
+            "diff",
+            "--name-only",
+            &new_base.to_string(),
+            &head.to_string()
+        ]),
+        "x\ny"
+    );
     assert!(!fixture.repo.contains(head, old_base).unwrap());
-    assert_eq!(fixture.git(&["show", "-s", "--format=%an %cn", &head.to_string()]), "Person Swarm");
+    assert_eq!(
+        fixture.git(&["show", "-s", "--format=%an %cn", &head.to_string()]),
+        "Person Swarm"
+    );
     write(&path, "dirty", "d");
-    assert!(fixture.repo.adopt_rebase(&name(1), &branch(1), source, head).is_err());
+    assert!(
+        fixture
+            .repo
+            .adopt_rebase(&name(1), &branch(1), source, head)
+            .is_err()
+    );
     std::fs::remove_file(path.join("dirty")).unwrap();
     for _ in 0..2 {
-        fixture.repo.adopt_rebase(&name(1), &branch(1), source, head).unwrap();
+        fixture
+            .repo
+            .adopt_rebase(&name(1), &branch(1), source, head)
+            .unwrap();
     }
-    assert_eq!((fixture.oid(&branch(1)), git(&path, &["status", "--porcelain"])), (head, String::new()));
-    assert_eq!((read(&path, "src/b.txt"), path.join("secret").exists()), ("rewritten\n".into(), false));
+    assert_eq!(
+        (
+            fixture.oid(&branch(1)),
+            git(&path, &["status", "--porcelain"])
+        ),
+        (head, String::new())
+    );
+    assert_eq!(
+        (read(&path, "src/b.txt"), path.join("secret").exists()),
+        ("rewritten\n".into(), false)
+    );
     fixture.check();
 }
 
@@ -156,13 +290,33 @@ fn a_branch_with_a_merge_inside_is_replayed_as_one_commit() {
     let source = commit_in(&path, &[("src/b.txt", "settled\n")]);
     fixture.git(&["commit", "-q", "--amend", "-m", "rewritten"]);
     let new_base = fixture.oid("main");
-    let want = Rebase { source, old_base, new_base, identity: identity(), time: TIME };
+    let want = Rebase {
+        source,
+        old_base,
+        new_base,
+        identity: identity(),
+        time: TIME,
+    };
     let outcome = fixture.repo.rebase_source(&want).unwrap();
-    let Rebased::Replayed { head, commits: 1 } = outcome else { panic!("{outcome:?}") };
-    assert_eq!(fixture.git(&["show", &format!("{head}:src/b.txt")]), "settled");
+    let Rebased::Replayed { head, commits: 1 } = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(
+        fixture.git(&["show", &format!("{head}:src/b.txt")]),
+        "settled"
+    );
     let clash = fixture.commit(&[("src/b.txt", "clash\n")]);
-    let want = Rebase { new_base: clash, ..want };
-    assert!(matches!(fixture.repo.rebase_source(&want).unwrap(), Rebased::Conflict { .. }));
-    let want = Rebase { source: old_base, ..want };
+    let want = Rebase {
+        new_base: clash,
+        ..want
+    };
+    assert!(matches!(
+        fixture.repo.rebase_source(&want).unwrap(),
+        Rebased::Conflict { .. }
+    ));
+    let want = Rebase {
+        source: old_base,
+        ..want
+    };
     assert_eq!(fixture.repo.rebase_source(&want).unwrap(), Rebased::Nothing);
 }

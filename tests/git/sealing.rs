@@ -20,7 +20,9 @@ pub fn want(fixture: &Fixture, number: u32) -> Seal {
 
 fn done(sealed: &Sealed) -> (Oid, bool) {
     match sealed {
-        Sealed::Done { head, committed, .. } => (*head, *committed),
+        Sealed::Done {
+            head, committed, ..
+        } => (*head, *committed),
         other => panic!("{other:?}"),
     }
 }
@@ -38,10 +40,16 @@ fn what_was_left_becomes_one_commit_and_a_redo_the_same() {
     assert!(committed && head != tip);
     assert_eq!(fixture.oid(&branch(1)), head);
     assert_eq!(git(&path, &["status", "--porcelain"]), "");
-    assert_eq!(git(&path, &["show", "-s", "--format=%P %an %cI", "HEAD"]), format!("{tip} Swarm 2026-09-21T14:13:20Z"));
+    assert_eq!(
+        git(&path, &["show", "-s", "--format=%P %an %cI", "HEAD"]),
+        format!("{tip} Swarm 2026-09-21T14:13:20Z")
+    );
     assert_eq!(fixture.repo.seal(&want(&fixture, 1)).unwrap(), sealed);
     git(&path, &["reset", "-q", "--mixed", &tip.to_string()]);
-    assert_eq!(done(&fixture.repo.seal(&want(&fixture, 1)).unwrap()).0, head);
+    assert_eq!(
+        done(&fixture.repo.seal(&want(&fixture, 1)).unwrap()).0,
+        head
+    );
     fixture.check();
 }
 
@@ -50,7 +58,10 @@ fn nothing_left_is_nothing_committed() {
     let fixture = Fixture::new();
     let (path, tip) = fixture.attempt(1, &[("x", "x")]);
     write(&path, "ignored/x", "no");
-    assert_eq!(done(&fixture.repo.seal(&want(&fixture, 1)).unwrap()), (tip, false));
+    assert_eq!(
+        done(&fixture.repo.seal(&want(&fixture, 1)).unwrap()),
+        (tip, false)
+    );
 }
 
 #[test]
@@ -68,7 +79,10 @@ fn nested_repositories_are_left_alone() {
         panic!();
     };
     assert_eq!(nested, ["vendor/empty", "vendor/with commits"]);
-    assert_eq!(fixture.git(&["diff", "--name-only", "main", &head.to_string()]), "vendor/own");
+    assert_eq!(
+        fixture.git(&["diff", "--name-only", "main", &head.to_string()]),
+        "vendor/own"
+    );
     assert_eq!(read(&path, "vendor/with commits/inner"), "x");
 }
 
@@ -79,22 +93,40 @@ fn work_on_a_detached_head_comes_back_and_elsewhere_it_is_strayed() {
     git(&path, &["checkout", "-q", "--detach"]);
     let ahead = commit_in(&path, &[("y", "y")]);
     write(&path, "z", "z");
-    let Sealed::Done { head, brought_back, committed, .. } = fixture.repo.seal(&want(&fixture, 1)).unwrap() else {
+    let Sealed::Done {
+        head,
+        brought_back,
+        committed,
+        ..
+    } = fixture.repo.seal(&want(&fixture, 1)).unwrap()
+    else {
         panic!();
     };
     assert!(brought_back && committed && fixture.repo.contains(head, ahead).unwrap());
     assert_eq!(git(&path, &["branch", "--show-current"]), branch(1));
     git(&path, &["checkout", "-q", "-b", "mine", "main"]);
     let other = commit_in(&path, &[("w", "w")]);
-    let strayed = Sealed::Strayed { head: other, branch: Some("mine".into()) };
+    let strayed = Sealed::Strayed {
+        head: other,
+        branch: Some("mine".into()),
+    };
     assert_eq!(fixture.repo.seal(&want(&fixture, 1)).unwrap(), strayed);
     assert_eq!(fixture.oid(&branch(1)), head);
     git(&path, &["checkout", "-q", "--detach", "main"]);
-    assert_eq!(done(&fixture.repo.seal(&want(&fixture, 1)).unwrap()), (head, true));
-    assert_eq!((git(&path, &["branch", "--show-current"]), read(&path, "z")), (branch(1), "z".into()));
+    assert_eq!(
+        done(&fixture.repo.seal(&want(&fixture, 1)).unwrap()),
+        (head, true)
+    );
+    assert_eq!(
+        (git(&path, &["branch", "--show-current"]), read(&path, "z")),
+        (branch(1), "z".into())
+    );
     write(&path, "dirty", "d");
     git(&path, &["checkout", "-q", "--detach", "main"]);
-    let strayed = Sealed::Strayed { head: fixture.oid("main"), branch: None };
+    let strayed = Sealed::Strayed {
+        head: fixture.oid("main"),
+        branch: None,
+    };
     assert_eq!(fixture.repo.seal(&want(&fixture, 1)).unwrap(), strayed);
 }
 
@@ -110,16 +142,36 @@ fn an_open_merge_is_unfinished_and_a_settled_one_is_committed() {
     let (path, tip) = fixture.attempt(1, &[("src/b.txt", "agent\n")]);
     conflict_in(&path);
     assert!(!try_git(&path, &["merge", "side"]).status.success());
-    let open = Sealed::Unfinished { what: "merge".into(), files: vec!["src/b.txt".into()] };
+    let open = Sealed::Unfinished {
+        what: "merge".into(),
+        files: vec!["src/b.txt".into()],
+    };
     assert_eq!(fixture.repo.seal(&want(&fixture, 1)).unwrap(), open);
     git(&path, &["add", "src/b.txt"]);
-    assert_eq!(fixture.repo.seal(&want(&fixture, 1)).unwrap(), open, "markers were added as they are");
+    assert_eq!(
+        fixture.repo.seal(&want(&fixture, 1)).unwrap(),
+        open,
+        "markers were added as they are"
+    );
     write(&path, "src/b.txt", "both\n");
     let (head, committed) = done(&fixture.repo.seal(&want(&fixture, 1)).unwrap());
     assert!(committed);
-    assert_eq!(git(&path, &["show", "-s", "--format=%P", "HEAD"]), format!("{tip} {}", fixture.oid("side")));
-    assert_eq!(git(&path, &["status", "--porcelain=v2", "--branch"]).lines().next().unwrap(), format!("# branch.oid {head}"));
-    assert!(!try_git(&path, &["rev-parse", "--verify", "-q", "MERGE_HEAD"]).status.success());
+    assert_eq!(
+        git(&path, &["show", "-s", "--format=%P", "HEAD"]),
+        format!("{tip} {}", fixture.oid("side"))
+    );
+    assert_eq!(
+        git(&path, &["status", "--porcelain=v2", "--branch"])
+            .lines()
+            .next()
+            .unwrap(),
+        format!("# branch.oid {head}")
+    );
+    assert!(
+        !try_git(&path, &["rev-parse", "--verify", "-q", "MERGE_HEAD"])
+            .status
+            .success()
+    );
     fixture.check();
 }
 
@@ -130,7 +182,13 @@ fn an_open_rebase_is_unfinished() {
     conflict_in(&path);
     assert!(!try_git(&path, &["rebase", "side"]).status.success());
     let sealed = fixture.repo.seal(&want(&fixture, 1)).unwrap();
-    assert_eq!(sealed, Sealed::Unfinished { what: "rebase".into(), files: vec!["src/b.txt".into()] });
+    assert_eq!(
+        sealed,
+        Sealed::Unfinished {
+            what: "rebase".into(),
+            files: vec!["src/b.txt".into()]
+        }
+    );
 }
 
 #[test]
@@ -139,19 +197,38 @@ fn damage_is_named_and_nothing_is_guessed() {
     let (path, tip) = fixture.attempt(1, &[("x", "x")]);
     let git_dir = git(&path, &["rev-parse", "--absolute-git-dir"]);
     let index = fs::read(format!("{git_dir}/index")).unwrap();
-    fs::write(format!("{git_dir}/index"), "junk, long enough to be read as an index of git").unwrap();
+    fs::write(
+        format!("{git_dir}/index"),
+        "junk, long enough to be read as an index of git",
+    )
+    .unwrap();
     let refused = fixture.repo.seal(&want(&fixture, 1));
-    assert!(matches!(refused, Err(GitError::IndexCorrupt { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(GitError::IndexCorrupt { .. })),
+        "{refused:?}"
+    );
     fs::write(format!("{git_dir}/index"), index).unwrap();
-    git(&path, &["update-ref", "-d", &format!("refs/heads/{}", branch(1))]);
+    git(
+        &path,
+        &["update-ref", "-d", &format!("refs/heads/{}", branch(1))],
+    );
     let refused = fixture.repo.seal(&want(&fixture, 1));
-    assert!(matches!(refused, Err(GitError::BranchMissing { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(GitError::BranchMissing { .. })),
+        "{refused:?}"
+    );
     fixture.git(&["branch", &branch(1), &tip.to_string()]);
     fs::remove_file(path.join(".git")).unwrap();
     git(&path, &["init", "-q"]);
     let refused = fixture.repo.seal(&want(&fixture, 1));
-    assert!(matches!(refused, Err(GitError::WorktreeBroken { .. })), "{refused:?}");
-    assert!(matches!(fixture.repo.seal(&want(&fixture, 2)), Err(GitError::WorktreeMissing { .. })));
+    assert!(
+        matches!(refused, Err(GitError::WorktreeBroken { .. })),
+        "{refused:?}"
+    );
+    assert!(matches!(
+        fixture.repo.seal(&want(&fixture, 2)),
+        Err(GitError::WorktreeMissing { .. })
+    ));
 }
 
 #[test]
@@ -166,8 +243,14 @@ fn a_submodule_that_was_never_fetched_does_not_matter() {
     let path = fixture.prepare(1).path;
     write(&path, "x", "x");
     let (head, _) = done(&fixture.repo.seal(&want(&fixture, 1)).unwrap());
-    assert_eq!(fixture.git(&["diff", "--name-only", "main", &head.to_string()]), "x");
+    assert_eq!(
+        fixture.git(&["diff", "--name-only", "main", &head.to_string()]),
+        "x"
+    );
     git(&path, &["submodule", "update", "-q", "--init"]);
     write(&path.join("lib"), "lib", "changed inside");
-    assert_eq!(done(&fixture.repo.seal(&want(&fixture, 1)).unwrap()).0, head);
+    assert_eq!(
+        done(&fixture.repo.seal(&want(&fixture, 1)).unwrap()).0,
+        head
+    );
 }

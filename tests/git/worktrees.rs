@@ -41,16 +41,25 @@ fn a_released_worktree_is_used_again_and_holds_nothing_of_the_last() {
     git(&path, &["update-index", "--assume-unchanged", "README"]);
     write(&path, "README", "hidden change\n");
     fixture.git(&["merge", "-q", &branch(1)]);
-    let proof = Proof::Contained { tip, target: "main".into() };
+    let proof = Proof::Contained {
+        tip,
+        target: "main".into(),
+    };
     let done = fixture.repo.release_worktree(&release(1, proof)).unwrap();
     assert!(done.branch_deleted && !path.exists());
     assert_eq!(done.dropped, ["nested"]);
     // The change that git was told not to see was kept all the same.
-    assert_eq!(fixture.git(&["show", &format!("{}:README", rescue_ref(&name(1)))]), "hidden change");
+    assert_eq!(
+        fixture.git(&["show", &format!("{}:README", rescue_ref(&name(1)))]),
+        "hidden change"
+    );
     assert_eq!(fixture.repo.pool_size().unwrap(), 1);
     let second = fixture.prepare(2);
     assert_eq!(fixture.repo.pool_size().unwrap(), 0);
-    assert_eq!(git(&second.path, &["status", "--porcelain", "--ignored"]), "");
+    assert_eq!(
+        git(&second.path, &["status", "--porcelain", "--ignored"]),
+        ""
+    );
     assert_eq!(read(&second.path, "README"), "hello\n");
     assert_eq!(read(&second.path, "src/new.txt"), "x\n");
     assert_eq!(fixture.worktrees(), ["repo", &name(2)]);
@@ -61,13 +70,34 @@ fn a_released_worktree_is_used_again_and_holds_nothing_of_the_last() {
 fn a_branch_goes_only_with_proof() {
     let fixture = Fixture::new();
     let (_, tip) = fixture.attempt(1, &[("x", "x")]);
-    let contained = Proof::Contained { tip, target: "main".into() };
-    assert!(!fixture.repo.release_worktree(&release(1, contained)).unwrap().branch_deleted);
+    let contained = Proof::Contained {
+        tip,
+        target: "main".into(),
+    };
+    assert!(
+        !fixture
+            .repo
+            .release_worktree(&release(1, contained))
+            .unwrap()
+            .branch_deleted
+    );
     assert_eq!(fixture.oid(&branch(1)), tip);
     let (_, tip) = fixture.attempt(2, &[("y", "y")]);
-    assert!(!fixture.repo.release_worktree(&release(2, Proof::Keep)).unwrap().branch_deleted);
+    assert!(
+        !fixture
+            .repo
+            .release_worktree(&release(2, Proof::Keep))
+            .unwrap()
+            .branch_deleted
+    );
     assert_eq!(fixture.oid(&branch(2)), tip);
-    assert!(fixture.repo.release_worktree(&release(2, Proof::Abandoned)).unwrap().branch_deleted);
+    assert!(
+        fixture
+            .repo
+            .release_worktree(&release(2, Proof::Abandoned))
+            .unwrap()
+            .branch_deleted
+    );
     assert_eq!(fixture.oid(&rescue_ref(&branch(2))), tip);
 }
 
@@ -77,19 +107,34 @@ fn uncommitted_and_strayed_work_is_kept_on_release() {
     let path = fixture.prepare(1).path;
     write(&path, "src/a.txt", "changed\n");
     write(&path, "untracked", "new\n");
-    let done = fixture.repo.release_worktree(&release(1, Proof::Abandoned)).unwrap();
+    let done = fixture
+        .repo
+        .release_worktree(&release(1, Proof::Abandoned))
+        .unwrap();
     let kept = done.rescued.unwrap().to_string();
     assert_eq!(fixture.git(&["show", &format!("{kept}:untracked")]), "new");
-    assert_eq!(fixture.git(&["show", &format!("{kept}:src/a.txt")]), "changed");
+    assert_eq!(
+        fixture.git(&["show", &format!("{kept}:src/a.txt")]),
+        "changed"
+    );
     let path = fixture.prepare(2).path;
     git(&path, &["checkout", "-q", "--detach"]);
     let stray = commit_in(&path, &[("z", "z")]);
-    fixture.repo.release_worktree(&release(2, Proof::Keep)).unwrap();
+    fixture
+        .repo
+        .release_worktree(&release(2, Proof::Keep))
+        .unwrap();
     assert_eq!(fixture.oid(&rescue_ref(&name(2))), stray);
     let path = fixture.prepare(3).path;
     let lost = commit_in(&path, &[("w", "w")]);
-    git(&path, &["update-ref", "-d", &format!("refs/heads/{}", branch(3))]);
-    fixture.repo.release_worktree(&release(3, Proof::Keep)).unwrap();
+    git(
+        &path,
+        &["update-ref", "-d", &format!("refs/heads/{}", branch(3))],
+    );
+    fixture
+        .repo
+        .release_worktree(&release(3, Proof::Keep))
+        .unwrap();
     assert_eq!(fixture.oid(&rescue_ref(&name(3))), lost);
     fixture.check();
 }
@@ -110,7 +155,10 @@ fn a_worktree_is_taken_over_with_everything_in_it() {
     let taken = fixture.repo.prepare_worktree(&want).unwrap();
     assert_eq!(taken.head, tip);
     assert_eq!(git(&taken.path, &["branch", "--show-current"]), branch(2));
-    assert_eq!(git(&taken.path, &["status", "--porcelain"]), " M src/a.txt\nA  staged\n?? untracked");
+    assert_eq!(
+        git(&taken.path, &["status", "--porcelain"]),
+        " M src/a.txt\nA  staged\n?? untracked"
+    );
     assert_eq!(read(&taken.path, "ignored/cache"), "c");
     assert!(!path.exists());
     assert_eq!(fixture.repo.prepare_worktree(&want).unwrap(), taken);
@@ -118,7 +166,10 @@ fn a_worktree_is_taken_over_with_everything_in_it() {
         from: Some("ed-009-idea-009".into()),
         ..fixture.want(3)
     };
-    assert!(matches!(fixture.repo.prepare_worktree(&gone), Err(GitError::WorktreeMissing { .. })));
+    assert!(matches!(
+        fixture.repo.prepare_worktree(&gone),
+        Err(GitError::WorktreeMissing { .. })
+    ));
     fixture.check();
 }
 
@@ -129,12 +180,18 @@ fn what_a_person_made_is_in_the_way_and_stays() {
     let foreign = fixture.repo.worktree_path(&name(2));
     write(&foreign, "precious", "mine");
     let refused = fixture.repo.prepare_worktree(&fixture.want(2));
-    assert!(matches!(refused, Err(GitError::PathTaken { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(GitError::PathTaken { .. })),
+        "{refused:?}"
+    );
     assert_eq!(read(&foreign, "precious"), "mine");
     fixture.git(&["branch", &branch(3), "main"]);
     fixture.commit(&[("x", "x")]);
     let refused = fixture.repo.prepare_worktree(&fixture.want(3));
-    assert!(matches!(refused, Err(GitError::BranchTaken { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(GitError::BranchTaken { .. })),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -155,7 +212,16 @@ fn half_made_worktrees_of_every_kind_are_healed() {
     let fixture = Fixture::new();
     let path = fixture.repo.worktree_path(&name(1));
     // As `git worktree add` leaves it when it is killed.
-    fixture.git(&["worktree", "add", "-q", "--no-checkout", "-b", &branch(1), path.to_str().unwrap(), "main"]);
+    fixture.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "--no-checkout",
+        "-b",
+        &branch(1),
+        path.to_str().unwrap(),
+        "main",
+    ]);
     let registration = fixture.repo.common_dir().join("worktrees").join(name(1));
     fs::write(registration.join("locked"), "initializing").unwrap();
     assert_eq!(read(&fixture.prepare(1).path, "README"), "hello\n");
@@ -165,7 +231,12 @@ fn half_made_worktrees_of_every_kind_are_healed() {
     // A staged one with a dead lock, halfway through a merge.
     let path = fixture.prepare(3).path;
     let staged = fixture.repo.worktree_path(&format!(".new-{}", name(3)));
-    fixture.git(&["worktree", "move", path.to_str().unwrap(), staged.to_str().unwrap()]);
+    fixture.git(&[
+        "worktree",
+        "move",
+        path.to_str().unwrap(),
+        staged.to_str().unwrap(),
+    ]);
     let git_dir = git(&staged, &["rev-parse", "--absolute-git-dir"]);
     fs::write(format!("{git_dir}/index.lock"), "").unwrap();
     fs::write(format!("{git_dir}/MERGE_HEAD"), "x").unwrap();
@@ -183,9 +254,23 @@ fn half_made_worktrees_of_every_kind_are_healed() {
 fn after_draining_only_worktrees_with_work_are_known() {
     let fixture = Fixture::new();
     let mine = fixture.dir.path().join("mine");
-    fixture.git(&["worktree", "add", "-q", mine.to_str().unwrap(), "-b", "mine"]);
+    fixture.git(&[
+        "worktree",
+        "add",
+        "-q",
+        mine.to_str().unwrap(),
+        "-b",
+        "mine",
+    ]);
     let away = fixture.dir.path().join("away");
-    fixture.git(&["worktree", "add", "-q", away.to_str().unwrap(), "-b", "away"]);
+    fixture.git(&[
+        "worktree",
+        "add",
+        "-q",
+        away.to_str().unwrap(),
+        "-b",
+        "away",
+    ]);
     // A person's worktree on a disk that is not mounted now.
     fs::rename(&away, fixture.dir.path().join("unmounted")).unwrap();
     fixture.repo.verify_tree(fixture.oid("main")).unwrap();
@@ -193,7 +278,10 @@ fn after_draining_only_worktrees_with_work_are_known() {
         fixture.prepare(number);
     }
     for number in [1, 2] {
-        fixture.repo.release_worktree(&release(number, Proof::Abandoned)).unwrap();
+        fixture
+            .repo
+            .release_worktree(&release(number, Proof::Abandoned))
+            .unwrap();
     }
     let kept = fixture.prepare(3).path;
     fixture.repo.drain_pool().unwrap();
@@ -202,7 +290,10 @@ fn after_draining_only_worktrees_with_work_are_known() {
     left.sort();
     assert_eq!(left, ["away", &name(3), "mine", "repo"]);
     let dir = kept.parent().unwrap();
-    let mut names: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let mut names: Vec<_> = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     names.sort();
     assert_eq!(names, [".gitignore", name(3).as_str()]);
     fixture.check();
@@ -216,12 +307,21 @@ fn a_look_tells_what_was_done_and_changes_nothing() {
     write(&path, "b\u{e9}", "x");
     write(&path, "ignored/x", "x");
     let state = fixture.repo.inspect(&name(1), base).unwrap();
-    assert_eq!((state.head, state.dirty, state.commits_ahead), (tip, true, 1));
-    assert_eq!(state.files_modified, ["b\u{e9}", "src/a.txt", "two words\\x0a"]);
+    assert_eq!(
+        (state.head, state.dirty, state.commits_ahead),
+        (tip, true, 1)
+    );
+    assert_eq!(
+        state.files_modified,
+        ["b\u{e9}", "src/a.txt", "two words\\x0a"]
+    );
     assert_eq!(state.last_commit, Some((tip, "work".into())));
     let fresh = fixture.prepare(2);
     let state = fixture.repo.inspect(&name(2), fresh.head).unwrap();
-    assert_eq!((state.dirty, state.commits_ahead, state.last_commit), (false, 0, None));
+    assert_eq!(
+        (state.dirty, state.commits_ahead, state.last_commit),
+        (false, 0, None)
+    );
 }
 
 #[test]
@@ -242,7 +342,10 @@ fn a_snapshot_keeps_the_work_and_does_not_touch_it() {
     let oid = fixture.repo.snapshot_worktree(&want).unwrap().unwrap();
     assert_eq!(fixture.repo.snapshot_worktree(&want).unwrap(), Some(oid));
     assert_eq!(git(&path, &["status", "--porcelain=v2"]), before);
-    assert_eq!(fixture.git(&["diff", "--name-only", "main", &oid.to_string()]), "new\nsrc/a.txt");
+    assert_eq!(
+        fixture.git(&["diff", "--name-only", "main", &oid.to_string()]),
+        "new\nsrc/a.txt"
+    );
     fixture.prepare(2);
     let clean = Snapshot {
         name: name(2),
@@ -286,18 +389,37 @@ fn a_verified_tree_is_the_commit_and_keeps_what_was_built() {
 #[test]
 fn odd_names_survive_every_step() {
     let fixture = Fixture::new();
-    let odd = ["-dash", "two words", "new\nline", "quote\"'s", ":(top)magic", "*star", "\u{fc}ml\u{e4}ut", "tab\t"];
+    let odd = [
+        "-dash",
+        "two words",
+        "new\nline",
+        "quote\"'s",
+        ":(top)magic",
+        "*star",
+        "\u{fc}ml\u{e4}ut",
+        "tab\t",
+    ];
     let files: Vec<(&str, &str)> = odd.iter().map(|name| (*name, "x\n")).collect();
     let (path, tip) = fixture.attempt(1, &files);
     let raw = path.join(std::ffi::OsStr::from_bytes(b"\xff\xfe"));
     fs::write(&raw, "bytes").unwrap();
     let base = fixture.oid("main");
     let state = fixture.repo.inspect(&name(1), base).unwrap();
-    assert!(state.files_modified.contains(&"\\xff\\xfe".to_owned()), "{:?}", state.files_modified);
+    assert!(
+        state.files_modified.contains(&"\\xff\\xfe".to_owned()),
+        "{:?}",
+        state.files_modified
+    );
     assert_eq!(state.files_modified.len(), odd.len() + 1);
-    let done = fixture.repo.release_worktree(&release(1, Proof::Keep)).unwrap();
+    let done = fixture
+        .repo
+        .release_worktree(&release(1, Proof::Keep))
+        .unwrap();
     assert!(done.rescued.is_some());
     assert_eq!(fixture.oid(&branch(1)), tip);
     let again = fixture.prepare(2);
-    assert_eq!(git(&again.path, &["status", "--porcelain", "--ignored"]), "");
+    assert_eq!(
+        git(&again.path, &["status", "--porcelain", "--ignored"]),
+        ""
+    );
 }
