@@ -71,10 +71,6 @@ pub trait EventLog: Send + Sync {
 pub trait Control: Send + Sync {
     /// Reads the configuration again and has the actor load what changed; the last event's sequence number.
     fn reload(&self) -> BoxFuture<'_, Result<u64, ReloadError>>;
-
-    /// The end that is under way is not to wait for anything any more, as after a second Ctrl+C. It returns before the daemon ends,
-    /// so that the request can still be answered.
-    fn hurry(&self);
 }
 
 /// Why the configuration was not loaded. The one before stays in force.

@@ -21,8 +21,9 @@ use crate::domain::rejection::Rejection;
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::view;
 
-/// How long a command goes on trying when a daemon starts or ends at the same moment.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a command goes on trying when a daemon starts or ends at the same moment, or other commands change the state: each of them
+/// takes some milliseconds, and there may be many.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// How long it waits between two tries.
 const PAUSE: Duration = Duration::from_millis(25);
 

@@ -28,6 +28,8 @@ mod table;
 pub mod terminal;
 #[cfg(test)]
 mod testkit;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -55,7 +57,6 @@ pub fn run(args: impl IntoIterator<Item = OsString>, services: &Services) -> Exi
     }
 }
 
-/// Does what was asked and gives the exit code.
 fn execute(verb: Verb, global: Global, output: Output, services: &Services) -> u8 {
     let mut context = Context {
         global,
@@ -63,7 +64,12 @@ fn execute(verb: Verb, global: Global, output: Output, services: &Services) -> u
         services,
         zone: TimeZone::system(),
     };
-    let done = commands::run(verb, &mut context).and_then(|()| context.output.flush());
+    finish(verb, &mut context)
+}
+
+/// Does what was asked, says why when it failed, and gives the exit code.
+fn finish(verb: Verb, context: &mut Context<'_>) -> u8 {
+    let done = commands::run(verb, context).and_then(|()| context.output.flush());
     let Err(error) = done else {
         return 0;
     };

@@ -10,10 +10,11 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use serde::Serialize;
 
 use super::args::Global;
-use super::error::CliError;
+use super::error::{CliError, Kind};
 use super::terminal::{self, Tone, safe, safe_block};
 
 /// The two streams and how to write to them.
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Output {
     data: Box<dyn Write>,
     messages: Box<dyn Write>,
@@ -110,6 +111,8 @@ impl Output {
     /// A message, unless messages are not wanted. That it cannot be written is nobody's concern: the data are what counts.
     pub fn note(&mut self, text: impl Display) {
         if !self.quiet {
+            // What came before on the other stream is shown before; the two may go to the same terminal.
+            drop(self.data.flush());
             drop(writeln!(self.messages, "{text}"));
         }
     }
@@ -131,7 +134,11 @@ impl Output {
     }
 
     fn error_text(&self, error: &CliError) -> String {
-        let label = terminal::paint(self.message_colors, Tone::Bad, "error:");
+        let (tone, label) = match error.kind {
+            Kind::NeedsPerson => (Tone::Warn, "needs you:"),
+            _ => (Tone::Bad, "error:"),
+        };
+        let label = terminal::paint(self.message_colors, tone, label);
         let mut text = format!("{label} {}", safe_block(&error.message));
         if let Some(details) = &error.details {
             for line in safe_block(details).lines() {
@@ -141,7 +148,10 @@ impl Output {
         }
         for hint in &error.hints {
             let arrow = terminal::paint(self.message_colors, Tone::Live, "->");
-            text.push_str(&format!("\n  {arrow} {}", safe(hint)));
+            text.push_str("\n  ");
+            text.push_str(&arrow);
+            text.push(' ');
+            text.push_str(&safe(hint));
         }
         text
     }
@@ -152,7 +162,6 @@ pub(super) mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use crate::cli::error::Kind;
 
     /// A stream that a test can read.
     #[derive(Clone, Default)]

@@ -75,6 +75,7 @@ impl Progress {
             .name("progress".into())
             .spawn(move || {
                 let mut screen = Screen::new(self, after);
+                screen.greet();
                 runtime.block_on(screen.follow(&handle, stopped));
             })?;
         Ok(Shown {
@@ -108,6 +109,15 @@ impl Screen {
             progress,
             bars,
             after,
+        }
+    }
+
+    /// Says how to end it, where somebody is there to read it.
+    fn greet(&mut self) {
+        let for_people = matches!(self.progress.style, Style::Bars | Style::Lines { .. });
+        if for_people && self.progress.label.is_none() {
+            let pid = std::process::id();
+            self.line(&format!("the daemon runs here (pid {pid}); Ctrl+C ends it"));
         }
     }
 
@@ -150,16 +160,15 @@ impl Screen {
 
     /// The next events; `None` when there are no more. Those that are no longer in memory are not waited for.
     fn take(&mut self, handle: &Handle) -> Option<Vec<Arc<Journaled>>> {
-        match handle.recent_after(self.after, PAGE) {
-            Some(events) => (!events.is_empty()).then_some(events),
-            None => {
-                let last = handle.read(|state| state.seq);
-                let from = self.after;
-                self.after = last;
-                self.line(&format!("events after {from} are left out here; see them all: swarm events --since {from}"));
-                None
-            }
+        if let Some(events) = handle.recent_after(self.after, PAGE) {
+            return (!events.is_empty()).then_some(events);
         }
+        let from = self.after;
+        self.after = handle.read(|state| state.seq);
+        self.line(&format!(
+            "events after {from} are left out here; see them all: swarm events --since {from}"
+        ));
+        None
     }
 
     fn event(&mut self, event: &Journaled) {

@@ -54,11 +54,10 @@ impl Daemon {
         self.client.stream(path).await.map_err(from_client)
     }
 
-    /// The next line; `None` when the daemon has ended them, or itself.
+    /// The next line; `None` when the daemon has ended them. One that was killed could not: that is an error, as is none at all.
     pub async fn next_line(&self, lines: &mut Stream) -> Result<Option<String>, CliError> {
         match lines.next_line().await {
-            // A daemon that was killed cannot end its lines.
-            Err(ClientError::Io(_)) => Ok(None),
+            Err(ClientError::Io(error)) => Err(cut_off(&error)),
             line => line.map_err(from_client),
         }
     }
@@ -149,8 +148,17 @@ fn request(command: &Command) -> Option<Request> {
         Command::Shutdown { keep_agents } => {
             post("shutdown".into(), json!({ "keepAgents": keep_agents }))
         }
+        Command::ShutdownNow => post("shutdown".into(), json!({ "now": true })),
         Command::LoadSettings { .. } | Command::SetMode { .. } => None,
     }
+}
+
+fn cut_off(error: &std::io::Error) -> CliError {
+    CliError::new(
+        Kind::NoDaemon,
+        format!("the daemon went away in the middle: {error}"),
+    )
+    .hint("if it was killed, nothing is lost; start it again: swarm start")
 }
 
 fn from_client(error: ClientError) -> CliError {
@@ -215,8 +223,8 @@ mod tests {
             tags: Some(vec![]),
             ..IdeaEdit::default()
         };
-        let patch = Request::Patch("ideas/idea-001".into(), json!({"tags": []}));
-        assert_eq!(request(&Command::EditIdea { id, edit }), Some(patch));
+        let expected = Request::Patch("ideas/idea-001".into(), json!({"tags": []}));
+        assert_eq!(request(&Command::EditIdea { id, edit }), Some(expected));
     }
 
     #[test]

@@ -65,7 +65,10 @@ impl Rows {
     }
 
     /// The table's lines, without spaces at their ends.
-    pub fn lines(&self) -> Vec<String> {
+    pub fn lines(mut self) -> Vec<String> {
+        for column in self.table.column_iter_mut() {
+            column.set_padding((0, 2));
+        }
         let lines = self.table.lines();
         lines.map(|line| line.trim_end().to_owned()).collect()
     }

@@ -17,7 +17,7 @@ pub enum DaemonError {
         root: PathBuf,
     },
     /// Somebody else has the lock.
-    #[error("{}", held(.pid))]
+    #[error("{}", held(*.pid))]
     Locked {
         /// Who, where that is known.
         pid: Option<u32>,
@@ -65,10 +65,10 @@ pub enum DaemonError {
     },
 }
 
-fn held(pid: &Option<u32>) -> String {
+fn held(pid: Option<u32>) -> String {
     match pid {
         Some(pid) => format!(
-            "a swarm daemon runs in this repository already (pid {pid}); see: swarm status, end it: swarm stop"
+            "a swarm daemon runs in this repository already, or another command is changing its state (pid {pid}); see: swarm status, end a daemon: swarm stop"
         ),
         None => {
             "another swarm process is using this repository's state; try again in a moment".into()

@@ -89,6 +89,10 @@ fn prepare(
         base: tip,
         from: from.map(|kept| kept.worktree.clone()),
     })?;
+    if let Some(kept) = from {
+        // One that holds more than what was taken over stays, and says so by being there.
+        tools.repo.supersede_branch(&kept.branch, branch)?;
+    }
     // Where a kept branch left the target is known; a fresh one begins at its own head.
     let base = from.map_or_else(|| ours(prepared.head), |kept| kept.base.clone());
     Ok(Outcome::WorktreePrepared {

@@ -44,14 +44,14 @@ impl From<Unusable> for Outcome {
     }
 }
 
-fn unusable(error: impl ToString) -> Unusable {
+fn unusable(error: impl std::fmt::Display) -> Unusable {
     Unusable {
         kind: FailureKind::AgentUnusable,
         message: error.to_string(),
     }
 }
 
-fn other(error: impl ToString) -> Unusable {
+fn other(error: impl std::fmt::Display) -> Unusable {
     Unusable {
         kind: FailureKind::Other,
         message: error.to_string(),

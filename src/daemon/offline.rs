@@ -31,7 +31,7 @@ pub fn read(paths: &Paths) -> Result<State, DaemonError> {
 ///
 /// # Errors
 /// [`DaemonError::Locked`] when a daemon or another command is at work; a refusal; a log that cannot be read or written.
-pub fn execute(paths: &Paths, command: Command) -> Result<Accepted, DaemonError> {
+pub fn execute(paths: &Paths, command: &Command) -> Result<Accepted, DaemonError> {
     let loader = Loader::new(paths);
     // What a profile must be one of, and how many slots there are, is the configuration's; a wrong one is said by `start`.
     let settings = loader.load().ok().and_then(|config| {
@@ -49,7 +49,7 @@ pub fn execute(paths: &Paths, command: Command) -> Result<Accepted, DaemonError>
         fold(&mut store.state, &mut events, &load, now)?;
     }
     let own = events.len();
-    fold(&mut store.state, &mut events, &command, now)?;
+    fold(&mut store.state, &mut events, command, now)?;
     if events.len() > own {
         store.journal.append(before, now, &events)?;
         store.journal.mark::<Event>(now)?;

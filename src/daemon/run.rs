@@ -147,11 +147,6 @@ impl Daemon {
         }
     }
 
-    /// To end at once.
-    pub fn hurry(&self) -> Hurry {
-        Hurry(Arc::clone(&self.notes))
-    }
-
     /// Works until it is asked to end, or until nothing is left to do. `closing` is awaited after the last event, before the lock is given back.
     ///
     /// # Errors
@@ -216,17 +211,6 @@ async fn finish(tools: &Arc<Tools>, handle: &Handle) {
     });
     if let Err(error) = tidied.await {
         tracing::warn!(%error, "tidying up stopped");
-    }
-}
-
-/// Ends the daemon at once, as a second Ctrl+C does.
-#[derive(Clone)]
-pub struct Hurry(Arc<Notes>);
-
-impl Hurry {
-    /// Nothing is tidied up; agents go on under their runners and are adopted by the next start.
-    pub fn hurry(&self) {
-        self.0.interrupt();
     }
 }
 

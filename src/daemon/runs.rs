@@ -70,12 +70,12 @@ async fn carry(
             Err(unusable) => return Ok(unusable.into()),
         },
     };
-    let mut launches = 0;
+    let mut tries = 0;
     let end = loop {
         let launched = match process::inspect(&dir)? {
-            RunStatus::Prepared if launches == LAUNCHES => return Ok(never_began(&dir)),
+            RunStatus::Prepared if tries == LAUNCHES => return Ok(never_began(&dir)),
             RunStatus::Prepared => {
-                launches += 1;
+                tries += 1;
                 Some(start(tools, &dir).await?)
             }
             RunStatus::Running { .. } | RunStatus::Exited(_) | RunStatus::Lost { .. } => None,

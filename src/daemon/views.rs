@@ -3,13 +3,13 @@
 //! Invariant: replaced atomically, never half written. They lag behind by a time that grows with their size, so that writing them costs at
 //! most about [`BYTES_PER_SECOND`]; at a clean end they are exact.
 
-use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
 use super::handle::Handle;
 use super::paths::Paths;
+use crate::domain::ids::AgentId;
 use crate::domain::state::State;
 use crate::domain::view;
 
@@ -78,14 +78,9 @@ fn ideas(state: &State) -> io::Result<String> {
 fn learnings(state: &State) -> String {
     let mut text = String::from("# Learnings\n");
     for learning in state.learnings.iter().filter(|learning| learning.global) {
-        let sources: Vec<&str> = learning
-            .sources
-            .iter()
-            .map(|agent| agent.as_str())
-            .collect();
+        let sources: Vec<&str> = learning.sources.iter().map(AgentId::as_str).collect();
         let content = learning.content.replace('\n', " ");
-        // Writing to a String cannot fail.
-        let _ = write!(text, "\n- {content} ({})", sources.join(", "));
+        text.extend(["\n- ", &content, " (", &sources.join(", "), ")"]);
     }
     text.push('\n');
     text

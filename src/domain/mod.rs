@@ -17,3 +17,8 @@ pub mod signal;
 pub mod state;
 pub mod time;
 pub mod view;
+
+#[cfg(test)]
+mod testkit;
+#[cfg(test)]
+mod tests;

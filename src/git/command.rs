@@ -27,7 +27,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use super::GitError;
-use super::error::{At, speaks_of_full_disk};
+use super::error::{At, is_for_want_of_room, speaks_of_full_disk};
 use super::guard::Guard;
 use super::names::printable;
 
@@ -101,7 +101,7 @@ impl Host {
         command.current_dir(work_tree);
         Git {
             host: self,
-            git_dir: git_dir.to_owned(),
+            concerned: git_dir.to_owned(),
             command,
             words: Vec::new(),
             limit: QUICK,
@@ -200,19 +200,27 @@ pub(crate) struct Output {
     pub(crate) code: i32,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
+    call: Call,
+}
+
+/// What was run and where, for messages.
+#[derive(Debug)]
+struct Call {
     command: String,
+    place: PathBuf,
 }
 
 impl Output {
     /// The error that this answer amounts to.
     pub(crate) fn failure(&self) -> GitError {
-        if speaks_of_full_disk(&self.stderr) {
+        if speaks_of_full_disk(&self.stderr) || is_for_want_of_room(&self.stderr, &self.call.place)
+        {
             return GitError::DiskFull {
-                doing: self.command.clone(),
+                doing: self.call.command.clone(),
             };
         }
         GitError::Failed {
-            command: self.command.clone(),
+            command: self.call.command.clone(),
             status: format!("exit {}", self.code),
             stderr: self.stderr.clone(),
         }
@@ -234,7 +242,7 @@ impl Output {
 /// One call of git, built up and then run.
 pub(crate) struct Git<'a> {
     host: &'a Host,
-    git_dir: PathBuf,
+    concerned: PathBuf,
     command: Command,
     words: Vec<String>,
     limit: Duration,
@@ -289,24 +297,28 @@ impl Git<'_> {
 
     /// Runs it; whatever the exit code, that is an answer.
     pub(crate) fn run(mut self) -> Result<Output, GitError> {
-        self.host.guard.check(&self.git_dir)?;
+        self.host.guard.check(&self.concerned)?;
         self.command
             .stdin(self.host.standard_input()?)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // Ctrl+C in the terminal of the daemon must not cut through a checkout.
             .process_group(0);
-        let command = format!("git {}", self.words.join(" "));
+        let call = Call {
+            command: format!("git {}", self.words.join(" ")),
+            place: self
+                .command
+                .get_current_dir()
+                .unwrap_or(Path::new("/"))
+                .to_owned(),
+        };
         let child = self
             .command
             .spawn()
-            .map_err(|source| GitError::GitMissing {
-                minimum: MINIMUM,
-                source,
-            })?;
+            .map_err(|error| not_started(&call.place, error))?;
         // Our copy of the lock on standard input must not outlive the child's.
         self.command.stdin(Stdio::null());
-        finish(child, self.limit, command)
+        finish(child, self.limit, call)
     }
 
     /// Runs it; any exit code but 0 is an error.
@@ -320,38 +332,55 @@ impl Git<'_> {
     }
 }
 
-/// Collects the output and the end of a child; ends its whole group when `limit` is over.
-fn finish(mut child: Child, limit: Duration, command: String) -> Result<Output, GitError> {
-    let (sender, receiver) = mpsc::channel();
-    let (out, err) = (child.stdout.take(), child.stderr.take());
-    let errors = std::thread::spawn(move || read_all(err));
-    let answers = std::thread::spawn(move || {
-        let bytes = read_all(out);
-        // Fails only when nobody waits any more.
-        let _ = sender.send(());
-        bytes
-    });
-    let in_time = receiver.recv_timeout(limit).is_ok();
-    if !in_time {
-        end_group(&child);
+/// A missing directory looks to the system like a missing program.
+fn not_started(place: &Path, source: std::io::Error) -> GitError {
+    if place.is_dir() {
+        return GitError::GitMissing {
+            minimum: MINIMUM,
+            source,
+        };
     }
-    let status = child.wait().at("wait for", Path::new("git"))?;
-    let stdout = answers.join().unwrap_or_default();
-    let stderr = errors.join().unwrap_or_default();
-    if !in_time {
+    GitError::io("enter", place, source)
+}
+
+/// Collects the output and the end of a child; ends its whole group when `limit` is over.
+fn finish(mut child: Child, limit: Duration, call: Call) -> Result<Output, GitError> {
+    let end = Instant::now() + limit;
+    let (answers, errors) = (reader(child.stdout.take()), reader(child.stderr.take()));
+    let stdout = answers.recv_timeout(limit);
+    let stderr = errors.recv_timeout(end.saturating_duration_since(Instant::now()));
+    let (Ok(stdout), Ok(stderr)) = (stdout, stderr) else {
+        end_group(&child);
+        child.wait().at("wait for", Path::new("git"))?;
         return Err(GitError::TimedOut {
-            command,
+            command: call.command,
             after: limit,
         });
-    }
-    answer(status, stdout, &stderr, command)
+    };
+    let status = child.wait().at("wait for", Path::new("git"))?;
+    answer(status, stdout, &stderr, call)
+}
+
+/// Reads to the end on a thread of its own: a pipe that some descendant holds open for ever holds up nobody.
+fn reader(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            // A pipe that breaks ends the output; the exit status then tells.
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        // Fails only when nobody waits any more.
+        let _ = sender.send(bytes);
+    });
+    receiver
 }
 
 fn answer(
     status: ExitStatus,
     stdout: Vec<u8>,
     stderr: &[u8],
-    command: String,
+    call: Call,
 ) -> Result<Output, GitError> {
     let stderr = tail(stderr);
     match status.code() {
@@ -359,10 +388,10 @@ fn answer(
             code,
             stdout,
             stderr,
-            command,
+            call,
         }),
         None => Err(GitError::Failed {
-            command,
+            command: call.command,
             status: format!("ended by signal {}", status.signal().unwrap_or_default()),
             stderr,
         }),
@@ -376,15 +405,6 @@ fn tail(stderr: &[u8]) -> String {
     shown.join("\n")
 }
 
-fn read_all(pipe: Option<impl Read>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    if let Some(mut pipe) = pipe {
-        // A pipe that breaks ends the output; the exit status then tells.
-        let _ = pipe.read_to_end(&mut bytes);
-    }
-    bytes
-}
-
 fn end_group(child: &Child) {
     // The child is not yet waited for, so its id is still its own; an error means that it has ended.
     if let Ok(id) = i32::try_from(child.id()) {
@@ -393,6 +413,7 @@ fn end_group(child: &Child) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -401,6 +422,49 @@ mod tests {
         assert!(parse_version("2.9.5") < parse_version(MINIMUM));
         assert!(parse_version("2.47.3") > parse_version(MINIMUM));
         assert_eq!(parse_version("2.39.5"), (2, 39));
+    }
+
+    fn shell(script: &str) -> Child {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", script])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        command.spawn().unwrap()
+    }
+
+    fn call() -> Call {
+        Call {
+            command: "test".into(),
+            place: "/".into(),
+        }
+    }
+
+    #[test]
+    fn what_does_not_end_is_ended_with_its_children() {
+        let stuck = shell("sleep 600 & wait");
+        let group = i32::try_from(stuck.id()).unwrap();
+        let refused = finish(stuck, Duration::from_millis(50), call());
+        assert!(
+            matches!(refused, Err(GitError::TimedOut { .. })),
+            "{refused:?}"
+        );
+        while killpg(Pid::from_raw(group), None).is_ok() {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_signal_is_an_error_and_a_code_is_an_answer() {
+        let limit = Duration::from_secs(60);
+        let answered = finish(shell("echo out; echo err >&2; exit 3"), limit, call()).unwrap();
+        assert_eq!(
+            (answered.code, answered.line(), answered.stderr.as_str()),
+            (3, &b"out"[..], "err")
+        );
+        let ended = finish(shell("kill -9 $$"), limit, call());
+        assert!(matches!(ended, Err(GitError::Failed { status, .. }) if status.contains('9')));
     }
 
     #[test]

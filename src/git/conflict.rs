@@ -230,6 +230,7 @@ fn kind_of(stages: &Stages, named: Option<ConflictKind>) -> ConflictKind {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

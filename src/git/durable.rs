@@ -73,7 +73,8 @@ fn sync_all(files: &[PathBuf]) -> Result<(), GitError> {
     })
 }
 
-fn sync(path: &Path) -> Result<(), GitError> {
+/// Syncs a file or directory.
+pub(crate) fn sync(path: &Path) -> Result<(), GitError> {
     match File::open(path) {
         Ok(file) => file.sync_all().at("sync", path),
         // A repack may have moved it into a pack, which git synced.

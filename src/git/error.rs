@@ -177,8 +177,8 @@ pub enum GitError {
     /// A reference is not where it was expected, so it was left alone.
     #[error(
         "{name} is at {}, not at {}; it was left as it is",
-        spot(found),
-        spot(expected)
+        spot(found.as_ref()),
+        spot(expected.as_ref())
     )]
     RefMoved {
         /// The whole name of the reference.
@@ -252,8 +252,8 @@ pub enum GitError {
     },
 }
 
-fn spot(oid: &Option<Oid>) -> String {
-    oid.map_or_else(|| "nothing".to_owned(), |oid| oid.to_string())
+fn spot(oid: Option<&Oid>) -> String {
+    oid.map_or_else(|| "nothing".to_owned(), Oid::to_string)
 }
 
 /// Whether text of git or the system speaks of a full disk or quota.
@@ -261,6 +261,28 @@ pub(crate) fn speaks_of_full_disk(text: &str) -> bool {
     ["No space left on device", "Disk quota exceeded", "ENOSPC"]
         .iter()
         .any(|sign| text.contains(sign))
+}
+
+/// Free space (bytes) under which a write that failed for no stated reason is taken to have failed for want of room.
+const LITTLE: u64 = 64 << 20;
+
+/// A checkout says only "unable to write file": whether the disk explains it.
+pub(crate) fn is_for_want_of_room(text: &str, place: &std::path::Path) -> bool {
+    let writes = [
+        "unable to write",
+        "unable to create",
+        "write error",
+        "cannot write",
+        "failed to write",
+    ];
+    if !writes.iter().any(|sign| text.contains(sign)) {
+        return false;
+    }
+    nix::sys::statvfs::statvfs(place).is_ok_and(|disk| {
+        #[allow(clippy::useless_conversion)] // On some systems the counters are narrower.
+        let free = u64::from(disk.blocks_available()).saturating_mul(disk.fragment_size());
+        free < LITTLE || (disk.files() > 0 && disk.files_available() == 0)
+    })
 }
 
 impl GitError {

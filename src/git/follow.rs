@@ -6,7 +6,7 @@
 //!
 //! A kill at any point is healed by [`Repo::settle_checkouts`] or by the next landing. Before the first file is touched, the note `swarm-landing`
 //! is written beside the index. With the note there and
-//! - the index still the old one: files that have the new content, or a beginning of it, are ours and go back to the old;
+//! - the index still the old one: files that have the new content, or a beginning of it, or are gone, are ours and go back to the old;
 //! - the index already the new one: the two-way merge is repeated (it then does nothing) or run backwards.
 
 use std::collections::BTreeSet;
@@ -27,6 +27,8 @@ use super::status::Kind;
 use crate::crash;
 
 const NOTE: &str = "swarm-landing";
+/// Paths on one command line.
+const AT_ONCE: usize = 400;
 
 /// Why a checkout cannot follow now. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,7 +115,7 @@ impl Repo {
         if let Some(held) = self.wait_for_index(checkout)? {
             return Ok(Err(held));
         }
-        let hidden = self.untracked_in_the_way(checkout, step)?;
+        let hidden = self.ignored_in_the_way(checkout, step)?;
         if !hidden.is_empty() {
             return Ok(Err(in_the_way(checkout, &hidden)));
         }
@@ -273,8 +275,9 @@ impl Repo {
         }
     }
 
-    /// Untracked and ignored files where the new commit has files that the old one had not.
-    fn untracked_in_the_way(
+    /// Ignored files where the new commit has files that the old one had not. Git itself refuses only for the untracked ones that
+    /// are not ignored.
+    fn ignored_in_the_way(
         &self,
         checkout: &Worktree,
         step: Move<'_>,
@@ -287,12 +290,29 @@ impl Repo {
         if there.is_empty() {
             return Ok(Vec::new());
         }
-        let output = checkout
-            .git(self)
-            .args(["ls-files", "-z", "--others"])
-            .paths(&there)
-            .ok()?;
-        Ok(output.pieces().map(path_of).collect())
+        let words = [
+            "ls-files",
+            "-z",
+            "--others",
+            "--ignored",
+            "--exclude-standard",
+        ];
+        self.list(checkout, &words, &there.into_iter().collect::<Vec<_>>())
+    }
+
+    /// Answers of `ls-files` for many paths; a command line holds only so much.
+    fn list(
+        &self,
+        checkout: &Worktree,
+        words: &[&str],
+        paths: &[PathBuf],
+    ) -> Result<Vec<PathBuf>, GitError> {
+        let mut found = Vec::new();
+        for some in paths.chunks(AT_ONCE) {
+            let output = checkout.git(self).args(words).paths(some).ok()?;
+            found.extend(output.pieces().map(path_of));
+        }
+        Ok(found)
     }
 
     fn added_paths(&self, step: Move<'_>) -> Result<Vec<PathBuf>, GitError> {
@@ -326,8 +346,11 @@ impl Repo {
                 .iter()
                 .any(|other| other.starts_with(path) || path.starts_with(other))
         };
-        Ok(entries
+        // A file that is merely gone is never in the way.
+        let there = entries
             .into_iter()
+            .filter(|entry| entry.kind != Kind::Missing);
+        Ok(there
             .map(|entry| entry.path)
             .filter(|path| hit(path))
             .collect())
@@ -357,41 +380,58 @@ impl Repo {
         Ok(output.pieces().all(|path| !wanted.contains(&path_of(path))))
     }
 
-    /// The index is the old one: files that a killed move had already written go back to what they were.
+    /// The index is the old one: files that a killed move had already written or deleted go back to what they were.
     fn put_back(&self, checkout: &Worktree, step: Move<'_>) -> Result<(), GitError> {
         if self.index_is_at(checkout, step)? {
             return Ok(());
         }
-        let added: BTreeSet<PathBuf> = self.added_paths(step)?.into_iter().collect();
-        let dirty: BTreeSet<PathBuf> = self
-            .status(checkout)?
+        let wanted: BTreeSet<PathBuf> = self
+            .changed_paths(step.old, step.new)?
             .into_iter()
-            .filter(|entry| entry.kind == Kind::Changed)
-            .map(|entry| entry.path)
             .collect();
         let mut restored = Vec::new();
-        for path in self.changed_paths(step.old, step.new)? {
+        for entry in self.status(checkout)? {
+            let ours = match entry.kind {
+                _ if !wanted.contains(&entry.path) => false,
+                Kind::Missing => true,
+                Kind::Changed => self.is_written_by_us(checkout, &entry.path, step.new)?,
+                _ => false,
+            };
+            if ours {
+                restored.push(entry.path);
+            }
+        }
+        for path in self.added_paths(step)? {
             let file = checkout.path.join(&path);
-            let concerned = added.contains(&path) || dirty.contains(&path);
-            if !concerned || !self.is_written_by_us(checkout, &path, step.new)? {
-                continue;
-            }
-            if added.contains(&path) {
+            if self.is_untracked(checkout, &path)?
+                && self.is_written_by_us(checkout, &path, step.new)?
+            {
                 fs::remove_file(&file).at("delete", &file)?;
-            } else {
-                restored.push(path);
             }
         }
-        if restored.is_empty() {
-            return Ok(());
+        self.restore(checkout, &restored)
+    }
+
+    /// Writes the index's version of the paths; what the index does not have stays as it is.
+    fn restore(&self, checkout: &Worktree, paths: &[PathBuf]) -> Result<(), GitError> {
+        let known = self.list(checkout, &["ls-files", "-z", "--cached"], paths)?;
+        for some in known.chunks(AT_ONCE) {
+            let git = checkout.git(self).long();
+            git.args(["checkout-index", "-f", "-q"]).paths(some).ok()?;
         }
-        checkout
+        Ok(())
+    }
+
+    fn is_untracked(&self, checkout: &Worktree, path: &Path) -> Result<bool, GitError> {
+        if fs::symlink_metadata(checkout.path.join(path)).is_err() {
+            return Ok(false);
+        }
+        let known = checkout
             .git(self)
-            .long()
-            .args(["checkout-index", "-f", "-q"])
-            .paths(&restored)
-            .ok()
-            .map(|_| ())
+            .args(["ls-files", "-z", "--cached"])
+            .paths([path])
+            .ok()?;
+        Ok(known.pieces().next().is_none())
     }
 
     /// Whether the file is the new commit's, or a beginning of it, as a checkout would write it.
@@ -406,7 +446,6 @@ impl Repo {
         };
         let mut name = std::ffi::OsString::from(format!("{new}:"));
         name.push(path);
-        // In conversion both are ours to know: the path only selects the filters.
         let output = checkout
             .git(self)
             .args(["cat-file", "--filters"])

@@ -106,7 +106,7 @@ fn can_run_programs(key: &str) -> bool {
     let (section, rest) = key.split_once('.').unwrap_or((key, ""));
     let last = rest.rsplit('.').next().unwrap_or_default();
     match section {
-        "filter" | "include" | "includeif" | "gpg" | "extensions" => true,
+        "filter" | "include" | "includeif" | "extensions" => true,
         "merge" => last == "driver",
         "diff" => matches!(last, "command" | "textconv"),
         "remote" => matches!(last, "uploadpack" | "receivepack" | "vcs" | "promisor"),
@@ -115,12 +115,11 @@ fn can_run_programs(key: &str) -> bool {
 }
 
 fn is_harmless((key, value): &Setting) -> bool {
-    HARMLESS
-        .iter()
-        .any(|known| *known == (key.as_str(), value.as_str()))
+    HARMLESS.contains(&(key.as_str(), value.as_str()))
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

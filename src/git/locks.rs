@@ -37,10 +37,12 @@ pub(crate) fn look(lock: &Path) -> Result<Lock, GitError> {
         .ok()
         .and_then(|time| time.elapsed().ok())
         .unwrap_or_default();
-    let dead = match has_owner(lock) {
-        Some(owned) => !owned && age >= GRACE,
-        None => age >= ANCIENT,
-    };
+    // Looking at all processes takes a few milliseconds, so a new lock is not looked at any closer.
+    let dead = age >= GRACE
+        && match has_owner(lock) {
+            Some(owned) => !owned,
+            None => age >= ANCIENT,
+        };
     Ok(if dead { Lock::Dead } else { Lock::Held })
 }
 
@@ -118,6 +120,7 @@ fn works_in(process: &Path, near: &[PathBuf]) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

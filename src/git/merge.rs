@@ -13,7 +13,7 @@ use super::conflict::{self, ConflictClass, ConflictFile, ConflictKind, Merged, S
 use super::error::GitError;
 use super::layout::Layout;
 use super::names::{printable, shown};
-use super::repo::{Identity, NewCommit, Repo};
+use super::repo::{Identity, NewCommit, Repo, write_commit};
 use super::weave::{Woven, weave};
 use crate::domain::time::Timestamp;
 
@@ -103,7 +103,7 @@ impl Repo {
                     author: &signature,
                     committer: &signature,
                 };
-                let commit = self.commit(&self.library()?, &new)?;
+                let commit = write_commit(&self.library()?, &new)?;
                 self.make_durable(commit, &[target])?;
                 Ok(BuildOutcome::Built {
                     commit,

@@ -10,7 +10,7 @@ use super::conflict::{ConflictClass, ConflictFile};
 use super::error::{At, GitError};
 use super::merge::Settled;
 use super::names::branch_ref;
-use super::repo::{Head, Identity, NewCommit, Repo, subject_of};
+use super::repo::{Identity, NewCommit, Repo, subject_of, write_commit};
 use super::reset::{Clean, HeadTo};
 use super::status::Kind;
 use crate::crash;
@@ -86,7 +86,7 @@ impl Repo {
 
     /// Replays the source's own commits onto the new base, in memory.
     pub fn rebase_source(&self, want: &Rebase) -> Result<Rebased, GitError> {
-        let own = self.own_commits(want)?;
+        let (own, as_one) = self.own_commits(want)?;
         let library = self.library()?;
         let mut head = want.new_base;
         for (commit, parent) in &own {
@@ -106,11 +106,11 @@ impl Repo {
             let new = NewCommit {
                 tree,
                 parents: &[head],
-                message: &self.message_of(&found, want)?,
+                message: &self.message_of(&found, want, as_one)?,
                 author: &found.author().to_owned(),
                 committer: &want.identity.signature(want.time)?,
             };
-            head = self.commit(&library, &new)?;
+            head = write_commit(&library, &new)?;
         }
         if own.is_empty() {
             return Ok(Rebased::Nothing);
@@ -132,14 +132,14 @@ impl Repo {
     ) -> Result<(), GitError> {
         let reference = branch_ref(branch)?;
         let worktree = self.worktree(name)?;
-        worktree.free_index(self)?;
+        worktree.free_locks(self)?;
         let note = worktree.git_dir.join("swarm-moving");
         let resumed = std::fs::read_to_string(&note).is_ok_and(|text| text == new.to_string());
         if !resumed {
             if self.read_ref(&reference)? == Some(new) {
                 return Ok(());
             }
-            self.require_on_branch(&worktree, branch)?;
+            worktree.require_branch(branch)?;
             self.require_clean(&worktree)?;
             std::fs::write(&note, new.to_string()).at("write", &note)?;
         }
@@ -153,22 +153,6 @@ impl Repo {
         crash::point("git.rebase.after-ref");
         self.reset(&worktree, new, &HeadTo::Branch(reference), Clean::Untracked)?;
         std::fs::remove_file(&note).at("delete", &note)
-    }
-
-    pub(crate) fn require_on_branch(
-        &self,
-        worktree: &super::registry::Worktree,
-        branch: &str,
-    ) -> Result<(), GitError> {
-        let head = worktree.head()?;
-        if head == Head::Branch(branch.to_owned()) {
-            return Ok(());
-        }
-        Err(GitError::OffBranch {
-            name: worktree.name.clone(),
-            found: Self::place_of(&head),
-            branch: branch.to_owned(),
-        })
     }
 
     pub(crate) fn require_clean(
@@ -189,10 +173,11 @@ impl Repo {
         })
     }
 
-    /// The commits to replay, oldest first, each with the commit that its change is measured against.
-    fn own_commits(&self, want: &Rebase) -> Result<Vec<(Oid, Oid)>, GitError> {
+    /// The commits to replay, oldest first, each with the commit that its change is measured against; and whether it is the whole
+    /// branch as one.
+    fn own_commits(&self, want: &Rebase) -> Result<(Vec<(Oid, Oid)>, bool), GitError> {
         let library = self.library()?;
-        let read = || -> Result<Vec<(Oid, Oid)>, git2::Error> {
+        let read = || -> Result<(Vec<(Oid, Oid)>, bool), git2::Error> {
             let mut walk = library.revwalk()?;
             walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::REVERSE)?;
             walk.push(want.source)?;
@@ -205,17 +190,13 @@ impl Repo {
             };
             let mut own = Vec::new();
             for commit in commits {
-                match parents(commit)?[..] {
-                    [parent] => own.push((commit, parent)),
-                    _ => {
-                        return Ok(vec![(
-                            want.source,
-                            library.merge_base(want.old_base, want.source)?,
-                        )]);
-                    }
-                }
+                let [parent] = parents(commit)?[..] else {
+                    let base = library.merge_base(want.old_base, want.source)?;
+                    return Ok((vec![(want.source, base)], true));
+                };
+                own.push((commit, parent));
             }
-            Ok(own)
+            Ok((own, false))
         };
         read().map_err(GitError::library("list the branch's own commits"))
     }
@@ -239,7 +220,7 @@ impl Repo {
                 author: &signature,
                 committer: &signature,
             };
-            self.commit(library, &new)
+            write_commit(library, &new)
         };
         let base = made(self.tree_of(parent)?, &[], "base")?;
         let ours = made(self.tree_of(onto)?, &[base], "ours")?;
@@ -248,19 +229,23 @@ impl Repo {
     }
 
     /// The commit's own message; for a whole branch in one commit, the subjects of all.
-    fn message_of(&self, commit: &git2::Commit<'_>, want: &Rebase) -> Result<String, GitError> {
-        if commit.parent_count() == 1 {
+    fn message_of(
+        &self,
+        commit: &git2::Commit<'_>,
+        want: &Rebase,
+        as_one: bool,
+    ) -> Result<String, GitError> {
+        if !as_one {
             return Ok(String::from_utf8_lossy(commit.message_raw_bytes()).into_owned());
         }
-        let subjects = self.commits_between(want.old_base, want.source)?;
-        let list: String = subjects
+        let mut message = format!("{}\n\nReplayed as one commit:\n", subject_of(commit));
+        for (_, subject) in self
+            .commits_between(want.old_base, want.source)?
             .iter()
             .rev()
-            .map(|(_, subject)| format!("- {subject}\n"))
-            .collect();
-        Ok(format!(
-            "{}\n\nReplayed as one commit:\n{list}",
-            subject_of(commit)
-        ))
+        {
+            message.extend(["- ", subject, "\n"]);
+        }
+        Ok(message)
     }
 }

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use git2::{ErrorCode, Oid};
 
+use super::durable;
 use super::error::GitError;
 use super::locks;
 use super::names::check_ref;
@@ -41,7 +42,15 @@ impl Repo {
 
     /// Makes the reference. Already there with the same object: fine. With another: [`GitError::RefMoved`].
     pub fn create_ref(&self, name: &str, oid: Oid, log: &str) -> Result<(), GitError> {
-        self.swap_ref(name, None, oid, log)
+        self.swap_ref(name, None, oid, log)?;
+        // libgit2 syncs the file and its directory, but not the directories that it made above.
+        let file = self.common_dir().join(name);
+        let refs = self.common_dir().join("refs");
+        let above = file
+            .ancestors()
+            .skip(2)
+            .take_while(|dir| dir.starts_with(&refs));
+        above.into_iter().try_for_each(durable::sync)
     }
 
     /// Moves the reference from `expected` to `new`. Already at `new`: fine. Elsewhere: [`GitError::RefMoved`].
@@ -123,19 +132,26 @@ impl Repo {
         })
     }
 
-    /// Tries while somebody else holds the lock of the reference; a lock left by a dead process is taken away.
+    /// Tries while somebody else holds a lock; one left by a dead process is taken away. Removing a reference that is packed
+    /// takes the lock of the packed ones too.
     fn with_ref_lock(
         &self,
         name: &str,
         mut act: impl FnMut() -> Result<Attempt, GitError>,
     ) -> Result<(), GitError> {
-        let lock = self.common_dir().join(format!("{name}.lock"));
+        let locks = [format!("{name}.lock"), "packed-refs.lock".into()]
+            .map(|lock| self.common_dir().join(lock));
         let end = Instant::now() + self.lock_wait();
         loop {
             match act()? {
                 Attempt::Done => return Ok(()),
-                Attempt::Again if Instant::now() < end => locks::remove_if_dead(&lock)?,
-                Attempt::Again => return Err(locks::held(&lock)),
+                Attempt::Again if Instant::now() < end => locks
+                    .iter()
+                    .try_for_each(|lock| locks::remove_if_dead(lock))?,
+                Attempt::Again => {
+                    let there = locks.iter().find(|lock| lock.exists());
+                    return Err(locks::held(there.unwrap_or(&locks[0])));
+                }
             }
             super::command::pause();
         }

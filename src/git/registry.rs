@@ -60,18 +60,34 @@ impl Worktree {
         repo.git_at(&self.git_dir, &self.path)
     }
 
-    /// Waits, within bounds, until nobody holds the lock of the index; takes away one that a dead git left.
-    pub(crate) fn free_index(&self, repo: &Repo) -> Result<(), GitError> {
-        let lock = self.git_dir.join("index.lock");
+    /// Refuses if something else than its own branch is checked out.
+    pub(crate) fn require_branch(&self, branch: &str) -> Result<(), GitError> {
+        let found = match self.head()? {
+            Head::Branch(found) if found == branch => return Ok(()),
+            Head::Branch(found) => format!("branch {found}"),
+            Head::Detached(oid) => format!("commit {oid} without a branch"),
+        };
+        Err(GitError::OffBranch {
+            name: self.name.clone(),
+            found,
+            branch: branch.to_owned(),
+        })
+    }
+
+    /// Waits, within bounds, until nobody holds the locks of index and `HEAD`; takes away those that a dead git left.
+    pub(crate) fn free_locks(&self, repo: &Repo) -> Result<(), GitError> {
         let end = std::time::Instant::now() + repo.lock_wait();
-        loop {
-            match locks::look(&lock)? {
-                Lock::Absent => return Ok(()),
-                Lock::Dead => locks::remove_if_dead(&lock)?,
-                Lock::Held if std::time::Instant::now() < end => super::command::pause(),
-                Lock::Held => return Err(locks::held(&lock)),
+        for lock in ["index.lock", "HEAD.lock"].map(|name| self.git_dir.join(name)) {
+            loop {
+                match locks::look(&lock)? {
+                    Lock::Absent => break,
+                    Lock::Dead => locks::remove_if_dead(&lock)?,
+                    Lock::Held if std::time::Instant::now() < end => super::command::pause(),
+                    Lock::Held => return Err(locks::held(&lock)),
+                }
             }
         }
+        Ok(())
     }
 }
 
@@ -103,7 +119,7 @@ impl Repo {
             return Ok(Found::Foreign("it is not a directory".into()));
         }
         let Some(git_dir) = self.git_dir_of(&path)? else {
-            return self.unregistered(&path);
+            return unregistered(&path);
         };
         if fs::read(git_dir.join("locked")).is_ok_and(|why| why.starts_with(b"initializing")) {
             return Ok(Found::HalfMade);
@@ -131,26 +147,12 @@ impl Repo {
         }
     }
 
-    fn unregistered(&self, path: &Path) -> Result<Found, GitError> {
-        if fs::read_dir(path).at("read", path)?.next().is_none() {
-            return Ok(Found::HalfMade);
-        }
-        if path.join(".git").is_dir() {
-            return Ok(Found::Foreign(
-                "its .git is a directory, as if somebody had run `git init` in it".into(),
-            ));
-        }
-        Ok(Found::Foreign(
-            "git has no worktree registered there, so its files are not swarm's to touch".into(),
-        ))
-    }
-
     /// The administrative directory that belongs to `path`, by what either half says.
     fn git_dir_of(&self, path: &Path) -> Result<Option<PathBuf>, GitError> {
         if fs::symlink_metadata(path.join(".git")).is_ok_and(|meta| meta.is_dir()) {
             return Ok(None);
         }
-        if let Some(git_dir) = self.named_by(path).filter(|dir| self.may_belong(dir, path)) {
+        if let Some(git_dir) = self.named_by(path).filter(|dir| may_belong(dir, path)) {
             return Ok(Some(git_dir));
         }
         let all = self.registered()?;
@@ -165,11 +167,6 @@ impl Repo {
         let named = path_of(text.strip_prefix(b"gitdir: ")?.trim_ascii_end());
         let named = fs::canonicalize(path.join(named)).ok()?;
         (named.parent() == Some(&self.common_dir().join("worktrees"))).then_some(named)
-    }
-
-    /// Whether the administrative directory points at `path`, or at where it lay before a rename that was cut short.
-    fn may_belong(&self, git_dir: &Path, path: &Path) -> bool {
-        read_pointer(git_dir).is_none_or(|back| back == path || fs::symlink_metadata(back).is_err())
     }
 
     /// All linked worktrees that git knows, ours and the person's.
@@ -251,6 +248,25 @@ impl Repo {
             .at("make a directory in", &dir)?;
         Ok(made.keep())
     }
+}
+
+fn unregistered(path: &Path) -> Result<Found, GitError> {
+    if fs::read_dir(path).at("read", path)?.next().is_none() {
+        return Ok(Found::HalfMade);
+    }
+    if path.join(".git").is_dir() {
+        return Ok(Found::Foreign(
+            "its .git is a directory, as if somebody had run `git init` in it".into(),
+        ));
+    }
+    Ok(Found::Foreign(
+        "git has no worktree registered there, so its files are not swarm's to touch".into(),
+    ))
+}
+
+/// Whether the administrative directory points at `path`, or at where it lay before a rename that was cut short.
+fn may_belong(git_dir: &Path, path: &Path) -> bool {
+    read_pointer(git_dir).is_none_or(|back| back == path || fs::symlink_metadata(back).is_err())
 }
 
 fn broken(path: &Path, why: String) -> GitError {

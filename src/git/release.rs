@@ -96,7 +96,7 @@ impl Repo {
                 return Err(GitError::PathTaken { path, why });
             }
         };
-        worktree.free_index(self)?;
+        worktree.free_locks(self)?;
         done.dropped = self.rescue(&worktree, want)?;
         crash::point("git.release.before-rename");
         self.discard_leftover(old)?;
@@ -173,6 +173,20 @@ impl Repo {
         };
         if may_go {
             crash::point("git.release.before-delete");
+            self.delete_ref(&reference, found)?;
+        }
+        Ok(may_go)
+    }
+
+    /// Deletes the branch of an attempt whose work another attempt took over, once the branch of that one has all its commits. True if it
+    /// is gone.
+    pub fn supersede_branch(&self, old: &str, by: &str) -> Result<bool, GitError> {
+        let reference = branch_ref(old)?;
+        let Some(found) = self.read_ref(&reference)? else {
+            return Ok(true);
+        };
+        let may_go = old != by && self.is_in(by, found)?;
+        if may_go {
             self.delete_ref(&reference, found)?;
         }
         Ok(may_go)

@@ -220,31 +220,6 @@ impl Repo {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn commit(
-        &self,
-        library: &git2::Repository,
-        new: &NewCommit<'_>,
-    ) -> Result<Oid, GitError> {
-        let write = || -> Result<Oid, git2::Error> {
-            let tree = library.find_tree(new.tree)?;
-            let parents: Vec<git2::Commit<'_>> = new
-                .parents
-                .iter()
-                .map(|oid| library.find_commit(*oid))
-                .collect::<Result<_, _>>()?;
-            let parents: Vec<&git2::Commit<'_>> = parents.iter().collect();
-            library.commit(
-                None,
-                new.author,
-                new.committer,
-                new.message,
-                &tree,
-                &parents,
-            )
-        };
-        write().map_err(GitError::library("write a commit"))
-    }
-
     fn setting(&self, key: &str) -> Result<Option<String>, GitError> {
         let output = self.git().args(["config", "--get", key]).run()?;
         match output.code {
@@ -263,6 +238,31 @@ pub(crate) struct NewCommit<'a> {
     pub(crate) message: &'a str,
     pub(crate) author: &'a git2::Signature<'a>,
     pub(crate) committer: &'a git2::Signature<'a>,
+}
+
+/// Writes the commit object, synced.
+pub(crate) fn write_commit(
+    library: &git2::Repository,
+    new: &NewCommit<'_>,
+) -> Result<Oid, GitError> {
+    let write = || -> Result<Oid, git2::Error> {
+        let tree = library.find_tree(new.tree)?;
+        let parents: Vec<git2::Commit<'_>> = new
+            .parents
+            .iter()
+            .map(|oid| library.find_commit(*oid))
+            .collect::<Result<_, _>>()?;
+        let parents: Vec<&git2::Commit<'_>> = parents.iter().collect();
+        library.commit(
+            None,
+            new.author,
+            new.committer,
+            new.message,
+            &tree,
+            &parents,
+        )
+    };
+    write().map_err(GitError::library("write a commit"))
 }
 
 impl Identity {
@@ -367,4 +367,35 @@ fn refuse_links(root: &Path) -> Result<(), GitError> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Whether files are synced does not show in what a call does, only in what a power cut leaves.
+    #[test]
+    fn library_calls_sync_what_they_write() {
+        let dir = tempfile::tempdir().unwrap();
+        let repository = git2::Repository::init(dir.path()).unwrap();
+        let tree = repository
+            .find_tree(repository.treebuilder(None).unwrap().write().unwrap())
+            .unwrap();
+        let who = git2::Signature::now("a", "b").unwrap();
+        repository
+            .commit(Some("HEAD"), &who, &who, "first", &tree, &[])
+            .unwrap();
+        let repo = Repo::open(dir.path()).unwrap();
+        let config = repo.library().unwrap().config().unwrap();
+        assert!(config.get_bool("core.fsyncObjectFiles").unwrap());
+        assert!(
+            repository
+                .config()
+                .unwrap()
+                .get_bool("core.fsyncObjectFiles")
+                .is_err(),
+            "the person's own is as it was"
+        );
+    }
 }

@@ -43,11 +43,12 @@ impl Repo {
         head: &HeadTo,
         clean: Clean,
     ) -> Result<(), GitError> {
-        worktree.free_index(self)?;
+        worktree.free_locks(self)?;
         self.forget_state(worktree)?;
         self.set_head(worktree, head)?;
         if self.read_tree(worktree, commit).is_err() {
             // A directory where a file belongs, or the like: without the untracked files it goes.
+            worktree.free_locks(self)?;
             self.clean(worktree, Clean::Everything)?;
             self.read_tree(worktree, commit)?;
         }

@@ -15,7 +15,7 @@ use super::markers::has_markers;
 use super::names::{branch_ref, path_of, quoted, shown};
 use super::registry::Worktree;
 use super::release::rescue_ref;
-use super::repo::{Identity, NewCommit, Repo};
+use super::repo::{Identity, NewCommit, Repo, write_commit};
 use super::reset::{Clean, HeadTo};
 use super::seal::{merge_heads, under_way};
 use super::snapshot::{Snapshot, add_all, read_oid};
@@ -75,8 +75,8 @@ impl Repo {
         target: Oid,
     ) -> Result<Vec<String>, GitError> {
         let worktree = self.worktree(name)?;
-        worktree.free_index(self)?;
-        self.require_on_branch(&worktree, branch)?;
+        worktree.free_locks(self)?;
+        worktree.require_branch(branch)?;
         let missing = || GitError::BranchMissing {
             branch: branch.to_owned(),
         };
@@ -111,8 +111,8 @@ impl Repo {
     pub fn finish_resolution(&self, want: &FinishResolution) -> Result<Finish, GitError> {
         let reference = branch_ref(&want.branch)?;
         let worktree = self.worktree(&want.name)?;
-        worktree.free_index(self)?;
-        self.require_on_branch(&worktree, &want.branch)?;
+        worktree.free_locks(self)?;
+        worktree.require_branch(&want.branch)?;
         let missing = || GitError::BranchMissing {
             branch: want.branch.clone(),
         };
@@ -148,11 +148,11 @@ impl Repo {
     pub fn abort_resolution(&self, want: &FinishResolution) -> Result<bool, GitError> {
         let reference = branch_ref(&want.branch)?;
         let worktree = self.worktree(&want.name)?;
-        worktree.free_index(self)?;
+        worktree.free_locks(self)?;
         if read_note(&worktree).is_none() && merge_heads(&worktree).is_empty() {
             return Ok(false);
         }
-        self.require_on_branch(&worktree, &want.branch)?;
+        worktree.require_branch(&want.branch)?;
         self.snapshot_worktree(&Snapshot {
             name: want.name.clone(),
             reference: rescue_ref(&want.name),
@@ -314,7 +314,7 @@ impl Repo {
             author: &signature,
             committer: &signature,
         };
-        self.commit(&self.library()?, &new)
+        write_commit(&self.library()?, &new)
     }
 
     /// The notes of git and of ours go; what the target and the branch have becomes durable.

@@ -13,7 +13,7 @@ use super::error::GitError;
 use super::markers::has_markers;
 use super::names::{branch_ref, shown};
 use super::registry::Worktree;
-use super::repo::{Head, Identity, NewCommit, Repo};
+use super::repo::{Head, Identity, NewCommit, Repo, write_commit};
 use super::reset::HeadTo;
 use super::snapshot::{add_all, read_oid};
 use super::status::{Entry, Kind, index_trouble};
@@ -72,7 +72,7 @@ impl Repo {
     pub fn seal(&self, want: &Seal) -> Result<Sealed, GitError> {
         let reference = branch_ref(&want.branch)?;
         let worktree = self.worktree(&want.name)?;
-        worktree.free_index(self)?;
+        worktree.free_locks(self)?;
         let missing = || GitError::BranchMissing {
             branch: want.branch.clone(),
         };
@@ -90,23 +90,22 @@ impl Repo {
             .iter()
             .filter(|entry| entry.kind == Kind::Nested)
             .collect();
-        let head = match self.commit_rest(&worktree, want, tip, &nested)? {
-            Some(commit) => {
-                self.make_durable(commit, &[want.base])?;
-                crash::point("git.seal.before-ref");
-                self.move_ref(
-                    &reference,
-                    tip,
-                    commit,
-                    "commit: left uncommitted by the agent",
-                )?;
-                crash::point("git.seal.after-ref");
-                commit
-            }
-            None => tip,
+        let head = if let Some(commit) = self.commit_rest(&worktree, want, tip, &nested)? {
+            self.make_durable(commit, &[want.base])?;
+            crash::point("git.seal.before-ref");
+            self.move_ref(
+                &reference,
+                tip,
+                commit,
+                "commit: left uncommitted by the agent",
+            )?;
+            crash::point("git.seal.after-ref");
+            commit
+        } else {
+            self.make_durable(tip, &[want.base])?;
+            tip
         };
         self.end_merge(&worktree)?;
-        self.make_durable(head, &[want.base])?;
         Ok(Sealed::Done {
             head,
             committed: head != tip || self.is_ours(head, want)?,
@@ -206,7 +205,7 @@ impl Repo {
             author: &signature,
             committer: &signature,
         };
-        self.commit(&self.library()?, &new).map(Some)
+        write_commit(&self.library()?, &new).map(Some)
     }
 
     /// Whether the commit is the one that an earlier, killed call made.

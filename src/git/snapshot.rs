@@ -14,9 +14,9 @@ use super::command::Git;
 use super::error::{At, GitError};
 use super::names::check_ref;
 use super::registry::Worktree;
-use super::repo::{Head, Identity, NewCommit, Repo};
+use super::repo::{Identity, NewCommit, Repo, write_commit};
 use super::reset::index_is_plain;
-use super::status::Kind;
+use super::status::{Kind, status_by};
 use crate::domain::time::Timestamp;
 
 /// What is wanted.
@@ -62,7 +62,7 @@ impl Repo {
         }
         let parents: Vec<Oid> = std::iter::once(head).chain(before).collect();
         let signature = want.identity.signature(want.time)?;
-        let commit = self.commit(
+        let commit = write_commit(
             &self.library()?,
             &NewCommit {
                 tree,
@@ -162,20 +162,12 @@ impl Repo {
             .git(self)
             .env("GIT_INDEX_FILE", index)
             .env("GIT_OPTIONAL_LOCKS", "0");
-        let entries = self.status_by(worktree, git)?;
+        let entries = status_by(worktree, git)?;
         Ok(entries
             .into_iter()
             .filter(|entry| entry.kind == Kind::Nested)
             .map(|entry| entry.path)
             .collect())
-    }
-
-    /// On its branch, on another, or on none: for messages.
-    pub(crate) fn place_of(head: &Head) -> String {
-        match head {
-            Head::Branch(branch) => format!("branch {branch}"),
-            Head::Detached(oid) => format!("commit {oid} without a branch"),
-        }
     }
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct Entry {
 pub(crate) enum Kind {
     /// Differs in the index or in the work tree.
     Changed,
+    /// As in the index, but the file is not there.
+    Missing,
     /// A conflict that is not settled; whether both sides changed the text of one file.
     Unmerged {
         both_text: bool,
@@ -89,32 +91,7 @@ impl Repo {
     /// Everything uncommitted, untracked files one by one.
     pub(crate) fn status(&self, worktree: &Worktree) -> Result<Vec<Entry>, GitError> {
         let git = worktree.git(self).env("GIT_OPTIONAL_LOCKS", "0");
-        self.status_by(worktree, git)
-    }
-
-    /// The same by a git command that was prepared otherwise.
-    pub(crate) fn status_by(
-        &self,
-        worktree: &Worktree,
-        git: Git<'_>,
-    ) -> Result<Vec<Entry>, GitError> {
-        let output = git
-            .long()
-            .args([
-                "status",
-                "--porcelain=v2",
-                "-z",
-                "--no-renames",
-                "--untracked-files=all",
-                "--ignore-submodules=dirty",
-            ])
-            .ok()
-            .map_err(|error| index_trouble(worktree, error))?;
-        output
-            .pieces()
-            .filter(|piece| !piece.starts_with(b"# "))
-            .map(parse)
-            .collect()
+        status_by(worktree, git)
     }
 
     /// Paths that differ between two trees, renames not followed.
@@ -134,6 +111,27 @@ impl Repo {
             .ok()?;
         Ok(output.pieces().map(path_of).collect())
     }
+}
+
+/// The status by a git command that was prepared for it.
+pub(crate) fn status_by(worktree: &Worktree, git: Git<'_>) -> Result<Vec<Entry>, GitError> {
+    let output = git
+        .long()
+        .args([
+            "status",
+            "--porcelain=v2",
+            "-z",
+            "--no-renames",
+            "--untracked-files=all",
+            "--ignore-submodules=dirty",
+        ])
+        .ok()
+        .map_err(|error| index_trouble(worktree, error))?;
+    output
+        .pieces()
+        .filter(|piece| !piece.starts_with(b"# "))
+        .map(parse)
+        .collect()
 }
 
 /// Recognises a damaged index in what git says, and says how to mend it.
@@ -170,6 +168,7 @@ fn parse(record: &[u8]) -> Result<Entry, GitError> {
         .nth(fields)
         .ok_or_else(|| unreadable(record))?;
     let kind = match record[0] {
+        b'1' if record.starts_with(b"1 .D") => Kind::Missing,
         b'1' => Kind::Changed,
         b'u' => Kind::Unmerged {
             both_text: both_text(record),
@@ -199,6 +198,7 @@ fn unreadable(record: &[u8]) -> GitError {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

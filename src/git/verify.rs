@@ -76,7 +76,7 @@ impl Repo {
         for entry in self.status(&worktree)? {
             let list = match entry.kind {
                 Kind::Untracked | Kind::Nested => &mut check.untracked,
-                Kind::Changed | Kind::Unmerged { .. } => &mut check.modified,
+                Kind::Changed | Kind::Missing | Kind::Unmerged { .. } => &mut check.modified,
             };
             list.push(shown(&entry.path));
         }

@@ -196,6 +196,7 @@ fn edits(base: &[&[u8]], side: &[&[u8]]) -> Vec<Hunk> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use proptest::prelude::*;
 
@@ -296,7 +297,7 @@ mod tests {
             ours in proptest::collection::vec((0_usize..14, any::<u8>()), 0..6),
             theirs in proptest::collection::vec((0_usize..14, any::<u8>()), 0..6),
         ) {
-            let base: String = (0..length).map(|line| format!("base {line}\n")).collect();
+            let (base, ..) = side('-', &[], length);
             let (left, left_added, left_deleted) = side('o', &ours, length);
             let (right, right_added, right_deleted) = side('t', &theirs, length);
             if let Woven::Whole(text) = woven(&base, &left, &right) {
@@ -312,7 +313,7 @@ mod tests {
 
         #[test]
         fn disjoint_edits_always_weave(length in 2_usize..14, ours in any::<u16>(), theirs in any::<u16>(), kinds in proptest::collection::vec(1_u8..3, 14)) {
-            let base: String = (0..length).map(|line| format!("base {line}\n")).collect();
+            let (base, ..) = side('-', &[], length);
             let pick = |mask: u16| -> Vec<(usize, u8)> { (0..length).filter(|line| mask >> line & 1 == 1).map(|line| (line, kinds[line])).collect() };
             let (left, ..) = side('o', &pick(ours & !theirs), length);
             let (right, ..) = side('t', &pick(theirs & !ours), length);

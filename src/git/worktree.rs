@@ -84,7 +84,7 @@ impl Repo {
         };
         check_worktree(from)?;
         let kept = self.worktree(from)?;
-        kept.free_index(self)?;
+        kept.free_locks(self)?;
         crash::point("git.take.before-rename");
         self.rename_worktree(&kept, &staging).map(Some)
     }
@@ -162,7 +162,8 @@ impl Repo {
             return Ok(pooled);
         }
         let path = self.worktrees_dir()?.join(staging);
-        self.git()
+        let add = self
+            .git()
             .args([
                 "worktree",
                 "add",
@@ -172,8 +173,11 @@ impl Repo {
                 "--",
             ])
             .arg(&path)
-            .arg(commit.to_string())
-            .ok()?;
+            .arg(commit.to_string());
+        // Git reads every registration when it adds one, and dies of one that another call has half written.
+        let held = self.registry();
+        add.ok()?;
+        drop(held);
         self.worktree(staging)
     }
 }

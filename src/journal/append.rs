@@ -156,8 +156,9 @@ impl Journal {
             return Err(AppendError::Conflict { expected, found });
         }
         let before = (self.staged.len(), self.next);
+        let ts = ts.to_string();
         for event in events {
-            if let Err(refused) = self.stage_event(ts, event) {
+            if let Err(refused) = self.stage_event(&ts, event) {
                 self.staged.truncate(before.0);
                 self.next = before.1;
                 return Err(refused);
@@ -198,11 +199,7 @@ impl Journal {
         }
     }
 
-    fn stage_event<E: JournalEvent>(
-        &mut self,
-        ts: Timestamp,
-        event: &E,
-    ) -> Result<(), AppendError> {
+    fn stage_event<E: JournalEvent>(&mut self, ts: &str, event: &E) -> Result<(), AppendError> {
         let header = Header {
             v: FORMAT,
             seq: self.next.next_seq,

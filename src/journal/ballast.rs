@@ -2,7 +2,8 @@
 //!
 //! Invariant: its content means nothing; the log never depends on it.
 
-use std::io::{self, Write as _};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::storage::{plain_file, remove_if_there};
@@ -60,28 +61,31 @@ impl Ballast {
     fn allocate(&self) -> io::Result<()> {
         let mut options = plain_file();
         options.write(true).create(true).truncate(true);
-        let mut file = options.open(&self.path)?;
-        // Not zeros: a file system that compresses would keep no room for them.
-        file.write_all(&noise())?;
+        let file = options.open(&self.path)?;
+        reserve(&file)?;
         file.sync_all()
     }
 }
 
-/// Bytes that do not compress (xorshift).
-fn noise() -> Vec<u8> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut bytes = Vec::with_capacity(1024 * 1024);
-    while (bytes.len() as u64) < BALLAST_BYTES {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        bytes.extend_from_slice(&state.to_le_bytes());
-    }
-    bytes
+/// Asks for the room itself: written zeros may be compressed away.
+#[cfg(target_os = "linux")]
+fn reserve(file: &File) -> io::Result<()> {
+    let bytes = i64::try_from(BALLAST_BYTES).map_err(io::Error::other)?;
+    Ok(nix::fcntl::posix_fallocate(file, 0, bytes)?)
+}
+
+/// Where there is no such call, written bytes are the room.
+#[cfg(not(target_os = "linux"))]
+fn reserve(mut file: &File) -> io::Result<()> {
+    let zeros = [0; 64 * 1024];
+    (0..BALLAST_BYTES / zeros.len() as u64)
+        .try_for_each(|_| io::Write::write_all(&mut file, &zeros))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
     use super::*;
 
     #[test]
@@ -93,6 +97,8 @@ mod tests {
         assert!(!ballast.is_there());
         ballast.make().unwrap();
         assert!(ballast.is_there());
+        let allocated = std::fs::metadata(ballast.path()).unwrap().blocks() * 512;
+        assert!(allocated >= BALLAST_BYTES, "{allocated}");
         ballast.make().unwrap();
         assert!(ballast.free().unwrap());
         assert!(!ballast.is_there());

@@ -5,7 +5,6 @@
 //! The key order `v`, `seq`, `dur`, `ts`, `kind`, `data`, `crc` is part of the format.
 
 use std::fmt;
-use std::io::Write as _;
 use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
@@ -106,7 +105,7 @@ pub(super) fn hex(digits: &[u8]) -> Option<u32> {
 pub(super) fn encode<E: JournalEvent>(
     out: &mut Vec<u8>,
     header: Header,
-    ts: Timestamp,
+    ts: &str,
     previous: u32,
     event: &E,
 ) -> Result<u32, EncodeError> {
@@ -121,29 +120,62 @@ pub(super) fn encode<E: JournalEvent>(
 fn write_line<E: JournalEvent>(
     out: &mut Vec<u8>,
     header: Header,
-    ts: Timestamp,
+    ts: &str,
     previous: u32,
     event: &E,
 ) -> Result<u32, EncodeError> {
-    let unencodable = |why: &dyn fmt::Display| EncodeError::Unencodable(why.to_string());
-    let Header { v, seq, dur } = header;
+    let unencodable = |why: &str| EncodeError::Unencodable(why.to_owned());
     let start = out.len();
-    write!(out, r#"{{"v":{v},"seq":{seq},"dur":{dur},"ts":"{ts}""#).map_err(|e| unencodable(&e))?;
+    let numbers = [
+        (&br#"{"v":"#[..], header.v),
+        (br#","seq":"#, header.seq),
+        (br#","dur":"#, header.dur),
+    ];
+    for (key, number) in numbers {
+        out.extend_from_slice(key);
+        push_number(out, number);
+    }
+    out.extend_from_slice(br#","ts":""#);
+    out.extend_from_slice(ts.as_bytes());
+    out.push(b'"');
     let joint = out.len();
-    serde_json::to_writer(&mut *out, event).map_err(|e| unencodable(&e))?;
+    serde_json::to_writer(&mut *out, event).map_err(|e| unencodable(&e.to_string()))?;
     if !out[joint..].starts_with(br#"{"kind":""#) || out.pop() != Some(b'}') {
-        return Err(unencodable(&"it is not tagged with `kind` and `data`"));
+        return Err(unencodable("it is not tagged with `kind` and `data`"));
     }
     if out[joint..].contains(&b'\n') {
-        return Err(unencodable(&"it contains a line end"));
+        return Err(unencodable("it contains a line end"));
     }
     out[joint] = b',';
     let crc = chain(previous, &out[start..]);
-    writeln!(out, r#","crc":"{crc:08x}"}}"#).map_err(|e| unencodable(&e))?;
+    out.extend_from_slice(CRC_KEY);
+    push_hex(out, crc);
+    out.extend_from_slice(b"\"}\n");
     match out.len() - start {
         bytes if bytes > MAX_LINE => Err(EncodeError::TooLarge(bytes)),
         _ => Ok(crc),
     }
+}
+
+/// As `write!` would, at a fraction of its time: headers are half of what a small event costs.
+fn push_number(out: &mut Vec<u8>, number: u64) {
+    let mut digits = [0; 20];
+    let mut first = digits.len();
+    let mut left = number;
+    loop {
+        first -= 1;
+        digits[first] = b"0123456789"[usize::try_from(left % 10).unwrap_or_default()];
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[first..]);
+}
+
+fn push_hex(out: &mut Vec<u8>, number: u32) {
+    let digit = |shift: u32| b"0123456789abcdef"[(number >> shift & 15) as usize];
+    out.extend([28, 24, 20, 16, 12, 8, 4, 0].map(digit));
 }
 
 /// Parses a line whose crc and numbers have been checked. The text says what is wrong.
@@ -211,6 +243,7 @@ mod tests {
     use crate::journal::testing::Note;
 
     const TS: Timestamp = Timestamp::from_millis(1_795_226_799_999);
+    const TS_TEXT: &str = "2026-11-21T02:06:39.999Z";
 
     fn line(event: &Note) -> Vec<u8> {
         let mut out = Vec::new();
@@ -219,7 +252,7 @@ mod tests {
             seq: 42,
             dur: 41,
         };
-        encode(&mut out, header, TS, 7, event).unwrap();
+        encode(&mut out, header, TS_TEXT, 7, event).unwrap();
         out
     }
 
@@ -261,10 +294,16 @@ mod tests {
         };
         let mut out = b"before".to_vec();
         let fits = MAX_LINE - line(&Note::text("")).len() + 2;
-        encode(&mut out, header, TS, 0, &Note::text(&"x".repeat(fits))).unwrap();
+        encode(&mut out, header, TS_TEXT, 0, &Note::text(&"x".repeat(fits))).unwrap();
         assert_eq!(out.len() - 6, MAX_LINE);
         out.truncate(6);
-        let too_large = encode(&mut out, header, TS, 0, &Note::text(&"x".repeat(fits + 1)));
+        let too_large = encode(
+            &mut out,
+            header,
+            TS_TEXT,
+            0,
+            &Note::text(&"x".repeat(fits + 1)),
+        );
         assert!(matches!(too_large, Err(EncodeError::TooLarge(bytes)) if bytes == MAX_LINE + 1));
         assert_eq!(out, b"before");
     }
@@ -282,6 +321,19 @@ mod tests {
         }
         assert_eq!(split_crc(br#"{"a":1,"crc":"0000000A"}"#), None);
         assert_eq!(split_crc(br#","crc":"0000000a"}"#), Some((&b""[..], 10)));
+    }
+
+    #[test]
+    fn numbers_are_written_as_json_has_them() {
+        let mut out = Vec::new();
+        for number in [0, 7, 10, 1_234_567_890, u64::MAX] {
+            out.clear();
+            push_number(&mut out, number);
+            assert_eq!(out, number.to_string().as_bytes());
+        }
+        out.clear();
+        push_hex(&mut out, 0x009a_bcde);
+        assert_eq!(out, b"009abcde");
     }
 
     #[test]

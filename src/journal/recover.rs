@@ -60,25 +60,62 @@ impl Journal {
     ) -> Result<(Self, Opened), JournalError> {
         refuse_link(state_dir)?;
         make_private_dir(state_dir).map_err(JournalError::io("make private", state_dir))?;
-        let survey = Survey::of(state_dir)?;
         let ballast = Ballast::of(state_dir);
-        let torn = match &survey.torn {
-            None => None,
-            Some(torn) => Some(keep_aside(&mut *storage, state_dir, &survey, torn)?),
+        let mut torn = None;
+        let recovered = match recover(&mut *storage, state_dir, &mut torn) {
+            // Each step may be done again; with the ballast's room there may be enough for all of them.
+            Err(JournalError::Io { source, .. }) if is_full(&source) && ballast.is_there() => {
+                let freed = ballast.free();
+                freed.map_err(JournalError::io("free", ballast.path()))?;
+                recover(&mut *storage, state_dir, &mut torn)?
+            }
+            recovered => recovered?,
         };
-        let resynced = resync_tail(&mut *storage, &survey)?;
-        let live = open_live(&mut *storage, state_dir, &survey)?;
         let opened = Opened {
-            position: live.position(survey.position()),
+            position: recovered.live.position(recovered.end),
             torn,
-            resynced,
+            resynced: recovered.resynced,
             ballast: made_if_room(&ballast)?,
         };
-        let last_kind = survey.last_kind()?;
-        let end = opened.position;
-        let journal = Self::new(state_dir, segment_bytes, storage, live, end, last_kind);
+        let journal = Self::new(
+            state_dir,
+            segment_bytes,
+            storage,
+            recovered.live,
+            opened.position,
+            recovered.last_kind,
+        );
         Ok((journal, opened))
     }
+}
+
+/// A log in order.
+struct Recovered {
+    end: Position,
+    last_kind: String,
+    resynced: u64,
+    live: Live,
+}
+
+/// One try, which may follow on another; `kept` is the torn tail that one of them kept aside.
+fn recover(
+    storage: &mut dyn Storage,
+    state_dir: &Path,
+    kept: &mut Option<KeptAside>,
+) -> Result<Recovered, JournalError> {
+    let survey = Survey::of(state_dir)?;
+    if let Some(torn) = &survey.torn {
+        *kept = Some(keep_aside(storage, state_dir, &survey, torn)?);
+        cut(storage, torn)?;
+    }
+    let resynced = resync_tail(storage, &survey)?;
+    let live = open_live(storage, state_dir, &survey)?;
+    Ok(Recovered {
+        end: survey.position(),
+        last_kind: survey.last_kind()?,
+        resynced,
+        live,
+    })
 }
 
 fn refuse_link(state_dir: &Path) -> Result<(), JournalError> {
@@ -91,7 +128,7 @@ fn refuse_link(state_dir: &Path) -> Result<(), JournalError> {
     }
 }
 
-/// Copies the torn tail to a file of its own, durably, and then cuts it off.
+/// Copies the torn tail to a file of its own, durably.
 fn keep_aside(
     storage: &mut dyn Storage,
     state_dir: &Path,
@@ -101,23 +138,22 @@ fn keep_aside(
     let segment = survey.segments.list.last();
     let tail = segment.map_or(Ok(Vec::new()), |segment| read_from(segment, torn.offset))?;
     let copy = free_name(state_dir);
-    let copied = match copy_out(storage, state_dir, &copy, &tail) {
-        Err(e) if is_full(&e) => {
-            free_room(state_dir).and_then(|()| copy_out(storage, state_dir, &copy, &tail))
-        }
-        copied => copied,
-    };
+    let copied = copy_out(storage, state_dir, &copy, &tail);
     copied.map_err(JournalError::io("keep the torn tail of the log in", &copy))?;
-    let cut = storage.open(&torn.path).and_then(|mut file| {
-        file.truncate(torn.offset)?;
-        file.sync_all()
-    });
-    cut.map_err(JournalError::io("cut the torn tail of", &torn.path))?;
     Ok(KeptAside {
         torn: torn.clone(),
         copy,
         bytes: tail.len() as u64,
     })
+}
+
+/// Cuts off the torn tail, of which there is a copy.
+fn cut(storage: &mut dyn Storage, torn: &Torn) -> Result<(), JournalError> {
+    let cut = storage.open(&torn.path).and_then(|mut file| {
+        file.truncate(torn.offset)?;
+        file.sync_all()
+    });
+    cut.map_err(JournalError::io("cut the torn tail of", &torn.path))
 }
 
 fn copy_out(
@@ -130,10 +166,6 @@ fn copy_out(
     write_all(&mut *file, tail, 0)?;
     file.sync_all()?;
     storage.sync_dir(state_dir)
-}
-
-fn free_room(state_dir: &Path) -> io::Result<()> {
-    Ballast::of(state_dir).free().map(|_| ())
 }
 
 /// `torn-<time>`, or that with a number behind it when there is one of that name.

@@ -239,6 +239,10 @@ fn read_whole(path: &Path) -> Result<Vec<u8>, SnapshotFault> {
         opened => opened.and_then(|mut file| io::Read::read_to_end(&mut file, &mut bytes)),
     }
     .map_err(SnapshotFault::Unreadable)?;
+    whole(bytes)
+}
+
+fn whole(mut bytes: Vec<u8>) -> Result<Vec<u8>, SnapshotFault> {
     let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
     let damaged = |why: &str| Err(SnapshotFault::Damaged(why.into()));
     let Some((body, crc)) = record::split_crc(text) else {
@@ -372,17 +376,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         write_snapshot(dir.path(), &snapshot(1)).unwrap();
         let path = dir.path().join(SNAPSHOT_FILE);
-        let whole = std::fs::read(&path).unwrap();
-        for bit in 0..(whole.len() - 1) * 8 {
-            let mut bytes = whole.clone();
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            std::fs::write(&path, &bytes).unwrap();
-            assert!(matches!(read(&path), Err(SnapshotFault::Damaged(_))));
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(whole(bytes.clone()).is_ok());
+        for bit in 0..(bytes.len() - 1) * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(whole(flipped).is_err(), "bit {bit}");
         }
-        for cut in 0..whole.len() - 1 {
-            std::fs::write(&path, &whole[..cut]).unwrap();
-            assert!(matches!(read(&path), Err(SnapshotFault::Damaged(_))));
+        for cut in 0..bytes.len() - 1 {
+            assert!(whole(bytes[..cut].to_vec()).is_err(), "cut at {cut}");
         }
+        std::fs::write(&path, &bytes[..99]).unwrap();
+        assert!(matches!(read(&path), Err(SnapshotFault::Damaged(_))));
         assert!(highest_seq(dir.path()).is_none());
     }
 

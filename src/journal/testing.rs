@@ -74,7 +74,14 @@ impl HandMade {
             dur,
         };
         let note = Note::text(&format!("note {seq}"));
-        let crc = record::encode(&mut self.bytes, header, TS, self.end.crc, &note).unwrap();
+        let crc = record::encode(
+            &mut self.bytes,
+            header,
+            &TS.to_string(),
+            self.end.crc,
+            &note,
+        )
+        .unwrap();
         self.end = ChainStart {
             next_seq: seq + 1,
             crc,

@@ -83,14 +83,16 @@ pub const TIME: Timestamp = Timestamp::from_millis(1_790_000_000_123);
 
 impl Fixture {
     pub fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::in_directory(tempfile::tempdir().unwrap())
+    }
+
+    pub fn in_directory(dir: tempfile::TempDir) -> Self {
         let root = dir.path().join("repo");
         fs::create_dir(&root).unwrap();
         git(&root, &["init", "-q", "-b", "main"]);
         write(&root, ".gitignore", "ignored/\n*.log\n");
         write(&root, "README", "hello\n");
-        let lines: String = (1..=20).map(|line| format!("line {line}\n")).collect();
-        write(&root, "src/a.txt", &lines);
+        write(&root, "src/a.txt", &changed_line(0, ""));
         write(&root, "src/b.txt", "b\n");
         git(&root, &["add", "."]);
         git(&root, &["commit", "-q", "-m", "first"]);

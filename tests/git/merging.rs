@@ -105,6 +105,10 @@ fn simple_conflicts_are_settled_on_the_way() {
     fixture.check();
 }
 
+/// What the agent wrote, what the person wrote, and what comes of it.
+type Case<'a> = (Files<'a>, Files<'a>, ConflictKind, ConflictClass);
+type Files<'a> = &'a [(&'a str, &'a str)];
+
 #[test]
 fn what_takes_judgement_is_told_with_its_class() {
     let fixture = Fixture::new();
@@ -113,12 +117,7 @@ fn what_takes_judgement_is_told_with_its_class() {
         ("old name", &changed_line(1, "x")),
         ("image", "\0binary"),
     ]);
-    let cases: [(
-        &[(&str, &str)],
-        &[(&str, &str)],
-        ConflictKind,
-        ConflictClass,
-    ); 4] = [
+    let cases: [Case<'_>; 4] = [
         (
             &[("src/b.txt", "agent\n")],
             &[("src/b.txt", "person\n")],

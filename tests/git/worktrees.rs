@@ -423,3 +423,35 @@ fn odd_names_survive_every_step() {
         ""
     );
 }
+
+/// `SWARM_TEST_SMALL_DISK` names an empty directory on a file system of about 8 MiB (`mount -t tmpfs -o size=8m ...`).
+#[test]
+#[ignore = "needs a small file system"]
+fn a_full_disk_leaves_nothing_half_made() {
+    let small = std::path::PathBuf::from(std::env::var_os("SWARM_TEST_SMALL_DISK").unwrap());
+    let fixture = Fixture::in_directory(tempfile::tempdir_in(small).unwrap());
+    fixture.commit(&[("large", &"x".repeat(2 << 20))]);
+    fixture.git(&["gc", "-q"]);
+    let want = fixture.want(1);
+    let ballast = fixture.dir.path().join("ballast");
+    let mut size = 16 << 20;
+    while size > 1 << 20 && fs::write(&ballast, vec![0; size]).is_err() {
+        size -= 1 << 18;
+    }
+    let refused = fixture.repo.prepare_worktree(&want);
+    assert!(
+        matches!(refused, Err(GitError::DiskFull { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(fixture.worktrees(), ["repo"]);
+    assert_eq!(fixture.repo.branch_commit(&want.branch).unwrap(), None);
+    fs::remove_file(&ballast).unwrap();
+    assert_eq!(
+        read(
+            &fixture.repo.prepare_worktree(&want).unwrap().path,
+            "README"
+        ),
+        "hello\n"
+    );
+    fixture.check();
+}

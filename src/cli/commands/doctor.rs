@@ -116,21 +116,22 @@ pub fn run(args: &Doctor, context: &mut Context<'_>) -> Result<(), CliError> {
 
 fn show(check: &Check, output: &mut Output) -> Result<(), CliError> {
     let (tone, word) = match check.level {
-        Level::Ok => (Tone::Good, "ok  "),
+        Level::Ok if check.fixed => (Tone::Good, "mended"),
+        Level::Ok => (Tone::Good, "ok"),
         Level::Warn => (Tone::Warn, "warn"),
         Level::Fail => (Tone::Bad, "FAIL"),
     };
     let message = safe_block(&check.message);
     let mut lines = message.lines();
-    let word = output.paint(tone, word).into_owned();
+    let word = output.paint(tone, &format!("{word:<6}")).into_owned();
     let first = lines.next().unwrap_or_default();
-    output.line(format!("{word}  {:<12} {first}", check.name))?;
+    output.line(format!("{word}  {:<12}  {first}", check.name))?;
     for line in lines {
-        output.line(format!("                   {line}"))?;
+        output.line(format!("                      {line}"))?;
     }
     if let Some(advice) = &check.advice {
         let advice = output.paint(Tone::Live, &safe(advice)).into_owned();
-        output.line(format!("                   -> {advice}"))?;
+        output.line(format!("                      -> {advice}"))?;
     }
     Ok(())
 }

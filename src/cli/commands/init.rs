@@ -10,8 +10,7 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::terminal::safe;
 use crate::config::detect::detect;
-use crate::config::init::{Choices, InitPlan, plan_init};
-use crate::config::init::{check_free, write};
+use crate::config::init::{Choices, InitPlan, check_free, plan_init, write};
 use crate::git::Repo as GitRepo;
 
 /// `init`.
@@ -40,6 +39,11 @@ pub fn run(args: &Init, context: &mut Context<'_>) -> Result<(), CliError> {
     let repo = GitRepo::open(&context.start_folder()?).map_err(refused)?;
     let root = repo.root().to_owned();
     check_free(&root).map_err(refused)?;
+    if let Some(target) = &args.target
+        && !repo.target_exists(target).map_err(refused)?
+    {
+        return Err(no_such_branch(target));
+    }
     let choices = Choices {
         agent: args.agent.clone(),
         command: args.command.clone(),
@@ -54,6 +58,15 @@ pub fn run(args: &Init, context: &mut Context<'_>) -> Result<(), CliError> {
     done(&plan, context)
 }
 
+fn no_such_branch(target: &str) -> CliError {
+    CliError::refused(format!(
+        "there is no branch `{}` for work to land on",
+        safe(target)
+    ))
+    .hint(format!("create it: git branch {}", safe(target)))
+    .hint("or leave --target out: work lands on the branch that is checked out")
+}
+
 fn refused(error: impl std::error::Error) -> CliError {
     CliError::refused(error.to_string())
 }
@@ -65,7 +78,11 @@ fn show(plan: &InitPlan, root: &str, context: &mut Context<'_>) {
         output.note(format!("  work lands on   {}", safe(target)));
     }
     for (name, profile) in &plan.config.agents.profiles {
-        let line = profile.command.join(" ");
+        // The scripted agent of the demo has no command line.
+        let line = match profile.command.as_slice() {
+            [] => "scripted, for trying things out".to_owned(),
+            words => words.join(" "),
+        };
         output.note(format!("  agent `{}`      {}", safe(name), safe(&line)));
     }
     for quality in &plan.quality {

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::{confirm, write_page};
+use crate::cli::access::Access;
 use crate::cli::clock;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -112,7 +113,7 @@ fn change(context: &mut Context<'_>, command: &Command, words: &str) -> Result<(
 }
 
 fn list(context: &mut Context<'_>) -> Result<(), CliError> {
-    let merges = context.with_access(|access| access.merges())?;
+    let merges = context.with_access(Access::merges)?;
     if context.output.json {
         return context.output.document(&merges);
     }

@@ -17,6 +17,10 @@ use crate::domain::settings::Mode;
 
 /// `start`.
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 #[command(
     after_help = "One Ctrl+C ends it gracefully: no new ideas, up to some seconds for safe boundaries. A second one ends it at once.
 

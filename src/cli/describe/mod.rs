@@ -8,7 +8,7 @@ mod words;
 use super::terminal::{Tone, safe, shorten, title};
 use crate::domain::event::Event;
 use crate::domain::signal::Signal;
-use crate::domain::state::Task;
+use crate::domain::state::{AttemptEnd, Task};
 
 use words::{
     attempt_end, because, conflict_level, effect_words, ending_words, failed_command, names,
@@ -98,6 +98,11 @@ pub fn is_news(event: &Event) -> bool {
     match event {
         Event::EffectFinished { error, .. } => error.is_some(),
         Event::MergeMoved { waits, .. } => waits.is_some(),
+        // Each is told by an event of its own: what was learned, and what landed.
+        Event::SignalSeen { signal, .. } => {
+            !matches!(signal, Signal::LearningLocal(_) | Signal::LearningGlobal(_))
+        }
+        Event::AttemptEnded { end, .. } => *end != AttemptEnd::Merged,
         event => weight(event) == Weight::News,
     }
 }
@@ -201,11 +206,15 @@ fn words(event: &Event) -> String {
             format!("{agent}: quality command {} runs", index + 1)
         }
         Event::SignalSeen { agent, signal, .. } => format!("{agent} says {}", signal_words(signal)),
-        Event::IterationJudged { agent, empty, .. } => {
-            let what = if *empty {
-                "wrote nothing"
-            } else {
-                "was over at once"
+        Event::IterationJudged {
+            agent,
+            empty,
+            at_once,
+        } => {
+            let what = match (empty, at_once) {
+                (true, _) => "wrote nothing",
+                (_, true) => "was over at once",
+                _ => "brought no result yet",
             };
             format!("{agent}: the iteration {what}")
         }

@@ -36,7 +36,7 @@ pub(super) fn failed_command(feedback: &Feedback) -> String {
     } else {
         ""
     };
-    format!("`{}` {}{merged}", feedback.command, feedback.how)
+    format!("`{}` failed{merged}: {}", feedback.command, feedback.how)
 }
 
 /// The word for a mode, as in the configuration.

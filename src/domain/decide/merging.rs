@@ -205,7 +205,10 @@ fn give_back(plan: &mut Plan<'_>, entry: &MergeEntry, feedback: Feedback) {
 }
 
 pub(super) fn landed(plan: &mut Plan<'_>, id: &IdeaId, commit: &Oid, outcome: &Outcome) {
-    if *outcome == Outcome::Landed {
+    // Also when the log knows it from before a crash and this driver cannot tell any more.
+    let idea = plan.state.ideas.get(id);
+    let known = idea.is_some_and(|idea| idea.status == IdeaStatus::Done);
+    if known || *outcome == Outcome::Landed {
         return has_landed(plan, id, commit);
     }
     if entry_in(plan, id, MergePhase::Landing).is_none() {
@@ -229,10 +232,9 @@ pub(super) fn landed(plan: &mut Plan<'_>, id: &IdeaId, commit: &Oid, outcome: &O
     }
 }
 
-/// The target contains the work. The log may know that already, and not yet that the attempt is over.
+/// The target contains the work: a fact, whatever the phase. The log may know it already, and not yet that the attempt is over.
 fn has_landed(plan: &mut Plan<'_>, id: &IdeaId, commit: &Oid) {
     if plan.entry(id).is_some() {
-        plan.move_merge(id, MergeInput::Land);
         plan.emit(Event::IdeaLanded {
             id: id.clone(),
             commit: commit.clone(),

@@ -46,6 +46,7 @@ pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<E
         Command::LoadSettings { hash, settings } => swarm::load(&mut plan, hash, settings),
         Command::SetMode { mode } => swarm::set_mode(&mut plan, *mode),
         Command::Shutdown { keep_agents } => swarm::shutdown(&mut plan, *keep_agents)?,
+        Command::ShutdownNow => swarm::shutdown_now(&mut plan)?,
     }
     Ok(plan.events)
 }

@@ -25,7 +25,7 @@ fn log_bytes(dir: &Path) -> Vec<Vec<u8>> {
 #[test]
 fn a_full_disk_leaves_the_log_as_it_was_and_usable() {
     for part in [0, 1, 40, 1000] {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = quick_dir();
         let (mut journal, faults) = faulty(dir.path(), &[1]);
         let before = log_bytes(dir.path());
         faults.stand("write", Fault::Error(ENOSPC, part));
@@ -43,7 +43,7 @@ fn a_full_disk_leaves_the_log_as_it_was_and_usable() {
 
 #[test]
 fn a_full_disk_at_a_rotation_leaves_the_log_as_it_was_and_usable() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (mut journal, faults) = faulty(dir.path(), &[4]);
     let before = log_bytes(dir.path());
     faults.stand("open", Fault::Error(ENOSPC, 0));
@@ -58,7 +58,7 @@ fn a_full_disk_at_a_rotation_leaves_the_log_as_it_was_and_usable() {
 
 #[test]
 fn the_ballast_can_be_freed_to_log_that_the_disk_is_full() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (journal, opened) = Journal::open(dir.path()).unwrap();
     assert!(opened.ballast);
     let ballast = journal.ballast();
@@ -69,7 +69,7 @@ fn the_ballast_can_be_freed_to_log_that_the_disk_is_full() {
 
 #[test]
 fn a_full_disk_that_cannot_be_cut_back_is_unknown_and_closes_the_log() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (mut journal, faults) = faulty(dir.path(), &[1]);
     faults.stand("write", Fault::Error(ENOSPC, 60));
     faults.stand("truncate", Fault::Error(EIO, 0));
@@ -88,7 +88,7 @@ fn a_full_disk_that_cannot_be_cut_back_is_unknown_and_closes_the_log() {
 
 #[test]
 fn short_writes_are_completed() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (mut journal, faults) = faulty(dir.path(), &[]);
     faults.stand("write", Fault::Short(7));
     append_all(&mut journal, &[1, 3, 2]);
@@ -98,7 +98,7 @@ fn short_writes_are_completed() {
 
 #[test]
 fn after_a_failed_sync_the_batch_goes_to_a_new_segment_and_the_file_is_never_synced_again() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (mut journal, faults) = faulty(dir.path(), &[1, 1]);
     faults.after(1, Fault::Error(EIO, 0));
     append_all(&mut journal, &[2, 1]);
@@ -127,7 +127,7 @@ fn after_a_failed_sync_the_batch_goes_to_a_new_segment_and_the_file_is_never_syn
 
 #[test]
 fn what_a_failed_sync_left_in_the_old_segment_is_void() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (mut journal, faults) = faulty(dir.path(), &[1, 1]);
     faults.after(1, Fault::Error(EIO, 0));
     faults.stand("truncate", Fault::Error(EIO, 0));
@@ -153,7 +153,7 @@ fn what_a_failed_sync_left_in_the_old_segment_is_void() {
 
 #[test]
 fn a_failed_sync_of_a_segments_first_batch_replaces_that_segment() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (mut journal, faults) = faulty(dir.path(), &[]);
     faults.after(1, Fault::Error(EIO, 0));
     append_all(&mut journal, &[2, 1]);
@@ -164,7 +164,7 @@ fn a_failed_sync_of_a_segments_first_batch_replaces_that_segment() {
 #[test]
 fn a_disk_that_fails_for_good_closes_the_log_and_keeps_what_was_acknowledged() {
     for operation in ["sync", "write", "open", "rename", "syncDir"] {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = quick_dir();
         let (mut journal, faults) = faulty(dir.path(), &[1, 2]);
         faults.next(Fault::Error(EIO, 30));
         faults.stand(operation, Fault::Error(EIO, 30));
@@ -187,7 +187,7 @@ fn a_disk_that_fails_for_good_closes_the_log_and_keeps_what_was_acknowledged() {
 
 #[test]
 fn the_writer_goes_on_after_a_full_disk_when_its_owner_decides_again() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (journal, faults) = faulty(dir.path(), &[1]);
     let (answers, answered) = channel();
     let sink = move |appended: Appended<Note>| answers.send(appended.result).unwrap();
@@ -213,4 +213,26 @@ fn the_writer_goes_on_after_a_full_disk_when_its_owner_decides_again() {
     submit(1);
     assert_eq!(answered.recv().unwrap().unwrap().seq, 2);
     assert_notes(dir.path(), 2);
+}
+
+#[test]
+fn a_start_on_a_full_disk_makes_do_with_the_ballast() {
+    for operation in 0.. {
+        let dir = quick_dir();
+        let (mut journal, _) = open_small(dir.path());
+        append_all(&mut journal, &[1, 2]);
+        let live = dir.path().join(LIVE_FILE);
+        let mut bytes = std::fs::read(&live).unwrap();
+        bytes.extend_from_slice(b"torn");
+        std::fs::write(&live, bytes).unwrap();
+        let faults = Faults::at(operation, Fault::Error(ENOSPC, 2));
+        let opened = Journal::open_with(dir.path(), SMALL, faults.disk()).unwrap();
+        assert_eq!(opened.1.position.seq, 3);
+        assert!(opened.1.torn.is_some());
+        assert_notes(dir.path(), 3);
+        if faults.operations().len() <= operation {
+            assert!(operation > 5, "there are that many operations");
+            break;
+        }
+    }
 }

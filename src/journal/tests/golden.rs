@@ -56,7 +56,7 @@ fn format_1_is_read() {
 
 #[test]
 fn format_1_is_written_byte_for_byte() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     write_golden(dir.path());
     assert_eq!(FORMAT, 1, "keep this log, and add one of the new format");
     assert_eq!(files(dir.path()), files(&golden("v1")));

@@ -48,7 +48,7 @@ fn at_every_operation(parts: &[usize], run: impl Fn(&Faults, &str)) {
 #[test]
 fn at_work() {
     at_every_operation(&[0, 1, 130, 200, 9999], |faults, context| {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = quick_dir();
         let acknowledged = work_until_killed(dir.path(), faults);
         assert_goes_on(dir.path(), acknowledged, context);
     });
@@ -58,7 +58,7 @@ fn at_work() {
 fn while_a_failed_sync_is_made_good() {
     for failing in (8..32).step_by(4) {
         at_every_operation(&[77], |faults, context| {
-            let dir = tempfile::tempdir().unwrap();
+            let dir = quick_dir();
             faults.after(failing, Fault::Error(EIO, 50));
             let acknowledged = work_until_killed(dir.path(), faults);
             faults.mend();
@@ -74,7 +74,7 @@ fn while_a_failed_sync_is_made_good() {
 #[test]
 fn while_a_torn_tail_is_kept_aside() {
     at_every_operation(&[0, 5], |faults, context| {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = quick_dir();
         let (mut journal, _) = open_small(dir.path());
         append_all(&mut journal, &[1, 1, 1]);
         let live = dir.path().join(LIVE_FILE);
@@ -93,13 +93,13 @@ fn while_a_torn_tail_is_kept_aside() {
 
 #[test]
 fn at_every_byte_of_a_write() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (mut journal, _) = Journal::open(dir.path()).unwrap();
     append_all(&mut journal, &[2, 3]);
     let bytes = std::fs::read(dir.path().join(LIVE_FILE)).unwrap();
     let whole = |cut: usize| line_ends(&bytes[..cut]);
     for cut in 0..=bytes.len() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = quick_dir();
         std::fs::write(dir.path().join(LIVE_FILE), &bytes[..cut]).unwrap();
         let (_, opened) = Journal::open(dir.path()).unwrap();
         assert_eq!(opened.position.seq, whole(cut));

@@ -28,7 +28,7 @@ fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
 
 #[test]
 fn a_new_directory_is_private_and_so_are_its_files() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let state = dir.path().join("state");
     drop(Journal::open(&state).unwrap());
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -40,7 +40,7 @@ fn a_new_directory_is_private_and_so_are_its_files() {
 
 #[test]
 fn a_state_directory_that_is_a_link_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let link = dir.path().join("state");
     std::os::unix::fs::symlink(dir.path(), &link).unwrap();
     let error = Journal::open(&link).unwrap_err();
@@ -49,7 +49,7 @@ fn a_state_directory_that_is_a_link_is_refused() {
 
 #[test]
 fn a_torn_tail_is_kept_aside_and_cut() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     log_of(dir.path(), &[1, 1]);
     edit(&dir.path().join(LIVE_FILE), |bytes| {
         bytes.extend_from_slice(b"{\"v\":1,\"se");
@@ -64,7 +64,7 @@ fn a_torn_tail_is_kept_aside_and_cut() {
 
 #[test]
 fn records_that_were_perhaps_never_synced_are_made_sure_of() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     log_of(dir.path(), &[2, 1]);
     let before = files(dir.path());
     let (_, opened) = open_small(dir.path());
@@ -77,7 +77,7 @@ fn records_that_were_perhaps_never_synced_are_made_sure_of() {
 
 #[test]
 fn damage_is_refused_with_file_offset_seq_and_the_way_out() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     log_of(dir.path(), &[1, 1, 1]);
     edit(&dir.path().join(LIVE_FILE), |bytes| bytes[200] ^= 1);
     let message = refused(dir.path()).to_string();
@@ -88,7 +88,7 @@ fn damage_is_refused_with_file_offset_seq_and_the_way_out() {
 
 #[test]
 fn damage_in_an_older_segment_is_found_when_it_is_read() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     log_of(dir.path(), &[1; 9]);
     edit(&dir.path().join("events.1.jsonl"), |bytes| bytes[200] ^= 1);
     assert!(matches!(
@@ -101,7 +101,7 @@ fn damage_in_an_older_segment_is_found_when_it_is_read() {
 
 #[test]
 fn a_damaged_end_of_the_segment_before_a_torn_first_line_is_damage() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     log_of(dir.path(), &[4, 1]);
     assert_eq!(segment_names(dir.path()).len(), 2);
     edit(&dir.path().join("events.1.jsonl"), |bytes| {
@@ -118,7 +118,7 @@ fn a_damaged_end_of_the_segment_before_a_torn_first_line_is_damage() {
 #[test]
 fn a_missing_or_renamed_segment_is_damage() {
     for name in ["events.1.jsonl", "events.5.jsonl"] {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = quick_dir();
         log_of(dir.path(), &[1; 13]);
         let path = dir.path().join(name);
         let bytes = std::fs::read(&path).unwrap();
@@ -131,7 +131,7 @@ fn a_missing_or_renamed_segment_is_damage() {
 
 #[test]
 fn a_segment_cut_short_before_another_is_damage() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     log_of(dir.path(), &[1; 13]);
     let path = dir.path().join("events.5.jsonl");
     let bytes = std::fs::read(&path).unwrap();
@@ -146,7 +146,7 @@ fn a_segment_cut_short_before_another_is_damage() {
 
 #[test]
 fn a_second_copy_of_a_segment_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     log_of(dir.path(), &[1, 1]);
     let live = dir.path().join(LIVE_FILE);
     std::fs::copy(live, dir.path().join("events.1.jsonl")).unwrap();
@@ -156,7 +156,7 @@ fn a_second_copy_of_a_segment_is_refused() {
 #[test]
 fn a_kill_between_the_two_renames_of_a_rotation_is_mended() {
     for torn in [&b""[..], b"{\"v\":1,"] {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = quick_dir();
         log_of(dir.path(), &[1, 2]);
         let live = dir.path().join(LIVE_FILE);
         let rotated = dir.path().join("events.1.jsonl");
@@ -178,7 +178,7 @@ fn a_kill_between_the_two_renames_of_a_rotation_is_mended() {
 
 #[test]
 fn a_newer_format_is_refused_and_not_mangled() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     log_of(dir.path(), &[1, 1]);
     edit(&dir.path().join(LIVE_FILE), |bytes| {
         bytes.extend_from_slice(b"{\"v\":2,\"seq\":3,\"dur\":2,\"anything\":true}\n");
@@ -204,7 +204,7 @@ fn an_intact_record_of_an_unknown_kind_is_named() {
     enum Other {
         Mark {},
     }
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     log_of(dir.path(), &[1]);
     let read = replay(dir.path(), 1, None, |record: Record<Other>| {
         assert!(matches!(record.event, Other::Mark {}));

@@ -32,12 +32,9 @@ fn write(dir: &Path, segment_bytes: u64, batches: &[Vec<Note>]) -> (usize, u64) 
 }
 
 proptest! {
-    // Each case is a few real syncs.
-    #![proptest_config(ProptestConfig::with_cases(128))]
-
     #[test]
     fn what_is_written_is_what_is_read(batches in batches(), segment_bytes in 200_u64..2000) {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = quick_dir();
         write(dir.path(), segment_bytes, &batches);
         let read: Vec<_> = read_all(dir.path()).into_iter().map(|r| r.event).collect();
         prop_assert_eq!(read, batches.concat());
@@ -52,7 +49,7 @@ proptest! {
         flips in vec(any::<prop::sample::Index>(), 0..4),
         zeros in proptest::option::of((any::<prop::sample::Index>(), 1_usize..600)),
     ) {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = quick_dir();
         let (synced, acknowledged) = write(dir.path(), segment_bytes, &batches);
         let live = dir.path().join(LIVE_FILE);
         let mut bytes = std::fs::read(&live).unwrap();

@@ -49,7 +49,7 @@ fn with_snapshots(dir: &Path, seqs: &[u64]) -> Journal {
 #[test]
 fn a_snapshot_at_any_seq_and_the_events_after_it_give_the_state_of_a_full_replay() {
     for seq in 1..=14 {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = quick_dir();
         drop(with_snapshots(dir.path(), &[seq]));
         let loaded: Loaded<Texts, Note> = load(dir.path()).unwrap();
         assert_eq!(loaded.last_seq, 14);
@@ -64,7 +64,7 @@ fn a_snapshot_at_any_seq_and_the_events_after_it_give_the_state_of_a_full_replay
 
 #[test]
 fn a_wrong_hint_costs_time_only() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let journal = with_snapshots(dir.path(), &[]);
     let right = position_of(dir.path(), 7).unwrap().unwrap();
     for (segment, offset) in [(0, 0), (1, 7), (right.segment, 1), (99, 9), (5, u64::MAX)] {
@@ -85,7 +85,7 @@ fn a_wrong_hint_costs_time_only() {
 
 #[test]
 fn an_empty_log_and_a_snapshot_of_nothing_start() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (state, from) = start(dir.path());
     assert!(state.is_empty());
     assert!(matches!(
@@ -105,7 +105,7 @@ fn an_empty_log_and_a_snapshot_of_nothing_start() {
 
 #[test]
 fn without_the_newest_the_one_before_and_without_that_all_events() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     drop(with_snapshots(dir.path(), &[6, 11]));
     let expected = full(dir.path());
     let path = |name| dir.path().join(name);
@@ -133,9 +133,9 @@ fn without_the_newest_the_one_before_and_without_that_all_events() {
 
 #[test]
 fn a_snapshot_of_another_log_is_not_used() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     drop(with_snapshots(dir.path(), &[9]));
-    let other = tempfile::tempdir().unwrap();
+    let other = quick_dir();
     let (mut journal, _) = open_small(other.path());
     for seq in 0..12 {
         journal.append(seq, TS, &[Note::Bare]).unwrap();
@@ -153,7 +153,7 @@ fn a_snapshot_of_another_log_is_not_used() {
 
 #[test]
 fn a_newer_or_unreadable_snapshot_is_ignored_while_the_log_is_readable() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     drop(with_snapshots(dir.path(), &[9]));
     let path = dir.path().join(SNAPSHOT_FILE);
     let text = std::fs::read_to_string(&path).unwrap();
@@ -170,7 +170,7 @@ fn a_newer_or_unreadable_snapshot_is_ignored_while_the_log_is_readable() {
 
 #[test]
 fn a_log_that_ends_before_a_snapshot_is_refused_untouched() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     drop(with_snapshots(dir.path(), &[14]));
     let live = dir.path().join(LIVE_FILE);
     let bytes = std::fs::read(&live).unwrap();
@@ -209,7 +209,7 @@ fn a_log_that_ends_before_a_snapshot_is_refused_untouched() {
 
 #[test]
 fn reading_a_log_with_a_torn_tail_stops_before_it_and_changes_nothing() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     drop(with_snapshots(dir.path(), &[13]));
     let live = dir.path().join(LIVE_FILE);
     let mut bytes = std::fs::read(&live).unwrap();

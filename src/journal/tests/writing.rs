@@ -7,7 +7,7 @@ use crate::journal::testing::TS;
 
 #[test]
 fn what_was_appended_is_read_back_with_its_header() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (mut journal, opened) = Journal::open(dir.path()).unwrap();
     assert_eq!(opened.position.seq, 0);
     append_all(&mut journal, &[1, 3]);
@@ -19,7 +19,7 @@ fn what_was_appended_is_read_back_with_its_header() {
 
 #[test]
 fn a_batch_decided_on_another_state_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (mut journal, _) = open_small(dir.path());
     append_all(&mut journal, &[2]);
     for expected in [0, 1, 3] {
@@ -33,7 +33,7 @@ fn a_batch_decided_on_another_state_is_refused() {
 
 #[test]
 fn a_batch_with_one_event_too_large_is_refused_whole() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (mut journal, _) = Journal::open(dir.path()).unwrap();
     let batch = [
         Note::text("small"),
@@ -51,7 +51,7 @@ fn a_batch_with_one_event_too_large_is_refused_whole() {
 
 #[test]
 fn segments_rotate_and_join() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (mut journal, _) = open_small(dir.path());
     append_all(&mut journal, &[1; 12]);
     let names = ["events.1.jsonl", "events.5.jsonl", "events.jsonl"];
@@ -67,7 +67,7 @@ fn segments_rotate_and_join() {
 
 #[test]
 fn any_range_is_replayed_and_any_record_found() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (mut journal, _) = open_small(dir.path());
     let mut ends = vec![journal.position()];
     for _ in 0..12 {
@@ -93,7 +93,7 @@ fn any_range_is_replayed_and_any_record_found() {
 
 #[test]
 fn one_mark_covers_the_last_batch_and_an_idle_log_does_not_grow() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (mut journal, _) = Journal::open(dir.path()).unwrap();
     assert_eq!(journal.mark::<Note>(TS), Ok(0));
     append_all(&mut journal, &[2]);
@@ -107,7 +107,7 @@ fn one_mark_covers_the_last_batch_and_an_idle_log_does_not_grow() {
 
 #[test]
 fn whoever_else_touches_the_live_segment_fences_this_writer() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let live = dir.path().join(LIVE_FILE);
     let (mut journal, _) = Journal::open(dir.path()).unwrap();
     append_all(&mut journal, &[1]);
@@ -125,7 +125,7 @@ fn whoever_else_touches_the_live_segment_fences_this_writer() {
 
 #[test]
 fn reading_goes_on_while_the_log_is_written_and_rotated() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (mut journal, _) = open_small(dir.path());
     append_all(&mut journal, &[1]);
     let path = dir.path().to_owned();
@@ -164,7 +164,7 @@ fn writer(journal: Journal) -> (Writer<Note>, Receiver<Appended<Note>>) {
 
 #[test]
 fn the_writer_answers_every_batch_in_order_with_its_own_position() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (journal, _) = open_small(dir.path());
     let (writer, answered) = writer(journal);
     for expected in 0..50 {
@@ -187,7 +187,7 @@ fn the_writer_answers_every_batch_in_order_with_its_own_position() {
 
 #[test]
 fn batches_on_top_of_a_refused_one_are_refused_until_the_owner_decides_again() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (journal, _) = Journal::open(dir.path()).unwrap();
     let (writer, answered) = writer(journal);
     let large = Batch {
@@ -213,7 +213,7 @@ fn batches_on_top_of_a_refused_one_are_refused_until_the_owner_decides_again() {
 
 #[test]
 fn a_sink_that_panics_ends_the_writer_and_the_owner_learns_of_it() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = quick_dir();
     let (journal, _) = Journal::open(dir.path()).unwrap();
     let writer = spawn_writer(journal, |_: Appended<Note>| panic!("as the test wants")).unwrap();
     writer.submit(batch(0, 1)).unwrap();

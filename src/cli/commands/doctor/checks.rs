@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use nix::sys::statvfs::statvfs;
+use nix::sys::statvfs::{Statvfs, statvfs};
 
 use super::{Check, Level};
 use crate::api::DaemonFile;
@@ -207,8 +207,7 @@ fn room(repo: &Repo) -> Check {
         Ok(status) => status,
         Err(errno) => return Check::warn("disk", format!("its free space is not known: {errno}")),
     };
-    let free =
-        u64::from(status.blocks_available()).saturating_mul(u64::from(status.fragment_size()));
+    let free = free_bytes(&status);
     let message = format!("{} MiB free", free / (1024 * 1024));
     if free < NO_ROOM {
         Check::fail("disk", message).advice("make room: nothing can be written soon")
@@ -217,6 +216,12 @@ fn room(repo: &Repo) -> Check {
     } else {
         Check::ok("disk", message)
     }
+}
+
+/// These counts are narrower than 64 bits on some systems.
+#[allow(clippy::useless_conversion)]
+fn free_bytes(status: &Statvfs) -> u64 {
+    u64::from(status.blocks_available()).saturating_mul(u64::from(status.fragment_size()))
 }
 
 /// With a daemon the log is its own; without one it is read and compared.

@@ -169,6 +169,7 @@ impl Said {
 /// In the background process: away from the terminal, and errors as JSON for the one who waits.
 pub(super) fn become_background(context: &mut Context<'_>) -> Result<(), CliError> {
     context.output.json = true;
+    context.output.quiet = true;
     match nix::unistd::setsid() {
         // Whoever leads a session or group already is away from the terminal's.
         Ok(_) | Err(Errno::EPERM) => Ok(()),

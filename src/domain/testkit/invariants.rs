@@ -1,0 +1,140 @@
+//! What holds in every state after every step.
+
+use std::collections::BTreeSet;
+
+use crate::domain::decide;
+use crate::domain::effect::Effect;
+use crate::domain::ids::IdeaId;
+use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use crate::domain::state::{Attempt, IdeaStatus, MergeEntry, State};
+use crate::domain::time::Timestamp;
+
+/// Panics, and says where, when a state that has advanced as far as it can is not sound.
+pub(crate) fn check(state: &State, now: Timestamp) {
+    one_attempt_an_idea(state);
+    statuses_fit(state);
+    queue_is_sound(state);
+    if is_awake(state) {
+        nothing_is_stuck(state, now);
+        assert!(state.owed.is_empty(), "not tidied up: {:?}", state.owed);
+        assert!(decide::advance(state, now).is_empty());
+    }
+    for run in state.stops.keys() {
+        assert!(
+            state.run_effect(run).is_some(),
+            "{run} has ended and is still remembered"
+        );
+    }
+}
+
+fn is_awake(state: &State) -> bool {
+    use SwarmPhase::{Draining, Paused, Pausing, Running};
+    state.settings.is_some() && matches!(state.swarm.phase, Running | Pausing | Paused | Draining)
+}
+
+fn one_attempt_an_idea(state: &State) {
+    let mut ideas = BTreeSet::new();
+    for (agent, attempt) in &state.agents {
+        assert!(
+            ideas.insert(&attempt.idea),
+            "{} has two attempts",
+            attempt.idea
+        );
+        assert!(!attempt.phase.is_over(), "{agent} is over and still there");
+        assert!(
+            !state.ended.contains_key(agent),
+            "{agent} has ended and is still there"
+        );
+    }
+}
+
+fn statuses_fit(state: &State) {
+    for (id, idea) in &state.ideas {
+        let attempt = state.attempt_at(id).is_some();
+        let entry = state.entry(id).is_some();
+        let fits = match idea.status {
+            IdeaStatus::Active => attempt && !entry,
+            IdeaStatus::Merging => attempt && entry,
+            // Between its landing and the end of its attempt the log may have been torn.
+            IdeaStatus::Done => !entry && (!attempt || is_landing(state, id)),
+            _ => !attempt && !entry,
+        };
+        assert!(
+            fits,
+            "{id} is {:?}: attempt {attempt}, entry {entry}",
+            idea.status
+        );
+    }
+}
+
+fn is_landing(state: &State, id: &IdeaId) -> bool {
+    state.is_pending(|effect| matches!(effect, Effect::Land { idea, .. } if idea == id))
+}
+
+fn queue_is_sound(state: &State) {
+    let busy = state.queue.iter().filter(|entry| entry.phase.is_busy());
+    assert!(busy.count() <= 1, "two entries hold the queue");
+    let mut ideas = BTreeSet::new();
+    for entry in &state.queue {
+        assert!(ideas.insert(&entry.idea), "{} is queued twice", entry.idea);
+        let attempt = state.agents.get(&entry.agent);
+        let attempt = attempt.unwrap_or_else(|| panic!("the attempt of {} is gone", entry.idea));
+        assert_eq!(attempt.idea, entry.idea);
+        assert_ne!(entry.phase, MergePhase::Landed);
+        assert!(!entry.phase.is_busy() || !entry.held);
+    }
+}
+
+/// Each attempt and each entry has something under way, or waits for something that will come.
+fn nothing_is_stuck(state: &State, now: Timestamp) {
+    for (agent, attempt) in &state.agents {
+        let under_way = state.is_under_way(agent, &attempt.idea);
+        if attempt.ending.is_some() {
+            assert!(under_way, "{agent} is to end and nothing is under way");
+        }
+        let fine = under_way || rests(state, attempt, now);
+        assert!(
+            fine,
+            "{agent} is stuck in {:?} ({:?})",
+            attempt.phase, state.swarm.phase
+        );
+    }
+    for entry in &state.queue {
+        let under_way = state.is_under_way(&entry.agent, &entry.idea);
+        let fine = under_way || entry_rests(state, entry);
+        assert!(
+            fine,
+            "the merge of {} is stuck in {:?}",
+            entry.idea, entry.phase
+        );
+    }
+}
+
+fn rests(state: &State, attempt: &Attempt, now: Timestamp) -> bool {
+    let running = state.swarm.phase == SwarmPhase::Running;
+    let draining = state.swarm.phase == SwarmPhase::Draining;
+    match attempt.phase {
+        AttemptPhase::WaitingForHuman => true,
+        AttemptPhase::Backoff => {
+            let later = attempt.not_before.is_some_and(|time| time > now);
+            let caught_up = attempt.catch_up.is_none() || draining;
+            caught_up && (!running || later || state.slots_free() == 0)
+        }
+        AttemptPhase::Gating => draining,
+        AttemptPhase::ReadyToMerge => state.entry(&attempt.idea).is_some(),
+        _ => false,
+    }
+}
+
+fn entry_rests(state: &State, entry: &MergeEntry) -> bool {
+    let draining = state.swarm.phase == SwarmPhase::Draining;
+    match entry.phase {
+        MergePhase::Queued => true,
+        MergePhase::Person => draining || entry.laid_out || entry.waits.is_some(),
+        MergePhase::Resolver => {
+            let attempt = &state.agents[&entry.agent];
+            draining || attempt.phase == AttemptPhase::Backoff
+        }
+        _ => false,
+    }
+}

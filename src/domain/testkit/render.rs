@@ -1,0 +1,111 @@
+//! Events as short lines, for snapshots in the tests.
+
+use serde_json::Value;
+
+use crate::domain::effect::{Effect, Purpose};
+use crate::domain::event::Event;
+
+/// One line for each event.
+pub(crate) fn lines<'a>(events: impl IntoIterator<Item = &'a Event>) -> String {
+    let lines: Vec<String> = events.into_iter().map(line).collect();
+    lines.join("\n")
+}
+
+fn line(event: &Event) -> String {
+    match event {
+        Event::EffectRequested { id, effect } => format!("ask #{} {}", id.0, asked(effect)),
+        Event::EffectFinished { id, error: None } => format!("end #{}", id.0),
+        Event::EffectFinished {
+            id,
+            error: Some(error),
+        } => format!("end #{}: {error}", id.0),
+        Event::AttemptMoved {
+            agent,
+            phase,
+            not_before,
+        } => {
+            let until = not_before.map_or_else(String::new, |time| format!(" until {time}"));
+            format!("{agent} -> {phase:?}{until}")
+        }
+        Event::MergeMoved {
+            id,
+            phase,
+            not_before,
+            waits,
+        } => {
+            let until = not_before.map_or_else(String::new, |time| format!(" until {time}"));
+            let why = waits.as_ref().map_or_else(String::new, |waits| {
+                format!(": {} {:?}", waits.reason, waits.files)
+            });
+            format!("merge {id} -> {phase:?}{until}{why}")
+        }
+        Event::RunEnded { run, end } => format!("run {run} {:?}", end.how),
+        event => {
+            let data = &serde_json::to_value(event).unwrap()["data"];
+            format!("{} {}", event.kind(), plain(data))
+        }
+    }
+}
+
+fn asked(effect: &Effect) -> String {
+    match effect {
+        Effect::PrepareWorktree { agent, from, .. } => match from {
+            Some(from) => format!("prepareWorktree {agent} from {}", from.worktree),
+            None => format!("prepareWorktree {agent}"),
+        },
+        Effect::Run { run, purpose, .. } => match purpose {
+            Purpose::Iteration { profile, .. } => format!("run {run} as {profile}"),
+            Purpose::Gate { command, .. } | Purpose::Verify { command, .. } => {
+                format!("run {run}: {command}")
+            }
+        },
+        Effect::StopRun { run, now } => {
+            format!("stopRun {run}{}", if *now { " now" } else { "" })
+        }
+        Effect::Seal { agent, .. } => format!("seal {agent}"),
+        Effect::BuildMerge {
+            idea,
+            source,
+            rebase,
+            ..
+        } => {
+            let how = if *rebase { " rebased" } else { "" };
+            format!("buildMerge {idea} {source:.4}{how}")
+        }
+        Effect::PrepareVerify { idea, commit } => format!("prepareVerify {idea} {commit:.4}"),
+        Effect::Land {
+            idea,
+            expected,
+            commit,
+            ..
+        } => format!("land {idea} {expected:.4} -> {commit:.4}"),
+        Effect::StartResolution { idea, target, .. } => {
+            format!("startResolution {idea} {target:.4}")
+        }
+        Effect::FinishResolution { idea, .. } => format!("finishResolution {idea}"),
+        Effect::ReleaseWorktree { worktree, .. } => format!("releaseWorktree {worktree}"),
+        Effect::ArchiveInbox { name, .. } => format!("archiveInbox {name}"),
+    }
+}
+
+/// JSON without quotes, nulls and most of each object id.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.iter().filter(|(_, value)| !value.is_null());
+            let fields: Vec<String> = fields
+                .map(|(key, value)| format!("{key}: {}", plain(value)))
+                .collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(plain).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::String(text) if text.len() == 40 && text.ends_with("00000000") => {
+            text[..4].to_owned()
+        }
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

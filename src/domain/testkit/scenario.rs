@@ -1,0 +1,378 @@
+//! A story: given these events, when this comes in, then that follows.
+
+use super::{START, invariants, new_idea, oid, render, settings};
+use crate::domain::command::{Command, NewIdea};
+use crate::domain::decide;
+use crate::domain::effect::{Effect, Purpose};
+use crate::domain::event::Event;
+use crate::domain::evolve::evolve;
+use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
+use crate::domain::observation::{FailureKind, Observation, Outcome, RunEnd, RunEndKind};
+use crate::domain::rejection::Rejection;
+use crate::domain::settings::Settings;
+use crate::domain::signal::Signal;
+use crate::domain::state::{Attempt, Idea, MergeEntry, State};
+use crate::domain::time::Timestamp;
+
+/// More rounds than any advance may take.
+pub(crate) const ROUNDS: usize = 1_000;
+
+/// See the module.
+pub(crate) struct Scenario {
+    pub(crate) state: State,
+    pub(crate) now: Timestamp,
+    pub(crate) log: Vec<(Timestamp, Event)>,
+    told: usize,
+}
+
+impl Scenario {
+    /// No daemon has ever run.
+    pub(crate) fn empty() -> Self {
+        Self {
+            state: State::default(),
+            now: START,
+            log: Vec::new(),
+            told: 0,
+        }
+    }
+
+    /// A swarm that runs with these settings.
+    pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        let mut this = Self::empty();
+        this.start(change);
+        this.told = this.log.len();
+        this
+    }
+
+    /// A swarm that runs.
+    pub(crate) fn running() -> Self {
+        Self::with(|_| ())
+    }
+
+    /// A daemon starts: also after a crash.
+    pub(crate) fn start(&mut self, change: impl FnOnce(&mut Settings)) -> &mut Self {
+        let version = "1.0.0".into();
+        self.when(Observation::DaemonStarted { version });
+        self.load(change);
+        self.when(Observation::RecoveryDone)
+    }
+
+    /// A daemon is killed, and another starts: nothing is known but the log.
+    pub(crate) fn restart(&mut self) -> &mut Self {
+        let settings = *self.state.settings.clone().unwrap();
+        self.state = fold(&self.log);
+        self.start(|new| *new = settings)
+    }
+
+    pub(crate) fn load(&mut self, change: impl FnOnce(&mut Settings)) -> &mut Self {
+        let mut new = match &self.state.settings {
+            Some(settings) => Settings::clone(settings),
+            None => settings(),
+        };
+        change(&mut new);
+        self.command(Command::LoadSettings {
+            hash: "hash".into(),
+            settings: Box::new(new),
+        })
+    }
+
+    /// These events are in the log already.
+    pub(crate) fn given(&mut self, events: impl IntoIterator<Item = Event>) -> &mut Self {
+        self.fold(events.into_iter().collect());
+        self.told = self.log.len();
+        self
+    }
+
+    /// This is seen; then all that can go on goes on.
+    pub(crate) fn when(&mut self, seen: Observation) -> &mut Self {
+        let events = decide::observation(&self.state, &seen, self.now);
+        self.fold(events);
+        self.advance()
+    }
+
+    /// This is asked for, and it is possible.
+    pub(crate) fn command(&mut self, command: Command) -> &mut Self {
+        if let Err(rejection) = self.ask(&command) {
+            panic!("{command:?} is refused: {rejection}");
+        }
+        self
+    }
+
+    /// This is asked for.
+    pub(crate) fn ask(&mut self, command: &Command) -> Result<(), Rejection> {
+        let events = decide::command(&self.state, command, self.now)?;
+        self.fold(events);
+        self.advance();
+        Ok(())
+    }
+
+    /// This is asked for, and it is refused: code, sentence and suggestions.
+    pub(crate) fn refused(&mut self, command: &Command) -> String {
+        let rejection = self.ask(command).expect_err("it is accepted");
+        let suggestions = rejection.suggestions().join(" | ");
+        format!("{}: {rejection}\n{suggestions}", rejection.code())
+    }
+
+    /// Time passes, and the clock strikes.
+    pub(crate) fn wait(&mut self, millis: i64) -> &mut Self {
+        self.now = self.now.plus_millis(millis);
+        self.when(Observation::Tick)
+    }
+
+    /// Time passes until the next deadline.
+    pub(crate) fn wait_for_deadline(&mut self) -> &mut Self {
+        let deadline = decide::next_deadline(&self.state, self.now).expect("there is no deadline");
+        self.wait(deadline.since(self.now))
+    }
+
+    pub(crate) fn add(&mut self, text: &str) -> &mut Self {
+        self.command(Command::AddIdea(new_idea(text)))
+    }
+
+    pub(crate) fn add_after(&mut self, text: &str, after: &[IdeaId]) -> &mut Self {
+        self.command(Command::AddIdea(NewIdea {
+            after: after.to_vec(),
+            ..new_idea(text)
+        }))
+    }
+
+    /// The events since the last time that this was asked.
+    pub(crate) fn then(&mut self) -> String {
+        let new = self.log[self.told..].iter().map(|(_, event)| event);
+        let lines = render::lines(new);
+        self.told = self.log.len();
+        lines
+    }
+
+    /// Forgets what happened so far.
+    pub(crate) fn quietly(&mut self) -> &mut Self {
+        self.told = self.log.len();
+        self
+    }
+
+    fn fold(&mut self, events: Vec<Event>) {
+        for event in events {
+            let seq = self.state.seq + 1;
+            evolve(&mut self.state, seq, self.now, &event);
+            self.log.push((self.now, event));
+        }
+    }
+
+    fn advance(&mut self) -> &mut Self {
+        for _ in 0..ROUNDS {
+            let events = decide::advance(&self.state, self.now);
+            if events.is_empty() {
+                invariants::check(&self.state, self.now);
+                return self;
+            }
+            self.fold(events);
+        }
+        panic!("advance does not end");
+    }
+
+    pub(crate) fn idea(&self, number: u64) -> &Idea {
+        &self.state.ideas[&IdeaId::numbered(number)]
+    }
+
+    pub(crate) fn attempt(&self, number: u64) -> &Attempt {
+        let agent = super::agent(number);
+        &self.state.agents[&agent]
+    }
+
+    pub(crate) fn entry(&self, number: u64) -> &MergeEntry {
+        let id = IdeaId::numbered(number);
+        self.state.entry(&id).expect("it is not in the queue")
+    }
+
+    /// The first effect that waits for its outcome and has this name.
+    pub(crate) fn pending(&self, name: &str) -> Option<EffectId> {
+        let named = |(_, effect): &(&EffectId, &Effect)| name_of(effect) == name;
+        self.state.outbox.iter().find(named).map(|(id, _)| *id)
+    }
+
+    /// An effect comes to this.
+    pub(crate) fn answer(&mut self, name: &str, outcome: Outcome) -> &mut Self {
+        let Some(effect) = self.pending(name) else {
+            let asked: Vec<&str> = self.state.outbox.values().map(name_of).collect();
+            panic!("{name} is not asked for; what is: {asked:?}");
+        };
+        self.when(Observation::EffectDone { effect, outcome })
+    }
+
+    /// An effect cannot be done.
+    pub(crate) fn fails(&mut self, name: &str, message: &str) -> &mut Self {
+        self.answer(name, failed(FailureKind::Other, message))
+    }
+
+    /// An agent says something in its run.
+    pub(crate) fn says(&mut self, agent: &AgentId, signal: Signal) -> &mut Self {
+        let attempt = &self.state.agents[agent];
+        let run = attempt.run.clone().expect("it does not run");
+        let offset = attempt.signal_offset.map_or(10, |last| last + 10);
+        self.when(Observation::SignalSeen {
+            run,
+            offset,
+            signal,
+        })
+    }
+
+    /// An agent's iteration ends after a second, having written something.
+    pub(crate) fn iteration(&mut self, agent: &AgentId, how: RunEndKind) -> &mut Self {
+        let run = self.state.agents[agent].run.clone();
+        self.run_ends(&run.expect("it does not run"), how)
+    }
+
+    /// An agent says COMPLETE, and its CLI ends well.
+    pub(crate) fn completes(&mut self, agent: &AgentId) -> &mut Self {
+        self.says(agent, Signal::Complete(None));
+        self.iteration(agent, exit(0))
+    }
+
+    /// A run ends.
+    pub(crate) fn run_ends(&mut self, run: &RunId, how: RunEndKind) -> &mut Self {
+        let (effect, _) = self.state.run_effect(run).expect("no such run");
+        let outcome = Outcome::RunEnded(RunEnd {
+            how,
+            stdout_bytes: 100,
+            duration_ms: 1_000,
+            head: None,
+        });
+        self.when(Observation::EffectDone { effect, outcome })
+    }
+
+    /// The quality command that runs ends.
+    pub(crate) fn check(&mut self, how: RunEndKind) -> &mut Self {
+        let run = self.state.outbox.values().find_map(|effect| match effect {
+            Effect::Run {
+                run,
+                purpose: Purpose::Gate { .. } | Purpose::Verify { .. },
+                ..
+            } => Some(run.clone()),
+            _ => None,
+        });
+        self.run_ends(&run.expect("no quality command runs"), how)
+    }
+
+    /// All that is asked for goes well, until an effect with this name is asked for.
+    pub(crate) fn well_until(&mut self, name: &str) -> &mut Self {
+        for _ in 0..ROUNDS {
+            if self.pending(name).is_some() {
+                return self;
+            }
+            if !self.one_goes_well() {
+                panic!("{name} is never asked for");
+            }
+        }
+        panic!("it goes on for ever");
+    }
+
+    /// All that is asked for goes well.
+    pub(crate) fn all_goes_well(&mut self) -> &mut Self {
+        for _ in 0..ROUNDS {
+            if !self.one_goes_well() {
+                return self;
+            }
+        }
+        panic!("it goes on for ever");
+    }
+
+    fn one_goes_well(&mut self) -> bool {
+        let Some((id, effect)) = self.state.outbox.iter().next() else {
+            return false;
+        };
+        let (effect, asked) = (*id, effect.clone());
+        if let Effect::Run {
+            run,
+            purpose: Purpose::Iteration { .. },
+            ..
+        } = &asked
+        {
+            self.when(Observation::SignalSeen {
+                run: run.clone(),
+                offset: 1_000,
+                signal: Signal::Complete(None),
+            });
+        }
+        let outcome = good(&asked, effect.0);
+        self.when(Observation::EffectDone { effect, outcome });
+        true
+    }
+}
+
+/// What a log comes to.
+pub(crate) fn fold(log: &[(Timestamp, Event)]) -> State {
+    let mut state = State::default();
+    for (seq, (at, event)) in (1..).zip(log) {
+        evolve(&mut state, seq, *at, event);
+    }
+    state
+}
+
+/// The way an effect is named in the log.
+pub(crate) fn name_of(effect: &Effect) -> &'static str {
+    match effect {
+        Effect::PrepareWorktree { .. } => "prepareWorktree",
+        Effect::Run { purpose, .. } => match purpose {
+            Purpose::Iteration { .. } => "iteration",
+            Purpose::Gate { .. } => "gate",
+            Purpose::Verify { .. } => "verify",
+        },
+        Effect::StopRun { .. } => "stopRun",
+        Effect::Seal { .. } => "seal",
+        Effect::BuildMerge { .. } => "buildMerge",
+        Effect::PrepareVerify { .. } => "prepareVerify",
+        Effect::Land { .. } => "land",
+        Effect::StartResolution { .. } => "startResolution",
+        Effect::FinishResolution { .. } => "finishResolution",
+        Effect::ReleaseWorktree { .. } => "releaseWorktree",
+        Effect::ArchiveInbox { .. } => "archiveInbox",
+    }
+}
+
+pub(crate) fn exit(code: i32) -> RunEndKind {
+    RunEndKind::Exited { code }
+}
+
+pub(crate) fn failed(kind: FailureKind, message: &str) -> Outcome {
+    Outcome::Failed {
+        kind,
+        message: message.into(),
+    }
+}
+
+/// The outcome of an effect that goes well; `number` makes its commits its own.
+pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
+    let new = oid(0x1000 + number);
+    match effect {
+        Effect::PrepareWorktree { from, .. } => Outcome::WorktreePrepared {
+            head: oid(1),
+            base: from
+                .as_ref()
+                .map_or_else(|| oid(1), |kept| kept.base.clone()),
+        },
+        Effect::Run { .. } => Outcome::RunEnded(RunEnd {
+            how: exit(0),
+            stdout_bytes: 100,
+            duration_ms: 2_000,
+            head: None,
+        }),
+        Effect::StopRun { .. } => Outcome::StopDelivered,
+        Effect::Seal { .. } => Outcome::Sealed {
+            head: new,
+            committed: true,
+        },
+        Effect::BuildMerge { known_target, .. } => Outcome::Built {
+            commit: new,
+            target: known_target.clone().unwrap_or_else(|| oid(1)),
+            resolved: vec![],
+        },
+        Effect::PrepareVerify { .. } => Outcome::VerifyReady,
+        Effect::Land { .. } => Outcome::Landed,
+        Effect::StartResolution { .. } => Outcome::ResolutionStarted {
+            head: new,
+            files: vec!["a.rs".into()],
+        },
+        Effect::FinishResolution { .. } => Outcome::ResolutionFinished { head: new },
+        Effect::ReleaseWorktree { .. } | Effect::ArchiveInbox { .. } => Outcome::Done,
+    }
+}

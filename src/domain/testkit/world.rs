@@ -1,0 +1,279 @@
+//! What lies outside of the daemon and outlives it: runs, the target, what was built and checked. It also watches the log for what must never
+//! happen, whatever the crashes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::choices::Choices;
+use super::scenario::{exit, failed, good};
+use crate::domain::effect::{ConflictLevel, Effect, Purpose};
+use crate::domain::event::Event;
+use crate::domain::ids::{IdeaId, Oid, RunId};
+use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
+use crate::domain::state::State;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct World {
+    /// Commits made so far.
+    commits: u64,
+    /// How runs ended.
+    ended: BTreeMap<RunId, RunEnd>,
+    /// Runs that were asked to end.
+    stopped: BTreeSet<RunId>,
+    /// What each merge commit was made of.
+    built: BTreeMap<Oid, (Oid, Oid)>,
+    /// Quality commands that a merged tree passed.
+    passed: BTreeMap<(Oid, Oid), BTreeSet<String>>,
+    /// What the merge worktree holds.
+    checked_out: Option<Oid>,
+    /// Where the target stands.
+    target: Option<Oid>,
+    /// Commits that the target was moved to, in order.
+    landed: Vec<(IdeaId, Oid)>,
+}
+
+impl World {
+    /// A run dies with everything else.
+    pub(crate) fn lose(&mut self, run: &RunId) {
+        let lost = RunEnd {
+            how: RunEndKind::Lost,
+            stdout_bytes: 0,
+            duration_ms: 0,
+            head: None,
+        };
+        self.ended.entry(run.clone()).or_insert(lost);
+    }
+
+    /// Whether an effect can come to an outcome by itself; a run that works goes on until it is stopped.
+    pub(crate) fn may_end(&self, effect: &Effect) -> bool {
+        match effect {
+            Effect::Run { run, .. } => self.stopped.contains(run) || self.ended.contains_key(run),
+            _ => true,
+        }
+    }
+
+    /// An event is folded: what must never happen.
+    pub(crate) fn look(&mut self, state: &State, event: &Event) {
+        let Event::EffectRequested { effect, .. } = event else {
+            return;
+        };
+        if let Effect::Land { commit, .. } = effect {
+            self.must_have_passed(state, commit);
+        }
+    }
+
+    /// The target never holds what the gate has not passed.
+    fn must_have_passed(&self, state: &State, commit: &Oid) {
+        let settings = state.settings.as_ref().unwrap();
+        let made_of = &self.built[commit];
+        let passed = self.passed.get(made_of);
+        let passed = |command: &String| passed.is_some_and(|passed| passed.contains(command));
+        assert!(
+            !settings.verify || settings.quality_commands.iter().all(passed),
+            "{commit} lands unverified"
+        );
+    }
+
+    /// The next commit.
+    fn commit(&mut self) -> Oid {
+        self.commits += 1;
+        format!("{:040x}", 0x1000 + self.commits).parse().unwrap()
+    }
+
+    /// What an effect comes to.
+    pub(crate) fn outcome(&mut self, effect: &Effect, choices: &mut Choices) -> Outcome {
+        if choices.chance(2) {
+            return nonsense(effect);
+        }
+        match effect {
+            Effect::Run { run, purpose, .. } => self.end_of(run, purpose, choices),
+            Effect::StopRun { run, .. } => {
+                self.stopped.insert(run.clone());
+                if choices.chance(10) {
+                    return failed(FailureKind::Other, "no permission");
+                }
+                Outcome::StopDelivered
+            }
+            Effect::BuildMerge {
+                source,
+                known_target,
+                ..
+            } => self.build(source, known_target.as_ref(), choices),
+            Effect::PrepareVerify { commit, .. } => {
+                if choices.chance(10) {
+                    return cannot(choices);
+                }
+                self.checked_out = Some(commit.clone());
+                Outcome::VerifyReady
+            }
+            Effect::Land { idea, commit, .. } => self.land(idea, commit, choices),
+            Effect::StartResolution { .. } => match choices.pick(8) {
+                0..5 => Outcome::ResolutionStarted {
+                    head: self.commit(),
+                    files: vec!["a.rs".into()],
+                },
+                5 | 6 => Outcome::ResolutionStarted {
+                    head: self.commit(),
+                    files: vec![],
+                },
+                _ => cannot(choices),
+            },
+            Effect::FinishResolution { .. } => match choices.pick(6) {
+                0..4 => Outcome::ResolutionFinished {
+                    head: self.commit(),
+                },
+                4 => Outcome::StillConflicted {
+                    files: vec!["a.rs".into()],
+                },
+                _ => cannot(choices),
+            },
+            Effect::Seal { .. } => match choices.pick(10) {
+                0..8 => Outcome::Sealed {
+                    head: self.commit(),
+                    committed: true,
+                },
+                8 => Outcome::Unsealable {
+                    message: "a merge is in progress".into(),
+                },
+                _ => cannot(choices),
+            },
+            Effect::PrepareWorktree { .. }
+            | Effect::ReleaseWorktree { .. }
+            | Effect::ArchiveInbox { .. } => {
+                if choices.chance(5) {
+                    cannot(choices)
+                } else {
+                    good(effect, 0)
+                }
+            }
+        }
+    }
+
+    /// A run ends once, and how it did stays so whoever asks.
+    fn end_of(&mut self, run: &RunId, purpose: &Purpose, choices: &mut Choices) -> Outcome {
+        if let Some(end) = self.ended.get(run) {
+            return Outcome::RunEnded(end.clone());
+        }
+        if choices.chance(2) {
+            return cannot(choices);
+        }
+        let how = self.how(run, choices);
+        if let (Purpose::Verify { command, .. }, true) = (purpose, how == exit(0)) {
+            let made_of = self
+                .checked_out
+                .as_ref()
+                .map(|commit| self.built[commit].clone());
+            let passed = self.passed.entry(made_of.expect("nothing is checked out"));
+            passed.or_default().insert(command.clone());
+        }
+        let duration = i64::try_from(choices.pick(3_000)).unwrap();
+        let end = RunEnd {
+            how,
+            stdout_bytes: if choices.chance(15) { 0 } else { 100 },
+            duration_ms: 1_500 - duration.min(1_500),
+            head: choices.chance(50).then(|| self.commit()),
+        };
+        self.ended.insert(run.clone(), end.clone());
+        Outcome::RunEnded(end)
+    }
+
+    fn how(&self, run: &RunId, choices: &mut Choices) -> RunEndKind {
+        if self.stopped.contains(run) && !choices.chance(20) {
+            return RunEndKind::Stopped;
+        }
+        match choices.pick(32) {
+            0..24 => exit(0),
+            24..27 => exit(1),
+            27 => RunEndKind::Signalled { signal: 9 },
+            28 => RunEndKind::TimedOut,
+            29 => RunEndKind::OutputLimit,
+            30 => RunEndKind::NotStarted {
+                message: "no such file".into(),
+            },
+            _ => RunEndKind::Lost,
+        }
+    }
+
+    fn build(&mut self, source: &Oid, known: Option<&Oid>, choices: &mut Choices) -> Outcome {
+        let target = self.target.clone().or_else(|| known.cloned());
+        let target = target.unwrap_or_else(|| self.commit());
+        self.target = Some(target.clone());
+        let conflict = |level| Outcome::Conflicted {
+            target: target.clone(),
+            level,
+            files: vec!["a.rs".into(), "b.rs".into()],
+        };
+        match choices.pick(16) {
+            9..12 => conflict(ConflictLevel::Medium),
+            12 => conflict(ConflictLevel::Complex),
+            13 => Outcome::NothingToMerge { target },
+            14 => {
+                let found = self.commit();
+                self.target = Some(found.clone());
+                if known.is_none() {
+                    return cannot(choices);
+                }
+                Outcome::TargetRewritten { found }
+            }
+            15 => cannot(choices),
+            _ => {
+                let commit = self.commit();
+                self.built
+                    .insert(commit.clone(), (source.clone(), target.clone()));
+                Outcome::Built {
+                    commit,
+                    target,
+                    resolved: vec![],
+                }
+            }
+        }
+    }
+
+    /// Moves the target once, however often it is asked.
+    fn land(&mut self, idea: &IdeaId, commit: &Oid, choices: &mut Choices) -> Outcome {
+        if self.landed.iter().any(|(_, landed)| landed == commit) {
+            return Outcome::Landed;
+        }
+        match choices.pick(12) {
+            9 => {
+                let found = self.commit();
+                self.target = Some(found.clone());
+                Outcome::TargetMoved { found }
+            }
+            10 => Outcome::CheckoutBlocked {
+                reason: "local changes".into(),
+                files: vec!["a.rs".into()],
+            },
+            11 => cannot(choices),
+            _ => {
+                let again = self.landed.iter().any(|(landed, _)| landed == idea);
+                assert!(!again, "{idea} lands twice");
+                self.target = Some(commit.clone());
+                self.landed.push((idea.clone(), commit.clone()));
+                Outcome::Landed
+            }
+        }
+    }
+
+    /// The ideas whose work the target was moved to.
+    pub(crate) fn landed(&self) -> impl Iterator<Item = &IdeaId> {
+        self.landed.iter().map(|(idea, _)| idea)
+    }
+}
+
+fn cannot(choices: &mut Choices) -> Outcome {
+    let kind = [
+        FailureKind::Other,
+        FailureKind::NoSpace,
+        FailureKind::AgentUnusable,
+    ][choices.pick(3)];
+    failed(kind, "it cannot be done")
+}
+
+/// What no driver should ever answer.
+fn nonsense(effect: &Effect) -> Outcome {
+    match effect {
+        Effect::PrepareVerify { .. } => Outcome::Landed,
+        _ => Outcome::VerifyReady,
+    }
+}
