@@ -13,7 +13,7 @@ use swarm::domain::ids::{IdeaId, Oid, ProfileName};
 use swarm::domain::observation::{Observation, Outcome, RunEnd, RunEndKind};
 use swarm::domain::settings::{Mode, Settings};
 use swarm::domain::signal::Signal;
-use swarm::domain::state::{IdeaStatus, State};
+use swarm::domain::state::State;
 use swarm::domain::time::Timestamp;
 use swarm::journal::{Journal, Position, Snapshot, write_snapshot};
 
@@ -21,8 +21,8 @@ use super::Result;
 
 /// 2026-01-01.
 const EPOCH_MS: i64 = 1_767_225_600_000;
-/// Events written as one batch.
-const BATCH: usize = 2_048;
+/// Events written as one batch, all of the same time.
+const BATCH: usize = 256;
 /// Ideas that wait at any time while others are worked on.
 const BACKLOG: u64 = 6;
 
@@ -127,17 +127,8 @@ impl Maker {
 
     /// Keeps the backlog filled, and lets the world answer to everything that was asked of it.
     fn turn(&mut self) -> Result {
-        let pending = |state: &State| {
-            let waits = |status| status == IdeaStatus::Pending;
-            state
-                .ideas
-                .values()
-                .rev()
-                .take(64)
-                .filter(|idea| waits(idea.status))
-                .count() as u64
-        };
-        while pending(&self.state) < BACKLOG {
+        // Each attempt here lands, so an idea that nobody has worked on waits.
+        while self.ideas < (self.state.ended.len() + self.state.agents.len()) as u64 + BACKLOG {
             self.add()?;
         }
         self.answer_all()
@@ -283,7 +274,6 @@ impl Maker {
                 evolve(&mut self.state, seq, self.now, &event);
                 self.waiting.push(event);
             }
-            self.now = self.now.plus_millis(173);
             events = decide::advance(&self.state, self.now);
         }
         if self.waiting.len() >= BATCH {
@@ -298,6 +288,7 @@ impl Maker {
         if !self.waiting.is_empty() {
             self.journal.append(expected, self.now, &self.waiting)?;
             self.waiting.clear();
+            self.now = self.now.plus_millis(21_731);
         }
         Ok(())
     }
