@@ -43,12 +43,12 @@ pub(super) fn may_resolve(plan: &Plan<'_>, tries: u32) -> bool {
 
 /// The conflict, or the target after a failed verification, lies in the worktree.
 pub(super) fn resolution_started(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
-    let Some(entry) = plan.entry(id) else {
+    if plan.entry(id).is_none() {
         return caught_up(plan, id, outcome);
-    };
-    if !matches!(entry.phase, MergePhase::Resolver | MergePhase::Person) {
-        return;
     }
+    let Some(entry) = unsettled(plan, id) else {
+        return;
+    };
     match outcome {
         Outcome::ResolutionStarted { head, files } if files.is_empty() => {
             settled(plan, id, &entry.agent, head);
@@ -57,6 +57,18 @@ pub(super) fn resolution_started(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Out
         Outcome::Failed { message, .. } => to_person(plan, entry, message),
         _ => {}
     }
+}
+
+/// The entry, if its conflict is still to be settled. The log may know that it is settled, and not yet that the entry is back in the queue.
+fn unsettled<'a>(plan: &mut Plan<'a>, id: &IdeaId) -> Option<&'a MergeEntry> {
+    let conflicted =
+        |entry: &&MergeEntry| matches!(entry.phase, MergePhase::Resolver | MergePhase::Person);
+    let entry = plan.entry(id).filter(conflicted)?;
+    if entry.conflict.is_none() {
+        plan.move_merge(id, MergeInput::Requeue);
+        return None;
+    }
+    Some(entry)
 }
 
 fn laid_out(plan: &mut Plan<'_>, entry: &MergeEntry, files: &[String]) {
@@ -107,11 +119,20 @@ fn caught_up(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
 /// The branch holds the target; back to its place in the queue.
 fn settled(plan: &mut Plan<'_>, id: &IdeaId, agent: &AgentId, head: &Oid) {
     back_to_work(plan, agent);
+    rest_in_queue(plan, agent);
     plan.emit(Event::ConflictSettled {
         id: id.clone(),
         head: head.clone(),
     });
     plan.move_merge(id, MergeInput::Requeue);
+}
+
+/// Its attempt has nothing to do; after a crash it may already have been told to try again.
+fn rest_in_queue(plan: &mut Plan<'_>, agent: &AgentId) {
+    let attempt = plan.attempt(agent);
+    if attempt.is_some_and(|attempt| attempt.phase != AttemptPhase::ReadyToMerge) {
+        plan.move_attempt(agent, AttemptInput::GatePassed);
+    }
 }
 
 /// The conflict is no longer what the attempt is about.
@@ -208,9 +229,7 @@ fn resolver_failed(
         plan.move_attempt(agent, input);
     } else {
         to_person(plan, entry, why);
-        if working {
-            plan.move_attempt(agent, AttemptInput::GatePassed);
-        }
+        rest_in_queue(plan, agent);
     }
     plan.emit(Event::ResolverFailed {
         id: entry.idea.clone(),
@@ -220,12 +239,9 @@ fn resolver_failed(
 
 /// The merge in the worktree is concluded, or cannot be yet.
 pub(super) fn resolution_finished(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
-    let Some(entry) = plan.entry(id) else {
+    let Some(entry) = unsettled(plan, id) else {
         return;
     };
-    if !matches!(entry.phase, MergePhase::Resolver | MergePhase::Person) {
-        return;
-    }
     let problem = match outcome {
         Outcome::ResolutionFinished { head } => return settled(plan, id, &entry.agent, head),
         Outcome::StillConflicted { files } => {

@@ -197,11 +197,11 @@ fn give_back(plan: &mut Plan<'_>, entry: &MergeEntry, feedback: Feedback) {
         );
         return fail(plan, &entry.agent, why);
     }
-    plan.move_attempt(&entry.agent, AttemptInput::Returned);
     plan.emit(Event::MergeReturned {
         id: entry.idea.clone(),
         feedback,
     });
+    plan.move_attempt(&entry.agent, AttemptInput::Returned);
 }
 
 pub(super) fn landed(plan: &mut Plan<'_>, id: &IdeaId, commit: &Oid, outcome: &Outcome) {
