@@ -114,18 +114,24 @@ impl Repo {
         made
     }
 
-    /// Where the branch begins: at its own commit if it has gone on from the base, else at the base.
+    /// Where the branch begins: at its own commit if there is one that goes with the base, else at the base.
     fn start_of(&self, want: &Prepare, before: Option<Oid>) -> Result<Oid, GitError> {
         if self.library()?.find_commit(want.base).is_err() {
             return Err(GitError::CommitMissing { oid: want.base });
         }
         match before {
-            Some(found) if !self.contains(found, want.base)? => Err(GitError::BranchTaken {
+            None => Ok(want.base),
+            // A call that was cut short began where the target was then; it may have gone on since.
+            Some(found)
+                if self.contains(found, want.base)? || self.contains(want.base, found)? =>
+            {
+                Ok(found)
+            }
+            Some(found) => Err(GitError::BranchTaken {
                 branch: want.branch.clone(),
                 found,
                 base: want.base,
             }),
-            found => Ok(found.unwrap_or(want.base)),
         }
     }
 
