@@ -85,6 +85,57 @@ fn a_daemon_killed_at_any_instant_lands_each_idea_once() {
     sandbox.assert_nothing_runs();
 }
 
+/// Like a power cut: daemon, runners, agents and every git at work are gone at the same instant.
+#[test]
+fn everything_killed_at_any_instant_loses_no_work_and_lands_each_idea_once() {
+    const IDEAS: usize = 6;
+    const KILLS: usize = 8;
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({
+        "qualityCommands": ["sleep 0.1"],
+        "agents": {"maxParallel": 3, "crashRetries": 100, "failuresToPause": 100},
+    }));
+    sandbox.write("README.md", "changed by hand\n");
+    let base = sandbox.head("main");
+    for _ in 0..IDEAS {
+        sandbox.idea("append trace-$SWARM_IDEA_ID.txt $SWARM_ATTEMPT; sleep 0.2; commit; write $SWARM_IDEA_ID.txt x; say COMPLETE");
+    }
+    let mut dice = Dice::thrown();
+    for kill in 0..KILLS {
+        let daemon = sandbox.spawn_daemon(&["--until-idle"]);
+        let instant = Duration::from_millis(dice.below(1200));
+        std::thread::sleep(instant);
+        println!(
+            "kill {kill} after {instant:?}, at seq {}",
+            sandbox.log().len()
+        );
+        daemon.kill_everything();
+    }
+    let daemon = sandbox.spawn_daemon(&["--until-idle"]);
+    assert_eq!(daemon.wait_exit(2 * PATIENCE), 0, "{}", daemon.output());
+
+    let landed = sandbox.landings(&base, "main");
+    let once: BTreeSet<&String> = landed.iter().map(|(_, idea)| idea).collect();
+    assert_eq!((landed.len(), once.len()), (IDEAS, IDEAS), "{landed:?}");
+    for idea in sandbox.ideas() {
+        assert_eq!(idea["status"], "done", "{idea}");
+        // What each attempt wrote, committed or not, was there for the next.
+        let id = idea["id"].as_str().unwrap();
+        let runs = sandbox.notes("runs");
+        let began = runs.iter().filter(|run| run.starts_with(id)).count();
+        let traces = sandbox.read(&format!("trace-{id}.txt")).lines().count();
+        assert!(
+            (1..=began).contains(&traces),
+            "{traces} traces of {began} runs of {id}"
+        );
+    }
+    assert_eq!(sandbox.read("README.md"), "changed by hand\n");
+    sandbox.git(&["checkout", "-q", "--", "README.md"]);
+    sandbox.assert_repository_clean();
+    sandbox.assert_log_sound();
+    sandbox.assert_nothing_runs();
+}
+
 #[test]
 fn after_the_loss_of_everything_ideas_come_back_with_a_recovery_context() {
     let sandbox = Sandbox::ready();
