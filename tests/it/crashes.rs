@@ -85,6 +85,58 @@ fn a_daemon_killed_at_any_instant_lands_each_idea_once() {
     sandbox.assert_nothing_runs();
 }
 
+#[test]
+fn a_daemon_killed_at_any_instant_settles_every_conflict_and_loses_neither_side() {
+    const IDEAS: usize = 4;
+    const KILLS: usize = 8;
+    let sandbox = Sandbox::new();
+    sandbox.write("lines.txt", "one\ntwo\nthree\n");
+    sandbox.commit("Lines");
+    sandbox.set_up();
+    sandbox.configure(&json!({
+        "qualityCommands": ["! grep -q '^[<=>]' lines.txt"],
+        "agents": {"maxParallel": 4, "failuresToPause": 100},
+    }));
+    let base = sandbox.head("main");
+    for _ in 0..IDEAS {
+        sandbox.idea(
+            "note began; sleep 0.3; sed \"s/^two/two $SWARM_IDEA_ID/\" lines.txt >new; mv new lines.txt; commit; say COMPLETE\n\
+             RESOLVE: note resolved; sleep 0.1; sed '/^[<=>]/d' lines.txt >new; mv new lines.txt; say RESOLVED",
+        );
+    }
+    let mut dice = Dice::thrown();
+    for kill in 0..KILLS {
+        let daemon = sandbox.spawn_daemon(&["--until-idle"]);
+        let instant = Duration::from_millis(dice.below(1000));
+        std::thread::sleep(instant);
+        println!(
+            "kill {kill} after {instant:?}, at seq {}",
+            sandbox.log().len()
+        );
+        daemon.kill();
+    }
+    let daemon = sandbox.spawn_daemon(&["--until-idle"]);
+    assert_eq!(daemon.wait_exit(2 * PATIENCE), 0, "{}", daemon.output());
+    assert_eq!(sandbox.landings(&base, "main").len(), IDEAS);
+    let lines = sandbox.read("lines.txt");
+    for idea in sandbox.ideas() {
+        let id = idea["id"].as_str().unwrap();
+        assert!(
+            lines.contains(&format!("two {id}")),
+            "{id} was lost:\n{lines}"
+        );
+        assert_eq!(idea["retryCount"], 0, "{idea}");
+    }
+    assert_eq!(
+        sandbox.notes("began").len(),
+        IDEAS,
+        "an agent was run twice"
+    );
+    sandbox.assert_repository_clean();
+    sandbox.assert_log_sound();
+    sandbox.assert_nothing_runs();
+}
+
 /// Like a power cut: daemon, runners, agents and every git at work are gone at the same instant.
 #[test]
 fn everything_killed_at_any_instant_loses_no_work_and_lands_each_idea_once() {
