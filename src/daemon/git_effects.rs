@@ -6,7 +6,7 @@ use crate::domain::effect::{Effect, KeptWorktree, Landing};
 use crate::domain::ids::{EffectId, IdeaId, Oid};
 use crate::domain::observation::{FailureKind, Outcome};
 use crate::domain::time::Timestamp;
-use crate::git::{self, GitError, Prepare, Proof, Release, Seal, Sealed};
+use crate::git::{self, Earlier, GitError, Prepare, Proof, Release, Seal, Sealed};
 
 type Done = Result<Outcome, GitError>;
 
@@ -83,16 +83,20 @@ fn prepare(
             "the target branch `{target}` is gone; create it again, or name another as `target` in .swarm/config.json"
         )));
     };
+    // A base that a force-push and a clean-up have taken away cannot be gone on from.
+    let left = match from {
+        Some(kept) => tools.repo.resolve_commit(kept.base.as_str())?,
+        None => None,
+    };
     let prepared = tools.repo.prepare_worktree(&Prepare {
         name: worktree.to_owned(),
         branch: branch.to_owned(),
-        base: tip,
-        from: from.map(|kept| kept.worktree.clone()),
+        base: left.unwrap_or(tip),
+        from: from.map(|kept| Earlier {
+            worktree: kept.worktree.clone(),
+            branch: kept.branch.clone(),
+        }),
     })?;
-    if let Some(kept) = from {
-        // One that holds more than what was taken over stays, and says so by being there.
-        tools.repo.supersede_branch(&kept.branch, branch)?;
-    }
     // Where a kept branch left the target is known; a fresh one begins at its own head.
     let base = from.map_or_else(|| ours(prepared.head), |kept| kept.base.clone());
     Ok(Outcome::WorktreePrepared {

@@ -229,6 +229,25 @@ impl Repo {
         Ok(())
     }
 
+    /// Registrations that a killed `git worktree add` of ours left half written; other git commands stumble over them. True if there was
+    /// one. For use while none is being added.
+    pub(crate) fn discard_half_registered(&self) -> Result<bool, GitError> {
+        let dir = self.common_dir().join("worktrees");
+        let mut any = false;
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            // Git names a registration after its directory: `.new-x` becomes `-new-x`.
+            let git_dir = entry.path();
+            let ours = entry.file_name().as_bytes().starts_with(b"-");
+            if ours && is_half_written(&git_dir) {
+                let trash = self.new_trash()?;
+                rename_new(&git_dir, &trash.join("git"))?;
+                remove_tree(&trash)?;
+                any = true;
+            }
+        }
+        Ok(any)
+    }
+
     /// Names under `.swarm/worktrees` that begin with `prefix`, sorted.
     pub(crate) fn names_with(&self, prefix: &str) -> Result<Vec<String>, GitError> {
         let dir = self.worktrees_dir()?;
@@ -276,6 +295,11 @@ fn broken(path: &Path, why: String) -> GitError {
         why,
         next: "Save what you need from it, then move it away".into(),
     }
+}
+
+fn is_half_written(git_dir: &Path) -> bool {
+    let empty = |name: &str| fs::read(git_dir.join(name)).map_or(true, |text| text.is_empty());
+    ["gitdir", "commondir", "HEAD"].into_iter().any(empty)
 }
 
 /// The work tree that an administrative directory points at.
