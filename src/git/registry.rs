@@ -15,6 +15,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -174,7 +175,7 @@ impl Repo {
         let dir = self.common_dir().join("worktrees");
         let entries = match fs::read_dir(&dir) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(GitError::io("read", &dir, error)),
         };
         let each = entries.flatten().map(|entry| entry.path());
@@ -210,7 +211,7 @@ impl Repo {
         }
         crate::crash::point("git.discard.between");
         if let Some(git_dir) = git_dir {
-            rename_new(&git_dir, &trash.join("git"))?;
+            discard_registration(&git_dir, &trash)?;
         }
         remove_tree(&trash)
     }
@@ -221,7 +222,7 @@ impl Repo {
         for one in self.registered()? {
             if one.path.parent() == Some(&ours) && fs::symlink_metadata(&one.path).is_err() {
                 let trash = self.new_trash()?;
-                rename_new(&one.git_dir, &trash.join("git"))?;
+                discard_registration(&one.git_dir, &trash)?;
                 remove_tree(&trash)?;
             }
         }
@@ -337,6 +338,20 @@ fn point_at(file: &Path, prefix: &[u8], target: &Path) -> Result<(), GitError> {
     fs::rename(&temporary, file).at("write", file)
 }
 
+/// Takes a registration away in one step. Where the worktrees lie on a disk of their own that step is the loss of its pointer, by
+/// which git and [`Repo::registered`] know it; git prunes what a kill then leaves of it.
+fn discard_registration(git_dir: &Path, trash: &Path) -> Result<(), GitError> {
+    match rename_new(git_dir, &trash.join("git")) {
+        Err(GitError::Io { source, .. }) if source.kind() == ErrorKind::CrossesDevices => {}
+        other => return other,
+    }
+    let pointer = git_dir.join("gitdir");
+    match fs::remove_file(&pointer) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error).at("delete", &pointer),
+        _ => remove_tree(git_dir),
+    }
+}
+
 /// Renames; refuses to replace anything.
 pub(crate) fn rename_new(from: &Path, to: &Path) -> Result<(), GitError> {
     if fs::symlink_metadata(to).is_ok() {
@@ -351,11 +366,11 @@ pub(crate) fn rename_new(from: &Path, to: &Path) -> Result<(), GitError> {
 /// Deletes a directory, also where programs left directories without write permission (package caches do).
 pub(crate) fn remove_tree(path: &Path) -> Result<(), GitError> {
     match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             make_writable(path);
             fs::remove_dir_all(path).at("delete", path)
         }
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).at("delete", path),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error).at("delete", path),
         _ => Ok(()),
     }
 }

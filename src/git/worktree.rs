@@ -163,19 +163,25 @@ impl Repo {
         made
     }
 
-    /// Where the branch begins: at its own commit or the earlier attempt's if that has gone on from the base, else at the base.
+    /// Where the branch begins: at its own commit if there is one that goes with the base, else at the earlier attempt's if that has
+    /// gone on from the base, else at the base.
     fn start_of(&self, want: &Prepare, before: Option<Oid>) -> Result<Oid, GitError> {
         if self.library()?.find_commit(want.base).is_err() {
             return Err(GitError::CommitMissing { oid: want.base });
         }
         match before {
-            Some(found) if !self.contains(found, want.base)? => Err(GitError::BranchTaken {
+            None => self.earlier_tip(want).map(|tip| tip.unwrap_or(want.base)),
+            // A call that was cut short began where the target was then; it may have gone on since.
+            Some(found)
+                if self.contains(found, want.base)? || self.contains(want.base, found)? =>
+            {
+                Ok(found)
+            }
+            Some(found) => Err(GitError::BranchTaken {
                 branch: want.branch.clone(),
                 found,
                 base: want.base,
             }),
-            Some(found) => Ok(found),
-            None => self.earlier_tip(want).map(|tip| tip.unwrap_or(want.base)),
         }
     }
 

@@ -248,13 +248,27 @@ fn what_a_person_made_is_in_the_way_and_stays() {
         "{refused:?}"
     );
     assert_eq!(read(&foreign, "precious"), "mine");
-    fixture.git(&["branch", &branch(3), "main"]);
+    fixture.git(&["checkout", "-q", "-b", &branch(3)]);
+    fixture.commit(&[("own", "x")]);
+    fixture.git(&["checkout", "-q", "main"]);
     fixture.commit(&[("x", "x")]);
     let refused = fixture.repo.prepare_worktree(&fixture.want(3));
     assert!(
         matches!(refused, Err(GitError::BranchTaken { .. })),
         "{refused:?}"
     );
+}
+
+#[test]
+fn a_call_that_was_cut_short_goes_on_although_the_target_has_moved_since() {
+    let fixture = Fixture::new();
+    fixture.git(&["branch", &branch(1), "main"]);
+    let begun = fixture.want(1).base;
+    fixture.commit(&[("x", "x")]);
+    let want = fixture.want(1);
+    assert_ne!(want.base, begun);
+    assert_eq!(fixture.repo.prepare_worktree(&want).unwrap().head, begun);
+    fixture.check();
 }
 
 #[test]

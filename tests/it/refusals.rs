@@ -3,11 +3,10 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::json;
 
-use crate::harness::{Fingerprint, Sandbox};
+use crate::harness::{Fingerprint, PATIENCE, Sandbox};
 
 /// Runs `swarm` and expects a refusal that changes nothing below the repository's folder.
 #[track_caller]
@@ -116,6 +115,33 @@ fn a_second_daemon() {
     second.refused(1, &[&daemon.pid.to_string()]);
     assert_eq!(sandbox.status()["pid"], daemon.pid);
     daemon.stop();
+}
+
+#[test]
+fn of_several_daemons_started_at_once_one_runs() {
+    let sandbox = Sandbox::ready();
+    let mut daemons: Vec<_> = (0..4).map(|_| sandbox.spawn_daemon(&[])).collect();
+    let ended = |daemons: &[crate::harness::Daemon<'_>]| {
+        daemons
+            .iter()
+            .filter(|daemon| daemon.exited().is_some())
+            .count()
+    };
+    sandbox.wait_for("three to be refused", || {
+        (ended(&daemons) == 3).then_some(())
+    });
+    let running = daemons.iter().position(|daemon| daemon.exited().is_none());
+    let running = daemons.remove(running.unwrap());
+    running.wait_ready();
+    for refused in &daemons {
+        assert_eq!(refused.exited(), Some(1), "{}", refused.output());
+        assert!(
+            refused.output().contains(&running.pid.to_string()),
+            "{}",
+            refused.output()
+        );
+    }
+    running.stop();
 }
 
 #[test]
@@ -329,20 +355,9 @@ fn a_disk_without_room_for_a_worktree() {
     sandbox.commit("Something large");
     sandbox.set_up();
     let id = sandbox.idea("write a.txt hello; commit; say COMPLETE");
-    fs::create_dir_all(sandbox.dot_swarm("worktrees")).unwrap();
     let room = sandbox.dot_swarm("worktrees");
-    let script = format!(
-        "mount -t tmpfs -o size=2m tmpfs '{room}' && exec '{}' start",
-        env!("CARGO_BIN_EXE_swarm"),
-        room = room.display()
-    );
-    let mut command = sandbox.command("unshare");
-    // As a plain user, root of a user namespace may mount; as root, a mount namespace alone does.
-    let as_root = nix::unistd::Uid::effective().is_root();
-    command
-        .arg(if as_root { "-m" } else { "-rm" })
-        .args(["sh", "-c", &script]);
-    let daemon = sandbox.spawn(command);
+    fs::create_dir_all(&room).unwrap();
+    let daemon = sandbox.start_on_disk(&room, "2m");
     daemon.wait_ready();
     let status = sandbox.wait_status("the lack of room to be reported", |status| {
         let said = format!("{}{}", status["warnings"], status["needsYou"]);
@@ -356,16 +371,9 @@ fn a_disk_without_room_for_a_worktree() {
     );
     sandbox.assert_sound();
     // Nothing half is left, and with room the idea goes its way.
-    let enter = format!("/proc/{}/ns/mnt", daemon.pid);
-    let room = room.to_str().unwrap();
-    let mut grow = sandbox.command("nsenter");
-    if !as_root {
-        grow.arg(format!("--user=/proc/{}/ns/user", daemon.pid))
-            .arg("--preserve-credentials");
-    }
-    grow.arg(format!("--mount={enter}"))
-        .args(["mount", "-o", "remount,size=64m", room]);
-    sandbox.run(&mut grow, b"", Duration::from_secs(5)).ok();
+    let mut grow = daemon.beside("mount");
+    grow.args(["-o", "remount,size=64m"]).arg(&room);
+    sandbox.run(&mut grow, b"", PATIENCE).ok();
     let need = sandbox.wait_needs_you("paused");
     assert!(
         need["commands"][0]
