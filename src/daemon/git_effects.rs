@@ -6,7 +6,7 @@ use crate::domain::effect::{Effect, KeptWorktree, Landing};
 use crate::domain::ids::{EffectId, IdeaId, Oid};
 use crate::domain::observation::{FailureKind, Outcome};
 use crate::domain::time::Timestamp;
-use crate::git::{self, Earlier, GitError, Prepare, Proof, Release, Seal, Sealed};
+use crate::git::{self, Earlier, GitError, Prepare, Proof, Release, Seal, Sealed, Unfit};
 
 type Done = Result<Outcome, GitError>;
 
@@ -47,10 +47,10 @@ pub(super) fn perform(tools: &Tools, id: EffectId, effect: &Effect) -> Outcome {
 }
 
 fn failure(error: &GitError) -> Outcome {
-    let kind = if matches!(error, GitError::DiskFull { .. }) {
-        FailureKind::NoSpace
-    } else {
-        FailureKind::Other
+    let kind = match error {
+        GitError::DiskFull { .. } => FailureKind::NoSpace,
+        error if error.is_of_the_repository() => FailureKind::Repository,
+        _ => FailureKind::Other,
     };
     Outcome::Failed {
         kind,
@@ -79,9 +79,11 @@ fn prepare(
 ) -> Done {
     let tip = tools.repo.branch_commit(target)?;
     let Some(tip) = tip else {
-        return Ok(failed(format!(
+        let message = format!(
             "the target branch `{target}` is gone; create it again, or name another as `target` in .swarm/config.json"
-        )));
+        );
+        let kind = FailureKind::Repository;
+        return Ok(Outcome::Failed { kind, message });
     };
     // A base that a force-push and a clean-up have taken away cannot be gone on from.
     let left = match from {
@@ -120,13 +122,10 @@ fn seal(tools: &Tools, effect: &Effect) -> Done {
     };
     if !commit {
         let head = tools.repo.branch_commit(branch)?;
-        return Ok(head.map_or_else(
-            || failed(format!("the branch `{branch}` is gone")),
-            |head| Outcome::Sealed {
-                head: ours(head),
-                committed: false,
-            },
-        ));
+        return match head {
+            Some(head) => fit(tools, branch, head, base, false),
+            None => Ok(failed(format!("the branch `{branch}` is gone"))),
+        };
     }
     let sealed = tools.repo.seal(&Seal {
         name: worktree.clone(),
@@ -139,10 +138,7 @@ fn seal(tools: &Tools, effect: &Effect) -> Done {
     Ok(match sealed {
         Sealed::Done {
             head, committed, ..
-        } => Outcome::Sealed {
-            head: ours(head),
-            committed,
-        },
+        } => fit(tools, branch, head, base, committed)?,
         Sealed::Strayed {
             head,
             branch: other,
@@ -163,6 +159,26 @@ fn seal(tools: &Tools, effect: &Effect) -> Done {
             ),
         },
     })
+}
+
+/// The branch as it is sealed, if it can be merged at all; otherwise what its agent has to mend.
+fn fit(tools: &Tools, branch: &str, head: git::Oid, base: &Oid, committed: bool) -> Done {
+    let message = match tools.repo.unfit(head, oid(base)?)? {
+        None => {
+            return Ok(Outcome::Sealed {
+                head: ours(head),
+                committed,
+            });
+        }
+        Some(Unfit::Unrelated) => format!(
+            "`{branch}` at {head:.10} shares no history with {base:.10}, where it began, so it cannot be merged; put the work on top of that commit (git reset --soft {base:.10}, then commit)"
+        ),
+        Some(Unfit::Private(folders)) => format!(
+            "`{branch}` has files in {}, where swarm keeps the state of this machine; take them out of the commits (git rm -r --cached)",
+            folders.join(", ")
+        ),
+    };
+    Ok(Outcome::Unsealable { message })
 }
 
 fn in_files(files: &[String]) -> String {

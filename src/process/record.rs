@@ -12,10 +12,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::crash;
 use super::error::{ProcessError, Result};
 use super::identity::Identity;
 use super::rundir::RunDir;
+use crate::crash;
 use crate::domain::time::Timestamp;
 
 /// `started.json`: the child was, or is about to be, executed. No other child is ever started for this run.

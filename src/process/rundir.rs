@@ -7,11 +7,11 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::crash;
 use super::error::{Context as _, ProcessError, Result};
 use super::identity::boot_id;
 use super::spec::RunSpec;
 use super::{lock, record};
+use crate::crash;
 
 /// Directories that are still being written begin with this.
 pub(super) const UNFINISHED: &str = ".new-";

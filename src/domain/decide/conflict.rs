@@ -2,7 +2,7 @@
 //!
 //! Invariant: the decisions only record where a conflict stands; what is to be done next follows from that in [`train`](super::train).
 
-use super::attempt::{fail, failure_of, is_stopped, no_room, pause_for_room};
+use super::attempt::{fail, failure_of, is_stopped, nobodys_fault, pause_for};
 use super::plan::{Plan, few, shorten};
 use crate::domain::effect::ConflictLevel;
 use crate::domain::event::Event;
@@ -95,11 +95,10 @@ fn caught_up(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
                 });
             }
         }
-        Outcome::Failed {
-            kind: FailureKind::NoSpace,
-            message,
-        } => super::attempt::release_for_room(plan, agent, message),
-        Outcome::Failed { message, .. } => fail(plan, agent, message.clone()),
+        Outcome::Failed { message, .. } => match nobodys_fault(outcome) {
+            Some(trouble) => super::attempt::release(plan, agent, trouble),
+            None => fail(plan, agent, message.clone()),
+        },
         _ => {}
     }
 }
@@ -157,8 +156,8 @@ pub(super) fn resolver_over(
         plan.move_attempt(agent, AttemptInput::Hold);
         return;
     };
-    if let Some(message) = no_room(outcome) {
-        pause_for_room(plan, message);
+    if let Some(trouble) = nobodys_fault(outcome) {
+        pause_for(plan, trouble);
         plan.move_attempt(agent, AttemptInput::Hold);
         return;
     }

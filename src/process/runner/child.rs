@@ -18,13 +18,13 @@ use nix::sys::signal::Signal;
 use nix::unistd::getppid;
 use serde::{Deserialize, Serialize};
 
-use crate::crash;
 use super::super::identity::{Identity, ProcStat};
 use super::super::record::{self, Started};
 use super::super::rundir::RunDir;
 use super::super::spec::RunSpec;
 use super::super::stop;
 use super::signals;
+use crate::crash;
 
 /// The first argument of this hidden program.
 pub(super) const PROGRAM: &str = "__child";

@@ -15,12 +15,12 @@ use nix::sys::signalfd::SignalFd;
 use nix::sys::time::{TimeVal, TimeValLike as _};
 use rustix::process::WaitStatus;
 
-use crate::crash;
 use super::super::error::{Context as _, Result};
 use super::super::handle::poll_readable;
 use super::super::record::{self, ExitRecord, RESERVE, Usage};
 use super::super::rundir::RunDir;
 use super::supervise::Outcome;
+use crate::crash;
 
 /// Writes `exit.json`, and again each second while the disk is full, unless asked to end now.
 pub(super) fn record(dir: &RunDir, outcome: &Outcome, signals: &SignalFd) -> Result<()> {

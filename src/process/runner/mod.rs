@@ -21,11 +21,11 @@ use std::process::ExitCode;
 use nix::sys::prctl::set_child_subreaper;
 use nix::unistd::setsid;
 
-use crate::crash;
 use super::descriptors;
 use super::error::{Context as _, Result};
 use super::lock;
 use super::rundir::RunDir;
+use crate::crash;
 
 /// The hidden child programs. Call first in `main`, with all arguments, before anything else looks at them or starts a thread:
 /// `Some` is the exit code of the runner or the child that this process was.

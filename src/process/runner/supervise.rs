@@ -13,7 +13,6 @@ use nix::sys::signalfd::SignalFd;
 use nix::unistd::Pid;
 use rustix::process::{WaitOptions, WaitStatus, wait};
 
-use crate::crash;
 use super::super::error::{Context as _, Result};
 use super::super::handle::poll_readable;
 use super::super::record::{self, EndReason, Started};
@@ -22,6 +21,7 @@ use super::super::spec::RunSpec;
 use super::super::stop::Stop;
 use super::super::tree;
 use super::child::{self, Report, Spawned};
+use crate::crash;
 use crate::domain::time::Timestamp;
 
 /// How long to wait for killed processes: longer only helps those that are stuck in the kernel.
