@@ -258,9 +258,14 @@ fn spot(oid: Option<&Oid>) -> String {
 
 /// Whether text of git or the system speaks of a full disk or quota.
 pub(crate) fn speaks_of_full_disk(text: &str) -> bool {
-    ["No space left on device", "Disk quota exceeded", "ENOSPC"]
-        .iter()
-        .any(|sign| text.contains(sign))
+    const SIGNS: [&str; 4] = [
+        "No space left on device",
+        "Disk quota exceeded",
+        "ENOSPC",
+        // A checkout that could create the file, and not write it: git does not pass on why.
+        "error: unable to write file ",
+    ];
+    SIGNS.iter().any(|sign| text.contains(sign))
 }
 
 /// Free space (bytes) under which a write that failed for no stated reason is taken to have failed for want of room.

@@ -181,20 +181,6 @@ impl Repo {
         Ok(may_go)
     }
 
-    /// Deletes the branch of an attempt whose work another attempt took over, once the branch of that one has all its commits. True if it
-    /// is gone.
-    pub fn supersede_branch(&self, old: &str, by: &str) -> Result<bool, GitError> {
-        let reference = branch_ref(old)?;
-        let Some(found) = self.read_ref(&reference)? else {
-            return Ok(true);
-        };
-        let may_go = old != by && self.is_in(by, found)?;
-        if may_go {
-            self.delete_ref(&reference, found)?;
-        }
-        Ok(may_go)
-    }
-
     fn is_in(&self, target: &str, commit: Oid) -> Result<bool, GitError> {
         match self.branch_commit(target)? {
             Some(target) => self.contains(target, commit),

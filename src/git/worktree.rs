@@ -117,6 +117,7 @@ impl Repo {
         let already =
             taken.head()? == Head::Branch(reference.trim_start_matches("refs/heads/").to_owned());
         if !already {
+            taken.free_locks(self)?;
             let head = match self.last_head(taken) {
                 Err(GitError::BranchMissing { .. }) => want.base,
                 found => found?,

@@ -487,11 +487,31 @@ fn odd_names_survive_every_step() {
     );
 }
 
-/// `SWARM_TEST_SMALL_DISK` names an empty directory on a file system of about 8 MiB (`mount -t tmpfs -o size=8m ...`).
+/// Runs itself again where a file system of 8 MiB can be mounted for itself alone: in a mount namespace.
 #[test]
-#[ignore = "needs a small file system"]
 fn a_full_disk_leaves_nothing_half_made() {
-    let small = std::path::PathBuf::from(std::env::var_os("SWARM_TEST_SMALL_DISK").unwrap());
+    let Some(small) = std::env::var_os("SWARM_TEST_SMALL_DISK") else {
+        let room = tempfile::tempdir().unwrap();
+        let script = "mount -t tmpfs -o size=8m tmpfs \"$SWARM_TEST_SMALL_DISK\" && exec \"$@\"";
+        // As a plain user, root of a user namespace may mount; as root, a mount namespace alone does.
+        let as_root = nix::unistd::Uid::effective().is_root();
+        let namespace: &[&str] = if as_root { &["-m"] } else { &["-rm"] };
+        let output = std::process::Command::new("unshare")
+            .args(namespace)
+            .args(["sh", "-c", script, "sh"])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", "worktrees::a_full_disk_leaves_nothing_half_made"])
+            .env("SWARM_TEST_SMALL_DISK", room.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.success() && said.contains("1 passed"),
+            "{said}{complaint}"
+        );
+        return;
+    };
     let fixture = Fixture::in_directory(tempfile::tempdir_in(small).unwrap());
     fixture.commit(&[("large", &"x".repeat(2 << 20))]);
     fixture.git(&["gc", "-q"]);

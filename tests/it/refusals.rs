@@ -181,7 +181,7 @@ fn an_agent_whose_program_is_missing() {
     }
     let claude = json!({"agents": {"profile": "ed", "profiles": {"ed": {"adapter": "claude"}}}});
     fs::write(sandbox.dot_swarm("config.json"), claude.to_string()).unwrap();
-    refuse(&sandbox, &["start"], 4, &["claude", "agents.profiles.ed"]);
+    refuse(&sandbox, &["start"], 4, &["claude", "`ed`"]);
 }
 
 #[test]
@@ -366,9 +366,15 @@ fn a_disk_without_room_for_a_worktree() {
     grow.arg(format!("--mount={enter}"))
         .args(["mount", "-o", "remount,size=64m", room]);
     sandbox.run(&mut grow, b"", Duration::from_secs(5)).ok();
-    if ["failed", "blocked"].contains(&sandbox.idea_status(&id).as_str()) {
-        sandbox.swarm(&["idea", "retry", &id]).ok();
-    }
+    let need = sandbox.wait_needs_you("paused");
+    assert!(
+        need["commands"][0]
+            .as_str()
+            .unwrap()
+            .contains("swarm resume"),
+        "{need}"
+    );
+    sandbox.swarm(&["resume"]).ok();
     sandbox.wait_idea(&id, "done");
     daemon.stop();
 }
