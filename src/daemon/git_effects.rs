@@ -1,5 +1,7 @@
 //! Effects in git: what each asks of the git room, and what its answer means.
 
+use std::io;
+
 use super::dispatch::failed;
 use super::tools::Tools;
 use crate::domain::effect::{Effect, KeptWorktree, Landing};
@@ -47,15 +49,36 @@ pub(super) fn perform(tools: &Tools, id: EffectId, effect: &Effect) -> Outcome {
 }
 
 fn failure(error: &GitError) -> Outcome {
-    let kind = match error {
-        GitError::DiskFull { .. } => FailureKind::NoSpace,
-        error if error.is_of_the_repository() => FailureKind::Repository,
-        _ => FailureKind::Other,
-    };
     Outcome::Failed {
-        kind,
+        kind: kind_of(error),
         message: error.to_string(),
     }
+}
+
+/// Whose fault an error of any driver is, by what lies at its root.
+pub(super) fn kind_of(error: &(dyn std::error::Error + 'static)) -> FailureKind {
+    if let Some(error) = error.downcast_ref::<GitError>() {
+        return match error {
+            GitError::DiskFull { .. } => FailureKind::NoSpace,
+            error if error.is_of_the_repository() => FailureKind::Repository,
+            _ => FailureKind::Other,
+        };
+    }
+    let below = match error.downcast_ref::<io::Error>() {
+        Some(error) if is_full(error) => return FailureKind::NoSpace,
+        // What an I/O error was made of is not among its sources.
+        Some(error) => error.get_ref().map(|inner| kind_of(inner)),
+        None => None,
+    };
+    let source = || error.source().map(kind_of);
+    below.or_else(source).unwrap_or(FailureKind::Other)
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
 /// Ours to git's. Ours are checked when they are made, so git's parser has nothing to refuse.
@@ -225,5 +248,24 @@ fn is_contained(tools: &Tools, landing: &Landing) -> Result<bool, GitError> {
     match tools.repo.branch_commit(&landing.target)? {
         Some(target) => tools.repo.contains(target, oid(&landing.tip)?),
         None => Ok(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_judged_by_its_root() {
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        assert_eq!(kind_of(&full()), FailureKind::NoSpace);
+        assert_eq!(kind_of(&io::Error::other(full())), FailureKind::NoSpace);
+        let changed = GitError::ConfigChanged {
+            key: "core.bare".into(),
+        };
+        let wrapped = io::Error::other(io::Error::other(changed));
+        assert_eq!(kind_of(&wrapped), FailureKind::Repository);
+        let other = io::Error::other("something else");
+        assert_eq!(kind_of(&other), FailureKind::Other);
     }
 }

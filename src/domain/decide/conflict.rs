@@ -8,7 +8,7 @@ use crate::domain::effect::ConflictLevel;
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput, MergePhase};
-use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
 use crate::domain::state::{Attempt, MergeEntry, Said, Task, Waits};
 
 /// The merge has a conflict.
