@@ -291,6 +291,16 @@ pub(crate) fn is_for_want_of_room(text: &str, place: &std::path::Path) -> bool {
 }
 
 impl GitError {
+    /// Whether this is about the repository as a whole, so that every call meets it until a person has put it right.
+    pub fn is_of_the_repository(&self) -> bool {
+        match self {
+            Self::ConfigChanged { .. } | Self::GitMissing { .. } | Self::Unsupported { .. } => true,
+            Self::Library { source, .. } => source.class() == git2::ErrorClass::Config,
+            Self::Io { source, .. } => source.kind() == std::io::ErrorKind::ReadOnlyFilesystem,
+            _ => false,
+        }
+    }
+
     pub(crate) fn io(doing: &'static str, path: &std::path::Path, source: std::io::Error) -> Self {
         use std::io::ErrorKind::{QuotaExceeded, StorageFull};
         if matches!(source.kind(), StorageFull | QuotaExceeded) {
