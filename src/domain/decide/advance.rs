@@ -1,5 +1,5 @@
 //! The rules that need no input: whatever can go on now, goes on. Level-triggered: it looks at the whole state each time, so nothing
-//! depends on having seen a moment, and a restart needs no rule of its own. The merge queue's rules are in [`train`](super::train).
+//! depends on having seen a moment, and a restart needs no rule of its own. The merge queue's rules are in [`super::train`].
 //!
 //! Invariant: each step changes the state such that it does not apply again; calling until nothing comes ends. Nothing is done while no
 //! daemon is there to do it, or before one knows what an earlier one left.
