@@ -12,9 +12,24 @@ use crate::git::{self, Earlier, GitError, Prepare, Proof, Release, Seal, Sealed,
 
 type Done = Result<Outcome, GitError>;
 
-/// Carries out an effect in git. Blocks.
+/// So often a git that somebody killed is started again.
+const TRIES: usize = 3;
+
+/// Carries out an effect in git. Blocks. A git that was killed (for want of memory, say) says nothing about the work: an effect may be
+/// repeated, so it is.
 pub(super) fn perform(tools: &Tools, id: EffectId, effect: &Effect) -> Outcome {
-    let done = match effect {
+    let mut last = attempt(tools, id, effect);
+    for _ in 1..TRIES {
+        match last {
+            Err(ref error) if error.was_killed() => last = attempt(tools, id, effect),
+            _ => break,
+        }
+    }
+    last.unwrap_or_else(|error| failure(&error))
+}
+
+fn attempt(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
+    match effect {
         Effect::PrepareWorktree {
             branch,
             worktree,
@@ -42,10 +57,9 @@ pub(super) fn perform(tools: &Tools, id: EffectId, effect: &Effect) -> Outcome {
             at,
         } => release(tools, worktree, branch, landed.as_ref(), *at),
         Effect::Run { .. } | Effect::StopRun { .. } | Effect::ArchiveInbox { .. } => {
-            return failed("this effect is not git's");
+            Ok(failed("this effect is not git's"))
         }
-    };
-    done.unwrap_or_else(|error| failure(&error))
+    }
 }
 
 fn failure(error: &GitError) -> Outcome {
