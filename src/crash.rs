@@ -28,6 +28,13 @@ pub fn point(label: &str) {
     }
 }
 
+/// Gives the wanted point on to a child of ours that inherits no environment.
+pub fn pass_on(command: &mut std::process::Command) {
+    if let Some(wanted) = std::env::var_os(VARIABLE) {
+        command.env(VARIABLE, wanted);
+    }
+}
+
 fn parse(text: &str) -> Wanted {
     let (label, time) = match text.rsplit_once('#') {
         Some((label, time)) => (label, time.parse().unwrap_or(1)),

@@ -51,9 +51,9 @@ pub fn with_access<T>(
     }
 }
 
-/// Both mean that nothing was done: the daemon went before it heard the request, or somebody else has the lock.
+/// All mean that nothing was done: the daemon went before it heard the request, or is about to go, or somebody else has the lock.
 fn is_race(error: &CliError) -> bool {
-    matches!(error.kind, Kind::NoDaemon | Kind::Locked)
+    matches!(error.kind, Kind::NoDaemon | Kind::Locked) || error.stable_code() == "ENDING"
 }
 
 fn open(context: &Context<'_>, repo: &Repo) -> Result<Access, CliError> {

@@ -250,7 +250,7 @@ mod tests {
             lines: Box::new(lines.clone()),
         };
         let shown = progress.begin(handle).unwrap();
-        seat.publish(testkit::state(), journaled());
+        seat.publish(&journaled());
         shown.finish();
         let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
         text.lines().map(str::to_owned).collect()

@@ -15,6 +15,7 @@ use crate::domain::decide;
 use crate::domain::evolve::evolve;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
+use crate::domain::view::Rest;
 
 /// A log in memory.
 #[derive(Clone, Default)]
@@ -355,10 +356,9 @@ fn a_replay_that_differs_is_shown_and_fails() {
 fn the_end_of_a_daemon_decides_the_exit_code_of_start() {
     let rest = |rest| Ok(EndReason::AtRest(rest, Box::default()));
     let failed = Ok(EndReason::AtRest(
-        crate::domain::view::Rest::NeedsPerson,
+        Rest::NeedsPerson,
         Box::new(testkit::state()),
     ));
-    use crate::domain::view::Rest;
     let cases = [
         (Ok(EndReason::Stopped), 0),
         (Ok(EndReason::Interrupted), 130),

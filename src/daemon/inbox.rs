@@ -159,8 +159,10 @@ fn read(path: &Path) -> Result<(String, String), String> {
 }
 
 fn hex(bytes: &[u8]) -> String {
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
     let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    let halves = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    halves.map(digit).collect()
 }
 
 /// Moves a file that became an idea out of the inbox; one that is gone, or was written anew, is left alone.

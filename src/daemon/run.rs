@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
@@ -30,6 +31,8 @@ use crate::git::Repo;
 
 /// Messages that may wait for the actor; senders beyond that wait themselves.
 const INBOX: usize = 1_024;
+/// How long a git command that a killed daemon left running is waited for.
+const ORPHANS: Duration = Duration::from_secs(5);
 
 /// How to run.
 #[derive(Debug, Clone)]
@@ -92,6 +95,13 @@ impl Daemon {
             .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
         let mode = settings.mode;
         let store = Store::open(&paths)?;
+        // The lock is ours: whatever git of an earlier daemon still runs is an orphan, and what it left half done is ours to settle.
+        if !repo.orphans_gone(ORPHANS)? {
+            tracing::warn!(
+                "a git command of an earlier daemon still runs; what it holds is waited for"
+            );
+        }
+        repo.settle_checkouts()?;
         let first = vec![
             Command::LoadSettings {
                 hash: config.hash(),

@@ -28,6 +28,9 @@ impl Store {
             LockError::Held { pid } => DaemonError::Locked { pid },
             LockError::Io { source, .. } => DaemonError::io("lock .swarm/state")(source),
         })?;
+        if let Err(error) = super::views::clear(paths) {
+            tracing::warn!(%error, "unfinished view files could not be removed");
+        }
         let (journal, opened) = Journal::open(&paths.state)?;
         if let Some(kept) = opened.torn {
             tracing::warn!(

@@ -95,18 +95,22 @@ fn swarm_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
     true
 }
 
-/// A gate that has begun begins again when its commands change: what passed was another gate.
+/// A gate that has begun begins again when it changes: what passed was another gate.
 fn load_settings(state: &mut State, hash: &str, settings: &Settings) {
     hash.clone_into(&mut state.config_hash);
-    let before = state.settings.replace(Box::new(settings.clone()));
-    if before.is_some_and(|before| before.quality_commands != settings.quality_commands) {
-        for attempt in state.agents.values_mut() {
-            attempt.gate_next = 0;
-        }
-        for entry in &mut state.queue {
-            entry.verify_next = 0;
-            entry.verified = None;
-        }
+    let Some(before) = state.settings.replace(Box::new(settings.clone())) else {
+        return;
+    };
+    let same = before.quality_commands == settings.quality_commands;
+    if same && before.verify == settings.verify {
+        return;
+    }
+    for attempt in state.agents.values_mut().filter(|_| !same) {
+        attempt.gate_next = 0;
+    }
+    for entry in &mut state.queue {
+        entry.verify_next = 0;
+        entry.verified = None;
     }
 }
 

@@ -3,8 +3,8 @@
 //! Invariant: after [`Repo::make_durable`] every object that `new` needs and `known` does not have is on disk, with the
 //! directories that name it, whoever wrote it (an agent's `git commit` syncs nothing). So an event may then speak of it.
 //!
-//! Measured against `core.fsync=all` on every command: one pass over the loose objects at the end syncs each file once, costs one
-//! `rev-list` (2 ms) and about the disk's sync time; threads let the file system join several syncs into one commit.
+//! Rather than `core.fsync=all` on every command: one pass over the loose objects at the end syncs each file once and takes in what agents
+//! wrote; it costs one `rev-list` and the disk's time. Threads let the file system join several syncs into one.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -258,9 +258,14 @@ fn spot(oid: Option<&Oid>) -> String {
 
 /// Whether text of git or the system speaks of a full disk or quota.
 pub(crate) fn speaks_of_full_disk(text: &str) -> bool {
-    ["No space left on device", "Disk quota exceeded", "ENOSPC"]
-        .iter()
-        .any(|sign| text.contains(sign))
+    const SIGNS: [&str; 4] = [
+        "No space left on device",
+        "Disk quota exceeded",
+        "ENOSPC",
+        // A checkout that could create the file, and not write it: git does not pass on why.
+        "error: unable to write file ",
+    ];
+    SIGNS.iter().any(|sign| text.contains(sign))
 }
 
 /// Free space (bytes) under which a write that failed for no stated reason is taken to have failed for want of room.
@@ -286,6 +291,16 @@ pub(crate) fn is_for_want_of_room(text: &str, place: &std::path::Path) -> bool {
 }
 
 impl GitError {
+    /// Whether this is about the repository as a whole, so that every call meets it until a person has put it right.
+    pub fn is_of_the_repository(&self) -> bool {
+        match self {
+            Self::ConfigChanged { .. } | Self::GitMissing { .. } | Self::Unsupported { .. } => true,
+            Self::Library { source, .. } => source.class() == git2::ErrorClass::Config,
+            Self::Io { source, .. } => source.kind() == std::io::ErrorKind::ReadOnlyFilesystem,
+            _ => false,
+        }
+    }
+
     pub(crate) fn io(doing: &'static str, path: &std::path::Path, source: std::io::Error) -> Self {
         use std::io::ErrorKind::{QuotaExceeded, StorageFull};
         if matches!(source.kind(), StorageFull | QuotaExceeded) {

@@ -4,7 +4,7 @@
 //! repository's `.git/config` (or a `config.worktree`) did not name when it was opened. Filters such as LFS or git-crypt are
 //! legitimate and switching them off would commit wrong content, so they are kept as they were; a *new* one stops the call with
 //! [`GitError::ConfigChanged`]. The well-known commands of Git LFS may appear at any time (`git lfs install --local`).
-//! Reading the file costs 0.1 ms a call. Not watched: the own configuration of a submodule that an agent has initialised; none of
+//! Not watched: the own configuration of a submodule that an agent has initialised; none of
 //! our calls goes into submodules but `git add`, which asks them for their state.
 
 use std::collections::BTreeSet;

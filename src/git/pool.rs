@@ -2,6 +2,19 @@
 //!
 //! Invariant: nothing of value is in the pool, every entry is clean when it enters, and leaving it is one rename, so an entry
 //! is never given out twice.
+//!
+//! Measured on 5,000 files (`tests/git/measure.rs`, debug build, two cores with four times the load that they can carry: only the ratios
+//! count), in ms:
+//!
+//! | | swarm | git's own commands |
+//! | --- | --- | --- |
+//! | a new worktree | 7,490 | 8,200-18,900 (`worktree add -b`) |
+//! | one from the pool, its branch synced | 131 | 87-128 (`checkout -f -B` and `clean -fdx`) |
+//! | asked for again, ready | 0.2 | |
+//! | the merge worktree brought to a new commit | 131 | |
+//! | `inspect` | 39 | 52-106 (`status`) |
+//!
+//! `clean` runs when a worktree enters the pool and when it leaves it: a process that an agent left behind could write in between.
 
 use super::error::GitError;
 use super::registry::{Found, Worktree, remove_tree};

@@ -15,6 +15,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -174,7 +175,7 @@ impl Repo {
         let dir = self.common_dir().join("worktrees");
         let entries = match fs::read_dir(&dir) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(GitError::io("read", &dir, error)),
         };
         let each = entries.flatten().map(|entry| entry.path());
@@ -210,7 +211,7 @@ impl Repo {
         }
         crate::crash::point("git.discard.between");
         if let Some(git_dir) = git_dir {
-            rename_new(&git_dir, &trash.join("git"))?;
+            discard_registration(&git_dir, &trash)?;
         }
         remove_tree(&trash)
     }
@@ -221,11 +222,30 @@ impl Repo {
         for one in self.registered()? {
             if one.path.parent() == Some(&ours) && fs::symlink_metadata(&one.path).is_err() {
                 let trash = self.new_trash()?;
-                rename_new(&one.git_dir, &trash.join("git"))?;
+                discard_registration(&one.git_dir, &trash)?;
                 remove_tree(&trash)?;
             }
         }
         Ok(())
+    }
+
+    /// Registrations that a killed `git worktree add` of ours left half written; other git commands stumble over them. True if there was
+    /// one. For use while none is being added.
+    pub(crate) fn discard_half_registered(&self) -> Result<bool, GitError> {
+        let dir = self.common_dir().join("worktrees");
+        let mut any = false;
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            // Git names a registration after its directory: `.new-x` becomes `-new-x`.
+            let git_dir = entry.path();
+            let ours = entry.file_name().as_bytes().starts_with(b"-");
+            if ours && is_half_written(&git_dir) {
+                let trash = self.new_trash()?;
+                rename_new(&git_dir, &trash.join("git"))?;
+                remove_tree(&trash)?;
+                any = true;
+            }
+        }
+        Ok(any)
     }
 
     /// Names under `.swarm/worktrees` that begin with `prefix`, sorted.
@@ -277,6 +297,11 @@ fn broken(path: &Path, why: String) -> GitError {
     }
 }
 
+fn is_half_written(git_dir: &Path) -> bool {
+    let empty = |name: &str| fs::read(git_dir.join(name)).map_or(true, |text| text.is_empty());
+    ["gitdir", "commondir", "HEAD"].into_iter().any(empty)
+}
+
 /// The work tree that an administrative directory points at.
 fn read_pointer(git_dir: &Path) -> Option<PathBuf> {
     let text = fs::read(git_dir.join("gitdir")).ok()?;
@@ -313,6 +338,20 @@ fn point_at(file: &Path, prefix: &[u8], target: &Path) -> Result<(), GitError> {
     fs::rename(&temporary, file).at("write", file)
 }
 
+/// Takes a registration away in one step. Where the worktrees lie on a disk of their own that step is the loss of its pointer, by
+/// which git and [`Repo::registered`] know it; git prunes what a kill then leaves of it.
+fn discard_registration(git_dir: &Path, trash: &Path) -> Result<(), GitError> {
+    match rename_new(git_dir, &trash.join("git")) {
+        Err(GitError::Io { source, .. }) if source.kind() == ErrorKind::CrossesDevices => {}
+        other => return other,
+    }
+    let pointer = git_dir.join("gitdir");
+    match fs::remove_file(&pointer) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error).at("delete", &pointer),
+        _ => remove_tree(git_dir),
+    }
+}
+
 /// Renames; refuses to replace anything.
 pub(crate) fn rename_new(from: &Path, to: &Path) -> Result<(), GitError> {
     if fs::symlink_metadata(to).is_ok() {
@@ -327,11 +366,11 @@ pub(crate) fn rename_new(from: &Path, to: &Path) -> Result<(), GitError> {
 /// Deletes a directory, also where programs left directories without write permission (package caches do).
 pub(crate) fn remove_tree(path: &Path) -> Result<(), GitError> {
     match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             make_writable(path);
             fs::remove_dir_all(path).at("delete", path)
         }
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).at("delete", path),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error).at("delete", path),
         _ => Ok(()),
     }
 }

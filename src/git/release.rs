@@ -11,9 +11,9 @@ use super::error::GitError;
 use super::names::{branch_ref, check_worktree, shown};
 use super::registry::{Found, Worktree};
 use super::repo::{Identity, Repo};
-use super::reset::{Clean, HeadTo};
+use super::reset::{Clean, HeadTo, index_is_plain};
 use super::snapshot::Snapshot;
-use super::status::Kind;
+use super::status::{Entry, Kind};
 use crate::crash;
 use crate::domain::time::Timestamp;
 
@@ -114,11 +114,14 @@ impl Repo {
             identity: want.identity.clone(),
             time: want.time,
         };
-        if self.snapshot_worktree(&snapshot)?.is_none() {
+        // A damaged index hides the list, not the work: the snapshot is taken with an index of our own.
+        let entries = self.status(worktree);
+        let clean = |entries: &Vec<Entry>| entries.iter().all(|entry| entry.kind == Kind::Nested);
+        let nothing_left = index_is_plain(worktree) && entries.as_ref().is_ok_and(clean);
+        if nothing_left || self.snapshot_worktree(&snapshot)?.is_none() {
             self.rescue_strayed(worktree, want)?;
         }
-        // A damaged index hides the list, not the work: that has just been kept with an index of our own.
-        let entries = self.status(worktree).unwrap_or_default();
+        let entries = entries.unwrap_or_default();
         let nested = entries.iter().filter(|entry| entry.kind == Kind::Nested);
         Ok(nested.map(|entry| shown(&entry.path)).collect())
     }
@@ -173,20 +176,6 @@ impl Repo {
         };
         if may_go {
             crash::point("git.release.before-delete");
-            self.delete_ref(&reference, found)?;
-        }
-        Ok(may_go)
-    }
-
-    /// Deletes the branch of an attempt whose work another attempt took over, once the branch of that one has all its commits. True if it
-    /// is gone.
-    pub fn supersede_branch(&self, old: &str, by: &str) -> Result<bool, GitError> {
-        let reference = branch_ref(old)?;
-        let Some(found) = self.read_ref(&reference)? else {
-            return Ok(true);
-        };
-        let may_go = old != by && self.is_in(by, found)?;
-        if may_go {
             self.delete_ref(&reference, found)?;
         }
         Ok(may_go)

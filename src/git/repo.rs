@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use git2::{ErrorCode, Oid};
 
@@ -50,6 +50,9 @@ pub struct Identity {
     pub configured: bool,
 }
 
+/// How old an answer about who commits may be.
+const IDENTITY_AGE: Duration = Duration::from_secs(30);
+
 /// An open repository. Cheap to clone; every method is synchronous and may block on the disk.
 #[derive(Debug, Clone)]
 pub struct Repo(Arc<Inner>);
@@ -62,6 +65,8 @@ struct Inner {
     lock_wait: Duration,
     /// Held while worktrees are registered, renamed or taken from the pool: a few milliseconds.
     registry: Mutex<()>,
+    /// Asked of git seldom: it costs two commands.
+    identity: Mutex<Option<(Instant, Identity)>>,
 }
 
 impl Repo {
@@ -91,6 +96,7 @@ impl Repo {
             host,
             lock_wait: settings.lock_wait,
             registry: Mutex::default(),
+            identity: Mutex::default(),
         };
         Ok(Self(Arc::new(inner)))
     }
@@ -150,14 +156,25 @@ impl Repo {
         read().map_err(GitError::library(format!("list the commits {base}..{tip}")))
     }
 
-    /// Who commits here, by git's configuration (system, global, repository, includes).
+    /// Who commits here, by git's configuration (system, global, repository, includes), as it was within the last half minute.
     pub fn identity(&self) -> Result<Identity, GitError> {
+        let mut known = self
+            .0
+            .identity
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let fresh = |(at, _): &&(Instant, Identity)| at.elapsed() < IDENTITY_AGE;
+        if let Some((_, identity)) = known.as_ref().filter(fresh) {
+            return Ok(identity.clone());
+        }
         let (name, email) = (self.setting("user.name")?, self.setting("user.email")?);
-        Ok(Identity {
+        let identity = Identity {
             configured: name.is_some() && email.is_some(),
             name: name.unwrap_or_else(|| "swarm".into()),
             email: email.unwrap_or_else(|| "swarm@localhost".into()),
-        })
+        };
+        *known = Some((Instant::now(), identity.clone()));
+        Ok(identity)
     }
 
     /// What in the repository's configuration may run programs; to be kept and given back as [`Settings::trusted`].

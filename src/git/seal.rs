@@ -141,17 +141,17 @@ impl Repo {
             self.make_durable(commit, &[tip])?;
             self.move_ref(reference, tip, commit, "brought back from a detached HEAD")?;
             crash::point("git.seal.brought-back");
-            self.set_head(worktree, &to_branch)?;
+            worktree.set_head(&to_branch)?;
             return Ok(Ok(commit));
         }
         if commit == tip {
-            self.set_head(worktree, &to_branch)?;
+            worktree.set_head(&to_branch)?;
             return Ok(Ok(tip));
         }
         let untouched = entries.iter().all(|entry| entry.kind == Kind::Nested);
         if untouched && self.contains(tip, commit)? {
             self.switch(worktree, commit, tip)?;
-            self.set_head(worktree, &to_branch)?;
+            worktree.set_head(&to_branch)?;
             return Ok(Ok(tip));
         }
         let branch = if let Head::Branch(branch) = head {

@@ -195,7 +195,7 @@ pub(crate) fn add_all<'a>(git: Git<'a>, nested: &[PathBuf]) -> Git<'a> {
 }
 
 /// The object id that a command answered with.
-pub(crate) fn read_oid(output: &super::command::Output) -> Result<Oid, GitError> {
+pub(crate) fn read_oid(output: &super::child::Output) -> Result<Oid, GitError> {
     let text = String::from_utf8_lossy(output.line()).into_owned();
     Oid::from_str(&text).map_err(|_| GitError::Unreadable {
         command: "git write-tree",

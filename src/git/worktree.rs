@@ -5,16 +5,17 @@
 //! never sees half a work tree. What is taken over is never reset: neither its uncommitted files nor its index.
 //! What swarm did not make is not touched.
 //!
-//! Measured, 5,000 files: see `pool`.
+//! What it costs: see [`super::pool`].
 
+use std::fs;
 use std::path::PathBuf;
 
 use git2::Oid;
 
 use super::error::GitError;
 use super::names::{branch_ref, check_worktree};
-use super::registry::{Found, Worktree};
-use super::repo::{Head, Repo};
+use super::registry::{Found, Registered, Worktree};
+use super::repo::{Head, Repo, read_head};
 use super::reset::{Clean, HeadTo};
 use crate::crash;
 
@@ -27,8 +28,18 @@ pub struct Prepare {
     pub branch: String,
     /// Where the branch starts, unless an attempt is taken over.
     pub base: Oid,
-    /// The worktree of an earlier attempt to take over with everything in it, uncommitted and ignored files too.
-    pub from: Option<String>,
+    /// An earlier attempt to go on from.
+    pub from: Option<Earlier>,
+}
+
+/// What an earlier attempt left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Earlier {
+    /// Its worktree, taken over with everything in it, uncommitted and ignored files too. One that is gone or no longer swarm's own is
+    /// left to whoever did that; then the work goes on from the branch.
+    pub worktree: String,
+    /// Its branch. It goes when the new branch has all of it.
+    pub branch: String,
 }
 
 /// A worktree that is ready for an agent.
@@ -55,22 +66,26 @@ impl Repo {
             }
         }
         let staged = match self.worktree_to_take(want)? {
-            Some(taken) => self.take_over(&taken, &reference)?,
+            Some(taken) => self.take_over(&taken, want, &reference)?,
             None => self.make(want, &reference)?,
         };
+        self.let_earlier_branch_go(want, &reference)?;
         crash::point("git.prepare.before-name");
         let worktree = self.rename_worktree(&staged, &want.name)?;
         self.ready(&worktree, want)
     }
 
     fn ready(&self, worktree: &Worktree, want: &Prepare) -> Result<Prepared, GitError> {
-        let head = self.branch_commit(&want.branch)?;
-        Ok(Prepared {
-            path: worktree.path.clone(),
-            head: head.ok_or_else(|| GitError::BranchMissing {
-                branch: want.branch.clone(),
-            })?,
-        })
+        let missing = || GitError::BranchMissing {
+            branch: want.branch.clone(),
+        };
+        let head = self.branch_commit(&want.branch)?.ok_or_else(missing)?;
+        if worktree.head().is_err() {
+            // Files of a worktree are not synced: a power cut may have emptied this one.
+            worktree.set_head(&HeadTo::Branch(branch_ref(&want.branch)?))?;
+        }
+        let path = worktree.path.clone();
+        Ok(Prepared { path, head })
     }
 
     /// The worktree to take over, under its name for the way.
@@ -82,25 +97,60 @@ impl Repo {
         let Some(from) = &want.from else {
             return Ok(None);
         };
-        check_worktree(from)?;
-        let kept = self.worktree(from)?;
+        check_worktree(&from.worktree)?;
+        let Found::Ours(kept) = self.look_up(&from.worktree)? else {
+            return Ok(None);
+        };
         kept.free_locks(self)?;
         crash::point("git.take.before-rename");
         self.rename_worktree(&kept, &staging).map(Some)
     }
 
-    /// The new branch starts where the old work is; the old branch stays, so that nothing is lost wherever it was.
-    fn take_over(&self, taken: &Worktree, reference: &str) -> Result<Worktree, GitError> {
+    /// The new branch starts where the old work is, also when the old branch was deleted or left.
+    fn take_over(
+        &self,
+        taken: &Worktree,
+        want: &Prepare,
+        reference: &str,
+    ) -> Result<Worktree, GitError> {
         crash::point("git.take.before-branch");
         let already =
             taken.head()? == Head::Branch(reference.trim_start_matches("refs/heads/").to_owned());
         if !already {
-            let head = self.head_commit(taken)?;
+            taken.free_locks(self)?;
+            let head = match self.last_head(taken) {
+                Err(GitError::BranchMissing { .. }) => want.base,
+                found => found?,
+            };
             self.create_ref(reference, head, "taken over")?;
             crash::point("git.take.after-branch");
-            self.set_head(taken, &HeadTo::Branch(reference.to_owned()))?;
+            taken.free_locks(self)?;
+            taken.set_head(&HeadTo::Branch(reference.to_owned()))?;
         }
         Ok(taken.clone())
+    }
+
+    /// The earlier attempt's branch goes once the new one has all of it, unless somebody has it checked out.
+    fn let_earlier_branch_go(&self, want: &Prepare, reference: &str) -> Result<(), GitError> {
+        let (Some(from), Some(tip)) = (&want.from, self.read_ref(reference)?) else {
+            return Ok(());
+        };
+        let earlier = branch_ref(&from.branch)?;
+        let Some(found) = self.read_ref(&earlier)? else {
+            return Ok(());
+        };
+        let on_it = Some(Head::Branch(from.branch.clone()));
+        let used = |one: Registered| {
+            fs::symlink_metadata(&one.path).is_ok() && read_head(&one.git_dir).ok() == on_it
+        };
+        if earlier != reference
+            && self.contains(tip, found)?
+            && !self.registered()?.into_iter().any(used)
+        {
+            crash::point("git.take.before-delete");
+            self.delete_ref(&earlier, found)?;
+        }
+        Ok(())
     }
 
     fn make(&self, want: &Prepare, reference: &str) -> Result<Worktree, GitError> {
@@ -108,23 +158,40 @@ impl Repo {
         let tip = self.start_of(want, before)?;
         let made = self.make_staged(want, reference, tip);
         if made.is_err() {
-            self.unmake(want, reference, before)?;
+            self.unmake(want, reference, before, tip)?;
         }
         made
     }
 
-    /// Where the branch begins: at its own commit if it has gone on from the base, else at the base.
+    /// Where the branch begins: at its own commit if there is one that goes with the base, else at the earlier attempt's if that has
+    /// gone on from the base, else at the base.
     fn start_of(&self, want: &Prepare, before: Option<Oid>) -> Result<Oid, GitError> {
         if self.library()?.find_commit(want.base).is_err() {
             return Err(GitError::CommitMissing { oid: want.base });
         }
         match before {
-            Some(found) if !self.contains(found, want.base)? => Err(GitError::BranchTaken {
+            None => self.earlier_tip(want).map(|tip| tip.unwrap_or(want.base)),
+            // A call that was cut short began where the target was then; it may have gone on since.
+            Some(found)
+                if self.contains(found, want.base)? || self.contains(want.base, found)? =>
+            {
+                Ok(found)
+            }
+            Some(found) => Err(GitError::BranchTaken {
                 branch: want.branch.clone(),
                 found,
                 base: want.base,
             }),
-            found => Ok(found.unwrap_or(want.base)),
+        }
+    }
+
+    fn earlier_tip(&self, want: &Prepare) -> Result<Option<Oid>, GitError> {
+        let Some(from) = &want.from else {
+            return Ok(None);
+        };
+        match self.branch_commit(&from.branch)? {
+            Some(tip) if self.contains(tip, want.base)? => Ok(Some(tip)),
+            _ => Ok(None),
         }
     }
 
@@ -143,10 +210,16 @@ impl Repo {
     }
 
     /// After an error (a full disk, say) nothing half made stays. The error itself is what the caller hears.
-    fn unmake(&self, want: &Prepare, reference: &str, before: Option<Oid>) -> Result<(), GitError> {
+    fn unmake(
+        &self,
+        want: &Prepare,
+        reference: &str,
+        before: Option<Oid>,
+        tip: Oid,
+    ) -> Result<(), GitError> {
         self.discard_directory(&format!(".new-{}", want.name))?;
-        if before.is_none() && self.read_ref(reference)? == Some(want.base) {
-            self.delete_ref(reference, want.base)?;
+        if before.is_none() && self.read_ref(reference)? == Some(tip) {
+            self.delete_ref(reference, tip)?;
         }
         Ok(())
     }
@@ -161,23 +234,23 @@ impl Repo {
         if let Some(pooled) = self.take_from_pool(staging)? {
             return Ok(pooled);
         }
-        let path = self.worktrees_dir()?.join(staging);
-        let add = self
-            .git()
-            .args([
-                "worktree",
-                "add",
-                "--quiet",
-                "--no-checkout",
-                "--detach",
-                "--",
-            ])
-            .arg(&path)
-            .arg(commit.to_string());
         // Git reads every registration when it adds one, and dies of one that another call has half written.
         let held = self.registry();
-        add.ok()?;
+        match self.add_worktree(staging, commit) {
+            Err(GitError::Failed { .. }) if self.discard_half_registered()? => {
+                self.discard_directory(staging)?;
+                self.add_worktree(staging, commit)?;
+            }
+            added => added?,
+        }
         drop(held);
         self.worktree(staging)
+    }
+
+    fn add_worktree(&self, name: &str, commit: Oid) -> Result<(), GitError> {
+        let path = self.worktrees_dir()?.join(name);
+        let words = ["add", "--quiet", "--no-checkout", "--detach", "--"];
+        let git = self.git().arg("worktree").args(words).arg(&path);
+        git.arg(commit.to_string()).ok().map(|_| ())
     }
 }

@@ -55,7 +55,6 @@ impl EventLog for Memory {
 /// What the routes ask of the daemon around the actor.
 #[derive(Default)]
 pub struct Levers {
-    pub hurried: AtomicBool,
     pub reload: Mutex<Option<ReloadError>>,
 }
 

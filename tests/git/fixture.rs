@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use swarm::domain::time::Timestamp;
-use swarm::git::{Identity, Oid, Prepare, Prepared, Repo, Settings};
+use swarm::git::{Earlier, Identity, Oid, Prepare, Prepared, Repo, Settings};
 
 pub struct Fixture {
     pub dir: tempfile::TempDir,
@@ -173,6 +173,13 @@ impl Fixture {
 
 pub fn name(number: u32) -> String {
     format!("ed-{number:03}-idea-{number:03}")
+}
+
+pub fn earlier(number: u32) -> Earlier {
+    Earlier {
+        worktree: name(number),
+        branch: branch(number),
+    }
 }
 
 pub fn branch(number: u32) -> String {

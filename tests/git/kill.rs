@@ -8,12 +8,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use swarm::git::{
-    BuildOutcome, Finish, Land, LandOutcome, Oid, Prepare, Proof, Rebase, Rebased, Release, Repo,
-    Sealed,
+    BuildOutcome, Earlier, Finish, Land, LandOutcome, Oid, Prepare, Proof, Rebase, Rebased,
+    Release, Repo, Sealed,
 };
 
 use crate::fixture::{
-    Fixture, TIME, branch, changed_line, commit_in, git, identity, name, read, settings, write,
+    Fixture, TIME, branch, changed_line, commit_in, earlier, git, identity, name, read, settings,
+    write,
 };
 use crate::{landing, merging, resolving, sealing};
 
@@ -45,7 +46,10 @@ fn words(act: &Act) -> String {
             want.name,
             want.branch,
             want.base,
-            want.from.as_deref().unwrap_or("-")
+            want.from.as_ref().map_or("-".into(), |from| format!(
+                "{}={}",
+                from.worktree, from.branch
+            ))
         ),
         Act::Release(want) => match &want.proof {
             Proof::Contained { tip, .. } => format!("release {} {} {tip}", want.name, want.branch),
@@ -75,7 +79,10 @@ fn act(repo: &Repo, words: &str) -> String {
     let words: Vec<&str> = words.split(' ').collect();
     match words[..] {
         ["prepare", name, branch, base, from] => {
-            let from = (from != "-").then(|| from.to_owned());
+            let from = from.split_once('=').map(|(worktree, branch)| Earlier {
+                worktree: worktree.into(),
+                branch: branch.into(),
+            });
             let want = Prepare {
                 name: name.into(),
                 branch: branch.into(),
@@ -248,6 +255,7 @@ fn taking_over() {
         "git.rename.between#1",
         "git.take.before-branch",
         "git.take.after-branch",
+        "git.take.before-delete",
         "git.prepare.before-name",
         "git.rename.between#2",
     ];
@@ -257,7 +265,7 @@ fn taking_over() {
         write(&path, "README", "half done\n");
         write(&path, "untracked", "u");
         let want = Prepare {
-            from: Some(name(2)),
+            from: Some(earlier(2)),
             ..fixture.want(1)
         };
         (fixture, Act::Prepare(want))
@@ -266,7 +274,7 @@ fn taking_over() {
         let path = fixture.repo.worktree_path(&name(1));
         let expected = format!("## {}\n M README\n?? untracked", branch(1));
         assert_eq!(git(&path, &["status", "--porcelain", "--branch"]), expected);
-        assert_eq!(fixture.oid(&branch(1)), fixture.oid(&branch(2)));
+        assert!(!fixture.git(&["branch", "--list"]).contains(&branch(2)));
     });
 }
 

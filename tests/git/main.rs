@@ -6,7 +6,6 @@ mod fixture;
 mod hostile;
 mod kill;
 mod landing;
-mod measure;
 mod merging;
 mod opening;
 mod resolving;

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use swarm::git::{GitError, Prepare, Proof, Release, Snapshot, rescue_ref};
 
-use crate::fixture::{Fixture, TIME, branch, commit_in, git, identity, name, read, write};
+use crate::fixture::{Fixture, TIME, branch, commit_in, earlier, git, identity, name, read, write};
 
 fn release(number: u32, proof: Proof) -> Release {
     Release {
@@ -149,7 +150,7 @@ fn a_worktree_is_taken_over_with_everything_in_it() {
     write(&path, "staged", "s");
     git(&path, &["add", "staged"]);
     let want = Prepare {
-        from: Some(name(1)),
+        from: Some(earlier(1)),
         ..fixture.want(2)
     };
     let taken = fixture.repo.prepare_worktree(&want).unwrap();
@@ -162,14 +163,76 @@ fn a_worktree_is_taken_over_with_everything_in_it() {
     assert_eq!(read(&taken.path, "ignored/cache"), "c");
     assert!(!path.exists());
     assert_eq!(fixture.repo.prepare_worktree(&want).unwrap(), taken);
-    let gone = Prepare {
-        from: Some("ed-009-idea-009".into()),
-        ..fixture.want(3)
+    assert_eq!(fixture.git(&["branch", "--list", &branch(1)]), "");
+    fixture.check();
+}
+
+#[test]
+fn an_earlier_worktree_that_is_gone_or_spoilt_does_not_hold_the_idea_up() {
+    type Spoil = fn(&Fixture, &Path);
+    let spoils: [Spoil; 4] = [
+        |_, path| fs::remove_dir_all(path).unwrap(),
+        |_, path| {
+            fs::remove_file(path.join(".git")).unwrap();
+            git(path, &["init", "-q"]);
+        },
+        |_, path| {
+            fs::remove_dir_all(path).unwrap();
+            std::os::unix::fs::symlink("/", path).unwrap();
+        },
+        |fixture, path| {
+            let elsewhere = fixture.root().with_extension("moved");
+            let to = elsewhere.to_str().unwrap();
+            fixture.git(&["worktree", "move", path.to_str().unwrap(), to]);
+        },
+    ];
+    for (at, spoil) in spoils.into_iter().enumerate() {
+        let fixture = Fixture::new();
+        let (path, tip) = fixture.attempt(1, &[("x", "x")]);
+        spoil(&fixture, &path);
+        let want = Prepare {
+            from: Some(earlier(1)),
+            ..fixture.want(2)
+        };
+        let prepared = fixture.repo.prepare_worktree(&want).unwrap();
+        assert_eq!(prepared.head, tip, "{at}");
+        assert_eq!(read(&prepared.path, "x"), "x");
+        let branches = fixture.git(&["branch", "--list", &branch(1)]);
+        assert_eq!(
+            branches.is_empty(),
+            at == 0,
+            "{at}: only a branch that nobody has checked out goes"
+        );
+    }
+}
+
+#[test]
+fn a_taken_over_worktree_whose_branch_was_deleted_has_its_last_commit() {
+    let fixture = Fixture::new();
+    let (path, tip) = fixture.attempt(1, &[("x", "x")]);
+    write(&path, "untracked", "u");
+    git(
+        &path,
+        &["update-ref", "-d", &format!("refs/heads/{}", branch(1))],
+    );
+    let want = Prepare {
+        from: Some(earlier(1)),
+        ..fixture.want(2)
     };
-    assert!(matches!(
-        fixture.repo.prepare_worktree(&gone),
-        Err(GitError::WorktreeMissing { .. })
-    ));
+    let taken = fixture.repo.prepare_worktree(&want).unwrap();
+    assert_eq!(taken.head, tip);
+    assert_eq!(git(&taken.path, &["status", "--porcelain"]), "?? untracked");
+    fixture.check();
+}
+
+#[test]
+fn a_half_written_registration_of_ours_is_cleared_away() {
+    let fixture = Fixture::new();
+    let half = fixture.root().join(".git/worktrees/-new-ed-009-idea-009");
+    fs::create_dir_all(&half).unwrap();
+    fs::write(half.join("locked"), "initializing").unwrap();
+    fs::write(half.join("commondir"), "").unwrap();
+    fixture.prepare(1);
     fixture.check();
 }
 
@@ -185,13 +248,27 @@ fn what_a_person_made_is_in_the_way_and_stays() {
         "{refused:?}"
     );
     assert_eq!(read(&foreign, "precious"), "mine");
-    fixture.git(&["branch", &branch(3), "main"]);
+    fixture.git(&["checkout", "-q", "-b", &branch(3)]);
+    fixture.commit(&[("own", "x")]);
+    fixture.git(&["checkout", "-q", "main"]);
     fixture.commit(&[("x", "x")]);
     let refused = fixture.repo.prepare_worktree(&fixture.want(3));
     assert!(
         matches!(refused, Err(GitError::BranchTaken { .. })),
         "{refused:?}"
     );
+}
+
+#[test]
+fn a_call_that_was_cut_short_goes_on_although_the_target_has_moved_since() {
+    let fixture = Fixture::new();
+    fixture.git(&["branch", &branch(1), "main"]);
+    let begun = fixture.want(1).base;
+    fixture.commit(&[("x", "x")]);
+    let want = fixture.want(1);
+    assert_ne!(want.base, begun);
+    assert_eq!(fixture.repo.prepare_worktree(&want).unwrap().head, begun);
+    fixture.check();
 }
 
 #[test]
@@ -424,11 +501,31 @@ fn odd_names_survive_every_step() {
     );
 }
 
-/// `SWARM_TEST_SMALL_DISK` names an empty directory on a file system of about 8 MiB (`mount -t tmpfs -o size=8m ...`).
+/// Runs itself again where a file system of 8 MiB can be mounted for itself alone: in a mount namespace.
 #[test]
-#[ignore = "needs a small file system"]
 fn a_full_disk_leaves_nothing_half_made() {
-    let small = std::path::PathBuf::from(std::env::var_os("SWARM_TEST_SMALL_DISK").unwrap());
+    let Some(small) = std::env::var_os("SWARM_TEST_SMALL_DISK") else {
+        let room = tempfile::tempdir().unwrap();
+        let script = "mount -t tmpfs -o size=8m tmpfs \"$SWARM_TEST_SMALL_DISK\" && exec \"$@\"";
+        // As a plain user, root of a user namespace may mount; as root, a mount namespace alone does.
+        let as_root = nix::unistd::Uid::effective().is_root();
+        let namespace: &[&str] = if as_root { &["-m"] } else { &["-rm"] };
+        let output = std::process::Command::new("unshare")
+            .args(namespace)
+            .args(["sh", "-c", script, "sh"])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", "worktrees::a_full_disk_leaves_nothing_half_made"])
+            .env("SWARM_TEST_SMALL_DISK", room.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.success() && said.contains("1 passed"),
+            "{said}{complaint}"
+        );
+        return;
+    };
     let fixture = Fixture::in_directory(tempfile::tempdir_in(small).unwrap());
     fixture.commit(&[("large", &"x".repeat(2 << 20))]);
     fixture.git(&["gc", "-q"]);

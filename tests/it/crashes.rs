@@ -86,6 +86,109 @@ fn a_daemon_killed_at_any_instant_lands_each_idea_once() {
 }
 
 #[test]
+fn a_daemon_killed_at_any_instant_settles_every_conflict_and_loses_neither_side() {
+    const IDEAS: usize = 4;
+    const KILLS: usize = 8;
+    let sandbox = Sandbox::new();
+    sandbox.write("lines.txt", "one\ntwo\nthree\n");
+    sandbox.commit("Lines");
+    sandbox.set_up();
+    sandbox.configure(&json!({
+        "qualityCommands": ["! grep -q '^[<=>]' lines.txt"],
+        "agents": {"maxParallel": 4, "failuresToPause": 100},
+    }));
+    let base = sandbox.head("main");
+    for _ in 0..IDEAS {
+        sandbox.idea(
+            "note began; sleep 0.3; sed \"s/^two/two $SWARM_IDEA_ID/\" lines.txt >new; mv new lines.txt; commit; say COMPLETE\n\
+             RESOLVE: note resolved; sleep 0.1; sed '/^[<=>]/d' lines.txt >new; mv new lines.txt; say RESOLVED",
+        );
+    }
+    let mut dice = Dice::thrown();
+    for kill in 0..KILLS {
+        let daemon = sandbox.spawn_daemon(&["--until-idle"]);
+        let instant = Duration::from_millis(dice.below(1000));
+        std::thread::sleep(instant);
+        println!(
+            "kill {kill} after {instant:?}, at seq {}",
+            sandbox.log().len()
+        );
+        daemon.kill();
+    }
+    let daemon = sandbox.spawn_daemon(&["--until-idle"]);
+    assert_eq!(daemon.wait_exit(2 * PATIENCE), 0, "{}", daemon.output());
+    assert_eq!(sandbox.landings(&base, "main").len(), IDEAS);
+    let lines = sandbox.read("lines.txt");
+    for idea in sandbox.ideas() {
+        let id = idea["id"].as_str().unwrap();
+        assert!(
+            lines.contains(&format!("two {id}")),
+            "{id} was lost:\n{lines}"
+        );
+        assert_eq!(idea["retryCount"], 0, "{idea}");
+    }
+    assert_eq!(
+        sandbox.notes("began").len(),
+        IDEAS,
+        "an agent was run twice"
+    );
+    sandbox.assert_repository_clean();
+    sandbox.assert_log_sound();
+    sandbox.assert_nothing_runs();
+}
+
+/// Like a power cut: daemon, runners, agents and every git at work are gone at the same instant.
+#[test]
+fn everything_killed_at_any_instant_loses_no_work_and_lands_each_idea_once() {
+    const IDEAS: usize = 6;
+    const KILLS: usize = 8;
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({
+        "qualityCommands": ["sleep 0.1"],
+        "agents": {"maxParallel": 3, "crashRetries": 100, "failuresToPause": 100},
+    }));
+    sandbox.write("README.md", "changed by hand\n");
+    let base = sandbox.head("main");
+    for _ in 0..IDEAS {
+        sandbox.idea("append trace-$SWARM_IDEA_ID.txt $SWARM_ATTEMPT; sleep 0.2; commit; write $SWARM_IDEA_ID.txt x; say COMPLETE");
+    }
+    let mut dice = Dice::thrown();
+    for kill in 0..KILLS {
+        let daemon = sandbox.spawn_daemon(&["--until-idle"]);
+        let instant = Duration::from_millis(dice.below(1200));
+        std::thread::sleep(instant);
+        println!(
+            "kill {kill} after {instant:?}, at seq {}",
+            sandbox.log().len()
+        );
+        daemon.kill_everything();
+    }
+    let daemon = sandbox.spawn_daemon(&["--until-idle"]);
+    assert_eq!(daemon.wait_exit(2 * PATIENCE), 0, "{}", daemon.output());
+
+    let landed = sandbox.landings(&base, "main");
+    let once: BTreeSet<&String> = landed.iter().map(|(_, idea)| idea).collect();
+    assert_eq!((landed.len(), once.len()), (IDEAS, IDEAS), "{landed:?}");
+    for idea in sandbox.ideas() {
+        assert_eq!(idea["status"], "done", "{idea}");
+        // What each attempt wrote, committed or not, was there for the next.
+        let id = idea["id"].as_str().unwrap();
+        let runs = sandbox.notes("runs");
+        let began = runs.iter().filter(|run| run.starts_with(id)).count();
+        let traces = sandbox.read(&format!("trace-{id}.txt")).lines().count();
+        assert!(
+            (1..=began).contains(&traces),
+            "{traces} traces of {began} runs of {id}"
+        );
+    }
+    assert_eq!(sandbox.read("README.md"), "changed by hand\n");
+    sandbox.git(&["checkout", "-q", "--", "README.md"]);
+    sandbox.assert_repository_clean();
+    sandbox.assert_log_sound();
+    sandbox.assert_nothing_runs();
+}
+
+#[test]
 fn after_the_loss_of_everything_ideas_come_back_with_a_recovery_context() {
     let sandbox = Sandbox::ready();
     let doing = "if attempt 1; then write done.txt x; commit Half of it; write partial.txt y; hold never; else [ -e partial.txt ] && note kept; say COMPLETE; fi";

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::harness::{Fingerprint, Sandbox};
+use serde_json::json;
+
+use crate::harness::{Fingerprint, PATIENCE, Sandbox};
 
 /// A sandbox whose log holds a finished idea and a clean end.
 fn with_history() -> Sandbox {
@@ -116,6 +118,72 @@ fn a_log_that_lost_its_end_is_refused() {
         &Fingerprint::of(&sandbox.dot_swarm("state")),
         "the refused start",
     );
+}
+
+#[test]
+fn a_full_disk_loses_nothing_that_was_acknowledged_and_the_daemon_goes_on_when_there_is_room() {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"mode": "semi-auto"}));
+    let state = sandbox.dot_swarm("state");
+    let daemon = sandbox.start_on_disk(&state, "32m");
+    let swarm = |args: &[&str]| {
+        let mut command = daemon.beside(env!("CARGO_BIN_EXE_swarm"));
+        sandbox.run(command.args(args), b"", PATIENCE)
+    };
+    sandbox.wait_for("the daemon to answer", || {
+        let status = swarm(&["status", "--json"]);
+        (status.code == 0 && status.stdout.contains("\"running\"")).then_some(())
+    });
+    let mut acknowledged = vec![swarm(&["idea", "add", "before"]).ok().trim().to_owned()];
+    let mut fill = daemon.beside("sh");
+    let filler = state.join("filler");
+    let script = "cat /dev/zero >\"$1\" 2>/dev/null; true";
+    sandbox
+        .run(fill.args(["-c", script, "sh"]).arg(&filler), b"", PATIENCE)
+        .ok();
+    // What the log has allocated may still take some; then it is refused.
+    let large = "x".repeat(40 * 1024);
+    let refused = sandbox.wait_for("the disk to be full", || {
+        let ran = swarm(&["idea", "add", &large]);
+        if ran.code == 0 {
+            acknowledged.push(ran.stdout.trim().to_owned());
+        }
+        (ran.code != 0).then_some(ran)
+    });
+    assert!([1, 74].contains(&refused.code), "{refused}");
+    assert!(
+        daemon.exited().is_none(),
+        "the daemon must go on: {}",
+        daemon.output()
+    );
+    assert_eq!(
+        swarm(&["status", "--json"]).code,
+        0,
+        "reading needs no room"
+    );
+    sandbox
+        .run(daemon.beside("rm").arg(&filler), b"", PATIENCE)
+        .ok();
+    let after = sandbox.wait_for("room to be found", || {
+        let ran = swarm(&["idea", "add", "after"]);
+        (ran.code == 0).then_some(ran)
+    });
+    acknowledged.push(after.stdout.trim().to_owned());
+    let list = swarm(&["idea", "list", "--json"]).json();
+    let listed: Vec<&str> = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|idea| idea["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        listed, acknowledged,
+        "what was acknowledged, and nothing else, is there"
+    );
+    swarm(&["replay", "--verify"]).ok();
+    swarm(&["stop"]).ok();
+    assert_eq!(daemon.wait_exit(PATIENCE), 0, "{}", daemon.output());
+    sandbox.assert_nothing_runs();
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod harness;
 mod hostile;
 mod inputs;
 mod merging;
+mod misuse;
 mod names;
 mod offline;
 mod refusals;

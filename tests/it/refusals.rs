@@ -3,11 +3,10 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::json;
 
-use crate::harness::{Fingerprint, Sandbox};
+use crate::harness::{Fingerprint, PATIENCE, Sandbox};
 
 /// Runs `swarm` and expects a refusal that changes nothing below the repository's folder.
 #[track_caller]
@@ -119,6 +118,33 @@ fn a_second_daemon() {
 }
 
 #[test]
+fn of_several_daemons_started_at_once_one_runs() {
+    let sandbox = Sandbox::ready();
+    let mut daemons: Vec<_> = (0..4).map(|_| sandbox.spawn_daemon(&[])).collect();
+    let ended = |daemons: &[crate::harness::Daemon<'_>]| {
+        daemons
+            .iter()
+            .filter(|daemon| daemon.exited().is_some())
+            .count()
+    };
+    sandbox.wait_for("three to be refused", || {
+        (ended(&daemons) == 3).then_some(())
+    });
+    let running = daemons.iter().position(|daemon| daemon.exited().is_none());
+    let running = daemons.remove(running.unwrap());
+    running.wait_ready();
+    for refused in &daemons {
+        assert_eq!(refused.exited(), Some(1), "{}", refused.output());
+        assert!(
+            refused.output().contains(&running.pid.to_string()),
+            "{}",
+            refused.output()
+        );
+    }
+    running.stop();
+}
+
+#[test]
 fn configuration_that_is_wrong() {
     let sandbox = Sandbox::ready();
     for (change, words) in [
@@ -181,7 +207,7 @@ fn an_agent_whose_program_is_missing() {
     }
     let claude = json!({"agents": {"profile": "ed", "profiles": {"ed": {"adapter": "claude"}}}});
     fs::write(sandbox.dot_swarm("config.json"), claude.to_string()).unwrap();
-    refuse(&sandbox, &["start"], 4, &["claude", "agents.profiles.ed"]);
+    refuse(&sandbox, &["start"], 4, &["claude", "`ed`"]);
 }
 
 #[test]
@@ -329,20 +355,9 @@ fn a_disk_without_room_for_a_worktree() {
     sandbox.commit("Something large");
     sandbox.set_up();
     let id = sandbox.idea("write a.txt hello; commit; say COMPLETE");
-    fs::create_dir_all(sandbox.dot_swarm("worktrees")).unwrap();
     let room = sandbox.dot_swarm("worktrees");
-    let script = format!(
-        "mount -t tmpfs -o size=2m tmpfs '{room}' && exec '{}' start",
-        env!("CARGO_BIN_EXE_swarm"),
-        room = room.display()
-    );
-    let mut command = sandbox.command("unshare");
-    // As a plain user, root of a user namespace may mount; as root, a mount namespace alone does.
-    let as_root = nix::unistd::Uid::effective().is_root();
-    command
-        .arg(if as_root { "-m" } else { "-rm" })
-        .args(["sh", "-c", &script]);
-    let daemon = sandbox.spawn(command);
+    fs::create_dir_all(&room).unwrap();
+    let daemon = sandbox.start_on_disk(&room, "2m");
     daemon.wait_ready();
     let status = sandbox.wait_status("the lack of room to be reported", |status| {
         let said = format!("{}{}", status["warnings"], status["needsYou"]);
@@ -356,19 +371,18 @@ fn a_disk_without_room_for_a_worktree() {
     );
     sandbox.assert_sound();
     // Nothing half is left, and with room the idea goes its way.
-    let enter = format!("/proc/{}/ns/mnt", daemon.pid);
-    let room = room.to_str().unwrap();
-    let mut grow = sandbox.command("nsenter");
-    if !as_root {
-        grow.arg(format!("--user=/proc/{}/ns/user", daemon.pid))
-            .arg("--preserve-credentials");
-    }
-    grow.arg(format!("--mount={enter}"))
-        .args(["mount", "-o", "remount,size=64m", room]);
-    sandbox.run(&mut grow, b"", Duration::from_secs(5)).ok();
-    if ["failed", "blocked"].contains(&sandbox.idea_status(&id).as_str()) {
-        sandbox.swarm(&["idea", "retry", &id]).ok();
-    }
+    let mut grow = daemon.beside("mount");
+    grow.args(["-o", "remount,size=64m"]).arg(&room);
+    sandbox.run(&mut grow, b"", PATIENCE).ok();
+    let need = sandbox.wait_needs_you("paused");
+    assert!(
+        need["commands"][0]
+            .as_str()
+            .unwrap()
+            .contains("swarm resume"),
+        "{need}"
+    );
+    sandbox.swarm(&["resume"]).ok();
     sandbox.wait_idea(&id, "done");
     daemon.stop();
 }

@@ -98,9 +98,10 @@ pub(super) async fn shutdown(
     Body(body): Body<Shutdown>,
 ) -> Result<Json<Done>, ApiError> {
     let keep_agents = body.keep_agents;
-    let command = match body.now && !keep_agents {
-        true => Command::ShutdownNow,
-        false => Command::Shutdown { keep_agents },
+    let command = if body.now && !keep_agents {
+        Command::ShutdownNow
+    } else {
+        Command::Shutdown { keep_agents }
     };
     run(&context, command).await
 }

@@ -51,7 +51,9 @@ pub fn run(args: &Stop, context: &mut Context<'_>) -> Result<(), CliError> {
     let body = json!({ "keepAgents": args.keep_agents, "now": args.now });
     match daemon.post("shutdown", &body) {
         // It is ending already; all that is left is to wait.
-        Err(error) if error.stable_code() == "ENDING" || error.kind == Kind::NoDaemon => {}
+        Err(error)
+            if ["ENDING", "UNKNOWN"].contains(&error.stable_code())
+                || error.kind == Kind::NoDaemon => {}
         answer => drop(answer?),
     }
     // Our connection must not be one that it waits for.

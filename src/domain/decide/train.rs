@@ -1,6 +1,6 @@
 //! The merge queue's rules that need no input: one entry at a time is built, verified and landed; conflicts are laid out and concluded.
 //!
-//! Invariant: as in [`advance`](super::advance); at most one entry is building, verifying or landing, and nothing is requested for an idea
+//! Invariant: as in [`advance`](mod@super::advance); at most one entry is building, verifying or landing, and nothing is requested for an idea
 //! of which something is still under way.
 
 use super::advance::may_merge;
@@ -8,7 +8,7 @@ use super::plan::Plan;
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
 use crate::domain::ids::{IdeaId, Oid};
-use crate::domain::lifecycle::{AttemptPhase, MergeInput, MergePhase};
+use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput, MergePhase};
 use crate::domain::select;
 use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, MergeEntry, State, Verified};
@@ -171,6 +171,10 @@ pub(super) fn settle(plan: &mut Plan<'_>, _: &Settings) {
         }
         match (state.entry(&attempt.idea), &attempt.catch_up) {
             (Some(entry), _) => settle_entry(plan, entry, attempt),
+            // Given back, and the log was torn before its attempt was told so.
+            (None, _) if attempt.phase == AttemptPhase::ReadyToMerge => {
+                plan.move_attempt(agent, AttemptInput::Returned);
+            }
             (None, Some(target)) if attempt.phase == AttemptPhase::Backoff => {
                 lay_out(plan, attempt, target);
             }

@@ -575,3 +575,14 @@ fn some_settings(choices: &mut Choices) -> Settings {
         ..settings()
     }
 }
+
+impl Drop for Sim {
+    /// A life that fails tells its end, where that is wanted (`SIM_TAIL=1`).
+    fn drop(&mut self) {
+        if std::thread::panicking() && std::env::var_os("SIM_TAIL").is_some() {
+            let tail = self.log.len().saturating_sub(80);
+            let events = self.log[tail..].iter().map(|(_, event)| event);
+            eprintln!("---- life\n{}\n---- end", super::render::lines(events));
+        }
+    }
+}

@@ -79,7 +79,7 @@ fn lives() -> impl Strategy<Value = Life> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_500))]
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
 
     #[test]
     fn whatever_happens_all_comes_to_rest_and_lands_once(life in lives()) {

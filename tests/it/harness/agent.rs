@@ -42,6 +42,6 @@ attempt() { [ "$SWARM_ATTEMPT" -eq "$1" ]; }
 iteration() { [ "$SWARM_ITERATION" -eq "$1" ]; }
 
 key=DO
-[ -z "$(git ls-files -u)" ] || key=RESOLVE
+[ -z "$(git -c core.fsmonitor=false ls-files -u)" ] || key=RESOLVE
 eval "$(sed -n "s/^$key: //p" "$SWARM_PROMPT_FILE")"
 "#;

@@ -15,7 +15,7 @@ use super::{PATIENCE, Sandbox};
 
 /// A running `swarm start`. It is ended when this is dropped.
 pub struct Daemon<'a> {
-    sandbox: &'a Sandbox,
+    pub(super) sandbox: &'a Sandbox,
     child: Mutex<Child>,
     log: PathBuf,
     /// Its process id.

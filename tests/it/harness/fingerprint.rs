@@ -23,7 +23,9 @@ impl Fingerprint {
                 if about.is_dir() {
                     open.push(path.clone());
                 }
-                if !path.ends_with(".swarm/state/lock") {
+                // Swarm's own helpers of its git calls say nothing of state.
+                let helper = path.ancestors().any(|dir| dir.ends_with(".git/swarm"));
+                if !helper && !path.ends_with(".swarm/state/lock") {
                     found.insert(path.clone(), print(&path, &about));
                 }
             }

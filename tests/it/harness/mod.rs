@@ -5,6 +5,7 @@
 
 mod agent;
 mod daemon;
+mod disk;
 mod fingerprint;
 mod git;
 mod journal;

@@ -130,7 +130,12 @@ mod tests {
         let statuses = repository.statuses(None).unwrap();
         let dirty = statuses.iter().filter(|entry| !entry.status().is_ignored());
         assert_eq!(dirty.count(), 0);
-        let layered = config::load(&dir.path().join(".swarm"), Default::default(), vec![]).unwrap();
+        let layered = config::load(
+            &dir.path().join(".swarm"),
+            std::collections::BTreeMap::new(),
+            vec![],
+        )
+        .unwrap();
         assert!(layered.readiness().is_empty());
         assert_eq!(layered.config.agents.max_parallel, 2);
         assert_eq!(layered.config.quality_commands, [CHECK]);
