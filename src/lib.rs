@@ -61,5 +61,5 @@ pub fn main() -> std::process::ExitCode {
     {
         return agents::demo::main(args);
     }
-    std::process::ExitCode::SUCCESS
+    cli::run(std::env::args_os(), &cli::services::services())
 }

@@ -3,8 +3,9 @@
 //! Invariant: it is replaced as a whole, so a reader sees an old one or a new one. It is a hint: what a daemon that was killed left behind
 //! names a socket that nobody listens on.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::time::Timestamp;
 
 const NAME: &str = "daemon.json";
+const NEW: &str = "daemon.json.new";
 
 /// Where the running daemon can be reached. Fields that a newer version adds are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,16 +33,20 @@ pub struct DaemonFile {
 }
 
 impl DaemonFile {
-    /// Writes it into the state directory, mode 0600.
+    /// Writes it into the state directory, mode 0600. The caller holds the state lock.
     pub fn write(&self, state_dir: &Path) -> io::Result<()> {
         let json = serde_json::to_vec(self)?;
-        // Made with mode 0600, and removed again when anything below fails.
-        let mut file = tempfile::Builder::new()
-            .prefix(".daemon-")
-            .tempfile_in(state_dir)?;
+        // Always the same name: whoever holds the state lock is alone, and what a kill leaves is written over.
+        let new = state_dir.join(NEW);
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&new)?;
         file.write_all(&json)?;
-        file.as_file().sync_all()?;
-        file.persist(state_dir.join(NAME))?;
+        file.sync_all()?;
+        fs::rename(&new, state_dir.join(NAME))?;
         sync_dir(state_dir)
     }
 
@@ -86,6 +92,9 @@ mod tests {
     fn it_is_written_read_replaced_and_removed() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(DaemonFile::read(dir.path()).unwrap(), None);
+        // As a kill in the middle of writing leaves it.
+        fs::write(dir.path().join(NEW), "{\"pid\":").unwrap();
+        assert_eq!(DaemonFile::read(dir.path()).unwrap(), None);
         sample().write(dir.path()).unwrap();
         let newer = DaemonFile {
             pid: 43,
@@ -93,6 +102,7 @@ mod tests {
         };
         newer.write(dir.path()).unwrap();
         assert_eq!(DaemonFile::read(dir.path()).unwrap(), Some(newer));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         let mode = fs::metadata(dir.path().join(NAME)).unwrap().permissions();
         assert_eq!(mode.mode() & 0o777, 0o600);
         DaemonFile::remove(dir.path()).unwrap();

@@ -173,11 +173,11 @@ impl Reader {
     }
 
     /// The next bytes, with a comment now and then where nothing happens, so that both ends see that the other is there.
-    async fn alive(&mut self) -> io::Result<Option<Vec<u8>>> {
+    async fn alive(&mut self, silence: Duration) -> io::Result<Option<Vec<u8>>> {
         if self.form != Form::ServerSent {
             return self.next().await;
         }
-        match timeout(KEEP_ALIVE, self.next()).await {
+        match timeout(silence, self.next()).await {
             Ok(next) => next,
             Err(_) => Ok(Some(b": keep-alive\n\n".to_vec())),
         }
@@ -227,7 +227,7 @@ async fn begin(mut reader: Reader, content_type: &'static str) -> Result<Respons
 /// The next bytes that are not empty; none: over.
 async fn more(reader: &mut Reader) -> io::Result<Option<Vec<u8>>> {
     loop {
-        match reader.alive().await {
+        match reader.alive(KEEP_ALIVE).await {
             Ok(Some(bytes)) if bytes.is_empty() => {}
             Err(error) => {
                 tracing::error!(%error, "a stream of events was cut off");
@@ -240,4 +240,87 @@ async fn more(reader: &mut Reader) -> io::Result<Option<Vec<u8>>> {
 
 fn unreadable(error: &io::Error) -> ApiError {
     ApiError::unreadable("the event log", error)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::BoxFuture;
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::api::{Control, EventLog, ReloadError};
+    use crate::daemon::testkit::Seat;
+    use crate::domain::event::Event;
+    use crate::domain::state;
+    use crate::domain::time::Timestamp;
+
+    struct Nobody;
+
+    impl EventLog for Nobody {
+        fn read(&self, _: u64, _: usize) -> io::Result<Vec<Journaled>> {
+            Ok(vec![])
+        }
+    }
+
+    impl Control for Nobody {
+        fn reload(&self) -> BoxFuture<'_, Result<u64, ReloadError>> {
+            Box::pin(async { Ok(0) })
+        }
+    }
+
+    fn mark(seq: u64) -> Arc<Journaled> {
+        Arc::new(Journaled {
+            seq,
+            ts: Timestamp::from_millis(0),
+            event: Event::Mark {},
+        })
+    }
+
+    fn follower(handle: crate::daemon::Handle, stop: watch::Receiver<bool>) -> Reader {
+        let context = ApiContext {
+            handle,
+            repo_root: "/".into(),
+            runs_dir: "/".into(),
+            pid: 1,
+            web_url: None,
+            log: Arc::new(Nobody),
+            control: Arc::new(Nobody),
+            stop,
+        };
+        Reader {
+            feed: Feed::new(&context, 0),
+            form: Form::ServerSent,
+            kind: None,
+            left: u64::MAX,
+            until: u64::MAX,
+        }
+    }
+
+    #[tokio::test]
+    async fn silence_is_filled_with_comments_that_lose_nothing() {
+        let (_stop, stopped) = watch::channel(false);
+        let (handle, seat) = Seat::new(state::State::default(), 16);
+        let mut reader = follower(handle, stopped);
+        let comment = reader.alive(Duration::ZERO).await.unwrap().unwrap();
+        assert_eq!(comment, b": keep-alive\n\n");
+        seat.publish(&[mark(1), mark(2)]);
+        let events = reader.alive(KEEP_ALIVE).await.unwrap().unwrap();
+        let record = |seq: u64| {
+            let ts = "1970-01-01T00:00:00.000Z";
+            format!(
+                "id: {seq}\ndata: {{\"seq\":{seq},\"ts\":\"{ts}\",\"kind\":\"mark\",\"data\":{{}}}}\n\n"
+            )
+        };
+        assert_eq!(String::from_utf8(events).unwrap(), record(1) + &record(2));
+    }
+
+    #[tokio::test]
+    async fn a_log_with_a_gap_is_an_error() {
+        let (_stop, stopped) = watch::channel(false);
+        let (handle, seat) = Seat::new(state::State::default(), 16);
+        let mut reader = follower(handle, stopped);
+        seat.publish(&[mark(1), mark(3)]);
+        let error = reader.next().await.unwrap_err();
+        assert!(error.to_string().contains("gap"), "{error}");
+    }
 }

@@ -70,9 +70,19 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         match Query::from_request_parts(parts, state).await {
             Ok(Query(params)) => Ok(Self(params)),
-            Err(rejection) => Err(ApiError::bad_request(rejection.body_text())),
+            Err(rejection) => Err(ApiError::bad_request(format!(
+                "after the `?`: {}",
+                cause(&rejection)
+            ))),
         }
     }
+}
+
+/// What is wrong, without the words around it.
+fn cause(error: &dyn std::error::Error) -> String {
+    error
+        .source()
+        .map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// The id in the path.
@@ -88,7 +98,7 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Path(text) = Path::<String>::from_request_parts(parts, state)
             .await
-            .map_err(|rejection| ApiError::bad_request(rejection.body_text()))?;
+            .map_err(|rejection| ApiError::bad_request(format!("in the path: {rejection}")))?;
         text.parse()
             .map(Self)
             .map_err(|error| ApiError::bad_request(format!("in the path: {error}")))

@@ -1,7 +1,7 @@
 //! The daemon's interface: JSON over HTTP under `/api/v1/`, and the client that the command line uses.
 //!
 //! A request becomes a [`Command`](crate::domain::command::Command) and is answered when its events are on disk, or it reads the durable
-//! state. The routes know nothing of the transport: [`serve`](server::serve) gives them the unix socket of its owner.
+//! state. The routes know nothing of the transport: [`serve`] gives them the unix socket of its owner.
 //!
 //! Invariant: nothing here changes the state but by a command, and every refusal has the one shape of [`ApiError`].
 
@@ -71,10 +71,6 @@ pub trait EventLog: Send + Sync {
 pub trait Control: Send + Sync {
     /// Reads the configuration again and has the actor load what changed; the last event's sequence number.
     fn reload(&self) -> BoxFuture<'_, Result<u64, ReloadError>>;
-
-    /// The end that is under way is not to wait for anything any more, as after a second Ctrl+C. It returns before the daemon ends,
-    /// so that the request can still be answered.
-    fn hurry(&self);
 }
 
 /// Why the configuration was not loaded. The one before stays in force.

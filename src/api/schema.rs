@@ -15,6 +15,7 @@ use crate::domain::event::Event;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::settings::Mode;
 use crate::domain::state::{AttemptEnd, IdeaStatus};
+use crate::domain::view::Rest;
 
 /// The names that an enum of the domain is read from, caught where serde complains about a name that it does not know.
 #[derive(Debug, Default)]
@@ -114,6 +115,9 @@ pub struct Status {
     /// Why it is paused.
     #[schema(required = false)]
     pub pause_reason: Option<String>,
+    /// Whether anything can still happen by itself.
+    #[schema(schema_with = words::<Rest>, required)]
+    pub rest: String,
 }
 
 /// The branch that work lands on.
@@ -269,7 +273,6 @@ pub struct Idea {
 #[schema(rename_all = "camelCase")]
 pub struct IdeaDetail {
     /// The idea's own fields.
-    #[schema(inline)]
     #[serde(flatten)]
     pub idea: Idea,
     /// The agent that has it.

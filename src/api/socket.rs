@@ -1,7 +1,8 @@
 //! The unix socket of a daemon: where it lies, and who can reach it.
 //!
 //! Invariant: mode 0600 in a directory of mode 0700 that is ours. The caller holds the state lock, so whatever lies in the way was
-//! left by a daemon that is dead. A normal end removes the socket; what a kill leaves, the next bind removes.
+//! left by a daemon that is dead. A normal end removes the socket; what a kill leaves, the next bind removes (but for a directory elsewhere
+//! that no `daemon.json` names yet: it is empty or holds a dead socket, and goes with the temporary files).
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -50,7 +51,7 @@ pub enum SocketError {
     },
 }
 
-/// A bound socket, removed when it is dropped.
+/// A bound socket, removed when it is dropped, which comes before the state lock is given back.
 #[derive(Debug)]
 pub struct Socket {
     listener: UnixListener,

@@ -118,7 +118,7 @@ pub struct Shutdown {
     /// Leave the agents running under their runners; the next start adopts them.
     #[serde(default)]
     pub keep_agents: bool,
-    /// Do not wait for safe boundaries.
+    /// Do not wait for safe boundaries: end running iterations at once. Their worktrees are kept.
     #[serde(default)]
     pub now: bool,
 }

@@ -21,8 +21,9 @@ use crate::domain::rejection::Rejection;
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::view;
 
-/// How long a command goes on trying when a daemon starts or ends at the same moment.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a command goes on trying when a daemon starts or ends at the same moment, or other commands change the state: each of them
+/// takes some milliseconds, and there may be many.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// How long it waits between two tries.
 const PAUSE: Duration = Duration::from_millis(25);
 
@@ -50,9 +51,9 @@ pub fn with_access<T>(
     }
 }
 
-/// Both mean that nothing was done: the daemon went before it heard the request, or somebody else has the lock.
+/// All mean that nothing was done: the daemon went before it heard the request, or is about to go, or somebody else has the lock.
 fn is_race(error: &CliError) -> bool {
-    matches!(error.kind, Kind::NoDaemon | Kind::Locked)
+    matches!(error.kind, Kind::NoDaemon | Kind::Locked) || error.stable_code() == "ENDING"
 }
 
 fn open(context: &Context<'_>, repo: &Repo) -> Result<Access, CliError> {
@@ -66,7 +67,7 @@ impl Access {
     /// `status --json`.
     pub fn status(&mut self) -> Result<Value, CliError> {
         match self {
-            Self::Daemon(daemon) => daemon.get("/api/v1/status"),
+            Self::Daemon(daemon) => daemon.get("status"),
             Self::Offline(offline) => to_value(&view::status(&offline.read()?, None, None)),
         }
     }
@@ -75,8 +76,8 @@ impl Access {
     pub fn ideas(&mut self, status: Option<IdeaStatus>) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => match status {
-                Some(status) => daemon.get(&format!("/api/v1/ideas?status={}", status.as_str())),
-                None => daemon.get("/api/v1/ideas"),
+                Some(status) => daemon.get(&format!("ideas?status={}", status.as_str())),
+                None => daemon.get("ideas"),
             },
             Self::Offline(offline) => to_value(&view::ideas(&offline.read()?, status)),
         }
@@ -85,7 +86,7 @@ impl Access {
     /// One idea with its history.
     pub fn idea(&mut self, id: &IdeaId) -> Result<Value, CliError> {
         match self {
-            Self::Daemon(daemon) => daemon.get(&format!("/api/v1/ideas/{id}")),
+            Self::Daemon(daemon) => daemon.get(&format!("ideas/{id}")),
             Self::Offline(offline) => idea_of(&offline.read()?, id),
         }
     }
@@ -93,7 +94,7 @@ impl Access {
     /// The merge queue.
     pub fn merges(&mut self) -> Result<Value, CliError> {
         match self {
-            Self::Daemon(daemon) => daemon.get("/api/v1/merges"),
+            Self::Daemon(daemon) => daemon.get("merges"),
             Self::Offline(offline) => to_value(&view::merges(&offline.read()?)),
         }
     }
@@ -102,7 +103,7 @@ impl Access {
     pub fn events(&mut self, after: u64, limit: usize) -> Result<Vec<Value>, CliError> {
         match self {
             Self::Daemon(daemon) => {
-                let page = daemon.get(&format!("/api/v1/events?since={after}&limit={limit}"))?;
+                let page = daemon.get(&format!("events?since={after}&limit={limit}"))?;
                 Ok(page.as_array().cloned().unwrap_or_default())
             }
             Self::Offline(offline) => {

@@ -47,19 +47,38 @@ pub struct Cli {
 #[derive(Debug, Clone, clap::Args)]
 pub struct Global {
     /// Work in the repository of this folder instead of the current one's.
-    #[arg(short = 'C', long = "repo", value_name = "DIR", global = true, help_heading = "Global options")]
+    #[arg(
+        short = 'C',
+        long = "repo",
+        value_name = "DIR",
+        global = true,
+        help_heading = "Global options"
+    )]
     pub repo: Option<PathBuf>,
     /// Write JSON: one document, or JSON lines where the output goes on.
     #[arg(long, global = true, help_heading = "Global options")]
     pub json: bool,
     /// When to use colours.
-    #[arg(long, value_enum, default_value_t, value_name = "WHEN", global = true, help_heading = "Global options")]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "WHEN",
+        global = true,
+        help_heading = "Global options"
+    )]
     pub color: ColorChoice,
     /// Say more.
     #[arg(short, long, action = ArgAction::Count, global = true, help_heading = "Global options")]
     pub verbose: u8,
     /// Say nothing but the data and errors.
-    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Global options")]
+    #[arg(
+        short,
+        long,
+        global = true,
+        conflicts_with = "verbose",
+        help_heading = "Global options"
+    )]
     pub quiet: bool,
 }
 
@@ -130,7 +149,9 @@ mod tests {
     fn examples(command: &Command) -> Vec<String> {
         let text = command.get_after_help().or(command.get_after_long_help());
         let text = text.map(ToString::to_string).unwrap_or_default();
-        let typed = text.lines().filter_map(|line| line.trim().strip_prefix("$ "));
+        let typed = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("$ "));
         typed.map(str::to_owned).collect()
     }
 
@@ -181,13 +202,20 @@ mod tests {
         let expected = "init, demo, start, stop, status, idea add, idea list, idea show, idea edit, idea retry, idea cancel, idea assign, \
              agent list, agent show, agent logs, agent stop, agent say, pause, resume, merge list, merge retry, merge resolve, merge target, \
              events, replay, wait, config show, config check, config schema, doctor, completions";
-        let expected: Vec<String> = expected.split(", ").map(|path| format!("swarm {path}")).collect();
+        let expected: Vec<String> = expected
+            .split(", ")
+            .map(|path| format!("swarm {path}"))
+            .collect();
         assert_eq!(paths, expected);
     }
 
     #[test]
     fn global_options_go_before_and_after_the_command() {
-        for line in ["swarm --json -C x status", "swarm status --json -C x", "swarm idea list --json --repo x"] {
+        for line in [
+            "swarm --json -C x status",
+            "swarm status --json -C x",
+            "swarm idea list --json --repo x",
+        ] {
             let cli = Cli::try_parse_from(line.split(' ')).unwrap();
             assert!(cli.global.json && cli.global.repo.is_some(), "{line}");
         }

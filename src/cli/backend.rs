@@ -96,7 +96,8 @@ pub trait Launcher {
 
     /// How to start this program again, for the background: the program, without arguments.
     fn own_program(&self) -> Result<PathBuf, CliError> {
-        std::env::current_exe().map_err(|error| CliError::io("find this program's own file", &error))
+        std::env::current_exe()
+            .map_err(|error| CliError::io("find this program's own file", &error))
     }
 }
 

@@ -71,7 +71,11 @@ impl Kind {
     /// The kind that a child of ours meant by its exit code.
     pub fn from_exit_code(code: u8) -> Self {
         let means = |kind: &&Self| kind.exit_code() == code;
-        Self::ALL.iter().find(means).copied().unwrap_or(Self::Refused)
+        Self::ALL
+            .iter()
+            .find(means)
+            .copied()
+            .unwrap_or(Self::Refused)
     }
 
     const fn code(self) -> &'static str {

@@ -19,7 +19,7 @@ pub fn to_json(journaled: &Journaled) -> Result<Value, CliError> {
     Ok(json!({
         "seq": journaled.seq,
         "ts": journaled.ts,
-        "kind": describe::kind(&journaled.event),
+        "kind": journaled.event.kind(),
         "data": data,
     }))
 }
@@ -46,7 +46,10 @@ pub fn line(document: &Value, zone: &TimeZone, colors: bool) -> String {
     let (tone, words) = match event(document) {
         Some(event) => (describe::tone(&event), describe::describe(&event)),
         // Of a newer daemon: shown as it is.
-        None => (Tone::Plain, shorten(&safe(&document["data"].to_string()), 300, false)),
+        None => (
+            Tone::Plain,
+            shorten(&safe(&document["data"].to_string()), 300, false),
+        ),
     };
     format!(
         "{:>6}  {}  {}  {}",
@@ -60,14 +63,18 @@ pub fn line(document: &Value, zone: &TimeZone, colors: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::samples;
+    use crate::cli::testkit as samples;
     use crate::domain::time::Timestamp;
 
     #[test]
     fn every_event_survives_the_way_through_json() {
         for (seq, sample) in (1..).zip(samples::events()) {
             let ts = Timestamp::from_millis(1_000);
-            let journaled = Journaled { seq, ts, event: sample };
+            let journaled = Journaled {
+                seq,
+                ts,
+                event: sample,
+            };
             let document = to_json(&journaled).unwrap();
             assert_eq!(document["seq"], seq);
             assert_eq!(document["ts"], "1970-01-01T00:00:01.000Z");
@@ -79,6 +86,9 @@ mod tests {
     fn an_event_of_a_newer_daemon_is_shown_as_it_is() {
         let document = json!({"seq": 5, "ts": "1970-01-01T00:00:01.000Z", "kind": "moonRose", "data": {"a": "\u{1b}"}});
         let line = line(&document, &TimeZone::UTC, false);
-        assert_eq!(line, "     5  1970-01-01 00:00:01  moonRose          {\"a\":\"\\u001b\"}");
+        assert_eq!(
+            line,
+            "     5  1970-01-01 00:00:01  moonRose          {\"a\":\"\\u001b\"}"
+        );
     }
 }

@@ -1,1 +1,107 @@
-//! See the architecture in `lib.rs`.
+//! The command line: arguments in, pages or JSON out, one exit code.
+//!
+//! A command reads and changes the state through the daemon where one runs, else through the files ([`access`]); what it needs of the
+//! rest of the program it is given as [`Services`]. The arguments and help texts stand beside what they do, in [`commands`].
+//!
+//! Invariant: data goes to standard output, messages to standard error, and every failure says what, why and what to do next.
+
+pub mod access;
+pub mod args;
+pub mod backend;
+mod bars;
+pub mod clock;
+pub mod commands;
+pub mod context;
+pub mod describe;
+mod doc;
+pub mod error;
+pub mod journaled;
+pub mod output;
+mod picture;
+pub mod progress;
+pub mod remote;
+pub mod render;
+pub mod repo;
+pub mod services;
+mod summary;
+mod table;
+pub mod terminal;
+#[cfg(test)]
+mod testkit;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+use jiff::tz::TimeZone;
+
+use args::{Cli, Global, Verb};
+pub use backend::{EndReason, Launcher, Offline, Point, Services, StartOptions, VerifyReport};
+use context::Context;
+pub use error::{CliError, Kind};
+use output::Output;
+pub use repo::Repo;
+use terminal::ColorChoice;
+
+/// Runs the command line `args`, whose first word is the program's name.
+pub fn run(args: impl IntoIterator<Item = OsString>, services: &Services) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    match Cli::try_parse_from(&args) {
+        Ok(cli) => {
+            let output = Output::standard(&cli.global);
+            ExitCode::from(execute(cli.verb, cli.global, output, services))
+        }
+        Err(error) => not_understood(&error, &args),
+    }
+}
+
+fn execute(verb: Verb, global: Global, output: Output, services: &Services) -> u8 {
+    let mut context = Context {
+        global,
+        output,
+        services,
+        zone: TimeZone::system(),
+    };
+    finish(verb, &mut context)
+}
+
+/// Does what was asked, says why when it failed, and gives the exit code.
+fn finish(verb: Verb, context: &mut Context<'_>) -> u8 {
+    let done = commands::run(verb, context).and_then(|()| context.output.flush());
+    let Err(error) = done else {
+        return 0;
+    };
+    if error.kind != Kind::BrokenPipe {
+        // What was written before it failed comes first. If it cannot be written any more, the failure is what counts.
+        drop(context.output.flush());
+        context.output.error(&error);
+    }
+    error.kind.exit_code()
+}
+
+/// Help and version are what was asked for; everything else is a usage error.
+fn not_understood(error: &clap::Error, args: &[OsString]) -> ExitCode {
+    let wants_json = args.iter().any(|arg| arg == "--json");
+    if !error.use_stderr() || !wants_json {
+        // A closed pipe is the reader's choice.
+        drop(error.print());
+        return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+    }
+    let text = error.to_string();
+    let message = text.lines().next().unwrap_or_default();
+    let rest = text.lines().skip(1).collect::<Vec<_>>().join("\n");
+    let told = CliError::new(Kind::Usage, message.trim_start_matches("error: "))
+        .details(rest.trim())
+        .hint("see what is allowed: swarm --help");
+    let global = Global {
+        repo: None,
+        json: true,
+        color: ColorChoice::Never,
+        verbose: 0,
+        quiet: false,
+    };
+    Output::standard(&global).error(&told);
+    ExitCode::from(Kind::Usage.exit_code())
+}

@@ -10,10 +10,11 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use serde::Serialize;
 
 use super::args::Global;
-use super::error::CliError;
+use super::error::{CliError, Kind};
 use super::terminal::{self, Tone, safe, safe_block};
 
 /// The two streams and how to write to them.
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Output {
     data: Box<dyn Write>,
     messages: Box<dyn Write>,
@@ -29,6 +30,8 @@ pub struct Output {
     pub message_colors: bool,
     /// Whether data goes to a terminal.
     pub is_terminal: bool,
+    /// Whether messages go to a terminal that can draw bars.
+    pub bars: bool,
     /// How wide that terminal is, in columns.
     pub width: Option<u16>,
 }
@@ -49,7 +52,12 @@ impl Output {
             colors: colors(is_terminal),
             message_colors: colors(errors_on_terminal),
             is_terminal,
-            width: if is_terminal { super::table::terminal_width() } else { None },
+            bars: errors_on_terminal && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
+            width: if is_terminal {
+                super::table::terminal_width()
+            } else {
+                None
+            },
         }
     }
 
@@ -65,6 +73,7 @@ impl Output {
             colors: false,
             message_colors: false,
             is_terminal: false,
+            bars: false,
             width: None,
         }
     }
@@ -102,6 +111,8 @@ impl Output {
     /// A message, unless messages are not wanted. That it cannot be written is nobody's concern: the data are what counts.
     pub fn note(&mut self, text: impl Display) {
         if !self.quiet {
+            // What came before on the other stream is shown before; the two may go to the same terminal.
+            drop(self.data.flush());
             drop(writeln!(self.messages, "{text}"));
         }
     }
@@ -123,7 +134,11 @@ impl Output {
     }
 
     fn error_text(&self, error: &CliError) -> String {
-        let label = terminal::paint(self.message_colors, Tone::Bad, "error:");
+        let (tone, label) = match error.kind {
+            Kind::NeedsPerson => (Tone::Warn, "needs you:"),
+            _ => (Tone::Bad, "error:"),
+        };
+        let label = terminal::paint(self.message_colors, tone, label);
         let mut text = format!("{label} {}", safe_block(&error.message));
         if let Some(details) = &error.details {
             for line in safe_block(details).lines() {
@@ -133,7 +148,10 @@ impl Output {
         }
         for hint in &error.hints {
             let arrow = terminal::paint(self.message_colors, Tone::Live, "->");
-            text.push_str(&format!("\n  {arrow} {}", safe(hint)));
+            text.push_str("\n  ");
+            text.push_str(&arrow);
+            text.push(' ');
+            text.push_str(&safe(hint));
         }
         text
     }
@@ -144,7 +162,6 @@ pub(super) mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use crate::cli::error::Kind;
 
     /// A stream that a test can read.
     #[derive(Clone, Default)]
@@ -180,12 +197,21 @@ pub(super) mod tests {
 
     #[test]
     fn an_error_is_text_or_json_and_never_dangerous() {
-        let error = CliError::refused("bad \u{1b}[2J thing").details("a\nb").hint("do this");
+        let error = CliError::refused("bad \u{1b}[2J thing")
+            .details("a\nb")
+            .hint("do this");
         let messages = Shared::default();
-        let mut output = Output::plain(Box::new(Shared::default()), Box::new(messages.clone()), false);
+        let mut output = Output::plain(
+            Box::new(Shared::default()),
+            Box::new(messages.clone()),
+            false,
+        );
         output.quiet = true;
         output.error(&error);
-        assert_eq!(messages.text(), "error: bad ␛[2J thing\n  a\n  b\n  -> do this\n");
+        assert_eq!(
+            messages.text(),
+            "error: bad ␛[2J thing\n  a\n  b\n  -> do this\n"
+        );
         output.json = true;
         output.error(&error);
         let last = messages.text().lines().last().unwrap().to_owned();
@@ -200,7 +226,10 @@ pub(super) mod tests {
         output.quiet = true;
         output.note("hello");
         output.line("data").unwrap();
-        assert_eq!((data.text().as_str(), messages.text().as_str()), ("data\n", ""));
+        assert_eq!(
+            (data.text().as_str(), messages.text().as_str()),
+            ("data\n", "")
+        );
     }
 
     #[test]

@@ -2,14 +2,13 @@
 //!
 //! Invariant: one thread, one connection; the runtime exists only while a daemon is there to talk to.
 
-use std::ops::ControlFlow;
-
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
 use super::error::{CliError, Kind};
 use super::repo::Repo;
-use crate::api::client::{Client, ClientError, ConnectError};
+use crate::api::client::Stream;
+use crate::api::{Client, ClientError, ConnectError};
 use crate::domain::command::Command;
 
 /// A connection to the daemon.
@@ -28,51 +27,78 @@ impl Daemon {
         match runtime.block_on(Client::connect(&repo.state())) {
             Ok(client) => Ok(Some(Self { runtime, client })),
             Err(ConnectError::NoDaemon) => Ok(None),
-            Err(error) => Err(CliError::refused(format!("cannot talk to the daemon: {error}"))
-                .hint("see what is wrong: swarm doctor")),
+            Err(error) => Err(
+                CliError::refused(format!("cannot talk to the daemon: {error}"))
+                    .hint("see what is wrong: swarm doctor"),
+            ),
         }
     }
 
-    /// Asks for a view.
-    pub fn get(&mut self, path: &str) -> Result<Value, CliError> {
-        let answer = self.runtime.block_on(self.client.get(path));
-        answer.map_err(from_client)
+    /// The daemon's process id.
+    pub fn pid(&self) -> u32 {
+        self.client.daemon().pid
+    }
+
+    /// Does asynchronous work on this connection's runtime.
+    pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+
+    /// Asks for a view. A path begins after `/api/v1/`.
+    pub async fn ask(&self, path: &str) -> Result<Value, CliError> {
+        self.client.get(path).await.map_err(from_client)
+    }
+
+    /// Begins to follow lines.
+    pub async fn stream(&self, path: &str) -> Result<Stream, CliError> {
+        self.client.stream(path).await.map_err(from_client)
+    }
+
+    /// The next line; `None` when the daemon has ended them. One that was killed could not: that is an error, as is none at all.
+    pub async fn next_line(&self, lines: &mut Stream) -> Result<Option<String>, CliError> {
+        match lines.next_line().await {
+            Err(ClientError::Io(error)) => Err(cut_off(&error)),
+            line => line.map_err(from_client),
+        }
+    }
+
+    /// Asks for a view and waits for it.
+    pub fn get(&self, path: &str) -> Result<Value, CliError> {
+        self.block_on(self.ask(path))
     }
 
     /// Asks for a change.
-    pub fn post(&mut self, path: &str, body: &Value) -> Result<Value, CliError> {
-        let answer = self.runtime.block_on(self.client.post(path, body));
-        answer.map_err(from_client)
+    pub fn post(&self, path: &str, body: &Value) -> Result<Value, CliError> {
+        self.block_on(self.client.post(path, body))
+            .map_err(from_client)
     }
 
     /// Asks for this change.
-    pub fn execute(&mut self, command: &Command) -> Result<Value, CliError> {
-        let Some(request) = request(command) else {
-            return Err(CliError::refused(format!("a daemon takes no such request: {command:?}")));
-        };
-        match request {
-            Request::Post(path, body) => self.post(&path, &body),
-            Request::Patch(path, body) => {
-                let answer = self.runtime.block_on(self.client.patch(&path, &body));
+    pub fn execute(&self, command: &Command) -> Result<Value, CliError> {
+        match request(command) {
+            Some(Request::Post(path, body)) => self.post(&path, &body),
+            Some(Request::Patch(path, body)) => {
+                let answer = self.block_on(self.client.patch(&path, &body));
                 answer.map_err(from_client)
             }
+            None => Err(CliError::refused(format!(
+                "a daemon takes no such request: {command:?}"
+            ))),
         }
     }
 
-    /// Follows lines until `each` has had enough or the daemon ends them; then the answer is `None`.
-    pub fn follow<T>(
-        &mut self,
+    /// Hands each line to `each` until the daemon ends them.
+    pub fn follow(
+        &self,
         path: &str,
-        mut each: impl FnMut(&str) -> Result<ControlFlow<T>, CliError>,
-    ) -> Result<Option<T>, CliError> {
-        self.runtime.block_on(async {
-            let mut lines = self.client.stream(path).await.map_err(from_client)?;
-            while let Some(line) = lines.next().await.map_err(from_client)? {
-                if let ControlFlow::Break(value) = each(&line)? {
-                    return Ok(Some(value));
-                }
+        mut each: impl FnMut(&str) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        self.block_on(async {
+            let mut lines = self.stream(path).await?;
+            while let Some(line) = self.next_line(&mut lines).await? {
+                each(&line)?;
             }
-            Ok(None)
+            Ok(())
         })
     }
 }
@@ -86,7 +112,7 @@ enum Request {
 
 /// How to ask a daemon for a change. Settings and mode are its own affair: it reads the configuration.
 fn request(command: &Command) -> Option<Request> {
-    let post = |path: String, body: Value| Some(Request::Post(format!("/api/v1/{path}"), body));
+    let post = |path: String, body: Value| Some(Request::Post(path, body));
     let nothing = || json!({});
     match command {
         Command::AddIdea(idea) => post(
@@ -101,7 +127,7 @@ fn request(command: &Command) -> Option<Request> {
         ),
         Command::EditIdea { id, edit } => {
             let body = serde_json::to_value(edit).ok()?;
-            Some(Request::Patch(format!("/api/v1/ideas/{id}"), body))
+            Some(Request::Patch(format!("ideas/{id}"), body))
         }
         Command::RetryIdea { id } => post(format!("ideas/{id}/retry"), nothing()),
         Command::CancelIdea { id } => post(format!("ideas/{id}/cancel"), nothing()),
@@ -109,17 +135,30 @@ fn request(command: &Command) -> Option<Request> {
             post(format!("ideas/{id}/assign"), json!({ "profile": profile }))
         }
         Command::StopAgent { id } => post(format!("agents/{id}/stop"), nothing()),
-        Command::SayToAgent { id, text } => post(format!("agents/{id}/say"), json!({ "text": text })),
+        Command::SayToAgent { id, text } => {
+            post(format!("agents/{id}/say"), json!({ "text": text }))
+        }
         Command::Pause { reason } => post("pause".into(), json!({ "reason": reason })),
         Command::Resume => post("resume".into(), nothing()),
         Command::RetryMerge { id } => post(format!("merges/{id}/retry"), nothing()),
         Command::ResolveMerge { id } => post(format!("merges/{id}/resolve"), nothing()),
-        Command::SettleTarget { choice } => post("merges/target".into(), json!({ "choice": choice })),
+        Command::SettleTarget { choice } => {
+            post("merges/target".into(), json!({ "choice": choice }))
+        }
         Command::Shutdown { keep_agents } => {
             post("shutdown".into(), json!({ "keepAgents": keep_agents }))
         }
+        Command::ShutdownNow => post("shutdown".into(), json!({ "now": true })),
         Command::LoadSettings { .. } | Command::SetMode { .. } => None,
     }
+}
+
+fn cut_off(error: &std::io::Error) -> CliError {
+    CliError::new(
+        Kind::NoDaemon,
+        format!("the daemon went away in the middle: {error}"),
+    )
+    .hint("if it was killed, nothing is lost; start it again: swarm start")
 }
 
 fn from_client(error: ClientError) -> CliError {
@@ -132,7 +171,11 @@ fn from_client(error: ClientError) -> CliError {
             suggestions,
             ..
         } => {
-            let kind = if code == "DISK" { Kind::Disk } else { Kind::Refused };
+            let kind = if code == "DISK" {
+                Kind::Disk
+            } else {
+                Kind::Refused
+            };
             let mut error = CliError::new(kind, message).code(code);
             error.details = Some(details).filter(|details| !details.is_empty());
             error.hints = suggestions;
@@ -166,19 +209,22 @@ mod tests {
             ..NewIdea::default()
         };
         let (path, body) = posted(&Command::AddIdea(new));
-        assert_eq!(path, "/api/v1/ideas");
+        assert_eq!(path, "ideas");
         assert_eq!(body["after"], json!(["idea-001"]));
         assert!(body.get("inbox").is_none());
         let (path, body) = posted(&Command::SettleTarget {
             choice: TargetChoice::Rebase,
         });
-        assert_eq!((path.as_str(), body), ("/api/v1/merges/target", json!({"choice": "rebase"})));
+        assert_eq!(
+            (path.as_str(), body),
+            ("merges/target", json!({"choice": "rebase"}))
+        );
         let edit = IdeaEdit {
             tags: Some(vec![]),
             ..IdeaEdit::default()
         };
-        let patch = Request::Patch("/api/v1/ideas/idea-001".into(), json!({"tags": []}));
-        assert_eq!(request(&Command::EditIdea { id, edit }), Some(patch));
+        let expected = Request::Patch("ideas/idea-001".into(), json!({"tags": []}));
+        assert_eq!(request(&Command::EditIdea { id, edit }), Some(expected));
     }
 
     #[test]

@@ -36,7 +36,9 @@ fn merge_words(view: &Value) -> String {
 }
 
 fn tone_of_status(word: &str) -> Tone {
-    let status = IdeaStatus::ALL.iter().find(|status| status.as_str() == word);
+    let status = IdeaStatus::ALL
+        .iter()
+        .find(|status| status.as_str() == word);
     status.map_or(Tone::Plain, |status| status_tone(*status))
 }
 
@@ -66,7 +68,15 @@ pub fn ideas(output: &Output, ideas: &[Value]) -> Vec<String> {
 
 /// Agents as a table.
 pub fn agents(output: &Output, agents: &[Value], now: Timestamp) -> Vec<String> {
-    let headings = ["AGENT", "IDEA", "PHASE", "ATTEMPT", "ITERATION", "PROGRESS", "SINCE"];
+    let headings = [
+        "AGENT",
+        "IDEA",
+        "PHASE",
+        "ATTEMPT",
+        "ITERATION",
+        "PROGRESS",
+        "SINCE",
+    ];
     let mut rows = Rows::new(output, &headings, &[2]);
     for agent in agents {
         let ended = agent.get("endedAt").is_some();
@@ -78,7 +88,10 @@ pub fn agents(output: &Output, agents: &[Value], now: Timestamp) -> Vec<String> 
             (Tone::Plain, &number(agent, "attempt").to_string()),
             (Tone::Plain, &number(agent, "iteration").to_string()),
             (Tone::Plain, &progress(agent)),
-            (Tone::Dim, &age(agent, if ended { "endedAt" } else { "startedAt" }, now)),
+            (
+                Tone::Dim,
+                &age(agent, if ended { "endedAt" } else { "startedAt" }, now),
+            ),
         ]);
     }
     rows.lines()
@@ -99,7 +112,11 @@ pub fn merges(output: &Output, merges: &[Value], now: Timestamp) -> Vec<String> 
         let mut why = text(merge, "reason").to_owned();
         let files = texts(merge, "files").join(", ");
         if !files.is_empty() {
-            why = if why.is_empty() { files } else { format!("{why}: {files}") };
+            why = if why.is_empty() {
+                files
+            } else {
+                format!("{why}: {files}")
+            };
         }
         rows.row(&[
             (Tone::Plain, text(merge, "ideaId")),
@@ -117,12 +134,22 @@ pub fn merges(output: &Output, merges: &[Value], now: Timestamp) -> Vec<String> 
 pub fn status(output: &Output, status: &Value, busy: &[Value], now: Timestamp) -> Vec<String> {
     let mut page = vec![head(output, status), counts(output, status)];
     let agents = list(status, "agents");
-    section(output, &mut page, "Agents", working(output, agents, busy, now));
+    section(
+        output,
+        &mut page,
+        "Agents",
+        working(output, agents, busy, now),
+    );
     let queue = list(status, "mergeQueue");
     if !queue.is_empty() {
         section(output, &mut page, "Merge queue", merges(output, queue, now));
     }
-    section(output, &mut page, "Needs you", needs_you(output, list(status, "needsYou")));
+    section(
+        output,
+        &mut page,
+        "Needs you",
+        needs_you(output, list(status, "needsYou")),
+    );
     let warning = |line: &&str| format!("  {}", output.paint(Tone::Warn, &safe(line)));
     let warnings = texts(status, "warnings").iter().map(warning).collect();
     section(output, &mut page, "Warnings", warnings);
@@ -144,11 +171,12 @@ fn head(output: &Output, status: &Value) -> String {
         "stopped" => Tone::Dim,
         _ => Tone::Warn,
     };
-    let mut parts = vec![output.paint(tone, &safe(phase)).into_owned()];
-    let reason = text(status, "pauseReason");
-    if !reason.is_empty() {
-        parts.push(format!("paused: {}", safe(reason)));
-    }
+    let reason = safe(text(status, "pauseReason"));
+    let phase = match reason.as_str() {
+        "" => safe(phase),
+        reason => format!("{} ({reason})", safe(phase)),
+    };
+    let mut parts = vec![output.paint(tone, &phase).into_owned()];
     parts.push(safe(text(status, "mode")));
     let target = status.get("target").unwrap_or(&Value::Null);
     match (text(target, "branch"), commit(text(target, "commit"))) {
@@ -157,7 +185,11 @@ fn head(output: &Output, status: &Value) -> String {
         (branch, commit) => parts.push(format!("{} at {}", safe(branch), safe(commit))),
     }
     if let Some(slots) = status.get("slots").filter(|slots| number(slots, "max") > 0) {
-        parts.push(format!("slots {}/{}", number(slots, "used"), number(slots, "max")));
+        parts.push(format!(
+            "slots {}/{}",
+            number(slots, "used"),
+            number(slots, "max")
+        ));
     }
     if let Some(pid) = status.get("pid").and_then(Value::as_u64) {
         parts.push(format!("pid {pid}"));
@@ -188,7 +220,15 @@ fn working(output: &Output, agents: &[Value], busy: &[Value], now: Timestamp) ->
     if agents.is_empty() {
         return vec![];
     }
-    let headings = ["AGENT", "IDEA", "TITLE", "PHASE", "ITERATION", "PROGRESS", "SINCE"];
+    let headings = [
+        "AGENT",
+        "IDEA",
+        "TITLE",
+        "PHASE",
+        "ITERATION",
+        "PROGRESS",
+        "SINCE",
+    ];
     let mut rows = Rows::new(output, &headings, &[2, 3]);
     for agent in agents {
         let idea = busy.iter().find(|idea| idea["id"] == agent["ideaId"]);
@@ -213,7 +253,10 @@ pub fn needs_you(output: &Output, needs: &[Value]) -> Vec<String> {
         let message = safe(text(need, "message"));
         lines.push(format!("  {} {message}", output.paint(Tone::Warn, "!")));
         for command in texts(need, "commands") {
-            lines.push(format!("      {}", output.paint(Tone::Live, &safe(command))));
+            lines.push(format!(
+                "      {}",
+                output.paint(Tone::Live, &safe(command))
+            ));
         }
     }
     lines
@@ -266,10 +309,18 @@ pub fn idea(output: &Output, idea: &Value, zone: &jiff::tz::TimeZone) -> Vec<Str
     ));
     page.push(String::new());
     let content = safe_block(text(idea, "content").trim_end());
-    page.extend(content.lines().map(|line| format!("  {line}").trim_end().to_owned()));
+    page.extend(
+        content
+            .lines()
+            .map(|line| format!("  {line}").trim_end().to_owned()),
+    );
     let entry = |entry: &Value| {
         let at = time(entry, "at").map_or_else(String::new, |at| clock::local(at, zone));
-        let words = format!("{} {}", safe(text(entry, "what")), safe(text(entry, "detail")));
+        let words = format!(
+            "{} {}",
+            safe(text(entry, "what")),
+            safe(text(entry, "detail"))
+        );
         format!("  {}  {}", output.paint(Tone::Dim, &at), words.trim_end())
     };
     let history = list(idea, "history").iter().map(entry).collect();

@@ -83,7 +83,9 @@ fn owner_of_worktree(root: &Path) -> Option<PathBuf> {
 fn main_worktree(root: &Path) -> Option<PathBuf> {
     let text = fs::read_to_string(root.join(".git")).ok()?;
     let git_dir = root.join(text.strip_prefix("gitdir:")?.trim());
-    let worktrees = git_dir.parent().filter(|path| path.ends_with("worktrees"))?;
+    let worktrees = git_dir
+        .parent()
+        .filter(|path| path.ends_with("worktrees"))?;
     let common = worktrees.parent().filter(|path| path.ends_with(".git"))?;
     let main = fs::canonicalize(common.parent()?).ok()?;
     (main != root && exists(&main.join(FOLDER))).then_some(main)
@@ -106,7 +108,10 @@ fn check_folder(root: &Path) -> Result<(), CliError> {
         "{} is {what}: its content could be exchanged behind our back, so it is not used",
         folder.display()
     ))
-    .hint(format!("remove it, then set the repository up: rm {} && swarm init", folder.display())))
+    .hint(format!(
+        "remove it, then set the repository up: rm {} && swarm init",
+        folder.display()
+    )))
 }
 
 #[cfg(test)]
@@ -153,7 +158,11 @@ mod tests {
         let other = fs::canonicalize(dir.path()).unwrap().join("other");
         mkdir(&other.join(".swarm"));
         let gitdir = root.join(".git/worktrees/other");
-        fs::write(other.join(".git"), format!("gitdir: {}\n", gitdir.display())).unwrap();
+        fs::write(
+            other.join(".git"),
+            format!("gitdir: {}\n", gitdir.display()),
+        )
+        .unwrap();
         assert_eq!(Repo::find(&other).unwrap().root(), root);
     }
 

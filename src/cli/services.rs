@@ -3,25 +3,30 @@
 //! Invariant: the socket is bound and `daemon.json` written only while the lock is held, and both are gone before it is given back.
 
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::backend::{
-    EndReason, Launcher, Offline, Point, Services, StartOptions, VerifyReport,
-};
+use super::backend::{EndReason, Launcher, Offline, Point, Services, StartOptions, VerifyReport};
 use super::error::{CliError, Kind};
 use super::repo::Repo;
 use crate::api::{ApiContext, Control, DaemonFile, EventLog, ReloadError, Socket, router, serve};
 use crate::daemon::handle::{Accepted, Journaled};
 use crate::daemon::offline::{self, TwoWays, Upto};
-use crate::daemon::run::{Hurry, ReloadError as DaemonReloadError, Reloader};
+use crate::daemon::run::{ReloadError as DaemonReloadError, Reloader};
 use crate::daemon::{CommandError, Daemon, DaemonError, End, Options, Paths, clock};
 use crate::domain::command::Command;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::State;
 use crate::journal::JournalError;
+
+/// How long a start waits for commands that hold the lock.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+/// How long it waits between two tries.
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// The real ones.
 pub fn services() -> Services {
@@ -74,7 +79,7 @@ impl Offline for Files {
     }
 
     fn execute(&self, command: Command) -> Result<Accepted, CliError> {
-        Ok(offline::execute(&self.paths, command)?)
+        Ok(offline::execute(&self.paths, &command)?)
     }
 
     fn events(&self, after: u64, limit: usize) -> Result<Vec<Journaled>, CliError> {
@@ -145,11 +150,7 @@ struct InProcess;
 
 impl Launcher for InProcess {
     fn run_daemon(&self, options: StartOptions) -> Result<EndReason, CliError> {
-        let daemon = Daemon::open(Options {
-            root: options.repo.root().to_owned(),
-            mode: options.mode,
-            until_idle: options.until_idle,
-        })?;
+        let daemon = open_when_free(&options)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -164,6 +165,31 @@ impl Launcher for InProcess {
             End::Interrupted => EndReason::Interrupted,
         })
     }
+}
+
+/// A command holds the lock for a moment, and is waited for; a daemon holds it until it ends, and says so in its file.
+fn open_when_free(options: &StartOptions) -> Result<Daemon, CliError> {
+    let begun = Instant::now();
+    loop {
+        let opened = Daemon::open(Options {
+            root: options.repo.root().to_owned(),
+            mode: options.mode,
+            until_idle: options.until_idle,
+        });
+        match opened {
+            Err(DaemonError::Locked { pid })
+                if !is_daemon(pid, options) && begun.elapsed() < LOCK_PATIENCE =>
+            {
+                thread::sleep(LOCK_PAUSE);
+            }
+            opened => return Ok(opened?),
+        }
+    }
+}
+
+fn is_daemon(pid: Option<u32>, options: &StartOptions) -> bool {
+    let announced = DaemonFile::read(&options.repo.state()).ok().flatten();
+    announced.is_some_and(|file| Some(file.pid) == pid)
 }
 
 /// Runs a daemon with its socket.
@@ -194,7 +220,6 @@ async fn host(
         }),
         control: Arc::new(Controls {
             reloader: daemon.reloader(),
-            hurry: daemon.hurry(),
         }),
         stop: stopped.clone(),
     });
@@ -205,7 +230,7 @@ async fn host(
     let ended = daemon
         .run(async move {
             // The socket answers until the last event is published, and is gone before the lock is.
-            drop(stop.send(true));
+            stop.send_replace(true);
             if let Ok(Err(error)) = server.await {
                 tracing::warn!(%error, "the socket was not closed cleanly");
             }
@@ -252,7 +277,6 @@ impl EventLog for Log {
 /// What the daemon does outside its actor, for the API.
 struct Controls {
     reloader: Reloader,
-    hurry: Hurry,
 }
 
 impl Control for Controls {
@@ -266,10 +290,6 @@ impl Control for Controls {
                 DaemonReloadError::Refused(error) => command_error(error),
             })
         })
-    }
-
-    fn hurry(&self) {
-        self.hurry.hurry();
     }
 }
 

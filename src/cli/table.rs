@@ -2,7 +2,9 @@
 //!
 //! Invariant: every cell is made safe here, so no caller can forget it. Without a terminal nothing is cut.
 
-use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Row, Table, Width};
+use comfy_table::{
+    Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Row, Table, Width,
+};
 
 use super::output::Output;
 use super::terminal::{Tone, safe};
@@ -19,7 +21,6 @@ pub fn terminal_width() -> Option<u16> {
 pub struct Rows {
     table: Table,
     cut: bool,
-    count: usize,
 }
 
 impl Rows {
@@ -50,11 +51,7 @@ impl Rows {
         if cut {
             table.set_constraints((0..headings.len()).map(rigid));
         }
-        Self {
-            table,
-            cut,
-            count: 0,
-        }
+        Self { table, cut }
     }
 
     /// Adds a row.
@@ -65,16 +62,13 @@ impl Rows {
             row.max_height(1);
         }
         self.table.add_row(row);
-        self.count += 1;
-    }
-
-    /// Whether it has no rows.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
     }
 
     /// The table's lines, without spaces at their ends.
-    pub fn lines(&self) -> Vec<String> {
+    pub fn lines(mut self) -> Vec<String> {
+        for column in self.table.column_iter_mut() {
+            column.set_padding((0, 2));
+        }
         let lines = self.table.lines();
         lines.map(|line| line.trim_end().to_owned()).collect()
     }
@@ -99,7 +93,11 @@ mod tests {
     use crate::cli::output::tests::Shared;
 
     fn output(width: Option<u16>, colors: bool) -> Output {
-        let mut output = Output::plain(Box::new(Shared::default()), Box::new(Shared::default()), false);
+        let mut output = Output::plain(
+            Box::new(Shared::default()),
+            Box::new(Shared::default()),
+            false,
+        );
         output.width = width;
         output.colors = colors;
         output
@@ -109,10 +107,17 @@ mod tests {
         let mut rows = Rows::new(output, &["ID", "TITLE", "TAGS"], &[1]);
         rows.row(&[
             (Tone::Plain, "idea-001"),
-            (Tone::Plain, "a title of some length that goes on and on and on and on"),
+            (
+                Tone::Plain,
+                "a title of some length that goes on and on and on and on",
+            ),
             (Tone::Plain, "quick-win"),
         ]);
-        rows.row(&[(Tone::Plain, "idea-002"), (Tone::Bad, "漢字\u{1b}[2J"), (Tone::Plain, "")]);
+        rows.row(&[
+            (Tone::Plain, "idea-002"),
+            (Tone::Bad, "漢字\u{1b}[2J"),
+            (Tone::Plain, ""),
+        ]);
         rows.lines()
     }
 
@@ -129,7 +134,10 @@ mod tests {
     fn a_narrow_terminal_cuts_the_column_that_gives_way() {
         let lines = sample(&output(Some(50), false));
         assert_eq!(lines.len(), 3, "{lines:#?}");
-        assert!(lines[1].contains('…') && lines[1].contains("quick-win"), "{lines:#?}");
+        assert!(
+            lines[1].contains('…') && lines[1].contains("quick-win"),
+            "{lines:#?}"
+        );
         assert!(lines.iter().all(|line| line.chars().count() <= 50));
     }
 

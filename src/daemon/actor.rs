@@ -343,6 +343,17 @@ impl Actor {
         self.submit(batch, now);
     }
 
+    /// Commands that came too late: whoever asked is told for certain that nothing was done.
+    fn refuse_the_rest(&mut self) {
+        self.inbox.close();
+        while let Ok(message) = self.inbox.try_recv() {
+            if let Message::Command(_, answer) = message {
+                // Nobody waits any more: the client has gone.
+                drop(answer.send(Err(CommandError::Ended)));
+            }
+        }
+    }
+
     /// The clean end: a mark, so that the log vouches for its last batch, and a snapshot.
     async fn end(&mut self) {
         self.mark();
@@ -352,6 +363,7 @@ impl Actor {
                 return;
             }
         }
+        self.refuse_the_rest();
         self.snapshots
             .last(&self.handle, self.ledger.position())
             .await;

@@ -145,7 +145,10 @@ impl Attendant {
             return;
         }
         let at_rest = self.handle.read(|state| {
-            let begun = !matches!(state.swarm.phase, SwarmPhase::Recovering | SwarmPhase::Stopped);
+            let begun = !matches!(
+                state.swarm.phase,
+                SwarmPhase::Recovering | SwarmPhase::Stopped
+            );
             let rest = view::rest(state);
             (begun && rest != Rest::Busy).then(|| (rest, Box::new(state.clone())))
         });
@@ -153,7 +156,11 @@ impl Attendant {
             return;
         }
         self.asked_to_end = true;
-        *self.notes.at_rest.lock().unwrap_or_else(PoisonError::into_inner) = at_rest;
+        *self
+            .notes
+            .at_rest
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = at_rest;
         let keep_agents = false;
         if let Err(error) = self.handle.command(Command::Shutdown { keep_agents }).await {
             tracing::error!(%error, "the end could not be asked for");

@@ -39,7 +39,11 @@ pub(super) fn write(
     let (mut input, idea) = handle
         .read(|state| from_state(state, agent, attempt))
         .ok_or_else(|| io::Error::other(format!("there is no idea {}", attempt.idea)))?;
-    let profile = tools.paths.swarm.join("agents").join(attempt.profile.as_str());
+    let profile = tools
+        .paths
+        .swarm
+        .join("agents")
+        .join(attempt.profile.as_str());
     input.shared_rules = shared_rules(&tools.paths.swarm.join("rules"))?;
     input.profile_prompt = optional(&profile.join("prompt.md"))?;
     input.profile_rules = optional(&profile.join("rules.md"))?;
@@ -73,9 +77,8 @@ fn from_state(state: &State, agent: &AgentId, attempt: &Attempt) -> Option<(Prom
         learnings_own: learned(false),
         messages: attempt.told.clone(),
         conflict: conflict(attempt, settings.map_or("", |settings| &settings.target)),
-        quality_commands: settings.map_or_else(Vec::new, |settings| {
-            settings.quality_commands.clone()
-        }),
+        quality_commands: settings
+            .map_or_else(Vec::new, |settings| settings.quality_commands.clone()),
         branch: attempt.branch.clone(),
         attempt: attempt.number,
         iteration: attempt.iteration,
@@ -92,8 +95,13 @@ fn conflict(attempt: &Attempt, target_branch: &str) -> Option<ConflictBrief> {
     Some(ConflictBrief {
         files: files.clone(),
         target_branch: target_branch.to_owned(),
-        ours: format!("what `{target_branch}` became meanwhile; see: git log --oneline HEAD..{target:.12}"),
-        theirs: format!("the work on this idea, on `{}`; see: git log --oneline {target:.12}..HEAD", attempt.branch),
+        ours: format!(
+            "what `{target_branch}` became meanwhile; see: git log --oneline HEAD..{target:.12}"
+        ),
+        theirs: format!(
+            "the work on this idea, on `{}`; see: git log --oneline {target:.12}..HEAD",
+            attempt.branch
+        ),
     })
 }
 
@@ -106,7 +114,11 @@ fn shared_rules(folder: &Path) -> io::Result<Vec<(String, String)>> {
     let mut rules = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         if path.extension().is_some_and(|ending| ending == "md") && path.is_file() {
             rules.push((name, std::fs::read_to_string(&path)?));
         }
@@ -119,7 +131,10 @@ fn gate_feedback(tools: &Tools, feedback: &Feedback) -> GateFeedback {
     let output = feedback.run.as_ref().map(|run| output_tail(tools, run));
     let code = feedback.how.strip_prefix("exit code ");
     let command = if feedback.merged {
-        format!("{} (on your work merged with the target branch; the target is merged into your branch now)", feedback.command)
+        format!(
+            "{} (on your work merged with the target branch; the target is merged into your branch now)",
+            feedback.command
+        )
     } else {
         feedback.command.clone()
     };
@@ -139,12 +154,21 @@ fn output_tail(tools: &Tools, run: &RunId) -> String {
     let folder = tools.paths.runs.join(run.as_str());
     let tail = |name: &str| process::tail(&folder.join(name), TAIL_BYTES).unwrap_or_default();
     let (out, err) = (tail("stdout.log"), tail("stderr.log"));
-    let between = if out.is_empty() || out.ends_with('\n') { "" } else { "\n" };
+    let between = if out.is_empty() || out.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
     format!("{out}{between}{err}")
 }
 
 /// What is known about an attempt that crashed, from the state, its runs and its worktree.
-fn recovery(tools: &Tools, attempt: &Attempt, kept: &Kept, idea: &Idea) -> io::Result<RecoveryContext> {
+fn recovery(
+    tools: &Tools,
+    attempt: &Attempt,
+    kept: &Kept,
+    idea: &Idea,
+) -> io::Result<RecoveryContext> {
     let base = git::Oid::from_str(kept.worktree.base.as_str()).map_err(io::Error::other)?;
     let found = tools
         .repo
@@ -154,7 +178,11 @@ fn recovery(tools: &Tools, attempt: &Attempt, kept: &Kept, idea: &Idea) -> io::R
     let mut starts = idea.audit.iter().rev().filter(claimed);
     // The last claim is this attempt's own.
     let started = starts.nth(1).map_or(idea.created_at, |audit| audit.at);
-    let crashed = idea.audit.iter().rev().find(|audit| audit.what == "crash_recovery");
+    let crashed = idea
+        .audit
+        .iter()
+        .rev()
+        .find(|audit| audit.what == "crash_recovery");
     let log = vec![
         AuditEntry {
             timestamp: started,
@@ -164,14 +192,31 @@ fn recovery(tools: &Tools, attempt: &Attempt, kept: &Kept, idea: &Idea) -> io::R
         AuditEntry {
             timestamp: crashed.map_or(started, |audit| audit.at),
             event: AuditEvent::Crash,
-            details: evidence(tools, kept, &found, crashed.map(|audit| audit.detail.clone())),
+            details: evidence(
+                tools,
+                kept,
+                &found,
+                crashed.map(|audit| audit.detail.clone()),
+            ),
         },
     ];
-    Ok(RecoveryContext::new(attempt.number.saturating_sub(1), log, found.dirty))
+    Ok(RecoveryContext::new(
+        attempt.number.saturating_sub(1),
+        log,
+        found.dirty,
+    ))
 }
 
-fn evidence(tools: &Tools, kept: &Kept, found: &WorktreeState, error: Option<String>) -> AuditDetails {
-    let gate = kept.feedback.as_ref().and_then(|feedback| feedback.run.as_ref());
+fn evidence(
+    tools: &Tools,
+    kept: &Kept,
+    found: &WorktreeState,
+    error: Option<String>,
+) -> AuditDetails {
+    let gate = kept
+        .feedback
+        .as_ref()
+        .and_then(|feedback| feedback.run.as_ref());
     AuditDetails {
         files_modified: found.files_modified.clone(),
         test_status: gate.and_then(|run| TestStatus::from_output(&output_tail(tools, run))),

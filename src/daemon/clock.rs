@@ -18,7 +18,7 @@ pub struct Clock {
 }
 
 /// The wall clock. Before 1970 counts as 1970.
-pub(super) fn wall() -> Timestamp {
+pub fn wall() -> Timestamp {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

@@ -39,7 +39,8 @@ impl Dispatcher {
         tokio::spawn(async move {
             let worker = this.clone();
             // A task of its own, so that a panic in a driver is an outcome too and nothing waits for ever.
-            let outcome = match tokio::spawn(async move { worker.perform(id, effect).await }).await {
+            let outcome = match tokio::spawn(async move { worker.perform(id, effect).await }).await
+            {
                 Ok(outcome) => outcome,
                 Err(error) => failed(format!("a driver stopped unexpectedly: {error}")),
             };

@@ -17,7 +17,7 @@ pub enum DaemonError {
         root: PathBuf,
     },
     /// Somebody else has the lock.
-    #[error("{}", held(.pid))]
+    #[error("{}", held(*.pid))]
     Locked {
         /// Who, where that is known.
         pid: Option<u32>,
@@ -29,10 +29,14 @@ pub enum DaemonError {
     #[error("{0}")]
     AgentUnusable(String),
     /// The target branch does not exist.
-    #[error("the target branch `{0}` does not exist; create it (git branch {0}) or name another as `target` in .swarm/config.json")]
+    #[error(
+        "the target branch `{0}` does not exist; create it (git branch {0}) or name another as `target` in .swarm/config.json"
+    )]
     TargetMissing(String),
     /// No target is configured, and no branch is checked out.
-    #[error("no target branch: HEAD is detached and the configuration names none; set `target` in .swarm/config.json")]
+    #[error(
+        "no target branch: HEAD is detached and the configuration names none; set `target` in .swarm/config.json"
+    )]
     NoTarget,
     /// Git refuses.
     #[error(transparent)]
@@ -44,7 +48,9 @@ pub enum DaemonError {
     #[error(transparent)]
     Append(#[from] AppendError),
     /// The disk failed while the daemon was writing.
-    #[error("the disk failed while the event log was written: {0}; agents that run go on under their runners. Look at the disk, then: swarm start")]
+    #[error(
+        "the disk failed while the event log was written: {0}; agents that run go on under their runners. Look at the disk, then: swarm start"
+    )]
     DiskFailed(String),
     /// The rules refuse a command.
     #[error(transparent)]
@@ -59,12 +65,14 @@ pub enum DaemonError {
     },
 }
 
-fn held(pid: &Option<u32>) -> String {
+fn held(pid: Option<u32>) -> String {
     match pid {
         Some(pid) => format!(
-            "a swarm daemon runs in this repository already (pid {pid}); see: swarm status, end it: swarm stop"
+            "a swarm daemon runs in this repository already, or another command is changing its state (pid {pid}); see: swarm status, end a daemon: swarm stop"
         ),
-        None => "another swarm process is using this repository's state; try again in a moment".into(),
+        None => {
+            "another swarm process is using this repository's state; try again in a moment".into()
+        }
     }
 }
 

@@ -36,7 +36,7 @@ pub struct Accepted {
     pub events: Vec<Event>,
 }
 
-/// Why a command has no effect.
+/// Why a command has no effect, or none that is known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     /// The rules refuse it.
@@ -45,9 +45,12 @@ pub enum CommandError {
     /// The log cannot be written now; nothing has changed.
     #[error("the event log cannot be written: {0}")]
     Unavailable(String),
-    /// The daemon is ending.
+    /// The daemon is ending; nothing has changed.
     #[error("the daemon is ending")]
     Ended,
+    /// The daemon ended at once, and the answer with it.
+    #[error("the daemon ended before it could answer")]
+    Unknown,
 }
 
 /// What reaches the actor.
@@ -81,7 +84,7 @@ impl Handle {
         if self.inbox.send(message).await.is_err() {
             return Err(CommandError::Ended);
         }
-        answered.await.unwrap_or(Err(CommandError::Ended))
+        answered.await.unwrap_or(Err(CommandError::Unknown))
     }
 
     /// Tells the actor what a driver saw. Nothing waits for it once the actor is gone: the next start sees it again.

@@ -131,7 +131,8 @@ fn list(folder: &Path) -> io::Result<Vec<Dropped>> {
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };
-        let is_idea = name.ends_with(".md") && !name.starts_with('.');
+        // The ending as the contract spells it; `.MD` is none.
+        let is_idea = name.strip_suffix(".md").is_some() && !name.starts_with('.');
         if is_idea && entry.file_type()?.is_file() {
             let content = read(&entry.path());
             dropped.push(Dropped { name, content });
@@ -158,13 +159,10 @@ fn read(path: &Path) -> Result<(String, String), String> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+    let digest = Sha256::digest(bytes);
+    let halves = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    halves.map(digit).collect()
 }
 
 /// Moves a file that became an idea out of the inbox; one that is gone, or was written anew, is left alone.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
 use super::briefing;
+use super::git_effects::kind_of;
 use super::handle::Handle;
 use super::tools::Tools;
 use crate::agents::adapter::LaunchContext;
@@ -44,17 +45,24 @@ impl From<Unusable> for Outcome {
     }
 }
 
-fn unusable(error: impl ToString) -> Unusable {
+fn unusable(error: impl std::fmt::Display) -> Unusable {
     Unusable {
         kind: FailureKind::AgentUnusable,
         message: error.to_string(),
     }
 }
 
-fn other(error: impl ToString) -> Unusable {
+fn other(error: impl std::error::Error + 'static) -> Unusable {
+    Unusable {
+        kind: kind_of(&error),
+        message: error.to_string(),
+    }
+}
+
+fn ended(agent: &AgentId) -> Unusable {
     Unusable {
         kind: FailureKind::Other,
-        message: error.to_string(),
+        message: format!("agent {agent} has ended"),
     }
 }
 
@@ -106,7 +114,7 @@ fn agent_run(
     })?;
     let attempt = handle
         .read(|state| state.agents.get(agent).cloned())
-        .ok_or_else(|| other(format!("agent {agent} has ended")))?;
+        .ok_or_else(|| ended(agent))?;
     let worktree = tools.paths.worktree(&attempt.worktree);
     let work = WorkVariables {
         prompt_file: tools.paths.runs.join(run.as_str()).join(PROMPT),
@@ -128,14 +136,26 @@ fn agent_run(
         identity: identity.as_ref(),
         own_program: tools.exe.clone(),
     };
-    let launch = profile.adapter.adapter().launch(&context).map_err(unusable)?;
+    let launch = profile
+        .adapter
+        .adapter()
+        .launch(&context)
+        .map_err(unusable)?;
     let brief = briefing::write(tools, handle, agent, &attempt).map_err(other)?;
     let mut files = vec![(PROMPT, brief.prompt.into_bytes())];
     if let Some(recovery) = brief.recovery {
-        files.push((RECOVERY, serde_json::to_vec_pretty(&recovery).map_err(other)?));
+        files.push((
+            RECOVERY,
+            serde_json::to_vec_pretty(&recovery).map_err(other)?,
+        ));
     }
-    let args: Result<Vec<String>, _> = launch.args.into_iter().map(std::ffi::OsString::into_string).collect();
-    let args = args.map_err(|arg| unusable(format!("an argument is not UTF-8: {}", arg.display())))?;
+    let args: Result<Vec<String>, _> = launch
+        .args
+        .into_iter()
+        .map(std::ffi::OsString::into_string)
+        .collect();
+    let args =
+        args.map_err(|arg| unusable(format!("an argument is not UTF-8: {}", arg.display())))?;
     let env = text_only(&launch.env);
     let program = process::resolve_program(&launch.program.to_string_lossy(), &env, &worktree)
         .map_err(unusable)?;
@@ -178,7 +198,7 @@ fn gate(
 ) -> Result<Prepared, Unusable> {
     let attempt = handle
         .read(|state| state.agents.get(agent).cloned())
-        .ok_or_else(|| other(format!("agent {agent} has ended")))?;
+        .ok_or_else(|| ended(agent))?;
     let work = work_of(tools, run, agent, &attempt);
     let cwd = tools.paths.worktree(&attempt.worktree);
     Ok((check(tools, run, command, cwd, &work)?, vec![]))

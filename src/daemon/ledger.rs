@@ -6,7 +6,9 @@ use tokio::sync::mpsc;
 
 use crate::domain::event::Event;
 use crate::domain::time::Timestamp;
-use crate::journal::{AppendError, Appended, Batch, Journal, JournalEvent, Position, Writer, spawn_writer};
+use crate::journal::{
+    AppendError, Appended, Batch, Journal, JournalEvent, Position, Writer, spawn_writer,
+};
 
 impl JournalEvent for Event {
     fn mark() -> Self {

@@ -63,7 +63,9 @@ impl Loader {
                 continue;
             };
             let path = profile.env.get("PATH").cloned();
-            let path = path.or_else(|| std::env::var("PATH").ok()).unwrap_or_default();
+            let path = path
+                .or_else(|| std::env::var("PATH").ok())
+                .unwrap_or_default();
             let env = BTreeMap::from([("PATH".to_owned(), path)]);
             process::resolve_program(program, &env, &self.paths.root).map_err(|error| {
                 DaemonError::AgentUnusable(format!(

@@ -4,8 +4,220 @@ use super::dispatch::failed;
 use super::git_effects::{oid, ours};
 use super::tools::Tools;
 use crate::domain::effect::{ConflictLevel, Effect};
-use crate::domain::ids::{EffectId, Oid};
+use crate::domain::ids::{EffectId, IdeaId, Oid};
 use crate::domain::observation::Outcome;
-use crate::git::{GitError};
+use crate::domain::time::Timestamp;
+use crate::git::{
+    self, BuildMerge, BuildOutcome, ConflictClass, Finish, FinishResolution, GitError, Land,
+    LandOutcome, Rebase, Rebased, TargetState,
+};
 
 type Done = Result<Outcome, GitError>;
+
+/// Builds the merged commit in memory.
+pub(super) fn build(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
+    let Effect::BuildMerge {
+        idea,
+        branch,
+        source,
+        base,
+        target,
+        known_target,
+        rebase,
+        title,
+        at,
+    } = effect
+    else {
+        return Ok(failed("this effect is not a merge"));
+    };
+    if let Some(known) = known_target
+        && let TargetState::Rewritten { to } = tools.repo.target_state(target, oid(known)?)?
+    {
+        return Ok(Outcome::TargetRewritten { found: ours(to) });
+    }
+    let mut tip = oid(source)?;
+    if *rebase {
+        tip = match replay(tools, tip, oid(base)?, target, *at)? {
+            Ok(tip) => tip,
+            Err(conflict) => return Ok(conflict),
+        };
+    }
+    let built = tools.repo.build_merge(&BuildMerge {
+        target_branch: target.clone(),
+        source: tip,
+        message: message(idea, branch, title, id),
+        identity: tools.repo.identity()?,
+        time: *at,
+    })?;
+    Ok(match built {
+        BuildOutcome::Built {
+            commit,
+            target,
+            simple_resolved,
+        } => Outcome::Built {
+            commit: ours(commit),
+            target: ours(target),
+            resolved: simple_resolved,
+        },
+        BuildOutcome::NothingToMerge { target } => Outcome::NothingToMerge {
+            target: ours(target),
+        },
+        BuildOutcome::Conflict {
+            target,
+            class,
+            files,
+        } => Outcome::Conflicted {
+            target: ours(target),
+            level: level(class),
+            files: files.into_iter().map(|file| file.path).take(200).collect(),
+        },
+    })
+}
+
+fn level(class: ConflictClass) -> ConflictLevel {
+    match class {
+        ConflictClass::Medium => ConflictLevel::Medium,
+        ConflictClass::Complex => ConflictLevel::Complex,
+    }
+}
+
+/// After a force-push: the own commits of a branch that began on the old history, on the new target. One that began on the new history is
+/// as it is.
+fn replay(
+    tools: &Tools,
+    source: git::Oid,
+    base: git::Oid,
+    target: &str,
+    time: Timestamp,
+) -> Result<Result<git::Oid, Outcome>, GitError> {
+    let Some(new_base) = tools.repo.branch_commit(target)? else {
+        return Ok(Err(failed(format!("the target branch `{target}` is gone"))));
+    };
+    if tools.repo.contains(new_base, base)? {
+        return Ok(Ok(source));
+    }
+    let rebased = tools.repo.rebase_source(&Rebase {
+        source,
+        old_base: base,
+        new_base,
+        identity: tools.repo.identity()?,
+        time,
+    })?;
+    Ok(match rebased {
+        Rebased::Replayed { head, .. } => Ok(head),
+        Rebased::Nothing => Ok(source),
+        Rebased::Conflict { commit, files, .. } => {
+            let files: Vec<String> = files.into_iter().map(|file| file.path).collect();
+            Err(failed(format!(
+                "after the force-push, commit {commit:.10} does not apply to the new `{target}` ({}); bring the branch onto it by hand in its worktree, then: swarm merge retry",
+                files.join(", ")
+            )))
+        }
+    })
+}
+
+/// The merge commit's message; the trailers are part of the contract.
+fn message(idea: &IdeaId, branch: &str, title: &str, id: EffectId) -> String {
+    format!("Merge {idea}: {title}\n\nFrom {branch}.\n\nSwarm-Idea: {idea}\nSwarm-Op: {id}\n")
+}
+
+/// Moves the target.
+pub(super) fn land(tools: &Tools, target: &str, expected: &Oid, commit: &Oid) -> Done {
+    let landed = tools.repo.land(&Land {
+        branch: target.to_owned(),
+        expected: oid(expected)?,
+        commit: oid(commit)?,
+    })?;
+    Ok(match landed {
+        LandOutcome::Landed | LandOutcome::AlreadyLanded => Outcome::Landed,
+        LandOutcome::TargetMoved { found: Some(found) } => {
+            Outcome::TargetMoved { found: ours(found) }
+        }
+        LandOutcome::TargetMoved { found: None } => failed(format!(
+            "the target branch `{target}` is gone; create it again, then: swarm merge retry"
+        )),
+        LandOutcome::CheckoutBlocked(blocked) => Outcome::CheckoutBlocked {
+            reason: blocked.reason,
+            files: blocked.files,
+        },
+        LandOutcome::NotAFastForward => failed(format!(
+            "the merge {commit:.10} does not contain {expected:.10}, where `{target}` stands; it is built again at: swarm merge retry"
+        )),
+    })
+}
+
+/// Merges the target into the attempt's worktree. Without a conflict the merge is concluded at once.
+pub(super) fn start_resolution(tools: &Tools, effect: &Effect) -> Done {
+    let Effect::StartResolution {
+        idea,
+        branch,
+        worktree,
+        target,
+        at,
+    } = effect
+    else {
+        return Ok(failed("this effect is not the start of a resolution"));
+    };
+    let files = tools
+        .repo
+        .start_resolution(worktree, branch, oid(target)?)?;
+    if !files.is_empty() {
+        return started(tools, branch, files);
+    }
+    match conclude(tools, idea, branch, worktree, *at)? {
+        Finish::Finished { head } => Ok(Outcome::ResolutionStarted {
+            head: ours(head),
+            files,
+        }),
+        Finish::StillConflicted { files } => started(tools, branch, files),
+        // The branch holds the target already.
+        Finish::NotStarted => started(tools, branch, files),
+    }
+}
+
+fn started(tools: &Tools, branch: &str, files: Vec<String>) -> Done {
+    let head = tools.repo.branch_commit(branch)?;
+    Ok(head.map_or_else(
+        || failed(format!("the branch `{branch}` is gone")),
+        |head| Outcome::ResolutionStarted {
+            head: ours(head),
+            files,
+        },
+    ))
+}
+
+fn conclude(
+    tools: &Tools,
+    idea: &IdeaId,
+    branch: &str,
+    worktree: &str,
+    time: Timestamp,
+) -> Result<Finish, GitError> {
+    tools.repo.finish_resolution(&FinishResolution {
+        name: worktree.to_owned(),
+        branch: branch.to_owned(),
+        message: format!("Merge the target into the work on {idea}\n\nSwarm-Idea: {idea}\n"),
+        identity: tools.repo.identity()?,
+        time,
+    })
+}
+
+/// Concludes the merge in the worktree.
+pub(super) fn finish_resolution(tools: &Tools, effect: &Effect) -> Done {
+    let Effect::FinishResolution {
+        idea,
+        branch,
+        worktree,
+        at,
+    } = effect
+    else {
+        return Ok(failed("this effect is not the end of a resolution"));
+    };
+    Ok(match conclude(tools, idea, branch, worktree, *at)? {
+        Finish::Finished { head } => Outcome::ResolutionFinished { head: ours(head) },
+        Finish::StillConflicted { files } => Outcome::StillConflicted { files },
+        Finish::NotStarted => failed(format!(
+            "no merge is in progress in .swarm/worktrees/{worktree}; merge the target there, or try again: swarm merge retry {idea}"
+        )),
+    })
+}

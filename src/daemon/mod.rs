@@ -18,6 +18,7 @@ mod inbox;
 mod launch;
 mod ledger;
 mod loader;
+mod log;
 mod merge_effects;
 pub mod offline;
 pub mod paths;
@@ -27,11 +28,11 @@ mod settings;
 mod signals;
 mod snapshots;
 mod store;
+#[doc(hidden)]
+pub mod testkit;
 mod tools;
 pub mod views;
 mod watch;
-#[doc(hidden)]
-pub mod testkit;
 
 pub use error::DaemonError;
 pub use handle::{Accepted, CommandError, Handle};

@@ -31,7 +31,7 @@ pub fn read(paths: &Paths) -> Result<State, DaemonError> {
 ///
 /// # Errors
 /// [`DaemonError::Locked`] when a daemon or another command is at work; a refusal; a log that cannot be read or written.
-pub fn execute(paths: &Paths, command: Command) -> Result<Accepted, DaemonError> {
+pub fn execute(paths: &Paths, command: &Command) -> Result<Accepted, DaemonError> {
     let loader = Loader::new(paths);
     // What a profile must be one of, and how many slots there are, is the configuration's; a wrong one is said by `start`.
     let settings = loader.load().ok().and_then(|config| {
@@ -49,7 +49,7 @@ pub fn execute(paths: &Paths, command: Command) -> Result<Accepted, DaemonError>
         fold(&mut store.state, &mut events, &load, now)?;
     }
     let own = events.len();
-    fold(&mut store.state, &mut events, &command, now)?;
+    fold(&mut store.state, &mut events, command, now)?;
     if events.len() > own {
         store.journal.append(before, now, &events)?;
         store.journal.mark::<Event>(now)?;
@@ -94,13 +94,18 @@ pub fn is_locked(paths: &Paths) -> Result<bool, DaemonError> {
 pub fn events(paths: &Paths, after: u64, limit: usize) -> Result<Vec<Journaled>, JournalError> {
     let mut found = Vec::new();
     let upto = after.saturating_add(limit as u64);
-    replay(&paths.state, after + 1, Some(upto), |record: Record<Event>| {
-        found.push(Journaled {
-            seq: record.seq,
-            ts: record.ts,
-            event: record.event,
-        });
-    })?;
+    replay(
+        &paths.state,
+        after + 1,
+        Some(upto),
+        |record: Record<Event>| {
+            found.push(Journaled {
+                seq: record.seq,
+                ts: record.ts,
+                event: record.event,
+            });
+        },
+    )?;
     Ok(found)
 }
 

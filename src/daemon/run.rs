@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
@@ -18,9 +19,9 @@ use super::ledger::Ledger;
 use super::loader::Loader;
 use super::paths::Paths;
 use super::snapshots::Snapshots;
-use super::store::Store;
+use super::store::{self, Store};
 use super::tools::Tools;
-use super::{settings, views};
+use super::{log, settings, views};
 use crate::domain::command::Command;
 use crate::domain::observation::Observation;
 use crate::domain::settings::Mode;
@@ -30,6 +31,8 @@ use crate::git::Repo;
 
 /// Messages that may wait for the actor; senders beyond that wait themselves.
 const INBOX: usize = 1_024;
+/// How long a git command that a killed daemon left running is waited for.
+const ORPHANS: Duration = Duration::from_secs(5);
 
 /// How to run.
 #[derive(Debug, Clone)]
@@ -80,14 +83,28 @@ impl Daemon {
         let loader = Loader::new(&paths);
         let config = loader.load_ready()?;
         let head = repo.head_branch()?;
-        let target = config.target.clone().or(head).ok_or(DaemonError::NoTarget)?;
+        let target = config
+            .target
+            .clone()
+            .or(head)
+            .ok_or(DaemonError::NoTarget)?;
         if !repo.target_exists(&target)? {
             return Err(DaemonError::TargetMissing(target));
         }
         let settings = settings::settings(&config, &target)
             .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
         let mode = settings.mode;
-        let store = Store::open(&paths)?;
+        let lock = store::lock(&paths)?;
+        // Only now: a start that is refused leaves no trace.
+        log::begin(&paths)?;
+        let store = Store::under(lock, &paths)?;
+        // The lock is ours: whatever git of an earlier daemon still runs is an orphan, and what it left half done is ours to settle.
+        if !repo.orphans_gone(ORPHANS)? {
+            tracing::warn!(
+                "a git command of an earlier daemon still runs; what it holds is waited for"
+            );
+        }
+        repo.settle_checkouts()?;
         let first = vec![
             Command::LoadSettings {
                 hash: config.hash(),
@@ -97,7 +114,8 @@ impl Daemon {
                 mode: options.mode.unwrap_or(mode),
             },
         ];
-        let exe = std::env::current_exe().map_err(DaemonError::io("find this program's own file"))?;
+        let exe =
+            std::env::current_exe().map_err(DaemonError::io("find this program's own file"))?;
         let published = Published {
             state: store.state.clone(),
             ..Published::default()
@@ -142,11 +160,6 @@ impl Daemon {
         }
     }
 
-    /// To end at once.
-    pub fn hurry(&self) -> Hurry {
-        Hurry(Arc::clone(&self.notes))
-    }
-
     /// Works until it is asked to end, or until nothing is left to do. `closing` is awaited after the last event, before the lock is given back.
     ///
     /// # Errors
@@ -186,9 +199,9 @@ impl Daemon {
         drop(lock);
         match ended {
             Ended::DiskFailed(why) => Err(DaemonError::DiskFailed(why)),
-            Ended::Cleanly => Ok(notes.at_rest().map_or(End::Stopped, |(rest, state)| {
-                End::AtRest(rest, state)
-            })),
+            Ended::Cleanly => Ok(notes
+                .at_rest()
+                .map_or(End::Stopped, |(rest, state)| End::AtRest(rest, state))),
         }
     }
 }
@@ -201,23 +214,16 @@ async fn finish(tools: &Arc<Tools>, handle: &Handle) {
             tracing::warn!(%error, "the view files cannot be written");
         }
         let idle = !state.is_pending(|_| true);
-        if let Err(error) = if idle { tools.repo.drain_pool() } else { Ok(()) } {
+        if let Err(error) = if idle {
+            tools.repo.drain_pool()
+        } else {
+            Ok(())
+        } {
             tracing::warn!(%error, "kept worktrees could not be removed; the next start tries again");
         }
     });
     if let Err(error) = tidied.await {
         tracing::warn!(%error, "tidying up stopped");
-    }
-}
-
-/// Ends the daemon at once, as a second Ctrl+C does.
-#[derive(Clone)]
-pub struct Hurry(Arc<Notes>);
-
-impl Hurry {
-    /// Nothing is tidied up; agents go on under their runners and are adopted by the next start.
-    pub fn hurry(&self) {
-        self.0.interrupt();
     }
 }
 
@@ -239,9 +245,12 @@ impl Reloader {
         let config = match self.loader.load_ready() {
             Ok(config) => config,
             Err(error) => {
-                let message =
-                    format!("the configuration is wrong, and the one before stays in force: {error}");
-                self.handle.observe(Observation::Trouble { key, message }).await;
+                let message = format!(
+                    "the configuration is wrong, and the one before stays in force: {error}"
+                );
+                self.handle
+                    .observe(Observation::Trouble { key, message })
+                    .await;
                 return Err(error.into());
             }
         };
@@ -255,7 +264,9 @@ impl Reloader {
         let hash = config.hash();
         self.tools.set_config(config);
         let settings = Box::new(settings);
-        let loaded = self.handle.command(Command::LoadSettings { hash, settings });
+        let loaded = self
+            .handle
+            .command(Command::LoadSettings { hash, settings });
         Ok(loaded.await?.seq)
     }
 }

@@ -23,7 +23,11 @@ pub(super) fn listen(asked: mpsc::UnboundedSender<Asked>) -> io::Result<Handle> 
         .name("signals".into())
         .spawn(move || {
             for signal in signals.forever() {
-                let what = if signal == SIGHUP { Asked::Reload } else { Asked::End };
+                let what = if signal == SIGHUP {
+                    Asked::Reload
+                } else {
+                    Asked::End
+                };
                 if asked.send(what).is_err() {
                     return;
                 }

@@ -3,8 +3,8 @@
 //! Invariant: taken of the published state, hence of durable events only, at the log position of its last one. With many ideas a snapshot
 //! is large; between the ends of a busy time one is taken only when the events since the last are worth it (see [`BYTES_PER_EVENT`]).
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::task::spawn_blocking;

@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::handle::{Accepted, CommandError, Handle, Journaled, Message, Published};
 use crate::domain::command::Command;
+use crate::domain::evolve::evolve;
 use crate::domain::state::State;
 
 /// The actor's side of a [`Handle`].
@@ -53,18 +54,21 @@ impl Seat {
         }
     }
 
-    /// Publishes events and the state after them.
-    pub fn publish(&self, state: State, events: impl IntoIterator<Item = Arc<Journaled>>) {
-        let seq = state.seq;
-        let mut published = self
-            .published
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        published.state = state;
-        published.recent.extend(events);
-        let over = published.recent.len().saturating_sub(self.keep);
-        published.recent.drain(..over);
-        drop(published);
+    /// Publishes events that follow on what is published.
+    pub fn publish(&self, records: &[Arc<Journaled>]) {
+        let seq = {
+            let mut published = self
+                .published
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
+            for record in records {
+                evolve(&mut published.state, record.seq, record.ts, &record.event);
+                published.recent.push_back(Arc::clone(record));
+            }
+            let over = published.recent.len().saturating_sub(self.keep);
+            published.recent.drain(..over);
+            published.state.seq
+        };
         self.seq.send_replace(seq);
     }
 }

@@ -3,18 +3,20 @@
 //! Invariant: replaced atomically, never half written. They lag behind by a time that grows with their size, so that writing them costs at
 //! most about [`BYTES_PER_SECOND`]; at a clean end they are exact.
 
-use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
 use super::handle::Handle;
 use super::paths::Paths;
+use crate::domain::ids::AgentId;
 use crate::domain::state::State;
 use crate::domain::view;
 
 /// What writing the views may cost on average.
 const BYTES_PER_SECOND: u64 = 64 * 1024;
+/// How the name of a view that is being written begins.
+const TEMPORARY: &str = ".view-";
 const MIN_LAG: Duration = Duration::from_millis(200);
 const MAX_LAG: Duration = Duration::from_secs(60);
 
@@ -27,6 +29,18 @@ struct Views {
 /// Writes both views as the state is now; returns their size in bytes.
 pub fn write(paths: &Paths, state: &State) -> io::Result<u64> {
     Views::of(state)?.write(paths)
+}
+
+/// Removes what killed writers left. For whoever holds the lock.
+pub fn clear(paths: &Paths) -> io::Result<()> {
+    for entry in std::fs::read_dir(&paths.swarm)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes()) {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 impl Views {
@@ -78,10 +92,9 @@ fn ideas(state: &State) -> io::Result<String> {
 fn learnings(state: &State) -> String {
     let mut text = String::from("# Learnings\n");
     for learning in state.learnings.iter().filter(|learning| learning.global) {
-        let sources: Vec<&str> = learning.sources.iter().map(|agent| agent.as_str()).collect();
+        let sources: Vec<&str> = learning.sources.iter().map(AgentId::as_str).collect();
         let content = learning.content.replace('\n', " ");
-        // Writing to a String cannot fail.
-        let _ = write!(text, "\n- {content} ({})", sources.join(", "));
+        text.extend(["\n- ", &content, " (", &sources.join(", "), ")"]);
     }
     text.push('\n');
     text
@@ -90,8 +103,31 @@ fn learnings(state: &State) -> String {
 /// Not synced: a view that a power failure takes is written again.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    // What a kill leaves of it is ignored by git, and cleared away by the next start.
+    let mut file = tempfile::Builder::new()
+        .prefix(TEMPORARY)
+        .suffix(".tmp")
+        .tempfile_in(folder)?;
     file.write_all(content)?;
     file.persist(path)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_writer_left_goes_and_nothing_else() {
+        let root = tempfile::tempdir().unwrap();
+        let paths = Paths::new(root.path());
+        std::fs::create_dir_all(&paths.swarm).unwrap();
+        write(&paths, &State::default()).unwrap();
+        std::fs::write(paths.swarm.join(".view-Ab1.tmp"), "half").unwrap();
+        clear(&paths).unwrap();
+        let left = std::fs::read_dir(&paths.swarm).unwrap();
+        let mut left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["ideas.jsonl", "learnings.md"]);
+    }
 }

@@ -35,9 +35,10 @@ pub(super) fn watch(
             .iter()
             .filter_map(|path| meaning(&swarm, path))
             .min();
-        if let Some(what) = means.filter(|_| is_change(event.kind)) {
-            // Nobody listens any more: the daemon is ending.
-            drop(changed.send(what));
+        if let Some(what) = means.filter(|_| is_change(event.kind))
+            && changed.send(what).is_err()
+        {
+            tracing::debug!("the daemon is ending; a change of files is not looked at");
         }
     })?;
     watcher.watch(&paths.swarm, RecursiveMode::NonRecursive)?;

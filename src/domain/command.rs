@@ -149,4 +149,6 @@ pub enum Command {
         /// Leave the agents running under their runners.
         keep_agents: bool,
     },
+    /// End the daemon without waiting for safe boundaries, also while it is ending already.
+    ShutdownNow,
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
@@ -44,6 +44,8 @@ pub struct StatusView {
     /// Why it is paused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause_reason: Option<String>,
+    /// Whether anything can still happen by itself.
+    pub rest: Rest,
 }
 
 /// The branch that work lands on.
@@ -199,7 +201,7 @@ pub struct IdeaDetail {
 }
 
 /// Whether anything can still happen by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Rest {
     /// Something is active, ready or merging.
@@ -246,6 +248,7 @@ pub fn status(state: &State, pid: Option<u32>, web_url: Option<String>) -> Statu
             .map(|warning| warning.message.clone())
             .collect(),
         pause_reason: state.swarm.pause_reason.clone(),
+        rest: rest(state),
     }
 }
 
@@ -459,6 +462,10 @@ fn waiting_merge(state: &State, entry: &MergeEntry) -> Option<NeedsYou> {
     let retry = vec![format!("swarm merge retry {id}")];
     let waits = entry.waits.as_ref().filter(|waits| waits.person);
     let (kind, message, commands) = if entry.phase == MergePhase::Person {
+        // While the conflict is being laid out, or judged, nobody else is to work in that worktree.
+        if state.is_under_way(&entry.agent, id) {
+            return None;
+        }
         let files = entry
             .conflict
             .as_ref()

@@ -1,1 +1,69 @@
-//! See the architecture in `lib.rs`.
+//! Everything that touches the git repository: worktrees, merges in memory, landings, references.
+//!
+//! All of it is synchronous, takes plain arguments and knows nothing of events. [`Repo`] is the way in. What the whole room keeps to:
+//!
+//! - **Nothing of a person's is lost.** Uncommitted work is never overwritten; what swarm itself throws away it keeps under `refs/swarm/rescue/` first.
+//! - **Every call may be made again.** After a kill at any instruction the same call with the same arguments ends as if nothing had happened. Dates come from the caller, so commits are the same too.
+//! - **References move by compare-and-swap**, after the objects that they need are on disk.
+//! - **Agents share `.git` with us**, so nothing that it says is run unless it was there when the repository was opened: see `command` and `guard`.
+//! - **Paths are bytes**, shown to people with [`printable`].
+//!
+//! | file | does |
+//! | --- | --- |
+//! | `command`, `child`, `guard`, `locks` | start git, and what stands in its way |
+//! | `repo`, `refs`, `durable`, `names` | where things are and what they are called |
+//! | `registry`, `worktree`, `pool`, `release`, `reset` | the life of a worktree |
+//! | `status`, `snapshot`, `seal`, `markers` | the work in it |
+//! | `merge`, `conflict`, `weave`, `layout`, `rebase`, `resolve` | bringing work together |
+//! | `verify`, `land`, `follow`, `mend` | the merged tree, the target, the person's checkout |
+//!
+//! At the start of a daemon: [`Repo::orphans_gone`], then [`Repo::settle_checkouts`].
+
+mod child;
+mod command;
+mod conflict;
+mod durable;
+mod error;
+mod fitness;
+mod follow;
+mod guard;
+mod land;
+mod layout;
+mod locks;
+mod markers;
+mod mend;
+mod merge;
+mod names;
+mod pool;
+mod rebase;
+mod refs;
+mod registry;
+mod release;
+mod repo;
+mod reset;
+mod resolve;
+mod seal;
+mod snapshot;
+mod status;
+mod verify;
+mod weave;
+mod worktree;
+
+pub use conflict::{ConflictClass, ConflictFile, ConflictKind};
+pub use error::GitError;
+pub use fitness::Unfit;
+pub use follow::Blocked;
+pub use git2::Oid;
+pub use guard::Setting;
+pub use land::{Land, LandOutcome};
+pub use merge::{BuildMerge, BuildOutcome};
+pub use names::{branch_ref, check_ref, printable, quoted, shown};
+pub use rebase::{Rebase, Rebased, TargetState};
+pub use release::{Proof, Release, Released, rescue_ref};
+pub use repo::{Identity, Repo, Settings};
+pub use resolve::{Finish, FinishResolution};
+pub use seal::{Seal, Sealed};
+pub use snapshot::Snapshot;
+pub use status::WorktreeState;
+pub use verify::{MERGE, TreeCheck};
+pub use worktree::{Earlier, Prepare, Prepared};

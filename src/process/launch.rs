@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use super::crash;
 use super::error::{Context as _, ProcessError, Result};
 use super::handle::ProcessHandle;
 use super::rundir::RunDir;
+use crate::crash;
 
 /// A runner that this process started. Give it to [`wait`](super::wait); dropped, its runner runs on and leaves no zombie.
 #[derive(Debug)]

@@ -22,7 +22,6 @@
 //! Needs Linux 5.4 (pidfd, `P_PIDFD`). What is particular to it lives in `handle`, `tree`, `identity`, and `runner`.
 
 mod adopt;
-mod crash;
 mod descriptors;
 mod error;
 mod handle;
@@ -38,7 +37,6 @@ mod stop;
 mod tree;
 
 pub use adopt::{RunEnd, RunStatus, adopt, inspect, wait};
-pub use crash::crash_point;
 pub use error::ProcessError;
 pub use identity::Identity;
 pub use launch::{Launched, launch};

@@ -12,10 +12,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::crash::crash_point;
 use super::error::{ProcessError, Result};
 use super::identity::Identity;
 use super::rundir::RunDir;
+use crate::crash;
 use crate::domain::time::Timestamp;
 
 /// `started.json`: the child was, or is about to be, executed. No other child is ever started for this run.
@@ -199,7 +199,7 @@ pub(super) fn write_exit(dir: &RunDir, record: &ExitRecord) -> io::Result<()> {
     file.write_all(&bytes)?;
     file.set_len(bytes.len() as u64)?;
     file.sync_all()?;
-    crash_point("runner.before-exit-record");
+    crash::point("runner.before-exit-record");
     fs::rename(&temporary, dir.exit())?;
     sync_dir(dir.path())
 }

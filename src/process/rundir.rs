@@ -7,11 +7,11 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::crash::crash_point;
 use super::error::{Context as _, ProcessError, Result};
 use super::identity::boot_id;
 use super::spec::RunSpec;
 use super::{lock, record};
+use crate::crash;
 
 /// Directories that are still being written begin with this.
 pub(super) const UNFINISHED: &str = ".new-";
@@ -139,7 +139,7 @@ pub fn prepare(runs_dir: &Path, spec: &RunSpec, files: &[(&str, &[u8])]) -> Resu
     }
     let unfinished = runs.join(format!("{UNFINISHED}{}", spec.id));
     let written = write_all(&unfinished, spec, files).and_then(|()| {
-        crash_point("prepare.before-rename");
+        crash::point("prepare.before-rename");
         fs::rename(&unfinished, runs.join(&spec.id)).on("rename", &unfinished)
     });
     if let Err(error) = written {

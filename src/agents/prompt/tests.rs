@@ -1,3 +1,5 @@
+//! Prompts as whole texts, and the rules that hold for all of them.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -98,9 +98,10 @@ pub(super) async fn shutdown(
     Body(body): Body<Shutdown>,
 ) -> Result<Json<Done>, ApiError> {
     let keep_agents = body.keep_agents;
-    let done = run(&context, Command::Shutdown { keep_agents }).await;
-    if body.now && done.is_ok() {
-        context.control.hurry();
-    }
-    done
+    let command = if body.now && !keep_agents {
+        Command::ShutdownNow
+    } else {
+        Command::Shutdown { keep_agents }
+    };
+    run(&context, command).await
 }

@@ -1,7 +1,5 @@
 //! `swarm agent`: who works, what they write, and how to step in.
 
-use std::ops::ControlFlow;
-
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
@@ -11,6 +9,7 @@ use crate::cli::clock;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::output::Output;
+use crate::cli::remote::Daemon;
 use crate::cli::render;
 use crate::cli::terminal::safe_block;
 use crate::domain::command::Command;
@@ -107,7 +106,7 @@ fn change(context: &mut Context<'_>, command: &Command, words: &str) -> Result<(
 }
 
 fn list(context: &mut Context<'_>) -> Result<(), CliError> {
-    let agents = context.daemon()?.get("/api/v1/agents")?;
+    let agents = context.daemon()?.get("agents")?;
     if context.output.json {
         return context.output.document(&agents);
     }
@@ -121,7 +120,7 @@ fn list(context: &mut Context<'_>) -> Result<(), CliError> {
 }
 
 fn show(id: &AgentId, context: &mut Context<'_>) -> Result<(), CliError> {
-    let agent = context.daemon()?.get(&format!("/api/v1/agents/{id}"))?;
+    let agent = context.daemon()?.get(&format!("agents/{id}"))?;
     if context.output.json {
         return context.output.document(&agent);
     }
@@ -131,19 +130,15 @@ fn show(id: &AgentId, context: &mut Context<'_>) -> Result<(), CliError> {
 
 fn logs(args: &Logs, context: &mut Context<'_>) -> Result<(), CliError> {
     let path = format!(
-        "/api/v1/agents/{}/logs?lines={}&follow={}",
+        "agents/{}/logs?lines={}&follow={}",
         args.id, args.lines, args.follow
     );
-    let mut daemon = context.daemon()?;
+    let daemon = context.daemon()?;
     let output = &mut context.output;
     if output.json && !args.follow {
-        return logs_document(&mut daemon, &path, args, output);
+        return logs_document(&daemon, &path, args, output);
     }
-    daemon.follow(&path, |line| {
-        log_line(output, line, args.follow)?;
-        Ok(ControlFlow::<()>::Continue(()))
-    })?;
-    Ok(())
+    daemon.follow(&path, |line| log_line(output, line, args.follow))
 }
 
 /// The line is what an agent wrote: nothing of it may act on the terminal.
@@ -157,7 +152,7 @@ fn log_line(output: &mut Output, line: &str, follow: bool) -> Result<(), CliErro
 }
 
 fn logs_document(
-    daemon: &mut crate::cli::remote::Daemon,
+    daemon: &Daemon,
     path: &str,
     args: &Logs,
     output: &mut Output,
@@ -165,7 +160,7 @@ fn logs_document(
     let mut lines: Vec<Value> = Vec::new();
     daemon.follow(path, |line| {
         lines.push(line.into());
-        Ok(ControlFlow::<()>::Continue(()))
+        Ok(())
     })?;
     output.document(&json!({ "id": args.id, "lines": lines }))
 }

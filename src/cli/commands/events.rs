@@ -1,7 +1,5 @@
 //! `swarm events`: what happened, from the event log.
 
-use std::ops::ControlFlow;
-
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde_json::Value;
@@ -46,10 +44,15 @@ pub fn run(args: &Events, context: &mut Context<'_>) -> Result<(), CliError> {
         };
         let last = doc::number(last, "seq");
         if last <= after {
-            return Err(CliError::refused(format!("the daemon's events do not go on after {after}")));
+            return Err(CliError::refused(format!(
+                "the daemon's events do not go on after {after}"
+            )));
         }
         after = last;
-        for event in page.iter().filter(|event| fits(event, args.kind.as_deref())) {
+        for event in page
+            .iter()
+            .filter(|event| fits(event, args.kind.as_deref()))
+        {
             journaled::show(&mut context.output, event, &context.zone)?;
         }
     }
@@ -60,16 +63,19 @@ fn fits(event: &Value, kind: Option<&str>) -> bool {
 }
 
 fn follow(args: &Events, context: &mut Context<'_>) -> Result<(), CliError> {
-    let only = args.kind.as_ref().map_or_else(String::new, |kind| format!("&kind={kind}"));
-    let path = format!("/api/v1/events?since={}&follow=true{only}", args.since);
-    let mut daemon = context.daemon()?;
+    let only = args
+        .kind
+        .as_ref()
+        .map_or_else(String::new, |kind| format!("&kind={kind}"));
+    let path = format!("events?since={}&follow=true{only}", args.since);
+    let daemon = context.daemon()?;
     let (output, zone) = (&mut context.output, &context.zone);
     daemon.follow(&path, |line| {
         if let Some(event) = event_line(line)? {
             journaled::show(output, &event, zone)?;
             output.flush()?;
         }
-        Ok(ControlFlow::<()>::Continue(()))
+        Ok(())
     })?;
     context.output.note("the daemon has ended");
     Ok(())
@@ -80,7 +86,10 @@ pub(super) fn event_line(line: &str) -> Result<Option<Value>, CliError> {
     if line.trim().is_empty() {
         return Ok(None);
     }
-    let event = serde_json::from_str(line)
-        .map_err(|error| CliError::refused(format!("the daemon sent an event that is not JSON: {error}")))?;
+    let event = serde_json::from_str(line).map_err(|error| {
+        CliError::refused(format!(
+            "the daemon sent an event that is not JSON: {error}"
+        ))
+    })?;
     Ok(Some(event))
 }

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 
 use super::{confirm, write_page};
 use crate::cli::context::Context;
@@ -87,10 +87,9 @@ pub struct Show {
   $ swarm idea edit idea-003 --text \"add a --version flag and a test\"
   $ swarm idea edit idea-003 --after idea-001,idea-002 --priority=-5
   $ swarm idea edit idea-003 --no-after --no-tags")]
-#[group(required = true, multiple = true)]
+#[command(group(ArgGroup::new("change").required(true).multiple(true).args(["text", "after", "no_after", "tags", "no_tags", "priority"])))]
 pub struct Edit {
     /// The idea.
-    #[arg(group = "which")]
     pub id: IdeaId,
     /// New text; `-` reads it from standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -198,8 +197,11 @@ fn list(args: &List, context: &mut Context<'_>) -> Result<(), CliError> {
     }
     let ideas = ideas.as_array().map_or(&[][..], Vec::as_slice);
     if ideas.is_empty() {
-        let none = wanted.map_or_else(|| "no ideas yet".into(), |word| format!("no idea is {word}"));
-        context.output.note(format!("{none}; add one: swarm idea add \"...\""));
+        let none = match wanted {
+            Some(word) => format!("no idea is {word}"),
+            None => "no ideas yet; add one: swarm idea add \"...\"".into(),
+        };
+        context.output.note(none);
         return Ok(());
     }
     let page = render::ideas(&context.output, ideas);
@@ -242,14 +244,17 @@ fn read_text(input: &mut dyn Read) -> Result<String, CliError> {
         .read_to_end(&mut bytes)
         .map_err(|error| CliError::io("read standard input", &error))?;
     if bytes.len() as u64 > MAX_INPUT {
-        let message = format!("standard input holds more than {MAX_INPUT} bytes, too much for one text");
+        let message =
+            format!("standard input holds more than {MAX_INPUT} bytes, too much for one text");
         return Err(CliError::refused(message)
             .hint("put the long part into a file of the repository and name it in the idea"));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        CliError::refused(format!("standard input is not UTF-8 text: byte {at} is no part of a character"))
-            .hint("convert it first, for instance: iconv -f latin1 -t utf-8 FILE | swarm idea add -")
+        CliError::refused(format!(
+            "standard input is not UTF-8 text: byte {at} is no part of a character"
+        ))
+        .hint("convert it first, for instance: iconv -f latin1 -t utf-8 FILE | swarm idea add -")
     })?;
     Ok(text.trim_end().to_owned())
 }

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::{confirm, write_page};
+use crate::cli::access::Access;
 use crate::cli::clock;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -40,8 +41,10 @@ pub struct Retry {
 
 /// `merge resolve`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example, after the conflict is settled and committed in the worktree:
-  $ swarm merge resolve idea-003")]
+#[command(
+    after_help = "Example, after the conflict is settled and committed in the worktree:
+  $ swarm merge resolve idea-003"
+)]
 pub struct Resolve {
     /// The idea whose conflict is settled.
     pub idea: IdeaId,
@@ -83,7 +86,11 @@ pub fn run(verb: &Merge, context: &mut Context<'_>) -> Result<(), CliError> {
         Merge::List(List {}) => list(context),
         Merge::Retry(Retry { idea }) => {
             let command = Command::RetryMerge { id: idea.clone() };
-            change(context, &command, &format!("the merge of {idea} is tried again"))
+            change(
+                context,
+                &command,
+                &format!("the merge of {idea} is tried again"),
+            )
         }
         Merge::Resolve(Resolve { idea }) => {
             let command = Command::ResolveMerge { id: idea.clone() };
@@ -91,7 +98,11 @@ pub fn run(verb: &Merge, context: &mut Context<'_>) -> Result<(), CliError> {
         }
         Merge::Target(Target { choice }) => {
             let choice = (*choice).into();
-            change(context, &Command::SettleTarget { choice }, "the merge queue goes on")
+            change(
+                context,
+                &Command::SettleTarget { choice },
+                "the merge queue goes on",
+            )
         }
     }
 }
@@ -102,7 +113,7 @@ fn change(context: &mut Context<'_>, command: &Command, words: &str) -> Result<(
 }
 
 fn list(context: &mut Context<'_>) -> Result<(), CliError> {
-    let merges = context.with_access(|access| access.merges())?;
+    let merges = context.with_access(Access::merges)?;
     if context.output.json {
         return context.output.document(&merges);
     }

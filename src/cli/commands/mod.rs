@@ -23,6 +23,7 @@ use super::args::Verb;
 use super::context::Context;
 use super::error::CliError;
 use super::output::Output;
+use super::terminal;
 
 /// Does what was asked.
 pub fn run(verb: Verb, context: &mut Context<'_>) -> Result<(), CliError> {
@@ -62,4 +63,28 @@ fn confirm(
     }
     context.output.note(words);
     Ok(())
+}
+
+/// Asks for a yes. Without a terminal nobody can answer, so `--yes` must have been given.
+fn agree(context: &mut Context<'_>, yes: bool, question: &str) -> Result<(), CliError> {
+    if yes {
+        return Ok(());
+    }
+    if !terminal::can_ask() {
+        return Err(
+            CliError::refused("this needs a yes, and there is no terminal to ask at")
+                .hint("look at what was shown, then say yes beforehand: --yes"),
+        );
+    }
+    context.output.flush()?;
+    // The question is asked even with --quiet: it must be answered.
+    eprint!("{question} [y/N] ");
+    let mut answer = String::new();
+    std::io::stdin()
+        .read_line(&mut answer)
+        .map_err(|error| CliError::io("read the answer", &error))?;
+    if matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+        return Ok(());
+    }
+    Err(CliError::refused("not done, for the answer was no"))
 }

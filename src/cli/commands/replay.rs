@@ -71,14 +71,20 @@ fn report(report: &VerifyReport, context: &mut Context<'_>) -> Result<(), CliErr
 
 fn words(report: &VerifyReport) -> String {
     let snapshot = match report.snapshot_seq {
-        Some(seq) => format!("snapshot at {seq} and {} events after it", report.tail_events),
+        Some(seq) => format!(
+            "snapshot at {seq} and {} events after it",
+            report.tail_events
+        ),
         None => "no usable snapshot".to_owned(),
     };
     let verdict = match &report.difference {
         None => "agree".to_owned(),
         Some(difference) => format!("differ: {}", safe(difference)),
     };
-    format!("{} events up to {}; {snapshot}: {verdict}", report.events, report.last_seq)
+    format!(
+        "{} events up to {}; {snapshot}: {verdict}",
+        report.events, report.last_seq
+    )
 }
 
 #[cfg(test)]
@@ -91,7 +97,13 @@ mod tests {
         let time = "2026-01-31T23:59:00.000Z";
         let expected = Point::Time(time.parse().unwrap());
         assert_eq!(point("2026-01-31 23:59", &TimeZone::UTC).unwrap(), expected);
-        assert_eq!(point("yesterday", &TimeZone::UTC).unwrap_err().kind.exit_code(), 2);
+        assert_eq!(
+            point("yesterday", &TimeZone::UTC)
+                .unwrap_err()
+                .kind
+                .exit_code(),
+            2
+        );
     }
 
     #[test]
@@ -103,7 +115,10 @@ mod tests {
             tail_events: 2,
             difference: None,
         };
-        assert_eq!(words(&report), "10 events up to 10; snapshot at 8 and 2 events after it: agree");
+        assert_eq!(
+            words(&report),
+            "10 events up to 10; snapshot at 8 and 2 events after it: agree"
+        );
         report.difference = Some("ideas.idea-001.status: done | pending".into());
         assert!(words(&report).ends_with("differ: ideas.idea-001.status: done | pending"));
     }

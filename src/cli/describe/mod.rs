@@ -8,13 +8,13 @@ mod words;
 use super::terminal::{Tone, safe, shorten, title};
 use crate::domain::event::Event;
 use crate::domain::signal::Signal;
-use crate::domain::state::Task;
+use crate::domain::state::{AttemptEnd, Task};
 
-pub use words::{attempt_phase, merge_phase, mode, short, status_tone};
 use words::{
-    attempt_end, because, conflict_level, effect_words, ending_words, failed_command, names, run_end, signal_words,
-    swarm_phase, target_choice,
+    attempt_end, because, conflict_level, effect_words, ending_words, failed_command, names,
+    run_end, signal_words, swarm_phase, target_choice,
 };
+pub use words::{attempt_phase, merge_phase, mode, short, status_tone};
 
 /// The longest line, in characters.
 const MAX_LINE: usize = 300;
@@ -25,11 +25,6 @@ macro_rules! kinds {
     ($($variant:ident $name:literal $weight:ident,)*) => {
         /// The names of all kinds of event, as they stand in the log.
         pub const KINDS: &[&str] = &[$($name),*];
-
-        /// The kind of an event, as it stands in the log.
-        pub fn kind(event: &Event) -> &'static str {
-            match event { $(Event::$variant { .. } => $name),* }
-        }
 
         fn weight(event: &Event) -> Weight {
             match event { $(Event::$variant { .. } => Weight::$weight),* }
@@ -103,6 +98,11 @@ pub fn is_news(event: &Event) -> bool {
     match event {
         Event::EffectFinished { error, .. } => error.is_some(),
         Event::MergeMoved { waits, .. } => waits.is_some(),
+        // Each is told by an event of its own: what was learned, and what landed.
+        Event::SignalSeen { signal, .. } => {
+            !matches!(signal, Signal::LearningLocal(_) | Signal::LearningGlobal(_))
+        }
+        Event::AttemptEnded { end, .. } => *end != AttemptEnd::Merged,
         event => weight(event) == Weight::News,
     }
 }
@@ -141,7 +141,11 @@ fn words(event: &Event) -> String {
         Event::Mark {} => "everything before this is on disk".into(),
         Event::DaemonStarted { version } => format!("a daemon of version {version} took over"),
         Event::PhaseChanged { phase, reason, .. } => {
-            format!("the swarm is {}{}", swarm_phase(*phase), because(reason.as_deref()))
+            format!(
+                "the swarm is {}{}",
+                swarm_phase(*phase),
+                because(reason.as_deref())
+            )
         }
         Event::PauseSet { reason } => format!("pause: {reason}"),
         Event::PauseLifted {} => "the pause is over".into(),
@@ -161,7 +165,11 @@ fn words(event: &Event) -> String {
             short(to)
         ),
         Event::TargetSettled { choice, to } => {
-            format!("the force-push is settled ({}), target at {}", target_choice(*choice), short(to))
+            format!(
+                "the force-push is settled ({}), target at {}",
+                target_choice(*choice),
+                short(to)
+            )
         }
 
         Event::IdeaAdded { id, idea } => format!("{id} added: {}", title(&idea.text, MAX_TITLE)),
@@ -198,8 +206,16 @@ fn words(event: &Event) -> String {
             format!("{agent}: quality command {} runs", index + 1)
         }
         Event::SignalSeen { agent, signal, .. } => format!("{agent} says {}", signal_words(signal)),
-        Event::IterationJudged { agent, empty, .. } => {
-            let what = if *empty { "wrote nothing" } else { "was over at once" };
+        Event::IterationJudged {
+            agent,
+            empty,
+            at_once,
+        } => {
+            let what = match (empty, at_once) {
+                (true, _) => "wrote nothing",
+                (_, true) => "was over at once",
+                _ => "brought no result yet",
+            };
             format!("{agent}: the iteration {what}")
         }
         Event::AttemptSealed {
@@ -207,19 +223,29 @@ fn words(event: &Event) -> String {
             head,
             committed,
         } => {
-            let what = if *committed { "leftovers committed, " } else { "" };
+            let what = if *committed {
+                "leftovers committed, "
+            } else {
+                ""
+            };
             format!("{agent}: {what}branch at {}", short(head))
         }
-        Event::GatePassed { agent, index } => format!("{agent}: quality command {} passed", index + 1),
+        Event::GatePassed { agent, index } => {
+            format!("{agent}: quality command {} passed", index + 1)
+        }
         Event::GateFailed { agent, feedback } => format!("{agent}: {}", failed_command(feedback)),
         Event::TaskSet { agent, task } => match task {
             Task::Work => format!("{agent} works on its idea"),
-            Task::Resolve { files, .. } => format!("{agent} resolves a conflict in {}", names(files)),
+            Task::Resolve { files, .. } => {
+                format!("{agent} resolves a conflict in {}", names(files))
+            }
         },
         Event::MessageQueued { agent, text } => {
             format!("said to {agent}: {}", title(text, MAX_TITLE))
         }
-        Event::EndingAsked { agent, ending } => format!("{agent} is being ended: {}", ending_words(*ending)),
+        Event::EndingAsked { agent, ending } => {
+            format!("{agent} is being ended: {}", ending_words(*ending))
+        }
         Event::AttemptEnded {
             agent,
             end,
@@ -260,9 +286,16 @@ fn words(event: &Event) -> String {
         }
         Event::MergeConflicted {
             id, level, files, ..
-        } => format!("merge of {id} has a {} conflict in {}", conflict_level(*level), names(files)),
+        } => format!(
+            "merge of {id} has a {} conflict in {}",
+            conflict_level(*level),
+            names(files)
+        ),
         Event::ConflictLaidOut { id, files } => {
-            format!("the conflict of {id} lies in its worktree: {}", names(files))
+            format!(
+                "the conflict of {id} lies in its worktree: {}",
+                names(files)
+            )
         }
         Event::ConflictSettled { id, head } => {
             format!("the conflict of {id} is settled at {}", short(head))
@@ -270,10 +303,16 @@ fn words(event: &Event) -> String {
         Event::ResolverFailed { id, why } => format!("the conflict of {id} is not resolved: {why}"),
         Event::VerifyReady { id } => format!("the merged tree of {id} is checked out"),
         Event::VerifyStarted { id, index, .. } => {
-            format!("quality command {} runs on the merged tree of {id}", index + 1)
+            format!(
+                "quality command {} runs on the merged tree of {id}",
+                index + 1
+            )
         }
         Event::VerifyPassed { id, index } => {
-            format!("quality command {} passed on the merged tree of {id}", index + 1)
+            format!(
+                "quality command {} passed on the merged tree of {id}",
+                index + 1
+            )
         }
         Event::MergeReturned { id, feedback } => {
             format!("{id} goes back to its agent: {}", failed_command(feedback))
@@ -299,20 +338,22 @@ fn words(event: &Event) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::super::samples;
+    use super::super::testkit as samples;
     use super::*;
 
     #[test]
     fn every_kind_has_a_sample_with_a_line_of_its_own() {
         let events = samples::events();
-        let kinds: BTreeSet<&str> = events.iter().map(kind).collect();
-        assert_eq!(kinds, KINDS.iter().copied().collect(), "samples lack a kind");
+        let kinds: BTreeSet<&str> = events.iter().map(Event::kind).collect();
+        assert_eq!(
+            kinds,
+            KINDS.iter().copied().collect(),
+            "samples lack a kind"
+        );
         for event in &events {
-            let json = serde_json::to_value(event).unwrap();
-            assert_eq!(json["kind"], kind(event));
             let line = describe(event);
             assert!(line.len() > 5 && !line.contains('\n'), "{line:?}");
-            assert_ne!(line, kind(event));
+            assert_ne!(line, event.kind());
         }
         let lines: BTreeSet<String> = events.iter().map(describe).collect();
         assert_eq!(lines.len(), events.len(), "two events read the same");
@@ -334,7 +375,7 @@ mod tests {
         let news: Vec<&str> = samples::events()
             .iter()
             .filter(|event| is_news(event))
-            .map(kind)
+            .map(Event::kind)
             .collect();
         assert!(news.contains(&"ideaLanded") && news.contains(&"effectFinished"));
         assert!(!news.contains(&"mark") && !news.contains(&"effectRequested"));

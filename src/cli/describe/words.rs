@@ -31,8 +31,12 @@ pub(super) fn names(files: &[String]) -> String {
 }
 
 pub(super) fn failed_command(feedback: &Feedback) -> String {
-    let merged = if feedback.merged { " on the merged tree" } else { "" };
-    format!("`{}` {}{merged}", feedback.command, feedback.how)
+    let merged = if feedback.merged {
+        " on the merged tree"
+    } else {
+        ""
+    };
+    format!("`{}` failed{merged}: {}", feedback.command, feedback.how)
 }
 
 /// The word for a mode, as in the configuration.
@@ -177,7 +181,9 @@ fn purpose_words(purpose: &Purpose) -> String {
             agent, iteration, ..
         } => format!("iteration {iteration} of {agent}"),
         Purpose::Gate { command, .. } => format!("`{command}`"),
-        Purpose::Verify { idea, command, .. } => format!("`{command}` on the merged tree of {idea}"),
+        Purpose::Verify { idea, command, .. } => {
+            format!("`{command}` on the merged tree of {idea}")
+        }
     }
 }
 

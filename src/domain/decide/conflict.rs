@@ -2,13 +2,13 @@
 //!
 //! Invariant: the decisions only record where a conflict stands; what is to be done next follows from that in [`train`](super::train).
 
-use super::attempt::{fail, failure_of, is_stopped, no_room, pause_for_room};
+use super::attempt::{fail, failure_of, is_stopped, nobodys_fault, pause_for};
 use super::plan::{Plan, few, shorten};
 use crate::domain::effect::ConflictLevel;
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput, MergePhase};
-use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
 use crate::domain::state::{Attempt, MergeEntry, Said, Task, Waits};
 
 /// The merge has a conflict.
@@ -107,11 +107,10 @@ fn caught_up(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
                 });
             }
         }
-        Outcome::Failed {
-            kind: FailureKind::NoSpace,
-            message,
-        } => super::attempt::release_for_room(plan, agent, message),
-        Outcome::Failed { message, .. } => fail(plan, agent, message.clone()),
+        Outcome::Failed { message, .. } => match nobodys_fault(outcome) {
+            Some(trouble) => super::attempt::release(plan, agent, trouble),
+            None => fail(plan, agent, message.clone()),
+        },
         _ => {}
     }
 }
@@ -182,8 +181,8 @@ pub(super) fn resolver_over(
         plan.move_attempt(agent, AttemptInput::Hold);
         return;
     };
-    if let Some(message) = no_room(outcome) {
-        pause_for_room(plan, message);
+    if let Some(trouble) = nobodys_fault(outcome) {
+        pause_for(plan, trouble);
         plan.move_attempt(agent, AttemptInput::Hold);
         return;
     }

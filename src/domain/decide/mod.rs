@@ -1,5 +1,5 @@
 //! What follows from an input: `(&State, &Input, now) -> Result<Vec<Event>, Rejection>`, one file for each family of inputs. The rules that
-//! need no input but the state and the time are in [`advance`].
+//! need no input but the state and the time are in [`mod@advance`].
 //!
 //! Invariant: pure; the same state, input and time give the same events. An observation is never refused: what is over is ignored.
 
@@ -46,6 +46,7 @@ pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<E
         Command::LoadSettings { hash, settings } => swarm::load(&mut plan, hash, settings),
         Command::SetMode { mode } => swarm::set_mode(&mut plan, *mode),
         Command::Shutdown { keep_agents } => swarm::shutdown(&mut plan, *keep_agents)?,
+        Command::ShutdownNow => swarm::shutdown_now(&mut plan)?,
     }
     Ok(plan.events)
 }

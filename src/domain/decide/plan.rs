@@ -2,7 +2,7 @@
 //!
 //! A power failure or a kill can leave the log with only the first events of a decision, of which nothing was acknowledged and nothing done.
 //! Every such beginning must be a state that goes on by itself: what is requested outside is either the last thing in its decision or follows
-//! from the state in [`advance`](super::advance), and an observation's `effectFinished` comes last, so that it is judged again.
+//! from the state in [`advance`](mod@super::advance), and an observation's `effectFinished` comes last, so that it is judged again.
 
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;

@@ -84,3 +84,18 @@ pub(super) fn shutdown(plan: &mut Plan<'_>, keep_agents: bool) -> Result<(), Rej
     plan.move_swarm(SwarmInput::Shutdown, None, Some(deadline))?;
     Ok(())
 }
+
+/// The time for boundaries is over, whether it had begun or not.
+pub(super) fn shutdown_now(plan: &mut Plan<'_>) -> Result<(), Rejection> {
+    let deadline = Some(plan.now);
+    if plan.state.swarm.phase == SwarmPhase::Draining {
+        plan.emit(Event::PhaseChanged {
+            phase: SwarmPhase::Draining,
+            reason: Some("not waiting for boundaries".into()),
+            deadline,
+        });
+    } else {
+        plan.move_swarm(SwarmInput::Shutdown, None, deadline)?;
+    }
+    Ok(())
+}

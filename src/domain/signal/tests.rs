@@ -1,3 +1,5 @@
+//! The scanner against texts of every kind: whatever the bytes, however they are split.
+
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::time::Instant;

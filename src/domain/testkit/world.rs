@@ -281,7 +281,8 @@ fn cannot(choices: &mut Choices) -> Outcome {
         FailureKind::Other,
         FailureKind::NoSpace,
         FailureKind::AgentUnusable,
-    ][choices.pick(3)];
+        FailureKind::Repository,
+    ][choices.pick(4)];
     failed(kind, "it cannot be done")
 }
 

@@ -18,13 +18,13 @@ use nix::sys::signal::Signal;
 use nix::unistd::getppid;
 use serde::{Deserialize, Serialize};
 
-use super::super::crash::{self, crash_point};
 use super::super::identity::{Identity, ProcStat};
 use super::super::record::{self, Started};
 use super::super::rundir::RunDir;
 use super::super::spec::RunSpec;
 use super::super::stop;
 use super::signals;
+use crate::crash;
 
 /// The first argument of this hidden program.
 pub(super) const PROGRAM: &str = "__child";
@@ -102,11 +102,11 @@ fn claim_and_execute(path: &Path, runner: &str) -> Result<Option<Report>, String
     let dir = RunDir::open_path(path).map_err(|error| error.to_string())?;
     let spec = dir.spec().map_err(|error| error.to_string())?;
     let mut command = command(&dir, &spec)?;
-    crash_point("child.before-claim");
+    crash::point("child.before-claim");
     if !claim(&dir, runner).map_err(|error| format!("cannot record the start: {error}"))? {
         return Ok(Some(Report::AlreadyStarted));
     }
-    crash_point("child.after-claim");
+    crash::point("child.after-claim");
     // Not needed any more, whatever happens from here, and it may hold secrets.
     let _ = fs::remove_file(dir.env());
     let error = command.exec();

@@ -15,12 +15,12 @@ use nix::sys::signalfd::SignalFd;
 use nix::sys::time::{TimeVal, TimeValLike as _};
 use rustix::process::WaitStatus;
 
-use super::super::crash::crash_point;
 use super::super::error::{Context as _, Result};
 use super::super::handle::poll_readable;
 use super::super::record::{self, ExitRecord, RESERVE, Usage};
 use super::super::rundir::RunDir;
 use super::supervise::Outcome;
+use crate::crash;
 
 /// Writes `exit.json`, and again each second while the disk is full, unless asked to end now.
 pub(super) fn record(dir: &RunDir, outcome: &Outcome, signals: &SignalFd) -> Result<()> {
@@ -36,7 +36,7 @@ pub(super) fn record(dir: &RunDir, outcome: &Outcome, signals: &SignalFd) -> Res
                 }
             }
             other => {
-                crash_point("runner.after-exit-record");
+                crash::point("runner.after-exit-record");
                 return other.on("write", &dir.exit());
             }
         }

@@ -21,11 +21,11 @@ use std::process::ExitCode;
 use nix::sys::prctl::set_child_subreaper;
 use nix::unistd::setsid;
 
-use super::crash::crash_point;
 use super::descriptors;
 use super::error::{Context as _, Result};
 use super::lock;
 use super::rundir::RunDir;
+use crate::crash;
 
 /// The hidden child programs. Call first in `main`, with all arguments, before anything else looks at them or starts a thread:
 /// `Some` is the exit code of the runner or the child that this process was.
@@ -66,7 +66,7 @@ fn run(path: &Path) -> Result<()> {
     let Some(_lock) = lock::try_take(&dir.lock()).on("lock", &dir.lock())? else {
         return Ok(());
     };
-    crash_point("runner.locked");
+    crash::point("runner.locked");
     if dir.started().exists() || dir.exit().exists() {
         return Ok(());
     }

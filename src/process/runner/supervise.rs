@@ -13,7 +13,6 @@ use nix::sys::signalfd::SignalFd;
 use nix::unistd::Pid;
 use rustix::process::{WaitOptions, WaitStatus, wait};
 
-use super::super::crash::crash_point;
 use super::super::error::{Context as _, Result};
 use super::super::handle::poll_readable;
 use super::super::record::{self, EndReason, Started};
@@ -22,6 +21,7 @@ use super::super::spec::RunSpec;
 use super::super::stop::Stop;
 use super::super::tree;
 use super::child::{self, Report, Spawned};
+use crate::crash;
 use crate::domain::time::Timestamp;
 
 /// How long to wait for killed processes: longer only helps those that are stuck in the kernel.
@@ -71,10 +71,10 @@ pub(super) fn run(dir: &RunDir, signals: &SignalFd) -> Result<Option<Outcome>> {
         Ok(spawned) => spawned,
         Err(error) => return failed(format!("cannot start a process: {error}")),
     };
-    crash_point("runner.spawned");
+    crash::point("runner.spawned");
     let mut supervisor = Supervisor::new(dir, &spec, signals, spawned);
     supervisor.until_child_ended().on("supervise", dir.path())?;
-    crash_point("runner.child-ended");
+    crash::point("runner.child-ended");
     let left_behind = supervisor.end_tree();
     supervisor.outcome(began, left_behind)
 }

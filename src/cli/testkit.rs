@@ -3,12 +3,13 @@
 use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
 use crate::domain::effect::{ConflictLevel, Effect, Purpose};
 use crate::domain::event::Event;
+use crate::domain::evolve::evolve;
 use crate::domain::ids::{AgentId, EffectId, IdeaId, Oid, ProfileName, RunId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::signal::Signal;
-use crate::domain::state::{AttemptEnd, Ending, Feedback, IdeaStatus, Task, Waits};
+use crate::domain::state::{AttemptEnd, Ending, Feedback, IdeaStatus, State, Task, Waits};
 use crate::domain::time::Timestamp;
 
 pub(super) fn oid() -> Oid {
@@ -284,10 +285,7 @@ fn merge_events() -> Vec<Event> {
             index: 0,
             run: run(),
         },
-        Event::VerifyPassed {
-            id: id(),
-            index: 0,
-        },
+        Event::VerifyPassed { id: id(), index: 0 },
         Event::MergeReturned {
             id: id(),
             feedback: feedback(true),
@@ -343,4 +341,75 @@ fn other_events() -> Vec<Event> {
             error: Some("no room on the disk".into()),
         },
     ]
+}
+
+/// What happens at the beginning of a day: one idea is being worked on, another one has failed with a hostile message.
+pub(super) fn story() -> Vec<Event> {
+    let add = |number, text: &str| Event::IdeaAdded {
+        id: IdeaId::numbered(number),
+        idea: NewIdea {
+            text: text.into(),
+            ..NewIdea::default()
+        },
+    };
+    let claim = |number| Event::IdeaClaimed {
+        id: IdeaId::numbered(number),
+        agent: AgentId::numbered(&profile(), number),
+        attempt: 1,
+        profile: profile(),
+        branch: format!("agent/ed-00{number}/idea-00{number}"),
+        worktree: format!("ed-00{number}-idea-00{number}"),
+    };
+    let moved = |number, phase| Event::AttemptMoved {
+        agent: AgentId::numbered(&profile(), number),
+        phase,
+        not_before: None,
+    };
+    vec![
+        add(1, "add a --version flag"),
+        add(2, "a second idea"),
+        Event::SettingsLoaded {
+            hash: "00".into(),
+            settings: Box::new(settings()),
+        },
+        Event::PhaseChanged {
+            phase: SwarmPhase::Running,
+            reason: None,
+            deadline: None,
+        },
+        claim(1),
+        moved(1, AttemptPhase::Preparing),
+        moved(1, AttemptPhase::Starting),
+        Event::IterationStarted {
+            agent: agent(),
+            iteration: 1,
+            run: run(),
+        },
+        moved(1, AttemptPhase::Working),
+        Event::SignalSeen {
+            agent: agent(),
+            run: run(),
+            offset: 12,
+            signal: Signal::Progress(50),
+        },
+        claim(2),
+        Event::AttemptEnded {
+            agent: AgentId::numbered(&profile(), 2),
+            end: AttemptEnd::Failed,
+            status: IdeaStatus::Failed,
+            message: Some("\u{1b}[2J it broke".into()),
+            not_before: None,
+            keep_worktree: false,
+        },
+        Event::Mark {},
+    ]
+}
+
+/// The state after [`story`], each event one second after the epoch.
+pub(super) fn state() -> State {
+    let mut state = State::default();
+    for (seq, event) in (1..).zip(story()) {
+        evolve(&mut state, seq, Timestamp::from_millis(1_000), &event);
+    }
+    state
 }

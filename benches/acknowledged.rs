@@ -1,0 +1,275 @@
+//! Events acknowledged a second under 64 concurrent clients, against bare group commit on the same disk.
+//!
+//! Each client changes the priority of an idea of its own and waits for the answer: one event, durable before it is answered.
+//! `BENCH_ROUNDS` (7), `BENCH_SECONDS` (2).
+
+// Counts and bytes as they are printed, with three digits.
+#![allow(clippy::cast_precision_loss)]
+
+mod common;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use common::daemon::{Daemon, configure, swarm};
+use common::repo::{Copy, Template};
+use common::samples::{Goal, Samples};
+use common::{Result, isolated, size, wanted};
+use swarm::daemon::{Daemon as InProcess, Handle, Options};
+use swarm::domain::command::{Command, IdeaEdit};
+use swarm::domain::ids::IdeaId;
+use swarm::domain::settings::Mode;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+
+const CLIENTS: usize = 64;
+
+fn main() -> Result {
+    // The daemon in this process must see no more of the user than a child does.
+    if !wanted() || isolated()? {
+        return Ok(());
+    }
+    let (rounds, seconds) = (size("BENCH_ROUNDS", 7)?, size("BENCH_SECONDS", 2)?);
+    let time = Duration::from_secs(seconds as u64);
+    let folder = tempfile::tempdir()?;
+    let template = Template::new(&folder.path().join("template"), 100)?;
+    let near = prepare(&template, &folder.path().join("near"))?;
+    let far = prepare(&template, &folder.path().join("far"))?;
+    let runtime = tokio::runtime::Runtime::new()?;
+    let daemon = Daemon::start(&far)?;
+    let socket = daemon.socket()?;
+    let inside = InProcess::open(Options {
+        root: near.root(),
+        mode: Some(Mode::SemiAuto),
+        until_idle: false,
+    })?;
+    let handle = inside.handle();
+    let running = runtime.spawn(inside.run(std::future::ready(())));
+    let bytes = line_bytes(&near, &runtime, &handle)?;
+    let mut rates = [const { Samples::new() }; 3];
+    for _ in 0..rounds {
+        rates[0].push(runtime.block_on(in_process(&handle, time))?);
+        rates[1].push(group_commit(&folder.path().join("floor.log"), bytes, time)?);
+        rates[2].push(runtime.block_on(over_socket(&socket, time))?);
+    }
+    report(&rates, bytes);
+    runtime.block_on(handle.command(Command::Shutdown { keep_agents: false }))?;
+    runtime.block_on(running)??;
+    daemon.stop()
+}
+
+fn report([near, floor, far]: &[Samples; 3], bytes: usize) {
+    println!("acknowledged: {CLIENTS} clients, one event of {bytes} bytes each time");
+    near.show("in the process, through the handle", "/s");
+    far.show("over the unix socket, kept-alive connections", "/s");
+    floor.show("floor, bare group commit", "/s");
+    Goal::AtLeast(0.7).judge("handle / group commit", &near.over(floor), "x");
+    Goal::AtLeast(0.7).judge("socket / group commit", &far.over(floor), "x");
+}
+
+/// A repository with an idea for each client.
+fn prepare(template: &Template, folder: &Path) -> Result<Copy> {
+    let copy = template.copy(folder)?;
+    configure(&copy, "semi-auto", 3, &[])?;
+    for number in 1..=CLIENTS {
+        swarm(
+            &copy,
+            &["idea", "add", &format!("Idea of client {number}.")],
+        )?;
+    }
+    Ok(copy)
+}
+
+fn idea(client: usize) -> IdeaId {
+    IdeaId::numbered(client as u64 + 1)
+}
+
+/// How long a line of such an event is; a first, unmeasured round tells.
+fn line_bytes(copy: &Copy, runtime: &tokio::runtime::Runtime, handle: &Handle) -> Result<usize> {
+    let log = copy.root().join(".swarm/state/events.jsonl");
+    runtime.block_on(in_process(handle, Duration::from_millis(300)))?;
+    let text = fs::read_to_string(log)?;
+    let line = text.lines().rfind(|line| line.contains("\"ideaEdited\""));
+    Ok(line.ok_or("no idea was edited")?.len() + 1)
+}
+
+/// Runs all clients for a time; how many answers they got a second.
+async fn rate<F>(time: Duration, client: impl Fn(usize, Instant) -> F) -> Result<f64>
+where
+    F: Future<Output = Result<u64>> + Send + 'static,
+{
+    let begun = Instant::now();
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|index| tokio::spawn(client(index, begun + time)))
+        .collect();
+    let mut answers = 0;
+    for client in clients {
+        answers += client.await??;
+    }
+    Ok(answers as f64 / begun.elapsed().as_secs_f64())
+}
+
+async fn in_process(handle: &Handle, time: Duration) -> Result<f64> {
+    rate(time, |client, end| {
+        let (handle, id) = (handle.clone(), idea(client));
+        async move {
+            let mut answers = 0;
+            while Instant::now() < end {
+                let priority = Some(if answers % 2 == 0 { 1 } else { 2 });
+                let edit = IdeaEdit {
+                    priority,
+                    ..IdeaEdit::default()
+                };
+                let accepted = handle
+                    .command(Command::EditIdea {
+                        id: id.clone(),
+                        edit,
+                    })
+                    .await?;
+                if accepted.events.len() != 1 {
+                    return Err(format!("one change led to {:?}", accepted.events).into());
+                }
+                answers += 1;
+            }
+            Ok(answers)
+        }
+    })
+    .await
+}
+
+async fn over_socket(socket: &Path, time: Duration) -> Result<f64> {
+    rate(time, |client, end| {
+        let (socket, id) = (socket.to_owned(), idea(client));
+        async move {
+            let mut stream = UnixStream::connect(socket).await?;
+            let mut answers = 0;
+            while Instant::now() < end {
+                change(&mut stream, &id, answers % 2 + 1).await?;
+                answers += 1;
+            }
+            Ok(answers)
+        }
+    })
+    .await
+}
+
+/// One request and its answer, by hand: what is measured is the daemon, not a client library.
+async fn change(stream: &mut UnixStream, id: &IdeaId, priority: u64) -> Result {
+    let body = format!("{{\"priority\":{priority}}}");
+    let request = format!(
+        "PATCH /api/v1/ideas/{id} HTTP/1.1\r\nhost: swarm\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::with_capacity(2_048);
+    loop {
+        if stream.read_buf(&mut answer).await? == 0 {
+            return Err("the daemon closed the connection".into());
+        }
+        if is_whole(&answer)? {
+            return Ok(());
+        }
+    }
+}
+
+/// Whether an answer is there with all of its body.
+fn is_whole(answer: &[u8]) -> Result<bool> {
+    let text = String::from_utf8_lossy(answer);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else {
+        return Ok(false);
+    };
+    if !head.starts_with("HTTP/1.1 200") {
+        return Err(format!("the daemon answered: {text}").into());
+    }
+    let length = |line: &str| {
+        line.to_ascii_lowercase()
+            .strip_prefix("content-length:")?
+            .trim()
+            .parse()
+            .ok()
+    };
+    let length: usize = head
+        .lines()
+        .find_map(length)
+        .ok_or("an answer without its length")?;
+    Ok(body.len() >= length)
+}
+
+/// The floor: 64 threads hand lines to one writer, which takes all that wait, writes once, syncs once, and wakes their owners.
+fn group_commit(path: &Path, bytes: usize, time: Duration) -> Result<f64> {
+    let file = OpenOptions::new().create(true).append(true).open(path)?;
+    let mut line = vec![b'x'; bytes - 1];
+    line.push(b'\n');
+    let begun = Instant::now();
+    let end = begun + time;
+    let (lines, waiting) = mpsc::channel();
+    let (mut answers, mut owners) = (Vec::new(), Vec::new());
+    for _ in 0..CLIENTS {
+        let (answer, answered) = mpsc::channel();
+        owners.push(answer);
+        answers.push(answered);
+    }
+    let sum = std::thread::scope(|scope| {
+        let writer = scope.spawn(move || write_groups(file, &waiting, &owners));
+        let clients: Vec<_> = answers
+            .into_iter()
+            .enumerate()
+            .map(|(index, answered)| {
+                let (lines, line) = (lines.clone(), line.clone());
+                scope.spawn(move || client(index, &lines, &line, &answered, end))
+            })
+            .collect();
+        drop(lines);
+        let sum = clients
+            .into_iter()
+            .map(|client| client.join().unwrap_or(0))
+            .sum::<u64>();
+        writer.join().map_err(|_| "the writer panicked")??;
+        Result::Ok(sum)
+    })?;
+    Ok(sum as f64 / begun.elapsed().as_secs_f64())
+}
+
+type Line = (usize, Vec<u8>);
+
+fn client(
+    index: usize,
+    lines: &mpsc::Sender<Line>,
+    line: &[u8],
+    answered: &mpsc::Receiver<()>,
+    end: Instant,
+) -> u64 {
+    let mut answers = 0;
+    while Instant::now() < end
+        && lines.send((index, line.to_vec())).is_ok()
+        && answered.recv().is_ok()
+    {
+        answers += 1;
+    }
+    answers
+}
+
+fn write_groups(
+    mut file: File,
+    waiting: &mpsc::Receiver<Line>,
+    owners: &[mpsc::Sender<()>],
+) -> Result {
+    let (mut text, mut group) = (Vec::new(), Vec::new());
+    while let Ok(first) = waiting.recv() {
+        for (owner, line) in std::iter::once(first).chain(waiting.try_iter()) {
+            text.extend_from_slice(&line);
+            group.push(owner);
+        }
+        file.write_all(&text)?;
+        file.sync_data()?;
+        text.clear();
+        for owner in group.drain(..) {
+            // A client that has gone waits for nothing.
+            drop(owners[owner].send(()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! A daemon of the program under test, and what the system knows of its process.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use swarm::api::DaemonFile;
+
+use super::repo::Copy;
+use super::{Result, SWARM, command, run};
+
+/// How long a daemon may take to answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running daemon; ended with the value.
+pub struct Daemon {
+    child: Child,
+    root: PathBuf,
+    home: PathBuf,
+}
+
+/// Writes the configuration of a repository whose agents run the script of the template.
+pub fn configure(copy: &Copy, mode: &str, parallel: usize, checks: &[&str]) -> Result {
+    let folder = copy.root().join(".swarm");
+    fs::create_dir_all(&folder)?;
+    let config = serde_json::json!({
+        "mode": mode,
+        "target": "main",
+        "agents": {
+            "maxParallel": parallel,
+            "profile": "local",
+            "profiles": { "local": { "adapter": "command", "command": ["/bin/sh", copy.agent()] } },
+        },
+        "qualityCommands": checks,
+    });
+    Ok(fs::write(folder.join("config.json"), config.to_string())?)
+}
+
+/// Runs the program in a repository; what it wrote on stdout.
+pub fn swarm(copy: &Copy, args: &[&str]) -> Result<String> {
+    run(command(SWARM, &copy.home())
+        .current_dir(copy.root())
+        .args(args))
+}
+
+impl Daemon {
+    /// Starts one in the configured repository and waits until it answers.
+    pub fn start(copy: &Copy) -> Result<Self> {
+        let log = fs::File::create(copy.place("daemon.log"))?;
+        let child = command(SWARM, &copy.home())
+            .current_dir(copy.root())
+            .args(["start", "--no-web"])
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()?;
+        let (root, home) = (copy.root(), copy.home());
+        let mut this = Self { child, root, home };
+        let begun = Instant::now();
+        while this.phase() != Some("running".to_owned()) {
+            let ended = this.child.try_wait()?;
+            if ended.is_some() || begun.elapsed() > PATIENCE {
+                let said = fs::read_to_string(copy.place("daemon.log"))?;
+                return Err(format!("the daemon does not run ({ended:?}): {said}").into());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(this)
+    }
+
+    fn phase(&self) -> Option<String> {
+        let status = self.status().ok()?;
+        Some(status["phase"].as_str()?.to_owned())
+    }
+
+    /// `status --json`.
+    pub fn status(&self) -> Result<Value> {
+        let text = run(command(SWARM, &self.home)
+            .current_dir(&self.root)
+            .args(["status", "--json"]))?;
+        Ok(serde_json::from_str(&text)?)
+    }
+
+    /// Its socket.
+    pub fn socket(&self) -> Result<PathBuf> {
+        let file = DaemonFile::read(&self.root.join(".swarm/state"))?;
+        Ok(file.ok_or("the daemon left no daemon.json")?.socket)
+    }
+
+    /// What the system has counted for its process up to now.
+    pub fn usage(&self) -> Result<Usage> {
+        Usage::of(self.child.id())
+    }
+
+    /// Ends it as one Ctrl+C does.
+    pub fn stop(mut self) -> Result {
+        run(command(SWARM, &self.home)
+            .current_dir(&self.root)
+            .arg("stop"))?;
+        self.child.wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // Ended already after `stop`; otherwise a benchmark failed, and its message says more than this could.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Counters of one process, without its children.
+#[derive(Debug, Clone, Copy)]
+pub struct Usage {
+    /// Resident memory, bytes.
+    pub resident: u64,
+    /// The most that it ever was, bytes.
+    pub peak: u64,
+    /// Handed to `write` and its like, bytes.
+    pub written: u64,
+    /// Of that, what dirtied pages that go to disk, bytes in whole pages.
+    pub to_disk: u64,
+    /// Time on a processor, user and system.
+    pub cpu: Duration,
+}
+
+impl Usage {
+    fn of(pid: u32) -> Result<Self> {
+        let folder = PathBuf::from(format!("/proc/{pid}"));
+        let status = fs::read_to_string(folder.join("status"))?;
+        let io = fs::read_to_string(folder.join("io"))?;
+        Ok(Self {
+            resident: number_after(&status, "VmRSS:")? * 1024,
+            peak: number_after(&status, "VmHWM:")? * 1024,
+            written: number_after(&io, "wchar:")?,
+            to_disk: number_after(&io, "write_bytes:")?,
+            cpu: cpu(&folder)?,
+        })
+    }
+}
+
+fn number_after(text: &str, key: &str) -> Result<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(key));
+    let word = line.and_then(|rest| rest.split_whitespace().next());
+    Ok(word.ok_or_else(|| format!("no {key}"))?.parse()?)
+}
+
+/// User and system time of all threads, also of those that have ended; counted in hundredths of a second.
+fn cpu(folder: &Path) -> Result<Duration> {
+    let stat = fs::read_to_string(folder.join("stat"))?;
+    // The name of the program comes second, in parentheses, and may hold anything.
+    let (_, fields) = stat.rsplit_once(')').ok_or("no name in stat")?;
+    let mut ticks = 0;
+    for field in fields.split_whitespace().skip(11).take(2) {
+        ticks += field.parse::<u64>()?;
+    }
+    Ok(Duration::from_millis(ticks * 10))
+}

@@ -1,0 +1,320 @@
+//! Event logs as the program writes them: its own rules decide, only the outside world is made up.
+//!
+//! Invariant: the same wish gives the same log, byte for byte.
+
+use std::path::Path;
+
+use swarm::domain::command::{Command, NewIdea};
+use swarm::domain::decide;
+use swarm::domain::effect::{Effect, Purpose};
+use swarm::domain::event::Event;
+use swarm::domain::evolve::evolve;
+use swarm::domain::ids::{IdeaId, Oid, ProfileName};
+use swarm::domain::observation::{Observation, Outcome, RunEnd, RunEndKind};
+use swarm::domain::settings::{Mode, Settings};
+use swarm::domain::signal::Signal;
+use swarm::domain::state::State;
+use swarm::domain::time::Timestamp;
+use swarm::journal::{Journal, Position, Snapshot, write_snapshot};
+
+use super::Result;
+
+/// 2026-01-01.
+const EPOCH_MS: i64 = 1_767_225_600_000;
+/// Events written as one batch, all of the same time.
+const BATCH: usize = 256;
+/// Ideas that wait at any time while others are worked on.
+const BACKLOG: u64 = 6;
+
+/// Writes a log, and keeps the state that it leads to.
+pub struct Maker {
+    /// What the events so far lead to.
+    pub state: State,
+    journal: Journal,
+    waiting: Vec<Event>,
+    now: Timestamp,
+    ideas: u64,
+    commit: Option<Oid>,
+    commits: u64,
+}
+
+impl Maker {
+    /// Begins a log in this folder, which may be missing. All its commits are made up.
+    pub fn new(state_dir: &Path) -> Result<Self> {
+        Self::begin(state_dir, None)
+    }
+
+    /// Begins a log whose every commit is this one, so that a daemon finds the target where the log says it is.
+    pub fn at_commit(state_dir: &Path, commit: &str) -> Result<Self> {
+        Self::begin(state_dir, Some(commit.parse()?))
+    }
+
+    fn begin(state_dir: &Path, commit: Option<Oid>) -> Result<Self> {
+        if let Some(parent) = state_dir.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        let (journal, _) = Journal::open(state_dir)?;
+        let mut this = Self {
+            state: State::default(),
+            journal,
+            waiting: Vec::new(),
+            now: Timestamp::from_millis(EPOCH_MS),
+            ideas: 0,
+            commit,
+            commits: 0,
+        };
+        let version = "0.1.0".to_owned();
+        this.observe(&Observation::DaemonStarted { version })?;
+        let (hash, settings) = ("0".repeat(64), Box::new(settings()?));
+        this.command(&Command::LoadSettings { hash, settings })?;
+        this.observe(&Observation::RecoveryDone)?;
+        Ok(this)
+    }
+
+    /// Works until the log has at least so many events.
+    pub fn work_until(&mut self, events: u64) -> Result {
+        while self.state.seq < events {
+            self.turn()?;
+        }
+        Ok(())
+    }
+
+    /// Works until at least so many ideas are done.
+    pub fn work_until_done(&mut self, ideas: u64) -> Result {
+        while self.ideas < ideas + BACKLOG {
+            self.turn()?;
+        }
+        Ok(())
+    }
+
+    /// Completes what is under way, then adds ideas until there are so many; nobody works on them.
+    pub fn add_until(&mut self, ideas: u64) -> Result {
+        let mode = Mode::SemiAuto;
+        self.command(&Command::SetMode { mode })?;
+        while !self.state.outbox.is_empty() {
+            self.answer_all()?;
+        }
+        while self.ideas < ideas {
+            self.add()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what waits; the end of the log.
+    pub fn finish(&mut self) -> Result<Position> {
+        self.write()?;
+        self.journal.mark::<Event>(self.now)?;
+        if self.journal.position().seq > self.state.seq {
+            let seq = self.journal.position().seq;
+            evolve(&mut self.state, seq, self.now, &Event::Mark {});
+        }
+        Ok(self.journal.position())
+    }
+
+    /// Writes a snapshot of the state as it is now.
+    pub fn snapshot(&mut self, state_dir: &Path) -> Result {
+        let position = self.finish()?;
+        let snapshot = Snapshot {
+            snapshot_at: self.now,
+            swarm_version: "0.1.0".to_owned(),
+            position,
+            config_hash: self.state.config_hash.clone(),
+            state: &self.state,
+        };
+        write_snapshot(state_dir, &snapshot)?;
+        Ok(())
+    }
+
+    /// Keeps the backlog filled, and lets the world answer to everything that was asked of it.
+    fn turn(&mut self) -> Result {
+        // Each attempt here lands, so an idea that nobody has worked on waits.
+        while self.ideas < (self.state.ended.len() + self.state.agents.len()) as u64 + BACKLOG {
+            self.add()?;
+        }
+        self.answer_all()
+    }
+
+    fn answer_all(&mut self) -> Result {
+        let asked: Vec<_> = self
+            .state
+            .outbox
+            .iter()
+            .map(|(id, effect)| (*id, effect.clone()))
+            .collect();
+        for (id, effect) in asked {
+            for seen in self.during(&effect)? {
+                self.observe(&seen)?;
+            }
+            let outcome = self.outcome(&effect)?;
+            self.observe(&Observation::EffectDone {
+                effect: id,
+                outcome,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self) -> Result {
+        self.ideas += 1;
+        let number = self.ideas;
+        let text = format!(
+            "Give the {number}th command a --json option.\nIt writes one document with the same data as the table, and its test compares both."
+        );
+        let after = if number % 5 == 0 {
+            vec![IdeaId::numbered(number - 1)]
+        } else {
+            vec![]
+        };
+        let tags = if number % 7 == 0 {
+            vec!["quick-win".to_owned()]
+        } else {
+            vec![]
+        };
+        self.command(&Command::AddIdea(NewIdea {
+            text,
+            after,
+            tags,
+            ..NewIdea::default()
+        }))
+    }
+
+    /// What is seen while an effect is under way.
+    fn during(&mut self, effect: &Effect) -> Result<Vec<Observation>> {
+        let Effect::Run { run, purpose, .. } = effect else {
+            return Ok(vec![]);
+        };
+        let mut seen = vec![Observation::RunStarted {
+            run: run.clone(),
+            pid: 4_000,
+        }];
+        let signals = match purpose {
+            Purpose::Iteration { .. } => vec![Signal::Progress(50), Signal::Complete(None)],
+            Purpose::Gate { .. } | Purpose::Verify { .. } => vec![],
+        };
+        for (offset, signal) in (100..).step_by(400).zip(signals) {
+            seen.push(Observation::SignalSeen {
+                run: run.clone(),
+                offset,
+                signal,
+            });
+        }
+        Ok(seen)
+    }
+
+    fn outcome(&mut self, effect: &Effect) -> Result<Outcome> {
+        Ok(match effect {
+            Effect::PrepareWorktree { .. } => {
+                let head = self.oid()?;
+                Outcome::WorktreePrepared {
+                    base: head.clone(),
+                    head,
+                }
+            }
+            Effect::Run { purpose, .. } => {
+                let iteration = matches!(purpose, Purpose::Iteration { .. });
+                let head = if iteration { Some(self.oid()?) } else { None };
+                let how = RunEndKind::Exited { code: 0 };
+                Outcome::RunEnded(RunEnd {
+                    how,
+                    stdout_bytes: 900,
+                    duration_ms: 60_000,
+                    head,
+                })
+            }
+            Effect::StopRun { .. } => Outcome::StopDelivered,
+            Effect::Seal { .. } => Outcome::Sealed {
+                head: self.oid()?,
+                committed: false,
+            },
+            Effect::BuildMerge { known_target, .. } => {
+                let first = self.oid()?;
+                let target = known_target.clone().unwrap_or(first);
+                Outcome::Built {
+                    commit: self.oid()?,
+                    target,
+                    resolved: vec![],
+                }
+            }
+            Effect::PrepareVerify { .. } => Outcome::VerifyReady,
+            Effect::Land { .. } => Outcome::Landed,
+            Effect::ReleaseWorktree { .. } | Effect::ArchiveInbox { .. } => Outcome::Done,
+            Effect::StartResolution { .. } | Effect::FinishResolution { .. } => {
+                return Err("no conflict was made up".into());
+            }
+        })
+    }
+
+    /// The one commit, or another one each time.
+    fn oid(&mut self) -> Result<Oid> {
+        if let Some(commit) = &self.commit {
+            return Ok(commit.clone());
+        }
+        self.commits += 1;
+        Ok(format!(
+            "{:040x}",
+            u128::from(self.commits) * 0x9e37_79b9_7f4a_7c15_f39c
+        )
+        .parse()?)
+    }
+
+    fn command(&mut self, command: &Command) -> Result {
+        let events = decide::command(&self.state, command, self.now)?;
+        self.fold(events)
+    }
+
+    fn observe(&mut self, seen: &Observation) -> Result {
+        let events = decide::observation(&self.state, seen, self.now);
+        self.fold(events)
+    }
+
+    fn fold(&mut self, mut events: Vec<Event>) -> Result {
+        while !events.is_empty() {
+            for event in events {
+                let seq = self.state.seq + 1;
+                evolve(&mut self.state, seq, self.now, &event);
+                self.waiting.push(event);
+            }
+            events = decide::advance(&self.state, self.now);
+        }
+        if self.waiting.len() >= BATCH {
+            self.write()
+        } else {
+            Ok(())
+        }
+    }
+
+    fn write(&mut self) -> Result {
+        let expected = self.journal.position().seq;
+        if !self.waiting.is_empty() {
+            self.journal.append(expected, self.now, &self.waiting)?;
+            self.waiting.clear();
+            self.now = self.now.plus_millis(21_731);
+        }
+        Ok(())
+    }
+}
+
+fn settings() -> Result<Settings> {
+    let local: ProfileName = "local".parse()?;
+    Ok(Settings {
+        mode: Mode::Autopilot,
+        target: "main".to_owned(),
+        max_parallel: 3,
+        attempt_timeout_ms: 1_800_000,
+        default_profile: local.clone(),
+        profiles: vec![local],
+        failures_to_pause: 3,
+        crash_retries: 3,
+        max_iterations: 50,
+        stuck_threshold: 5,
+        auto_commit: true,
+        quality_commands: vec!["cargo test".to_owned()],
+        quality_timeout_ms: 1_800_000,
+        auto_merge: true,
+        verify: true,
+        conflict_retries: 3,
+        cleanup_on_success: true,
+        resolver: None,
+        grace_ms: 5_000,
+    })
+}

@@ -1,0 +1,288 @@
+//! From a backlog of small ideas to merges on the target: the whole program against two ways of doing it with git alone.
+//!
+//! `BENCH_IDEAS` (100), `BENCH_FILES` (5000), `BENCH_ROUNDS` (3), `BENCH_ONLY=unchecked,checked` choose what is run.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use common::daemon::{configure, swarm as call};
+use common::repo::{Copy, Template};
+use common::samples::{Goal, Samples, timed};
+use common::{Result, chosen, note, run, size, wanted};
+
+const PARALLEL: usize = 3;
+
+/// One run of the benchmark: so many ideas, with or without a quality command.
+struct Case {
+    ideas: usize,
+    check: Option<&'static str>,
+}
+
+fn main() -> Result {
+    if !wanted() {
+        return Ok(());
+    }
+    let (ideas, files) = (size("BENCH_IDEAS", 100)?, size("BENCH_FILES", 5_000)?);
+    let rounds = size("BENCH_ROUNDS", 3)?;
+    let folder = tempfile::tempdir()?;
+    let template = Template::new(&folder.path().join("template"), files)?;
+    println!(
+        "landing: {ideas} ideas, {files} files, {PARALLEL} agents at a time, the target checked out by the user"
+    );
+    for (name, check) in [("unchecked", None), ("checked", Some("true"))] {
+        if chosen(name) {
+            compare(&template, folder.path(), &Case { ideas, check }, rounds)?;
+        }
+    }
+    Ok(())
+}
+
+fn compare(template: &Template, folder: &Path, case: &Case, rounds: usize) -> Result {
+    let ways: [(&str, Way); 3] = [("swarm", swarm), ("cheapest", cheapest), ("naive", naive)];
+    let mut times = [const { Samples::new() }; 3];
+    for round in 0..rounds {
+        // Another order each round, so that no side always comes first.
+        for offset in 0..ways.len() {
+            let index = (round + offset) % ways.len();
+            let (name, way) = ways[index];
+            let copy = template.copy(&folder.join("round"))?;
+            let time = way(&copy, case)?;
+            copy.check_landed(case.ideas)
+                .map_err(|error| format!("{name}: {error}"))?;
+            note(format!(
+                "round {round}, {name}: {:.2} s",
+                time.as_secs_f64()
+            ));
+            times[index].push(time.as_secs_f64());
+        }
+    }
+    report(case, &times);
+    Ok(())
+}
+
+fn report(case: &Case, [swarm, cheapest, naive]: &[Samples; 3]) {
+    match case.check {
+        Some(check) => println!(" with the quality command `{check}`"),
+        None => println!(" without quality commands"),
+    }
+    swarm.show("swarm start --until-idle", "s");
+    naive.show("floor 1, the naive git way", "s");
+    cheapest.show("floor 2, the cheapest known way", "s");
+    Goal::AtMost(0.5).judge("swarm / naive", &swarm.over(naive), "x");
+    Goal::AtMost(1.5).judge("swarm / cheapest", &swarm.over(cheapest), "x");
+}
+
+type Way = fn(&Copy, &Case) -> Result<Duration>;
+
+/// The program itself, from the start of the daemon to its end. The ideas are there before.
+fn swarm(copy: &Copy, case: &Case) -> Result<Duration> {
+    let checks: Vec<&str> = case.check.into_iter().collect();
+    configure(copy, "autopilot", PARALLEL, &checks)?;
+    for number in 1..=case.ideas {
+        call(
+            copy,
+            &["idea", "add", &format!("Write the file of idea {number}.")],
+        )?;
+    }
+    let (time, _) = timed(|| call(copy, &["start", "--until-idle", "--no-web"]))?;
+    Ok(time)
+}
+
+/// Hands the numbers 1 to `ideas` to the workers, each a thread that does one idea after the other.
+fn work(
+    ideas: usize,
+    worker: impl Fn(usize, &dyn Fn() -> Option<usize>) -> Result + Sync,
+) -> Result {
+    let next = AtomicUsize::new(1);
+    let take = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|number| *number <= ideas);
+    std::thread::scope(|scope| {
+        let (worker, take) = (&worker, &take);
+        let threads: Vec<_> = (0..PARALLEL)
+            .map(|index| scope.spawn(move || worker(index, take)))
+            .collect();
+        let ended = threads.into_iter().map(|thread| thread.join());
+        ended
+            .map(|end| end.unwrap_or_else(|_| Err("a worker panicked".into())))
+            .collect()
+    })
+}
+
+/// What both floors do with an idea in its worktree: the agent's script, and the quality command if there is one.
+fn attempt(copy: &Copy, case: &Case, tree: &Path, idea: &str) -> Result {
+    let script = copy.agent();
+    let said = run(&mut copy.shell(tree, &[&script.to_string_lossy()], idea))?;
+    if !said.contains("<swarm>COMPLETE</swarm>") {
+        return Err(format!("the agent of {idea} said: {said}").into());
+    }
+    check(copy, case, tree, idea)
+}
+
+fn check(copy: &Copy, case: &Case, tree: &Path, idea: &str) -> Result {
+    if let Some(check) = case.check {
+        run(&mut copy.shell(tree, &["-c", check], idea))?;
+    }
+    Ok(())
+}
+
+/// A fresh worktree for each idea, and another fresh one for each merge.
+fn naive(copy: &Copy, case: &Case) -> Result<Duration> {
+    let target = Mutex::new(());
+    let (time, ()) = timed(|| {
+        work(case.ideas, |_, take| {
+            while let Some(number) = take() {
+                naive_idea(copy, case, number, &target)?;
+            }
+            Ok(())
+        })
+    })?;
+    Ok(time)
+}
+
+/// `-B`, so that it can be tried again.
+fn add_worktree(copy: &Copy, tree: &Path, branch: &str, from: &str) -> Result {
+    let tree = tree.to_string_lossy();
+    again(|| copy.git(&["worktree", "add", "-q", "-f", "-B", branch, &tree, from]))
+}
+
+/// Two `git worktree add` at the same time may read each other's half-made files and fail; the next try does it.
+fn again(add: impl Fn() -> Result<String>) -> Result {
+    let mut added = add();
+    for _ in 0..4 {
+        added = added.or_else(|_| add());
+    }
+    added.map(drop)
+}
+
+fn naive_idea(copy: &Copy, case: &Case, number: usize, target: &Mutex<()>) -> Result {
+    let (idea, branch) = (format!("idea-{number:03}"), format!("agent/{number}"));
+    let tree = copy.place(&format!("tree-{number}"));
+    let merge = copy.place(&format!("merge-{number}"));
+    let (tree_path, merge_path) = (tree.to_string_lossy(), merge.to_string_lossy());
+    add_worktree(copy, &tree, &branch, "main")?;
+    attempt(copy, case, &tree, &idea)?;
+    {
+        let _turn = target.lock().map_err(|_| "another worker panicked")?;
+        again(|| copy.git(&["worktree", "add", "-q", "--detach", &merge_path, "main"]))?;
+        let message = format!("Merge {idea}");
+        run(&mut copy.git_in(&merge, &["merge", "-q", "--no-ff", "-m", &message, &branch]))?;
+        check(copy, case, &merge, &idea)?;
+        let commit = run(&mut copy.git_in(&merge, &["rev-parse", "HEAD"]))?;
+        copy.git(&["merge", "-q", "--ff-only", commit.trim()])?;
+        copy.git(&["worktree", "remove", "--force", &merge_path])?;
+    }
+    copy.git(&["worktree", "remove", "--force", &tree_path])?;
+    copy.git(&["branch", "-q", "-D", &branch])?;
+    Ok(())
+}
+
+/// Where the cheapest way lands: one at a time, on what the last one left.
+struct Target {
+    main: String,
+    /// The kept worktree for merged trees, once there is one.
+    verify: Option<PathBuf>,
+}
+
+/// A kept worktree for each worker, merges in memory, and a kept worktree for the merged trees.
+fn cheapest(copy: &Copy, case: &Case) -> Result<Duration> {
+    let main = copy.git(&["rev-parse", "main"])?.trim().to_owned();
+    let target = Mutex::new(Target { main, verify: None });
+    let (time, ()) = timed(|| {
+        work(case.ideas, |worker, take| {
+            let tree = copy.place(&format!("tree-{worker}"));
+            let mut before = None;
+            while let Some(number) = take() {
+                let branch = format!("agent/{number}");
+                let main = target
+                    .lock()
+                    .map_err(|_| "another worker panicked")?
+                    .main
+                    .clone();
+                give(copy, &tree, &branch, &main, before.as_deref())?;
+                cheapest_idea(copy, case, &tree, number, &target)?;
+                before = Some(branch);
+            }
+            match before {
+                Some(branch) => {
+                    copy.git(&["worktree", "remove", "--force", &tree.to_string_lossy()])?;
+                    forget(copy, &branch)
+                }
+                None => Ok(()),
+            }
+        })?;
+        let kept = target
+            .lock()
+            .map_err(|_| "a worker panicked")?
+            .verify
+            .take();
+        if let Some(verify) = kept {
+            copy.git(&["worktree", "remove", "--force", &verify.to_string_lossy()])?;
+        }
+        Result::Ok(())
+    })?;
+    Ok(time)
+}
+
+/// The worker's worktree for the next idea. From a commit, not from `main`: `checkout -B` reads a branch twice, and when it moves in between,
+/// the new branch begins at one commit with the files of another.
+fn give(copy: &Copy, tree: &Path, branch: &str, main: &str, before: Option<&str>) -> Result {
+    let Some(before) = before else {
+        return add_worktree(copy, tree, branch, main);
+    };
+    run(&mut copy.git_in(tree, &["checkout", "-q", "-f", "-B", branch, main]))?;
+    run(&mut copy.git_in(tree, &["clean", "-q", "-fdx"]))?;
+    forget(copy, before)
+}
+
+fn forget(copy: &Copy, branch: &str) -> Result {
+    copy.git(&["update-ref", "-d", &format!("refs/heads/{branch}")])?;
+    Ok(())
+}
+
+fn cheapest_idea(
+    copy: &Copy,
+    case: &Case,
+    tree: &Path,
+    number: usize,
+    target: &Mutex<Target>,
+) -> Result {
+    let (idea, branch) = (format!("idea-{number:03}"), format!("agent/{number}"));
+    attempt(copy, case, tree, &idea)?;
+    let mut target = target.lock().map_err(|_| "another worker panicked")?;
+    let merged = copy.git(&["merge-tree", "--write-tree", &target.main, &branch])?;
+    let message = format!("Merge {idea}");
+    let parents = ["-p", &target.main, "-p", &branch, "-m", &message];
+    let commit = copy.git(&[&["commit-tree", merged.trim()], &parents[..]].concat())?;
+    let commit = commit.trim();
+    if case.check.is_some() {
+        let verify = lay_out(copy, &mut target, commit)?;
+        check(copy, case, &verify, &idea)?;
+    }
+    // As `merge --ff-only` does it, less the look at files that do not change.
+    copy.git(&["read-tree", "-m", "-u", &target.main, commit])?;
+    copy.git(&["update-ref", "refs/heads/main", commit, &target.main])?;
+    commit.clone_into(&mut target.main);
+    Ok(())
+}
+
+/// The merged tree in the kept worktree.
+fn lay_out(copy: &Copy, target: &mut Target, commit: &str) -> Result<PathBuf> {
+    if let Some(verify) = &target.verify {
+        run(&mut copy.git_in(verify, &["checkout", "-q", "-f", "--detach", commit]))?;
+        return Ok(verify.clone());
+    }
+    let verify = copy.place("verify");
+    copy.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "--detach",
+        &verify.to_string_lossy(),
+        commit,
+    ])?;
+    target.verify = Some(verify.clone());
+    Ok(verify)
+}

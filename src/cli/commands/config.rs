@@ -1,0 +1,123 @@
+//! `swarm config`: the configuration, where each value comes from, and whether it is right.
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::write_page;
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, Kind};
+use crate::cli::repo::Repo;
+use crate::cli::table::Rows;
+use crate::cli::terminal::Tone;
+use crate::config::{self, ConfigError, Layered, Problem, schema};
+
+/// The commands about the configuration.
+#[derive(Debug, Subcommand)]
+pub enum Config {
+    /// Show each value and where it comes from.
+    Show(Show),
+    /// Check it: say everything that is wrong.
+    Check(Check),
+    /// Write the JSON Schema of `config.json`.
+    Schema(Schema),
+}
+
+/// `config show`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  $ swarm config show")]
+pub struct Show {}
+
+/// `config check`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  $ swarm config check")]
+pub struct Check {}
+
+/// `config schema`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  $ swarm config schema > config.schema.json")]
+pub struct Schema {}
+
+/// Does it.
+pub fn run(verb: &Config, context: &mut Context<'_>) -> Result<(), CliError> {
+    match verb {
+        Config::Show(Show {}) => show(context),
+        Config::Check(Check {}) => check(context),
+        Config::Schema(Schema {}) => {
+            let text = schema::schema_text();
+            context.output.raw(&text)
+        }
+    }
+}
+
+/// The effective configuration.
+pub(super) fn load(repo: &Repo) -> Result<Layered, CliError> {
+    let loaded = config::load(&repo.folder(), config::environment(), vec![]);
+    loaded.map_err(|error| wrong(&error))
+}
+
+fn wrong(error: &ConfigError) -> CliError {
+    let message = match error.problems.len() {
+        1 => "the configuration has a problem".to_owned(),
+        count => format!("the configuration has {count} problems"),
+    };
+    CliError::refused(message)
+        .details(listed(&error.problems))
+        .hint("mend .swarm/config.json, then look again: swarm config check")
+        .code("CONFIG_INVALID")
+}
+
+fn listed(problems: &[Problem]) -> String {
+    let lines: Vec<String> = problems.iter().map(Problem::to_string).collect();
+    lines.join("\n")
+}
+
+/// The configuration is right, and agents cannot run with it.
+pub(super) fn not_ready(problems: &[Problem]) -> CliError {
+    CliError::new(
+        Kind::AgentUnusable,
+        "no agent can run with this configuration as it is",
+    )
+    .details(listed(problems))
+    .hint("mend .swarm/config.json, then look again: swarm config check")
+}
+
+fn show(context: &mut Context<'_>) -> Result<(), CliError> {
+    let layered = load(&context.repo()?)?;
+    if context.output.json {
+        return context.output.document(&layered.document());
+    }
+    let mut rows = Rows::new(&context.output, &["KEY", "VALUE", "FROM"], &[1]);
+    for shown in layered.show() {
+        let origin = shown.origin.to_string();
+        let tone = if origin == "default" {
+            Tone::Dim
+        } else {
+            Tone::Plain
+        };
+        rows.row(&[
+            (Tone::Plain, &shown.key),
+            (Tone::Plain, &shown.value.to_string()),
+            (tone, &origin),
+        ]);
+    }
+    let page = rows.lines();
+    write_page(&mut context.output, &page)
+}
+
+fn check(context: &mut Context<'_>) -> Result<(), CliError> {
+    let layered = load(&context.repo()?)?;
+    let problems = layered.readiness();
+    if !problems.is_empty() {
+        return Err(not_ready(&problems));
+    }
+    if context.output.json {
+        return context
+            .output
+            .document(&json!({ "ok": true, "hash": layered.config.hash() }));
+    }
+    context.output.note("the configuration is right");
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! `swarm demo`: see it work, with nothing to set up.
+//!
+//! A scripted agent in a temporary repository, through the very code that real work takes. One of its agents is killed on purpose, to show that
+//! nothing is lost. Each line says that it is a demo.
+
+mod killer;
+mod stage;
+
+use clap::Args;
+
+use super::start::{Wish, conclude, run_daemon, style};
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::repo::Repo;
+use crate::domain::settings::Mode;
+use killer::Killer;
+
+/// Stands before each line.
+const LABEL: &str = "demo";
+
+/// `demo`. Needs no key, no network and no configuration, and ends by itself.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ swarm demo
+  $ swarm demo --ideas 4 --agents 2 --keep")]
+pub struct Demo {
+    /// How many ideas.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=200))]
+    pub ideas: u16,
+    /// How many agents work at the same time.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=16))]
+    pub agents: u16,
+    /// Do not open the page. This version serves none yet: accepted, without effect.
+    #[arg(long)]
+    pub no_open: bool,
+    /// Keep the temporary repository, to look around in it.
+    #[arg(long)]
+    pub keep: bool,
+}
+
+/// Plays it.
+pub fn run(args: &Demo, context: &mut Context<'_>) -> Result<(), CliError> {
+    let folder = tempfile::Builder::new()
+        .prefix("swarm-demo-")
+        .tempdir()
+        .map_err(|error| CliError::io("make a temporary folder", &error))?;
+    stage::build(folder.path(), args.agents)?;
+    let repo = Repo::find(folder.path())?;
+    let ids = stage::add_ideas(context.offline(&repo)?.as_ref(), usize::from(args.ideas))?;
+    announce(args, &repo, ids.len(), context);
+    let played = play(&repo, context);
+    if args.keep {
+        let kept = folder.keep();
+        context.output.note(format!(
+            "[{LABEL}] the repository is kept: {}",
+            kept.display()
+        ));
+    }
+    played?;
+    context.output.note(format!(
+        "[{LABEL}] this was a demo with a scripted agent; now in a repository of yours: swarm init"
+    ));
+    Ok(())
+}
+
+fn announce(args: &Demo, repo: &Repo, ideas: usize, context: &mut Context<'_>) {
+    let lines = [
+        format!(
+            "a scripted agent works on {ideas} ideas in {}",
+            repo.root().display()
+        ),
+        format!(
+            "up to {} agents at once, each in its own git worktree; what passes ./check.sh lands on main",
+            args.agents
+        ),
+        "one agent will be killed on purpose: its work is not lost".to_owned(),
+    ];
+    for line in lines {
+        context.output.note(format!("[{LABEL}] {line}"));
+    }
+}
+
+fn play(repo: &Repo, context: &mut Context<'_>) -> Result<(), CliError> {
+    let killer = Killer::new(repo.runs());
+    let wish = Wish {
+        mode: Some(Mode::Autopilot),
+        until_idle: true,
+        detached: false,
+        style: style(false, context),
+        label: Some(LABEL),
+        also: Some(killer.on_ready()),
+    };
+    let end = run_daemon(repo.clone(), wish, context);
+    killer.finish();
+    conclude(&end?, false, context)
+}

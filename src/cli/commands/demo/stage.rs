@@ -1,0 +1,158 @@
+//! The demo's repository: made by the library, so that nothing of the user's git configuration is used or needed.
+//!
+//! Invariant: everything lies below the given folder.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use git2::{IndexAddOption, Repository, RepositoryInitOptions, Signature};
+use serde_json::json;
+
+use crate::agents::demo::scenario::{self, CHECK, DemoIdea, FILES};
+use crate::cli::backend::Offline;
+use crate::cli::error::CliError;
+use crate::config::detect::{Detected, FoundCommand};
+use crate::config::init::{Choices, plan_init, write};
+use crate::domain::command::{Command, NewIdea};
+use crate::domain::event::Event;
+use crate::domain::ids::IdeaId;
+
+const BRANCH: &str = "main";
+
+/// Makes the repository and its `.swarm`.
+pub(super) fn build(root: &Path, agents: u16) -> Result<(), CliError> {
+    write_files(root).map_err(|error| CliError::io("write the demo's files", &error))?;
+    set_up(root, agents)?;
+    commit(root)
+        .map_err(|error| CliError::refused(format!("cannot make the demo's repository: {error}")))
+}
+
+fn write_files(root: &Path) -> io::Result<()> {
+    for file in FILES {
+        let path = root.join(file.path);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(&path, file.content)?;
+        if file.executable {
+            fs::set_permissions(&path, Permissions::from_mode(0o755))?;
+        }
+    }
+    Ok(())
+}
+
+/// What `swarm init` writes, for the scripted agent.
+fn set_up(root: &Path, agents: u16) -> Result<(), CliError> {
+    let choices = Choices {
+        agent: Some("demo".into()),
+        branch: Some(BRANCH.into()),
+        ..Choices::default()
+    };
+    let detected = Detected {
+        agents: vec![],
+        quality: vec![FoundCommand {
+            command: CHECK.into(),
+            because: "the demo".into(),
+            runnable: true,
+        }],
+    };
+    let refused = |error| CliError::refused(format!("cannot set the demo up: {error}"));
+    let plan = plan_init(&choices, &detected).map_err(refused)?;
+    write(root, &plan).map_err(refused)?;
+    let local = json!({ "agents": { "maxParallel": agents } });
+    fs::write(root.join(".swarm/config.local.json"), local.to_string())
+        .map_err(|error| CliError::io("write the demo's configuration", &error))
+}
+
+fn commit(root: &Path) -> Result<(), git2::Error> {
+    let mut options = RepositoryInitOptions::new();
+    // No template: it could bring the user's hooks.
+    options.initial_head(BRANCH).external_template(false);
+    let repository = Repository::init_opts(root, &options)?;
+    let mut index = repository.index()?;
+    index.add_all(["*"], IndexAddOption::DEFAULT, None)?;
+    index.write()?;
+    let tree = repository.find_tree(index.write_tree()?)?;
+    let author = Signature::now("swarm demo", "demo@localhost")?;
+    repository.commit(
+        Some("HEAD"),
+        &author,
+        &author,
+        "The bakery's pages",
+        &tree,
+        &[],
+    )?;
+    Ok(())
+}
+
+/// Adds the backlog.
+pub(super) fn add_ideas(offline: &dyn Offline, count: usize) -> Result<Vec<IdeaId>, CliError> {
+    let mut ids: Vec<IdeaId> = Vec::new();
+    for idea in scenario::ideas(count) {
+        let command = Command::AddIdea(new_idea(idea, &ids));
+        let accepted = offline.execute(command)?;
+        let added = accepted.events.into_iter().find_map(|event| match event {
+            Event::IdeaAdded { id, .. } => Some(id),
+            _ => None,
+        });
+        ids.extend(added);
+    }
+    Ok(ids)
+}
+
+/// The scenario counts ideas from 1.
+fn new_idea(idea: DemoIdea, ids: &[IdeaId]) -> NewIdea {
+    let before = idea
+        .after
+        .iter()
+        .filter_map(|place| ids.get(place.checked_sub(1)?));
+    NewIdea {
+        after: before.cloned().collect(),
+        tags: idea.tags.into_iter().map(str::to_owned).collect(),
+        text: idea.text,
+        ..NewIdea::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+
+    #[test]
+    fn the_stage_is_a_clean_repository_with_a_right_configuration() {
+        let dir = tempfile::tempdir().unwrap();
+        build(dir.path(), 2).unwrap();
+        let repository = Repository::open(dir.path()).unwrap();
+        assert_eq!(repository.head().unwrap().name(), Ok("refs/heads/main"));
+        let statuses = repository.statuses(None).unwrap();
+        let dirty = statuses.iter().filter(|entry| !entry.status().is_ignored());
+        assert_eq!(dirty.count(), 0);
+        let layered = config::load(
+            &dir.path().join(".swarm"),
+            std::collections::BTreeMap::new(),
+            vec![],
+        )
+        .unwrap();
+        assert!(layered.readiness().is_empty());
+        assert_eq!(layered.config.agents.max_parallel, 2);
+        assert_eq!(layered.config.quality_commands, [CHECK]);
+        let check = fs::metadata(dir.path().join("check.sh")).unwrap();
+        assert_eq!(check.permissions().mode() & 0o111, 0o111);
+    }
+
+    #[test]
+    fn ideas_wait_for_those_that_the_scenario_names() {
+        let ids = [IdeaId::numbered(1), IdeaId::numbered(2)];
+        let idea = DemoIdea {
+            text: "x".into(),
+            after: vec![2, 9, 0],
+            tags: vec!["critical"],
+        };
+        let new = new_idea(idea, &ids);
+        assert_eq!(new.after, [IdeaId::numbered(2)]);
+        assert_eq!(new.tags, ["critical"]);
+    }
+}

@@ -1,0 +1,364 @@
+//! The single checks. Each looks at one thing and says what it found.
+//!
+//! Invariant: nothing is changed but with `fix`, and then only permissions of our own folders and the traces of a daemon that is proven dead:
+//! nobody holds the lock.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Metadata, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use nix::sys::statvfs::{Statvfs, statvfs};
+
+use super::{Check, Level};
+use crate::api::DaemonFile;
+use crate::cli::backend::Offline;
+use crate::cli::commands::config::{load, not_ready};
+use crate::cli::context::Context;
+use crate::cli::remote::Daemon;
+use crate::cli::repo::Repo;
+use crate::config::{Adapter, Config};
+use crate::git::Repo as GitRepo;
+use crate::process::resolve_program;
+
+/// Less room than this and nothing can be written soon.
+const NO_ROOM: u64 = 64 * 1024 * 1024;
+/// Less room than this and it may become tight.
+const LITTLE_ROOM: u64 = 1024 * 1024 * 1024;
+/// The oldest git that will do.
+const MINIMUM_GIT: (u32, u32) = (2, 38);
+
+/// All checks, in the order of what depends on what.
+pub(super) fn all(fix: bool, context: &Context<'_>) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let git = open_git(context, &mut checks);
+    let repo = match context.repo() {
+        Ok(repo) => repo,
+        Err(error) => {
+            checks.push(Check::error("setup", &error));
+            return checks;
+        }
+    };
+    checks.push(Check::ok("setup", format!("{}", repo.folder().display())));
+    checks.extend(["state", "runs"].map(|name| private_folder(&repo, name, fix)));
+    let config = configuration(&repo, &mut checks);
+    if let Some(config) = &config {
+        checks.extend(agents(&repo, config));
+    }
+    if let Some(git) = &git {
+        checks.push(target(git, config.as_ref()));
+    }
+    checks.push(room(&repo));
+    match context.offline(&repo) {
+        Ok(offline) => daemon_and_log(&repo, offline.as_ref(), fix, &mut checks),
+        Err(error) => checks.push(Check::error("log", &error)),
+    }
+    checks
+}
+
+fn open_git(context: &Context<'_>, checks: &mut Vec<Check>) -> Option<GitRepo> {
+    let folder = match context.start_folder() {
+        Ok(folder) => folder,
+        Err(error) => {
+            checks.push(Check::error("git", &error));
+            return None;
+        }
+    };
+    match GitRepo::open(&folder) {
+        Ok(git) => {
+            let (major, minor) = git.git_version();
+            checks.push(if (major, minor) >= MINIMUM_GIT {
+                Check::ok("git", format!("version {major}.{minor}"))
+            } else {
+                let (at_least, least_minor) = MINIMUM_GIT;
+                Check::fail("git", format!("version {major}.{minor} is too old"))
+                    .advice(format!("install git {at_least}.{least_minor} or newer"))
+            });
+            checks.push(Check::ok("repository", git.root().display().to_string()));
+            Some(git)
+        }
+        Err(error) => {
+            checks.push(Check::fail("git", error.to_string()));
+            None
+        }
+    }
+}
+
+/// `state/` and `runs/` hold what only their owner may see.
+fn private_folder(repo: &Repo, name: &'static str, fix: bool) -> Check {
+    let path = repo.folder().join(name);
+    let metadata = match fs::symlink_metadata(&path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Check::ok(name, "not there yet; the first start makes it");
+        }
+        Err(error) => return Check::fail(name, format!("cannot be looked at: {error}")),
+    };
+    if !metadata.is_dir() {
+        return Check::fail(name, format!("{} is not a folder", path.display())).advice(format!(
+            "look what it is, then remove it: rm {}",
+            path.display()
+        ));
+    }
+    if metadata.uid() != nix::unistd::geteuid().as_raw() {
+        return Check::fail(name, format!("{} belongs to somebody else", path.display()))
+            .advice("work as the user who set it up, or give it to yourself with chown");
+    }
+    permissions(name, &path, &metadata, fix)
+}
+
+fn permissions(name: &'static str, path: &Path, metadata: &Metadata, fix: bool) -> Check {
+    let mode = metadata.permissions().mode() & 0o777;
+    if mode == 0o700 {
+        return Check::ok(name, "only its owner can look into it");
+    }
+    let advice = format!(
+        "chmod 700 {}, or let it be mended: swarm doctor --fix",
+        path.display()
+    );
+    let wrong = Check::fail(name, format!("its permissions are {mode:o}, not 700")).advice(advice);
+    if !fix {
+        return wrong;
+    }
+    match fs::set_permissions(path, Permissions::from_mode(0o700)) {
+        Ok(()) => mended(
+            name,
+            format!("its permissions were {mode:o} and are 700 now"),
+        ),
+        Err(error) => Check::fail(name, format!("its permissions cannot be changed: {error}")),
+    }
+}
+
+fn mended(name: &'static str, message: String) -> Check {
+    Check {
+        fixed: true,
+        ..Check::ok(name, message)
+    }
+}
+
+fn configuration(repo: &Repo, checks: &mut Vec<Check>) -> Option<Config> {
+    match load(repo) {
+        Ok(layered) => {
+            let problems = layered.readiness();
+            checks.push(if problems.is_empty() {
+                Check::ok("config", "right")
+            } else {
+                Check::error("config", &not_ready(&problems))
+            });
+            Some(layered.config)
+        }
+        Err(error) => {
+            checks.push(Check::error("config", &error));
+            None
+        }
+    }
+}
+
+/// Whether each profile's program can be found from here.
+fn agents(repo: &Repo, config: &Config) -> Vec<Check> {
+    let environment: BTreeMap<String, String> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    let programs = config.agents.profiles.iter().filter_map(|(name, profile)| {
+        let program = profile.command.first()?;
+        (profile.adapter == Adapter::Command).then_some((name, program))
+    });
+    let check = |(name, program): (&String, &String)| match resolve_program(
+        program,
+        &environment,
+        repo.root(),
+    ) {
+        Ok(path) => Check::ok("agent", format!("profile `{name}` runs {}", path.display())),
+        Err(error) => {
+            let used = config.agents.profile == *name;
+            let level = if used { Level::Fail } else { Level::Warn };
+            Check::new("agent", level, format!("profile `{name}`: {error}")).advice(format!(
+                    "install it, or name another program: agents.profiles.{name}.command in .swarm/config.json"
+                ))
+        }
+    };
+    programs.map(check).collect()
+}
+
+fn target(git: &GitRepo, config: Option<&Config>) -> Check {
+    let named = config.and_then(|config| config.target.clone());
+    let branch = match named.map_or_else(|| git.head_branch(), |named| Ok(Some(named))) {
+        Ok(Some(branch)) => branch,
+        Ok(None) => {
+            return Check::fail(
+                "target",
+                "no branch is checked out, and the configuration names none",
+            )
+            .advice("name one: `target` in .swarm/config.json");
+        }
+        Err(error) => return Check::fail("target", error.to_string()),
+    };
+    match git.target_exists(&branch) {
+        Ok(true) => Check::ok("target", format!("work lands on {branch}")),
+        Ok(false) => Check::fail("target", format!("there is no branch {branch}"))
+            .advice("make it with git branch, or name another: `target` in .swarm/config.json"),
+        Err(error) => Check::fail("target", error.to_string()),
+    }
+}
+
+fn room(repo: &Repo) -> Check {
+    let status = match statvfs(&repo.folder()) {
+        Ok(status) => status,
+        Err(errno) => return Check::warn("disk", format!("its free space is not known: {errno}")),
+    };
+    let free = free_bytes(&status);
+    let message = format!("{} MiB free", free / (1024 * 1024));
+    if free < NO_ROOM {
+        Check::fail("disk", message).advice("make room: nothing can be written soon")
+    } else if free < LITTLE_ROOM {
+        Check::warn("disk", message).advice("make room before long work")
+    } else {
+        Check::ok("disk", message)
+    }
+}
+
+/// These counts are narrower than 64 bits on some systems.
+#[allow(clippy::useless_conversion)]
+fn free_bytes(status: &Statvfs) -> u64 {
+    u64::from(status.blocks_available()).saturating_mul(u64::from(status.fragment_size()))
+}
+
+/// With a daemon the log is its own; without one it is read and compared.
+fn daemon_and_log(repo: &Repo, offline: &dyn Offline, fix: bool, checks: &mut Vec<Check>) {
+    match Daemon::connect(repo) {
+        Ok(Some(daemon)) => {
+            checks.push(Check::ok("daemon", format!("runs (pid {})", daemon.pid())));
+            checks.push(Check::ok("log", "the daemon has read it"));
+        }
+        Ok(None) => {
+            checks.push(without_daemon(repo, offline, fix));
+            checks.push(log(offline));
+        }
+        Err(error) => {
+            checks.push(Check::error("daemon", &error));
+            checks.push(log(offline));
+        }
+    }
+}
+
+fn without_daemon(repo: &Repo, offline: &dyn Offline, fix: bool) -> Check {
+    match offline.is_locked() {
+        Err(error) => return Check::error("daemon", &error),
+        Ok(true) => {
+            return Check::warn("daemon", "something holds the lock and does not answer")
+                .advice("a daemon that starts or ends, or a command: look again in a moment");
+        }
+        Ok(false) => {}
+    }
+    let left = match DaemonFile::read(&repo.state()) {
+        Ok(None) => return Check::ok("daemon", "none runs"),
+        Ok(Some(file)) => file,
+        Err(error) => {
+            return Check::warn(
+                "daemon",
+                format!("none runs; its file cannot be read: {error}"),
+            )
+            .advice("the next start writes it anew: swarm start");
+        }
+    };
+    let message = format!("none runs; the last one (pid {}) was killed", left.pid);
+    if !fix {
+        return Check::warn("daemon", message).advice(
+            "nothing is lost, the next start goes on: swarm start; or tidy up: swarm doctor --fix",
+        );
+    }
+    match tidy_up(repo, &left) {
+        Ok(()) => mended(
+            "daemon",
+            format!("{message}; what it left has been removed"),
+        ),
+        Err(error) => Check::warn(
+            "daemon",
+            format!("{message}; its traces cannot be removed: {error}"),
+        ),
+    }
+}
+
+/// Removes the socket and the file that names it. Only a socket is removed: the file could name anything.
+fn tidy_up(repo: &Repo, left: &DaemonFile) -> io::Result<()> {
+    use std::os::unix::fs::FileTypeExt;
+    let kind = fs::symlink_metadata(&left.socket).map(|metadata| metadata.file_type());
+    if kind.is_ok_and(|kind| kind.is_socket()) {
+        fs::remove_file(&left.socket)?;
+    }
+    DaemonFile::remove(&repo.state())
+}
+
+fn log(offline: &dyn Offline) -> Check {
+    match offline.verify() {
+        Ok(report) => match &report.difference {
+            None => Check::ok(
+                "log",
+                format!("{} events, snapshot and events agree", report.events),
+            ),
+            Some(difference) => {
+                Check::fail("log", format!("snapshot and events differ: {difference}")).advice(
+                    "the events are the truth; remove .swarm/state/snapshot.json and start again",
+                )
+            }
+        },
+        Err(error) => Check::error("log", &error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn repo() -> (tempfile::TempDir, Repo) {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join(".swarm/state")).unwrap();
+        let repo = Repo::find(dir.path()).unwrap();
+        (dir, repo)
+    }
+
+    #[test]
+    fn loose_permissions_are_found_and_mended() {
+        let (_dir, repo) = repo();
+        fs::set_permissions(repo.state(), Permissions::from_mode(0o755)).unwrap();
+        let check = private_folder(&repo, "state", false);
+        assert_eq!(check.level, Level::Fail);
+        assert!(check.advice.unwrap().contains("chmod 700"));
+        let check = private_folder(&repo, "state", true);
+        assert!(check.fixed && check.message.contains("755"));
+        assert_eq!(private_folder(&repo, "state", false).level, Level::Ok);
+        assert_eq!(private_folder(&repo, "runs", false).level, Level::Ok);
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_state_fails() {
+        let (_dir, repo) = repo();
+        let elsewhere = tempfile::tempdir().unwrap();
+        fs::remove_dir(repo.state()).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), repo.state()).unwrap();
+        assert_eq!(private_folder(&repo, "state", true).level, Level::Fail);
+    }
+
+    #[test]
+    fn tidying_up_removes_a_socket_and_nothing_else() {
+        let (dir, repo) = repo();
+        let precious = dir.path().join("precious");
+        fs::write(&precious, "x").unwrap();
+        let mut left = DaemonFile {
+            pid: 1,
+            socket: precious.clone(),
+            started_at: crate::domain::time::Timestamp::default(),
+            version: "0".into(),
+            web_url: None,
+        };
+        left.write(&repo.state()).unwrap();
+        tidy_up(&repo, &left).unwrap();
+        assert!(precious.exists());
+        assert_eq!(DaemonFile::read(&repo.state()).unwrap(), None);
+        left.socket = repo.state().join("s");
+        drop(std::os::unix::net::UnixListener::bind(&left.socket).unwrap());
+        tidy_up(&repo, &left).unwrap();
+        assert!(!left.socket.exists());
+    }
+}

@@ -1,0 +1,189 @@
+//! `swarm start`: the daemon, here or in the background.
+
+mod detach;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::backend::{EndReason, StartOptions};
+use crate::cli::context::Context;
+use crate::cli::error::{CliError, Kind};
+use crate::cli::progress::{Progress, Shown, Style};
+use crate::cli::repo::Repo;
+use crate::cli::summary::Summary;
+use crate::daemon::handle::Handle;
+use crate::domain::settings::Mode;
+
+/// `start`.
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+#[command(
+    after_help = "One Ctrl+C ends it gracefully: no new ideas, up to some seconds for safe boundaries. A second one ends it at once.
+
+Examples:
+  $ swarm start
+  $ swarm start --detach
+  $ swarm start --until-idle --mode autopilot"
+)]
+pub struct Start {
+    /// Run in the background; prints the pid once the daemon answers.
+    #[arg(long, short)]
+    pub detach: bool,
+    /// Who starts ideas, instead of what the configuration says.
+    #[arg(long, value_name = "MODE")]
+    pub mode: Option<ModeChoice>,
+    /// End when nothing is active, ready or merging; the exit code tells how it went.
+    #[arg(long)]
+    pub until_idle: bool,
+    /// The port of the page. This version serves no page yet: accepted, without effect.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
+    /// Serve no page. This version serves none yet: accepted, without effect.
+    #[arg(long)]
+    pub no_web: bool,
+    /// Runs as the background process itself.
+    #[arg(long, hide = true, conflicts_with = "detach")]
+    pub detached: bool,
+}
+
+/// Who starts ideas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ModeChoice {
+    /// A person assigns each idea.
+    SemiAuto,
+    /// Free slots are filled from the ready ideas.
+    Autopilot,
+}
+
+impl From<ModeChoice> for Mode {
+    fn from(choice: ModeChoice) -> Self {
+        match choice {
+            ModeChoice::SemiAuto => Self::SemiAuto,
+            ModeChoice::Autopilot => Self::Autopilot,
+        }
+    }
+}
+
+/// Starts it.
+pub fn run(args: &Start, context: &mut Context<'_>) -> Result<(), CliError> {
+    let repo = context.repo()?;
+    if args.detach {
+        return detach::run(args, &repo, context);
+    }
+    if args.detached {
+        detach::become_background(context)?;
+    }
+    let style = style(args.detached, context);
+    let wish = Wish {
+        mode: args.mode.map(Mode::from),
+        until_idle: args.until_idle,
+        detached: args.detached,
+        style,
+        label: None,
+        also: None,
+    };
+    let end = run_daemon(repo, wish, context)?;
+    conclude(&end, args.detached, context)
+}
+
+/// How a daemon is to run in this process, and what is shown meanwhile.
+pub(super) struct Wish {
+    pub(super) mode: Option<Mode>,
+    pub(super) until_idle: bool,
+    pub(super) detached: bool,
+    pub(super) style: Style,
+    pub(super) label: Option<&'static str>,
+    /// What else to do when the daemon is ready; it returns at once.
+    pub(super) also: Option<Box<dyn FnOnce(Handle) + Send>>,
+}
+
+/// What suits the options and the terminal.
+pub(super) fn style(detached: bool, context: &Context<'_>) -> Style {
+    let output = &context.output;
+    if detached || (output.quiet && !output.json) {
+        Style::Silent
+    } else if output.json {
+        Style::Json
+    } else if output.bars && output.verbose == 0 {
+        Style::Bars
+    } else {
+        Style::Lines {
+            all: output.verbose > 0,
+        }
+    }
+}
+
+/// Runs a daemon until it ends, and shows what it does.
+pub(super) fn run_daemon(
+    repo: Repo,
+    wish: Wish,
+    context: &mut Context<'_>,
+) -> Result<EndReason, CliError> {
+    context.output.flush()?;
+    let progress = progress(&wish, context);
+    let shown: Arc<Mutex<Option<Shown>>> = Arc::default();
+    let keep = Arc::clone(&shown);
+    let options = StartOptions {
+        repo,
+        mode: wish.mode,
+        until_idle: wish.until_idle,
+        detached: wish.detached,
+        on_ready: Box::new(move |handle: Handle| {
+            if let Some(also) = wish.also {
+                also(handle.clone());
+            }
+            // Without a thread for it nothing is shown; the daemon works all the same.
+            let begun = progress.begin(handle).ok();
+            *keep.lock().unwrap_or_else(PoisonError::into_inner) = begun;
+        }),
+    };
+    let end = context.services.launcher.run_daemon(options);
+    if let Some(shown) = shown.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        shown.finish();
+    }
+    end
+}
+
+fn progress(wish: &Wish, context: &Context<'_>) -> Progress {
+    let lines: Box<dyn std::io::Write + Send> = match wish.style {
+        Style::Json => Box::new(std::io::stdout()),
+        Style::Bars | Style::Lines { .. } | Style::Silent => Box::new(std::io::stderr()),
+    };
+    Progress {
+        style: wish.style,
+        colors: context.output.message_colors,
+        zone: context.zone.clone(),
+        label: wish.label,
+        lines,
+    }
+}
+
+/// Says how it ended.
+pub(super) fn conclude(
+    end: &EndReason,
+    silent: bool,
+    context: &mut Context<'_>,
+) -> Result<(), CliError> {
+    match end {
+        EndReason::Stopped => {
+            context.output.note("the daemon has ended");
+            Ok(())
+        }
+        EndReason::Interrupted => Err(CliError::new(
+            Kind::Interrupted,
+            "interrupted: the daemon is gone at once; agents that run go on under their runners",
+        )
+        .hint("the next start adopts them: swarm start")),
+        EndReason::AtRest(rest, state) => {
+            let summary = Summary::of(state);
+            if !silent {
+                summary.show(&mut context.output)?;
+            }
+            summary.verdict(*rest)
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! What `swarm start` shows while the daemon works in the same process.
+//!
+//! Invariant: the daemon never waits for it. A thread of its own looks at what is durable, when something new is there and at most ten times a
+//! second; a terminal that is slow, or stopped with Ctrl+S, stops this thread only.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::bars::Bars;
+use super::clock;
+use super::describe;
+use super::journaled;
+use super::picture::Picture;
+use super::terminal::{Tone, paint};
+use crate::daemon::handle::{Handle, Journaled};
+
+/// Between two looks.
+const BREATH: Duration = Duration::from_millis(100);
+/// The bars show how long things take, so they are drawn again now and then.
+const REDRAW: Duration = Duration::from_secs(1);
+/// Events taken at once.
+const PAGE: usize = 4_096;
+
+/// How to show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Bars at the bottom of a terminal, news above them.
+    Bars,
+    /// A line for each event that is news; `all`: for each event.
+    Lines {
+        /// For each event.
+        all: bool,
+    },
+    /// Each event as a line of JSON.
+    Json,
+    /// Nothing.
+    Silent,
+}
+
+/// What `start` shows, before there is a daemon.
+pub struct Progress {
+    /// How.
+    pub style: Style,
+    /// In colour.
+    pub colors: bool,
+    /// The local time zone.
+    pub zone: TimeZone,
+    /// Stands before each line: `demo`.
+    pub label: Option<&'static str>,
+    /// Where lines go; bars go to standard error.
+    pub lines: Box<dyn Write + Send>,
+}
+
+/// What `start` shows, while there is one.
+pub struct Shown {
+    stop: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Progress {
+    /// Shows what happens from now on, on a thread of its own.
+    pub fn begin(self, handle: Handle) -> std::io::Result<Shown> {
+        let (stop, stopped) = watch::channel(false);
+        let after = handle.read(|state| state.seq);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()?;
+        let thread = thread::Builder::new()
+            .name("progress".into())
+            .spawn(move || {
+                let mut screen = Screen::new(self, after);
+                screen.greet();
+                runtime.block_on(screen.follow(&handle, stopped));
+            })?;
+        Ok(Shown {
+            stop,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Shown {
+    /// Shows the last of it and takes the bars away.
+    pub fn finish(mut self) {
+        self.stop.send_replace(true);
+        if let Some(thread) = self.thread.take() {
+            // It shows things; that it broke is not worth an error.
+            drop(thread.join());
+        }
+    }
+}
+
+struct Screen {
+    progress: Progress,
+    bars: Option<Bars>,
+    after: u64,
+}
+
+impl Screen {
+    fn new(progress: Progress, after: u64) -> Self {
+        let bars = (progress.style == Style::Bars).then(|| Bars::new(progress.colors));
+        Self {
+            progress,
+            bars,
+            after,
+        }
+    }
+
+    /// Says how to end it, where somebody is there to read it.
+    fn greet(&mut self) {
+        let for_people = matches!(self.progress.style, Style::Bars | Style::Lines { .. });
+        if for_people && self.progress.label.is_none() {
+            let pid = std::process::id();
+            self.line(&format!("the daemon runs here (pid {pid}); Ctrl+C ends it"));
+        }
+    }
+
+    async fn follow(&mut self, handle: &Handle, mut stopped: watch::Receiver<bool>) {
+        let mut seq = handle.seq();
+        let mut redraw = interval(REDRAW);
+        redraw.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            self.show(handle);
+            let over = tokio::select! {
+                changed = seq.changed() => changed.is_err(),
+                _ = stopped.wait_for(|stopped| *stopped) => true,
+                _ = redraw.tick(), if self.bars.is_some() => false,
+            };
+            if over {
+                break;
+            }
+            tokio::time::sleep(BREATH).await;
+        }
+        self.show(handle);
+        if let Some(bars) = self.bars.take() {
+            bars.clear();
+        }
+    }
+
+    fn show(&mut self, handle: &Handle) {
+        while let Some(events) = self.take(handle) {
+            for event in &events {
+                self.after = event.seq;
+                self.event(event);
+            }
+        }
+        if let Some(bars) = &mut self.bars {
+            let picture = handle.read(|state| Picture::of(state, clock::now()));
+            bars.draw(&picture);
+        }
+        // That nobody reads the lines is the reader's choice; the daemon goes on.
+        drop(self.progress.lines.flush());
+    }
+
+    /// The next events; `None` when there are no more. Those that are no longer in memory are not waited for.
+    fn take(&mut self, handle: &Handle) -> Option<Vec<Arc<Journaled>>> {
+        if let Some(events) = handle.recent_after(self.after, PAGE) {
+            return (!events.is_empty()).then_some(events);
+        }
+        let from = self.after;
+        self.after = handle.read(|state| state.seq);
+        self.line(&format!(
+            "events after {from} are left out here; see them all: swarm events --since {from}"
+        ));
+        None
+    }
+
+    fn event(&mut self, event: &Journaled) {
+        let all = match self.progress.style {
+            Style::Silent => return,
+            Style::Json => return self.json(event),
+            Style::Lines { all } => all,
+            Style::Bars => false,
+        };
+        if !all && !describe::is_news(&event.event) {
+            return;
+        }
+        let at = clock::local(event.ts, &self.progress.zone);
+        let time = at.get(11..).unwrap_or(&at);
+        let colors = self.progress.colors;
+        let words = describe::describe(&event.event);
+        let words = paint(colors, describe::tone(&event.event), &words);
+        self.line(&format!("{} {words}", paint(colors, Tone::Dim, time)));
+    }
+
+    fn json(&mut self, event: &Journaled) {
+        if let Ok(document) = journaled::to_json(event) {
+            drop(writeln!(self.progress.lines, "{document}"));
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        let label = self
+            .progress
+            .label
+            .map_or_else(String::new, |label| format!("[{label}] "));
+        let line = format!("{label}{line}");
+        match &self.bars {
+            Some(bars) => bars.print(&line),
+            None => drop(writeln!(self.progress.lines, "{line}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::cli::testkit;
+    use crate::daemon::testkit::Seat;
+    use crate::domain::state::State;
+    use crate::domain::time::Timestamp;
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn journaled() -> Vec<Arc<Journaled>> {
+        let ts = Timestamp::from_millis(1_000);
+        let numbered = (1..).zip(testkit::story());
+        numbered
+            .map(|(seq, event)| Arc::new(Journaled { seq, ts, event }))
+            .collect()
+    }
+
+    fn shown(style: Style, keep: usize) -> Vec<String> {
+        let (handle, seat) = Seat::new(State::default(), keep);
+        let lines = Lines::default();
+        let progress = Progress {
+            style,
+            colors: false,
+            zone: TimeZone::UTC,
+            label: Some("demo"),
+            lines: Box::new(lines.clone()),
+        };
+        let shown = progress.begin(handle).unwrap();
+        seat.publish(&journaled());
+        shown.finish();
+        let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn news_are_shown_as_lines_with_their_label() {
+        let lines = shown(Style::Lines { all: false }, 100);
+        assert_eq!(
+            lines[0],
+            "[demo] 00:00:01 idea-001 added: add a --version flag"
+        );
+        assert!(!lines.iter().any(|line| line.contains("on disk")));
+        let all = shown(Style::Lines { all: true }, 100);
+        assert_eq!(all.len(), testkit::story().len());
+        assert!(shown(Style::Silent, 100).is_empty());
+    }
+
+    #[test]
+    fn json_lines_are_the_events() {
+        let lines = shown(Style::Json, 100);
+        let first: serde_json::Value = serde_json::from_str(&lines[0]).unwrap();
+        assert_eq!(
+            (first["seq"].as_u64(), first["kind"].as_str()),
+            (Some(1), Some("ideaAdded"))
+        );
+        assert_eq!(lines.len(), testkit::story().len());
+    }
+
+    #[test]
+    fn what_is_no_longer_in_memory_is_said_and_not_waited_for() {
+        let lines = shown(Style::Lines { all: true }, 1);
+        assert!(lines[0].contains("swarm events --since 0"), "{lines:?}");
+    }
+
+    #[test]
+    fn it_ends_when_the_daemon_does() {
+        let (handle, seat) = Seat::new(State::default(), 1);
+        let progress = Progress {
+            style: Style::Silent,
+            colors: false,
+            zone: TimeZone::UTC,
+            label: None,
+            lines: Box::new(Lines::default()),
+        };
+        let mut shown = progress.begin(handle).unwrap();
+        drop(seat);
+        shown.thread.take().unwrap().join().unwrap();
+    }
+}

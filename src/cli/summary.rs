@@ -1,0 +1,153 @@
+//! What is said when a daemon that was to run until idle has come to rest.
+//!
+//! Invariant: what ended badly decides the exit code (5) before what needs a person (6).
+
+use serde::Serialize;
+
+use super::describe::short;
+use super::error::{CliError, Kind};
+use super::output::Output;
+use super::render;
+use super::terminal::{Tone, safe, title};
+use crate::domain::ids::IdeaId;
+use crate::domain::state::{Idea, IdeaStatus, State};
+use crate::domain::view::{self, IdeaView, NeedsYou, Rest};
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    /// Ideas that landed.
+    pub landed: Vec<IdeaView>,
+    /// Ideas that are failed, timeout or blocked.
+    pub failed: Vec<IdeaView>,
+    /// Ideas that are neither over nor failed.
+    pub waiting: Vec<IdeaView>,
+    /// What only a person can do.
+    pub needs_you: Vec<NeedsYou>,
+}
+
+impl Summary {
+    /// Of a state.
+    pub fn of(state: &State) -> Self {
+        let pick = |wanted: &dyn Fn(IdeaStatus) -> bool| {
+            let fits = |(_, idea): &(&IdeaId, &Idea)| wanted(idea.status);
+            let picked = state.ideas.iter().filter(fits);
+            picked.map(|(id, idea)| view::idea(id, idea)).collect()
+        };
+        Self {
+            landed: pick(&|status| status == IdeaStatus::Done),
+            failed: pick(&IdeaStatus::is_bad),
+            waiting: pick(&|status| {
+                matches!(
+                    status,
+                    IdeaStatus::Pending | IdeaStatus::Active | IdeaStatus::Merging
+                )
+            }),
+            needs_you: view::needs_you(state),
+        }
+    }
+
+    /// Shows it.
+    pub fn show(&self, output: &mut Output) -> Result<(), CliError> {
+        if output.json {
+            return output.json_line(&serde_json::json!({ "summary": self }));
+        }
+        for line in self.lines(output)? {
+            output.line(line)?;
+        }
+        Ok(())
+    }
+
+    fn lines(&self, output: &Output) -> Result<Vec<String>, CliError> {
+        let mut lines = vec![format!("landed {}", count(self.landed.len()))];
+        for idea in &self.landed {
+            let commit = idea.commit.as_ref().map_or("", short);
+            let line = format!("  {}  {commit}  {}", idea.id, title(&idea.content, 60));
+            lines.push(output.paint(Tone::Good, &line).into_owned());
+        }
+        for idea in &self.failed {
+            let why = safe(idea.last_error.as_deref().unwrap_or("no reason known"));
+            let line = format!("  {} is {}: {why}", idea.id, idea.status.as_str());
+            lines.push(output.paint(Tone::Bad, &line).into_owned());
+        }
+        if !self.waiting.is_empty() {
+            let ids: Vec<&str> = self.waiting.iter().map(|idea| idea.id.as_str()).collect();
+            lines.push(format!("waiting: {}", ids.join(", ")));
+        }
+        let needs = super::access::to_value(&self.needs_you)?;
+        let needs = needs.as_array().map_or(&[][..], Vec::as_slice);
+        if !needs.is_empty() {
+            lines.push("needs you:".into());
+            lines.extend(render::needs_you(output, needs));
+        }
+        Ok(lines)
+    }
+
+    /// The verdict, as the exit code tells it.
+    pub fn verdict(&self, rest: Rest) -> Result<(), CliError> {
+        if !self.failed.is_empty() {
+            let message = format!("{} failed, timeout or blocked", are(self.failed.len()));
+            return Err(CliError::new(Kind::EndedBadly, message)
+                .hint("see why: swarm idea show ID")
+                .hint("give one a fresh start: swarm idea retry ID"));
+        }
+        if rest == Rest::NeedsPerson {
+            return Err(
+                CliError::new(Kind::NeedsPerson, "what is left needs a person")
+                    .hint("see what is needed: swarm status"),
+            );
+        }
+        Ok(())
+    }
+}
+
+fn count(ideas: usize) -> String {
+    match ideas {
+        0 => "nothing".into(),
+        1 => "1 idea".into(),
+        ideas => format!("{ideas} ideas"),
+    }
+}
+
+fn are(ideas: usize) -> String {
+    let verb = if ideas == 1 { "is" } else { "are" };
+    format!("{} {verb}", count(ideas))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::output::tests::Shared;
+    use crate::cli::testkit;
+
+    #[test]
+    fn a_failure_decides_before_a_person_is_called() {
+        let summary = Summary::of(&testkit::state());
+        let code = |rest| summary.verdict(rest).unwrap_err().kind.exit_code();
+        assert_eq!((code(Rest::Idle), code(Rest::NeedsPerson)), (5, 5));
+        let empty = Summary::of(&State::default());
+        assert_eq!(
+            empty
+                .verdict(Rest::NeedsPerson)
+                .unwrap_err()
+                .kind
+                .exit_code(),
+            6
+        );
+        assert!(empty.verdict(Rest::Idle).is_ok());
+    }
+
+    #[test]
+    fn the_summary_names_what_landed_failed_and_waits() {
+        let data = Shared::default();
+        let mut output = Output::plain(Box::new(data.clone()), Box::new(Shared::default()), false);
+        Summary::of(&testkit::state()).show(&mut output).unwrap();
+        let text = data.text();
+        assert!(
+            text.starts_with("landed nothing\n  idea-002 is failed: ␛[2J"),
+            "{text}"
+        );
+        assert!(text.contains("waiting: idea-001\nneeds you:\n"), "{text}");
+    }
+}

@@ -1,0 +1,282 @@
+//! A person's checkout follows its branch from one commit to another, as `git merge --ff-only` would take it.
+//!
+//! Invariant: what is not committed is never changed. Git's own two-way merge (`read-tree -m -u old new`) decides that: it touches a path
+//! only if index and file are the old commit's, and checks all paths before it touches the first. Where git would overwrite *ignored* files, we do
+//! not: they may be all there is of somebody's settings. Index and files go first, the branch last; in between they look like staged changes.
+//!
+//! A kill at any point is healed by [`Repo::settle_checkouts`] or by the next landing: see [`super::mend`].
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use git2::Oid;
+
+use super::error::GitError;
+use super::locks::{self, Lock};
+use super::mend::{read_note, remove_note, write_note};
+use super::names::shown;
+use super::registry::Worktree;
+use super::repo::{Head, Repo};
+use super::seal::under_way;
+use super::status::Kind;
+use crate::crash;
+
+/// Why a checkout cannot follow now. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocked {
+    /// The checkout.
+    pub worktree: PathBuf,
+    /// What is in the way, for people.
+    pub reason: String,
+    /// The files in the way, if it is files.
+    pub files: Vec<String>,
+}
+
+/// One move of a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Move<'a> {
+    pub(crate) branch: &'a str,
+    pub(crate) old: Oid,
+    pub(crate) new: Oid,
+}
+
+type Follow = Result<(), Blocked>;
+
+impl Repo {
+    /// The main work tree and the linked ones that are not ours.
+    pub(crate) fn peoples_checkouts(&self) -> Result<Vec<Worktree>, GitError> {
+        let ours = self.worktrees_dir()?;
+        let main = Worktree {
+            name: "main".into(),
+            path: self.root().to_owned(),
+            git_dir: self.common_dir().to_owned(),
+        };
+        let linked = self
+            .registered()?
+            .into_iter()
+            .filter(|one| one.path.is_dir() && !one.path.starts_with(&ours));
+        let linked = linked.map(|one| Worktree {
+            name: shown(&one.path),
+            path: one.path,
+            git_dir: one.git_dir,
+        });
+        Ok(std::iter::once(main).chain(linked).collect())
+    }
+
+    /// Those that have the branch checked out, or are about to have it again.
+    pub(crate) fn checkouts_of(&self, branch: &str) -> Result<Vec<Worktree>, GitError> {
+        let mut found = self.peoples_checkouts()?;
+        found.retain(|checkout| {
+            let on_it = checkout
+                .head()
+                .is_ok_and(|head| head == Head::Branch(branch.to_owned()));
+            on_it || rebases(&checkout.git_dir, branch)
+        });
+        Ok(found)
+    }
+
+    /// Brings index and files from the old commit to the new one, or changes nothing and says why not.
+    pub(crate) fn follow(&self, checkout: &Worktree, step: Move<'_>) -> Result<Follow, GitError> {
+        if let Some(what) = under_way(&checkout.git_dir) {
+            return Ok(Err(blocked(
+                checkout,
+                format!("a {what} is under way there"),
+            )));
+        }
+        if let Some(held) = self.wait_for_index(checkout)? {
+            return Ok(Err(held));
+        }
+        let hidden = self.ignored_in_the_way(checkout, step)?;
+        if !hidden.is_empty() {
+            return Ok(Err(in_the_way(checkout, &hidden)));
+        }
+        if let Err(reason) = self.rehearse(checkout, step)? {
+            let files = self.changes_in_the_way(checkout, step)?;
+            return Ok(Err(if files.is_empty() {
+                blocked(checkout, reason)
+            } else {
+                in_the_way(checkout, &files)
+            }));
+        }
+        write_note(checkout, step)?;
+        crash::point("git.land.noted");
+        if let Err(error) = self.two_way(checkout, step.old, step.new, &[]) {
+            self.put_back(checkout, step)?;
+            remove_note(checkout)?;
+            return match error {
+                GitError::Failed { stderr, .. } => Ok(Err(blocked(checkout, stderr))),
+                other => Err(other),
+            };
+        }
+        crash::point("git.land.followed");
+        Ok(Ok(()))
+    }
+
+    /// Back from the new commit to the old one, after the branch could not be moved.
+    pub(crate) fn unfollow(&self, checkout: &Worktree, step: Move<'_>) -> Result<(), GitError> {
+        self.two_way(checkout, step.new, step.old, &[])?;
+        remove_note(checkout)
+    }
+
+    /// The landing is done.
+    pub(crate) fn followed(checkout: &Worktree) -> Result<(), GitError> {
+        remove_note(checkout)
+    }
+
+    pub(crate) fn two_way(
+        &self,
+        checkout: &Worktree,
+        old: Oid,
+        new: Oid,
+        options: &[&str],
+    ) -> Result<(), GitError> {
+        let git = checkout
+            .git(self)
+            .long()
+            .args(["read-tree", "-m", "-u"])
+            .args(options);
+        git.args([old.to_string(), new.to_string()])
+            .ok()
+            .map(|_| ())
+    }
+
+    /// The two-way merge without touching anything; the reason if it would be refused.
+    fn rehearse(
+        &self,
+        checkout: &Worktree,
+        step: Move<'_>,
+    ) -> Result<Result<(), String>, GitError> {
+        if self.two_way(checkout, step.old, step.new, &["-n"]).is_ok() {
+            return Ok(Ok(()));
+        }
+        // Files that were touched but not changed look changed until the index is refreshed; the exit code only tells of real changes.
+        checkout
+            .git(self)
+            .long()
+            .args(["update-index", "-q", "--refresh"])
+            .run()?;
+        match self.two_way(checkout, step.old, step.new, &["-n"]) {
+            Ok(()) => Ok(Ok(())),
+            Err(GitError::Failed { stderr, .. }) => Ok(Err(stderr)),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Waits for whoever holds the index. A lock of a dead git is removed only if the note says that it was ours.
+    pub(crate) fn wait_for_index(&self, checkout: &Worktree) -> Result<Option<Blocked>, GitError> {
+        let lock = checkout.git_dir.join("index.lock");
+        let end = Instant::now() + self.lock_wait();
+        loop {
+            let state = locks::look(&lock)?;
+            match state {
+                Lock::Absent => return Ok(None),
+                Lock::Dead if read_note(checkout).is_some() => locks::remove_if_dead(&lock)?,
+                Lock::Held if Instant::now() < end => super::command::pause(),
+                Lock::Held => {
+                    return Ok(Some(blocked(
+                        checkout,
+                        "another program holds the index (index.lock)".into(),
+                    )));
+                }
+                Lock::Dead => {
+                    let reason = format!(
+                        "a git that is gone has left {}; delete that file",
+                        shown(&lock)
+                    );
+                    return Ok(Some(blocked(checkout, reason)));
+                }
+            }
+        }
+    }
+
+    /// Ignored files where the new commit has files that the old one had not. Git itself refuses only for the untracked ones that
+    /// are not ignored.
+    fn ignored_in_the_way(
+        &self,
+        checkout: &Worktree,
+        step: Move<'_>,
+    ) -> Result<Vec<PathBuf>, GitError> {
+        let added = self.added_paths(step)?;
+        let there: BTreeSet<PathBuf> = added
+            .iter()
+            .filter_map(|path| obstacle(&checkout.path, path))
+            .collect();
+        if there.is_empty() {
+            return Ok(Vec::new());
+        }
+        let words = [
+            "ls-files",
+            "-z",
+            "--others",
+            "--ignored",
+            "--exclude-standard",
+        ];
+        self.list(checkout, &words, &there.into_iter().collect::<Vec<_>>())
+    }
+
+    /// Uncommitted paths that the move would have to touch.
+    fn changes_in_the_way(
+        &self,
+        checkout: &Worktree,
+        step: Move<'_>,
+    ) -> Result<Vec<PathBuf>, GitError> {
+        let wanted = self.changed_paths(step.old, step.new)?;
+        let entries = self.status(checkout)?;
+        let hit = |path: &Path| {
+            wanted
+                .iter()
+                .any(|other| other.starts_with(path) || path.starts_with(other))
+        };
+        // A file that is merely gone is never in the way.
+        let there = entries
+            .into_iter()
+            .filter(|entry| entry.kind != Kind::Missing);
+        Ok(there
+            .map(|entry| entry.path)
+            .filter(|path| hit(path))
+            .collect())
+    }
+}
+
+/// What is on the way to the path: itself, or a file where it needs a directory.
+fn obstacle(root: &Path, path: &Path) -> Option<PathBuf> {
+    let mut at = PathBuf::new();
+    for part in path.components() {
+        at.push(part);
+        let Ok(meta) = fs::symlink_metadata(root.join(&at)) else {
+            return None;
+        };
+        if !meta.is_dir() {
+            return Some(at);
+        }
+    }
+    Some(at)
+}
+
+fn rebases(git_dir: &Path, branch: &str) -> bool {
+    let names = ["rebase-merge/head-name", "rebase-apply/head-name"];
+    let is_it = |text: String| text.trim_end() == format!("refs/heads/{branch}");
+    names
+        .iter()
+        .any(|name| fs::read_to_string(git_dir.join(name)).is_ok_and(is_it))
+}
+
+fn blocked(checkout: &Worktree, reason: String) -> Blocked {
+    Blocked {
+        worktree: checkout.path.clone(),
+        reason,
+        files: Vec::new(),
+    }
+}
+
+fn in_the_way(checkout: &Worktree, files: &[PathBuf]) -> Blocked {
+    Blocked {
+        files: files.iter().map(|path| shown(path)).collect(),
+        ..blocked(
+            checkout,
+            "uncommitted files there would be overwritten; commit, stash or move them".into(),
+        )
+    }
+}

@@ -1,0 +1,280 @@
+//! What a kill in the middle of a landing leaves in a person's checkout, and how it is put right.
+//!
+//! Invariant: before the first file is touched, the note `swarm-landing` is written beside the index, synced. With the note there and
+//! - the index still the old one: files that have the new content, or a beginning of it, or are gone, are ours and go back to the old;
+//! - the index already the new one: the two-way merge is repeated (it then does nothing) or run backwards.
+//!
+//! A file with any other content is the person's and stays. A checkout that is on another branch by now is left alone.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use git2::Oid;
+
+use super::error::{At, GitError};
+use super::follow::Move;
+use super::names::path_of;
+use super::registry::Worktree;
+use super::repo::{Head, Repo};
+use super::status::Kind;
+
+const NOTE: &str = "swarm-landing";
+/// Paths on one command line.
+const AT_ONCE: usize = 400;
+
+impl Repo {
+    /// Puts checkouts back that a killed landing left between two commits. For the start of a daemon; landings do it by themselves.
+    pub fn settle_checkouts(&self) -> Result<(), GitError> {
+        self.settle_all(None)
+    }
+
+    /// The same; the checkouts that are on their way through `current` are left to it.
+    pub(crate) fn settle_all(&self, current: Option<Move<'_>>) -> Result<(), GitError> {
+        for checkout in self.peoples_checkouts()? {
+            if let Some((branch, old, new)) = read_note(&checkout) {
+                let noted = Move {
+                    branch: &branch,
+                    old,
+                    new,
+                };
+                self.settle_one(&checkout, noted, current == Some(noted))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn settle_one(
+        &self,
+        checkout: &Worktree,
+        noted: Move<'_>,
+        is_current: bool,
+    ) -> Result<(), GitError> {
+        if let Some(held) = self.wait_for_index(checkout)? {
+            let path = checkout.git_dir.join("index.lock");
+            return Err(GitError::Locked {
+                path,
+                why: held.reason,
+                next: "Wait for it, then try again".into(),
+            });
+        }
+        let away = checkout.head()? != Head::Branch(noted.branch.to_owned());
+        let tip = self.branch_commit(noted.branch)?;
+        if away || tip == Some(noted.new) {
+            return self.settle_away(checkout, noted, away);
+        }
+        if !self.index_is_at(checkout, noted)? {
+            self.put_back(checkout, noted)?;
+        } else if is_current {
+            // The landing goes on from here: its two-way merge finds the work done.
+            return Ok(());
+        } else if self.still_old(tip, noted)? {
+            // Refused only if the person has since changed those very files; then they are theirs.
+            let _ = self.two_way(checkout, noted.new, noted.old, &[]);
+        }
+        remove_note(checkout)
+    }
+
+    /// The person is elsewhere by now, or the branch has moved: nothing is to be put back.
+    fn settle_away(
+        &self,
+        checkout: &Worktree,
+        noted: Move<'_>,
+        away: bool,
+    ) -> Result<(), GitError> {
+        if !away && !self.index_is_at(checkout, noted)? {
+            // The branch moved, the files did not get there whole (the machine stopped): they follow now.
+            self.put_back(checkout, noted)?;
+            let _ = self.two_way(checkout, noted.old, noted.new, &[]);
+        }
+        remove_note(checkout)
+    }
+
+    /// Whether the branch, wherever it is now, has none of the noted change.
+    fn still_old(&self, tip: Option<Oid>, noted: Move<'_>) -> Result<bool, GitError> {
+        let Some(tip) = tip else { return Ok(false) };
+        let ours: BTreeSet<PathBuf> = self
+            .changed_paths(noted.old, noted.new)?
+            .into_iter()
+            .collect();
+        let theirs = self.changed_paths(noted.old, tip)?;
+        Ok(theirs.iter().all(|path| !ours.contains(path)))
+    }
+
+    pub(crate) fn added_paths(&self, step: Move<'_>) -> Result<Vec<PathBuf>, GitError> {
+        let words = [
+            "diff-tree",
+            "-r",
+            "-z",
+            "--name-only",
+            "--no-renames",
+            "--diff-filter=A",
+            "--no-ext-diff",
+        ];
+        let output = self
+            .git()
+            .args(words)
+            .args([step.old.to_string(), step.new.to_string()])
+            .ok()?;
+        Ok(output.pieces().map(path_of).collect())
+    }
+
+    /// Answers of `ls-files` for many paths; a command line holds only so much.
+    pub(crate) fn list(
+        &self,
+        checkout: &Worktree,
+        words: &[&str],
+        paths: &[PathBuf],
+    ) -> Result<Vec<PathBuf>, GitError> {
+        let mut found = Vec::new();
+        for some in paths.chunks(AT_ONCE) {
+            let output = checkout.git(self).args(words).paths(some).ok()?;
+            found.extend(output.pieces().map(path_of));
+        }
+        Ok(found)
+    }
+
+    /// Whether the index holds the new commit's version of every path that the move changes.
+    fn index_is_at(&self, checkout: &Worktree, step: Move<'_>) -> Result<bool, GitError> {
+        let wanted: BTreeSet<PathBuf> = self
+            .changed_paths(step.old, step.new)?
+            .into_iter()
+            .collect();
+        let words = [
+            "diff-index",
+            "--cached",
+            "-z",
+            "--name-only",
+            "--no-renames",
+            "--no-ext-diff",
+            "--ignore-submodules=dirty",
+        ];
+        let output = checkout
+            .git(self)
+            .args(words)
+            .arg(step.new.to_string())
+            .arg("--")
+            .ok()?;
+        Ok(output.pieces().all(|path| !wanted.contains(&path_of(path))))
+    }
+
+    /// The index is the old one: files that a killed move had already written or deleted go back to what they were.
+    pub(crate) fn put_back(&self, checkout: &Worktree, step: Move<'_>) -> Result<(), GitError> {
+        if self.index_is_at(checkout, step)? {
+            return Ok(());
+        }
+        let wanted: BTreeSet<PathBuf> = self
+            .changed_paths(step.old, step.new)?
+            .into_iter()
+            .collect();
+        let mut restored = Vec::new();
+        for entry in self.status(checkout)? {
+            let ours = match entry.kind {
+                _ if !wanted.contains(&entry.path) => false,
+                Kind::Missing => true,
+                Kind::Changed => self.is_written_by_us(checkout, &entry.path, step.new)?,
+                _ => false,
+            };
+            if ours {
+                restored.push(entry.path);
+            }
+        }
+        for path in self.added_paths(step)? {
+            let file = checkout.path.join(&path);
+            if self.is_untracked(checkout, &path)?
+                && self.is_written_by_us(checkout, &path, step.new)?
+            {
+                fs::remove_file(&file).at("delete", &file)?;
+            }
+        }
+        self.restore(checkout, &restored)
+    }
+
+    /// Writes the index's version of the paths; what the index does not have stays as it is.
+    fn restore(&self, checkout: &Worktree, paths: &[PathBuf]) -> Result<(), GitError> {
+        let known = self.list(checkout, &["ls-files", "-z", "--cached"], paths)?;
+        for some in known.chunks(AT_ONCE) {
+            let git = checkout.git(self).long();
+            git.args(["checkout-index", "-f", "-q"]).paths(some).ok()?;
+        }
+        Ok(())
+    }
+
+    fn is_untracked(&self, checkout: &Worktree, path: &Path) -> Result<bool, GitError> {
+        if fs::symlink_metadata(checkout.path.join(path)).is_err() {
+            return Ok(false);
+        }
+        let known = checkout
+            .git(self)
+            .args(["ls-files", "-z", "--cached"])
+            .paths([path])
+            .ok()?;
+        Ok(known.pieces().next().is_none())
+    }
+
+    /// Whether the file is the new commit's, or a beginning of it, as a checkout would write it.
+    fn is_written_by_us(
+        &self,
+        checkout: &Worktree,
+        path: &Path,
+        new: Oid,
+    ) -> Result<bool, GitError> {
+        let Some(found) = content(&checkout.path.join(path)) else {
+            return Ok(false);
+        };
+        let mut name = std::ffi::OsString::from(format!("{new}:"));
+        name.push(path);
+        let output = checkout
+            .git(self)
+            .args(["cat-file", "--filters"])
+            .arg(name)
+            .run()?;
+        Ok(output.code == 0 && output.stdout.starts_with(&found))
+    }
+}
+
+/// Content of a file, or target of a symbolic link.
+fn content(file: &Path) -> Option<Vec<u8>> {
+    let meta = fs::symlink_metadata(file).ok()?;
+    if meta.is_symlink() {
+        return fs::read_link(file)
+            .ok()
+            .map(|target| target.as_os_str().as_bytes().to_vec());
+    }
+    fs::read(file).ok()
+}
+
+/// The branch is last: its name may hold anything but a line end.
+pub(crate) fn write_note(checkout: &Worktree, step: Move<'_>) -> Result<(), GitError> {
+    let path = checkout.git_dir.join(NOTE);
+    let text = format!("{} {} {}\n", step.old, step.new, step.branch);
+    fs::write(&path, text).at("write", &path)?;
+    fs::File::open(&path)
+        .and_then(|file| file.sync_all())
+        .at("sync", &path)?;
+    fs::File::open(&checkout.git_dir)
+        .and_then(|dir| dir.sync_all())
+        .at("sync", &checkout.git_dir)
+}
+
+/// None also for a note that a kill left half written: then nothing had been touched yet.
+pub(crate) fn read_note(checkout: &Worktree) -> Option<(String, Oid, Oid)> {
+    let text = fs::read_to_string(checkout.git_dir.join(NOTE)).ok()?;
+    let mut fields = text.strip_suffix('\n')?.splitn(3, ' ');
+    let (old, new) = (
+        Oid::from_str(fields.next()?).ok()?,
+        Oid::from_str(fields.next()?).ok()?,
+    );
+    Some((fields.next()?.to_owned(), old, new))
+}
+
+pub(crate) fn remove_note(checkout: &Worktree) -> Result<(), GitError> {
+    let path = checkout.git_dir.join(NOTE);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).at("delete", &path)
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,418 @@
+//! One repository: where its parts lie, who commits, what its branches are.
+//!
+//! Invariant: a [`Repo`] always means the *main* repository and its own work tree, whichever subdirectory, linked worktree or
+//! agent's worktree it was opened from; swarm's directory `.swarm` lies at the root of that work tree. It holds no open files, may be
+//! cloned and used from several threads at once, and every directory that it hands to git is given, never discovered.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use git2::{ErrorCode, Oid};
+
+use super::command::{self, Git, Host};
+use super::error::{At, GitError};
+use super::guard::{Guard, Setting};
+use super::names::branch_ref;
+use crate::domain::time::Timestamp;
+
+/// How a repository is opened, where the defaults do not fit.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// More variables for every git that is started; they win over the inherited ones.
+    pub environment: Vec<(OsString, OsString)>,
+    /// How long a lock that a live process holds is waited for.
+    pub lock_wait: Duration,
+    /// What in the repository's configuration may run programs, as [`Repo::programs`] told it at an earlier opening. None: what is there now.
+    pub trusted: Option<Vec<Setting>>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            environment: Vec::new(),
+            lock_wait: Duration::from_secs(5),
+            trusted: None,
+        }
+    }
+}
+
+/// Who commits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// `user.name`, or `swarm`.
+    pub name: String,
+    /// `user.email`, or `swarm@localhost`.
+    pub email: String,
+    /// Whether git's configuration has both.
+    pub configured: bool,
+}
+
+/// How old an answer about who commits may be.
+const IDENTITY_AGE: Duration = Duration::from_secs(30);
+
+/// An open repository. Cheap to clone; every method is synchronous and may block on the disk.
+#[derive(Debug, Clone)]
+pub struct Repo(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    root: PathBuf,
+    common: PathBuf,
+    host: Host,
+    lock_wait: Duration,
+    /// Held while worktrees are registered, renamed or taken from the pool: a few milliseconds.
+    registry: Mutex<()>,
+    /// Asked of git seldom: it costs two commands.
+    identity: Mutex<Option<(Instant, Identity)>>,
+}
+
+impl Repo {
+    /// Opens the repository that `dir` lies in. Refuses what swarm cannot work with: see [`GitError`].
+    pub fn open(dir: &Path) -> Result<Self, GitError> {
+        Self::open_with(dir, Settings::default())
+    }
+
+    /// [`Repo::open`] with other settings.
+    pub fn open_with(dir: &Path, settings: Settings) -> Result<Self, GitError> {
+        let version = command::version(&settings.environment)?;
+        let (root, common) = find(dir)?;
+        refuse_links(&root)?;
+        let own = common.join("swarm");
+        fs::create_dir_all(&own).at("make", &own)?;
+        let running = ensure_file(&own.join("running"), "")?;
+        ensure_file(&own.join("libgit2.config"), DURABLE)?;
+        let host = Host {
+            environment: settings.environment,
+            running,
+            version,
+            guard: Guard::new(&common, settings.trusted)?,
+        };
+        let inner = Inner {
+            root,
+            common,
+            host,
+            lock_wait: settings.lock_wait,
+            registry: Mutex::default(),
+            identity: Mutex::default(),
+        };
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// The root of the main work tree.
+    pub fn root(&self) -> &Path {
+        &self.0.root
+    }
+
+    /// The git directory that all worktrees share.
+    pub fn common_dir(&self) -> &Path {
+        &self.0.common
+    }
+
+    /// The branch checked out in the main work tree; none if `HEAD` is detached.
+    pub fn head_branch(&self) -> Result<Option<String>, GitError> {
+        Ok(match read_head(&self.0.common)? {
+            Head::Branch(branch) => Some(branch),
+            Head::Detached(_) => None,
+        })
+    }
+
+    /// The commit that the local branch is at; none if there is no such branch.
+    pub fn branch_commit(&self, branch: &str) -> Result<Option<Oid>, GitError> {
+        self.read_ref(&branch_ref(branch)?)
+    }
+
+    /// Whether there is a local branch of that name.
+    pub fn target_exists(&self, branch: &str) -> Result<bool, GitError> {
+        Ok(self.branch_commit(branch)?.is_some())
+    }
+
+    /// Whether `ancestor` is `commit` or one of its ancestors. A commit that is not in the repository is nobody's ancestor.
+    pub fn contains(&self, commit: Oid, ancestor: Oid) -> Result<bool, GitError> {
+        let library = self.library()?;
+        if commit == ancestor || library.find_commit(ancestor).is_err() {
+            return Ok(commit == ancestor);
+        }
+        library
+            .graph_descendant_of(commit, ancestor)
+            .map_err(GitError::library(format!(
+                "compare {commit} with {ancestor}"
+            )))
+    }
+
+    /// The commits that `tip` has and `base` has not, newest first, with their subjects.
+    pub fn commits_between(&self, base: Oid, tip: Oid) -> Result<Vec<(Oid, String)>, GitError> {
+        let library = self.library()?;
+        let read = || -> Result<Vec<(Oid, String)>, git2::Error> {
+            let mut walk = library.revwalk()?;
+            walk.set_sorting(git2::Sort::TOPOLOGICAL)?;
+            walk.push(tip)?;
+            walk.hide(base)?;
+            walk.map(|oid| oid.and_then(|oid| Ok((oid, subject_of(&library.find_commit(oid)?)))))
+                .collect()
+        };
+        read().map_err(GitError::library(format!("list the commits {base}..{tip}")))
+    }
+
+    /// Who commits here, by git's configuration (system, global, repository, includes), as it was within the last half minute.
+    pub fn identity(&self) -> Result<Identity, GitError> {
+        let mut known = self
+            .0
+            .identity
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let fresh = |(at, _): &&(Instant, Identity)| at.elapsed() < IDENTITY_AGE;
+        if let Some((_, identity)) = known.as_ref().filter(fresh) {
+            return Ok(identity.clone());
+        }
+        let (name, email) = (self.setting("user.name")?, self.setting("user.email")?);
+        let identity = Identity {
+            configured: name.is_some() && email.is_some(),
+            name: name.unwrap_or_else(|| "swarm".into()),
+            email: email.unwrap_or_else(|| "swarm@localhost".into()),
+        };
+        *known = Some((Instant::now(), identity.clone()));
+        Ok(identity)
+    }
+
+    /// What in the repository's configuration may run programs; to be kept and given back as [`Settings::trusted`].
+    pub fn programs(&self) -> Vec<Setting> {
+        self.0.host.guard.pinned()
+    }
+
+    /// The version of the installed git (major, minor).
+    pub fn git_version(&self) -> (u32, u32) {
+        self.0.host.version
+    }
+
+    /// At the start of a daemon, before its first command: waits for the gits that a killed daemon left running.
+    /// False if one still runs after `patience`.
+    pub fn orphans_gone(&self, patience: Duration) -> Result<bool, GitError> {
+        self.0.host.orphans_gone(patience)
+    }
+
+    /// git on the main repository and its work tree.
+    pub(crate) fn git(&self) -> Git<'_> {
+        self.git_at(&self.0.common, &self.0.root)
+    }
+
+    /// git on a worktree.
+    pub(crate) fn git_at(&self, git_dir: &Path, work_tree: &Path) -> Git<'_> {
+        self.0.host.git(git_dir, work_tree)
+    }
+
+    /// libgit2 on the main repository, with synced writes.
+    pub(crate) fn library(&self) -> Result<git2::Repository, GitError> {
+        self.library_at(&self.0.common)
+    }
+
+    /// libgit2 on the git directory of a worktree, with synced writes.
+    ///
+    /// git2 has no safe call for libgit2's global switch, but a repository that reads `core.fsyncObjectFiles` syncs
+    /// objects, references and their directories alike. The setting is added to this handle only, from a file of ours: in
+    /// the person's own configuration git would warn about it.
+    pub(crate) fn library_at(&self, git_dir: &Path) -> Result<git2::Repository, GitError> {
+        let open = || -> Result<git2::Repository, git2::Error> {
+            let repository = git2::Repository::open(git_dir)?;
+            let file = self.0.common.join("swarm").join("libgit2.config");
+            repository
+                .config()?
+                .add_file(&file, git2::ConfigLevel::App, true)?;
+            Ok(repository)
+        };
+        open().map_err(|error| refused(git_dir, &error))
+    }
+
+    pub(crate) fn lock_wait(&self) -> Duration {
+        self.0.lock_wait
+    }
+
+    pub(crate) fn registry(&self) -> MutexGuard<'_, ()> {
+        // It guards no data, so a panic elsewhere has spoilt nothing.
+        self.0
+            .registry
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn setting(&self, key: &str) -> Result<Option<String>, GitError> {
+        let output = self.git().args(["config", "--get", key]).run()?;
+        match output.code {
+            0 => Ok(Some(String::from_utf8_lossy(output.line()).into_owned())
+                .filter(|text| !text.is_empty())),
+            1 => Ok(None),
+            _ => Err(output.failure()),
+        }
+    }
+}
+
+/// A commit to be written.
+pub(crate) struct NewCommit<'a> {
+    pub(crate) tree: Oid,
+    pub(crate) parents: &'a [Oid],
+    pub(crate) message: &'a str,
+    pub(crate) author: &'a git2::Signature<'a>,
+    pub(crate) committer: &'a git2::Signature<'a>,
+}
+
+/// Writes the commit object, synced.
+pub(crate) fn write_commit(
+    library: &git2::Repository,
+    new: &NewCommit<'_>,
+) -> Result<Oid, GitError> {
+    let write = || -> Result<Oid, git2::Error> {
+        let tree = library.find_tree(new.tree)?;
+        let parents: Vec<git2::Commit<'_>> = new
+            .parents
+            .iter()
+            .map(|oid| library.find_commit(*oid))
+            .collect::<Result<_, _>>()?;
+        let parents: Vec<&git2::Commit<'_>> = parents.iter().collect();
+        library.commit(
+            None,
+            new.author,
+            new.committer,
+            new.message,
+            &tree,
+            &parents,
+        )
+    };
+    write().map_err(GitError::library("write a commit"))
+}
+
+impl Identity {
+    pub(crate) fn signature(&self, time: Timestamp) -> Result<git2::Signature<'static>, GitError> {
+        let seconds = git2::Time::new(time.millis().div_euclid(1_000), 0);
+        git2::Signature::new(&self.name, &self.email, &seconds).map_err(GitError::library(format!(
+            "sign as {} <{}>",
+            self.name, self.email
+        )))
+    }
+}
+
+/// What `HEAD` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Head {
+    Branch(String),
+    Detached(Oid),
+}
+
+/// Reads `HEAD` of a git directory. The branch may be unborn.
+pub(crate) fn read_head(git_dir: &Path) -> Result<Head, GitError> {
+    let file = git_dir.join("HEAD");
+    let bytes = fs::read(&file).at("read", &file)?;
+    let text = String::from_utf8_lossy(bytes.trim_ascii_end());
+    if let Some(branch) = text.strip_prefix("ref: refs/heads/") {
+        return Ok(Head::Branch(branch.to_owned()));
+    }
+    Oid::from_str(&text)
+        .map(Head::Detached)
+        .map_err(|_| GitError::WorktreeBroken {
+            path: git_dir.to_owned(),
+            why: "its HEAD names neither a branch nor a commit".into(),
+            next: "Run `git switch --detach <commit>` there".into(),
+        })
+}
+
+pub(crate) fn subject_of(commit: &git2::Commit<'_>) -> String {
+    let message = commit.message_bytes().trim_ascii_start();
+    let first = message
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    super::names::printable(first.trim_ascii_end())
+}
+
+const DURABLE: &str =
+    "# Read by swarm's own library calls only.\n[core]\n\tfsyncObjectFiles = true\n";
+
+fn ensure_file(path: &Path, content: &str) -> Result<PathBuf, GitError> {
+    if fs::read(path).is_ok_and(|found| found == content.as_bytes()) {
+        return Ok(path.to_owned());
+    }
+    fs::write(path, content).at("write", path)?;
+    Ok(path.to_owned())
+}
+
+/// The main work tree and the shared git directory.
+fn find(dir: &Path) -> Result<(PathBuf, PathBuf), GitError> {
+    let nearest = git2::Repository::discover(dir).map_err(|error| refused(dir, &error))?;
+    let common = nearest.commondir().to_owned();
+    let main = if nearest.is_worktree() {
+        git2::Repository::open(&common).map_err(|error| refused(&common, &error))?
+    } else {
+        nearest
+    };
+    let Some(root) = main.workdir().filter(|_| !main.is_bare()) else {
+        return Err(GitError::Bare { path: common });
+    };
+    match main.head() {
+        Err(error) if error.code() == ErrorCode::UnbornBranch => Err(GitError::NoCommits {
+            path: root.to_owned(),
+        }),
+        Err(error) => Err(refused(root, &error)),
+        Ok(_) => {
+            let root = fs::canonicalize(root).at("resolve", root)?;
+            Ok((root, fs::canonicalize(&common).at("resolve", &common)?))
+        }
+    }
+}
+
+fn refused(path: &Path, error: &git2::Error) -> GitError {
+    let path = path.to_owned();
+    match error.code() {
+        ErrorCode::NotFound if error.class() == git2::ErrorClass::Repository => {
+            GitError::NotARepository { path }
+        }
+        ErrorCode::Owner => GitError::Unsupported {
+            path,
+            why: "it belongs to another user (see `git config safe.directory`)".into(),
+        },
+        _ => GitError::Unsupported {
+            path,
+            why: error.message().to_owned(),
+        },
+    }
+}
+
+fn refuse_links(root: &Path) -> Result<(), GitError> {
+    for path in [root.join(".swarm"), root.join(".swarm/worktrees")] {
+        if fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_symlink()) {
+            return Err(GitError::SymbolicLink { path });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Whether files are synced does not show in what a call does, only in what a power cut leaves.
+    #[test]
+    fn library_calls_sync_what_they_write() {
+        let dir = tempfile::tempdir().unwrap();
+        let repository = git2::Repository::init(dir.path()).unwrap();
+        let tree = repository
+            .find_tree(repository.treebuilder(None).unwrap().write().unwrap())
+            .unwrap();
+        let who = git2::Signature::now("a", "b").unwrap();
+        repository
+            .commit(Some("HEAD"), &who, &who, "first", &tree, &[])
+            .unwrap();
+        let repo = Repo::open(dir.path()).unwrap();
+        let config = repo.library().unwrap().config().unwrap();
+        assert!(config.get_bool("core.fsyncObjectFiles").unwrap());
+        assert!(
+            repository
+                .config()
+                .unwrap()
+                .get_bool("core.fsyncObjectFiles")
+                .is_err(),
+            "the person's own is as it was"
+        );
+    }
+}

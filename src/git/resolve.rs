@@ -1,0 +1,373 @@
+//! Conflicts settled by hand: an agent's or a person's, in the worktree of the attempt.
+//!
+//! Invariant: a merge is started only in a worktree without uncommitted work (nested repositories aside), so that starting over after a kill
+//! loses nothing; the note `swarm-resolution` beside the index says how far it got and which files were in conflict. It is finished only
+//! when none of those files holds conflict markers and nothing that needs a decision is undecided.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use git2::Oid;
+
+use super::error::{At, GitError};
+use super::markers::has_markers;
+use super::names::{branch_ref, path_of, quoted, shown};
+use super::registry::Worktree;
+use super::release::rescue_ref;
+use super::repo::{Identity, NewCommit, Repo, write_commit};
+use super::reset::{Clean, HeadTo};
+use super::seal::{merge_heads, under_way};
+use super::snapshot::{Snapshot, add_all, read_oid};
+use super::status::{Entry, Kind};
+use crate::crash;
+use crate::domain::time::Timestamp;
+
+const NOTE: &str = "swarm-resolution";
+
+/// Who commits what was settled, and when.
+#[derive(Debug, Clone)]
+pub struct FinishResolution {
+    /// The worktree.
+    pub name: String,
+    /// Its branch.
+    pub branch: String,
+    /// Message of the merge commit.
+    pub message: String,
+    /// Author and committer.
+    pub identity: Identity,
+    /// Of the intention.
+    pub time: Timestamp,
+}
+
+/// How finishing went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finish {
+    /// The branch contains the target and the settled merge, on disk.
+    Finished {
+        /// Its commit.
+        head: Oid,
+    },
+    /// Files with markers, or without a decision.
+    StillConflicted {
+        /// Which.
+        files: Vec<String>,
+    },
+    /// No merge was started, or somebody aborted it.
+    NotStarted,
+}
+
+/// What the note says.
+struct Resolution {
+    /// Whether git had left the conflict there; else the start was cut short.
+    started: bool,
+    target: Oid,
+    files: Vec<PathBuf>,
+}
+
+impl Repo {
+    /// Merges the target into the worktree and leaves the conflict there; answers with the files in conflict. May be
+    /// repeated: a merge of that target that is under way is left as it is.
+    pub fn start_resolution(
+        &self,
+        name: &str,
+        branch: &str,
+        target: Oid,
+    ) -> Result<Vec<String>, GitError> {
+        let worktree = self.worktree(name)?;
+        worktree.free_locks(self)?;
+        worktree.require_branch(branch)?;
+        let missing = || GitError::BranchMissing {
+            branch: branch.to_owned(),
+        };
+        let tip = self.branch_commit(branch)?.ok_or_else(missing)?;
+        let note = read_note(&worktree);
+        let ours = note.as_ref().is_some_and(|note| note.started) || note.is_none();
+        if ours && merge_heads(&worktree) == [target] {
+            return self.open_files(&worktree);
+        }
+        if self.contains(tip, target)? {
+            return Ok(Vec::new());
+        }
+        match &note {
+            Some(note) if !note.started => self.reset(
+                &worktree,
+                tip,
+                &HeadTo::Branch(branch_ref(branch)?),
+                Clean::Untracked,
+            )?,
+            _ => self.require_idle(&worktree)?,
+        }
+        write_note(&worktree, false, target, &[])?;
+        crash::point("git.resolve.noted");
+        self.merge_into(&worktree, tip, branch, target)?;
+        crash::point("git.resolve.merged");
+        let unmerged = self.unmerged(&worktree)?;
+        write_note(&worktree, true, target, &unmerged)?;
+        Ok(unmerged.iter().map(|path| shown(path)).collect())
+    }
+
+    /// Commits the settled merge.
+    pub fn finish_resolution(&self, want: &FinishResolution) -> Result<Finish, GitError> {
+        let reference = branch_ref(&want.branch)?;
+        let worktree = self.worktree(&want.name)?;
+        worktree.free_locks(self)?;
+        worktree.require_branch(&want.branch)?;
+        let missing = || GitError::BranchMissing {
+            branch: want.branch.clone(),
+        };
+        let tip = self.read_ref(&reference)?.ok_or_else(missing)?;
+        let note = read_note(&worktree);
+        let heads = merge_heads(&worktree);
+        let target = heads
+            .first()
+            .copied()
+            .or(note.as_ref().map(|note| note.target));
+        let Some(target) = target.filter(|_| note.as_ref().is_none_or(|note| note.started)) else {
+            return Ok(Finish::NotStarted);
+        };
+        if self.contains(tip, target)? {
+            return self.finished(&worktree, tip, target);
+        }
+        if heads.is_empty() {
+            return Ok(Finish::NotStarted);
+        }
+        let open = self.still_open(&worktree, note.as_ref())?;
+        if !open.is_empty() {
+            return Ok(Finish::StillConflicted { files: open });
+        }
+        let commit = self.commit_merge(&worktree, want, tip, &heads)?;
+        self.make_durable(commit, &[])?;
+        crash::point("git.resolve.before-ref");
+        self.move_ref(&reference, tip, commit, "merge: conflict settled")?;
+        crash::point("git.resolve.after-ref");
+        self.finished(&worktree, commit, target)
+    }
+
+    /// Puts the worktree back to its branch. What was settled so far is kept under `refs/swarm/rescue/<name>`. False: no merge was under way.
+    pub fn abort_resolution(&self, want: &FinishResolution) -> Result<bool, GitError> {
+        let reference = branch_ref(&want.branch)?;
+        let worktree = self.worktree(&want.name)?;
+        worktree.free_locks(self)?;
+        if read_note(&worktree).is_none() && merge_heads(&worktree).is_empty() {
+            return Ok(false);
+        }
+        worktree.require_branch(&want.branch)?;
+        self.snapshot_worktree(&Snapshot {
+            name: want.name.clone(),
+            reference: rescue_ref(&want.name),
+            message: "A merge that was aborted\n".into(),
+            identity: want.identity.clone(),
+            time: want.time,
+        })?;
+        let tip = self.head_commit(&worktree)?;
+        self.reset(&worktree, tip, &HeadTo::Branch(reference), Clean::Untracked)?;
+        Ok(true)
+    }
+
+    /// The commands with which a person settles it, quoted for the shell.
+    pub fn person_commands(&self, name: &str, target: Oid) -> Result<Vec<String>, GitError> {
+        let worktree = self.worktree(name)?;
+        let mut commands = vec![format!("cd {}", quoted(&worktree.path))];
+        if merge_heads(&worktree) != [target] {
+            commands.push(format!("git merge --no-ff {target}"));
+        }
+        commands.extend(
+            [
+                "git status",
+                "git mergetool",
+                "git add --all",
+                "git commit --no-edit",
+            ]
+            .map(String::from),
+        );
+        Ok(commands)
+    }
+
+    fn require_idle(&self, worktree: &Worktree) -> Result<(), GitError> {
+        if let Some(what) = under_way(&worktree.git_dir) {
+            return Err(GitError::UnderWay {
+                name: worktree.name.clone(),
+                what: format!("a {what}"),
+            });
+        }
+        self.require_clean(worktree)
+    }
+
+    /// `git merge`, stopped before its commit. Exit 1 is a conflict; anything else undoes what it may have begun.
+    fn merge_into(
+        &self,
+        worktree: &Worktree,
+        tip: Oid,
+        branch: &str,
+        target: Oid,
+    ) -> Result<(), GitError> {
+        // No commit is made here, but git wants to know who would make it.
+        let identity = self.identity()?;
+        let output = worktree
+            .git(self)
+            .long()
+            .config(&format!("user.name={}", identity.name))
+            .config(&format!("user.email={}", identity.email))
+            .args([
+                "merge",
+                "--no-commit",
+                "--no-ff",
+                "--no-edit",
+                "--no-stat",
+                "--no-squash",
+                "--no-autostash",
+            ])
+            .args([
+                "--no-verify",
+                "--no-rerere-autoupdate",
+                "--no-progress",
+                "--strategy=ort",
+            ])
+            .arg(target.to_string())
+            .run();
+        match output {
+            Ok(output)
+                if output.code == 0 || (output.code == 1 && !merge_heads(worktree).is_empty()) =>
+            {
+                Ok(())
+            }
+            other => {
+                self.reset(
+                    worktree,
+                    tip,
+                    &HeadTo::Branch(branch_ref(branch)?),
+                    Clean::Untracked,
+                )?;
+                Err(other.map_or_else(|error| error, |output| output.failure()))
+            }
+        }
+    }
+
+    fn unmerged(&self, worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
+        let entries = self.status(worktree)?;
+        Ok(entries
+            .into_iter()
+            .filter(is_unmerged)
+            .map(|entry| entry.path)
+            .collect())
+    }
+
+    fn open_files(&self, worktree: &Worktree) -> Result<Vec<String>, GitError> {
+        let unmerged = self.unmerged(worktree)?;
+        // A person or agent may have started this merge: then there is no note yet.
+        if read_note(worktree).is_none()
+            && let [target] = merge_heads(worktree)[..]
+        {
+            write_note(worktree, true, target, &unmerged)?;
+        }
+        Ok(unmerged.iter().map(|path| shown(path)).collect())
+    }
+
+    /// Files with markers; files that git could not merge as text and that nobody has added or removed since.
+    fn still_open(
+        &self,
+        worktree: &Worktree,
+        note: Option<&Resolution>,
+    ) -> Result<Vec<String>, GitError> {
+        let entries = self.status(worktree)?;
+        let undecided = entries
+            .iter()
+            .filter(|entry| matches!(entry.kind, Kind::Unmerged { both_text: false }));
+        let mut open: Vec<PathBuf> = undecided.map(|entry| entry.path.clone()).collect();
+        let noted = note.map(|note| note.files.clone()).unwrap_or_default();
+        // Without a list, everything that the merge changed is looked at.
+        let all = entries
+            .iter()
+            .filter(|entry| noted.is_empty() || is_unmerged(entry))
+            .map(|entry| entry.path.clone());
+        open.extend(
+            all.chain(noted.iter().cloned())
+                .filter(|path| has_markers(&worktree.path.join(path))),
+        );
+        open.sort();
+        open.dedup();
+        Ok(open.iter().map(|path| shown(path)).collect())
+    }
+
+    fn commit_merge(
+        &self,
+        worktree: &Worktree,
+        want: &FinishResolution,
+        tip: Oid,
+        heads: &[Oid],
+    ) -> Result<Oid, GitError> {
+        let entries = self.status(worktree)?;
+        let nested: Vec<PathBuf> = entries
+            .into_iter()
+            .filter(|entry| entry.kind == Kind::Nested)
+            .map(|entry| entry.path)
+            .collect();
+        add_all(worktree.git(self).long(), &nested).ok()?;
+        let tree = read_oid(&worktree.git(self).arg("write-tree").ok()?)?;
+        let signature = want.identity.signature(want.time)?;
+        let parents: Vec<Oid> = std::iter::once(tip).chain(heads.iter().copied()).collect();
+        let new = NewCommit {
+            tree,
+            parents: &parents,
+            message: &want.message,
+            author: &signature,
+            committer: &signature,
+        };
+        write_commit(&self.library()?, &new)
+    }
+
+    /// The notes of git and of ours go; what the target and the branch have becomes durable.
+    fn finished(&self, worktree: &Worktree, head: Oid, target: Oid) -> Result<Finish, GitError> {
+        self.make_durable(head, &[target])?;
+        if merge_heads(worktree).iter().all(|merged| *merged == target) {
+            self.end_merge(worktree)?;
+        }
+        let note = worktree.git_dir.join(NOTE);
+        match fs::remove_file(&note) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).at("delete", &note)
+            }
+            _ => Ok(Finish::Finished { head }),
+        }
+    }
+}
+
+fn is_unmerged(entry: &Entry) -> bool {
+    matches!(entry.kind, Kind::Unmerged { .. })
+}
+
+/// `started|starting <target>`, then the files, each piece ended by a NUL. Replaced in one step.
+fn write_note(
+    worktree: &Worktree,
+    started: bool,
+    target: Oid,
+    files: &[PathBuf],
+) -> Result<(), GitError> {
+    let word = if started { "started" } else { "starting" };
+    let mut text = format!("{word} {target}\0").into_bytes();
+    for file in files {
+        text.extend(file.as_os_str().as_bytes());
+        text.push(0);
+    }
+    let (path, new) = (
+        worktree.git_dir.join(NOTE),
+        worktree.git_dir.join("swarm-resolution.new"),
+    );
+    fs::write(&new, text).at("write", &new)?;
+    fs::rename(&new, &path).at("write", &path)
+}
+
+fn read_note(worktree: &Worktree) -> Option<Resolution> {
+    let text = fs::read(worktree.git_dir.join(NOTE)).ok()?;
+    let mut pieces = text
+        .split(|byte| *byte == 0)
+        .filter(|piece| !piece.is_empty());
+    let first = std::str::from_utf8(pieces.next()?).ok()?;
+    let (word, target) = first.split_once(' ')?;
+    Some(Resolution {
+        started: word == "started",
+        target: Oid::from_str(target).ok()?,
+        files: pieces.map(path_of).collect(),
+    })
+}

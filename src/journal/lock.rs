@@ -1,0 +1,145 @@
+//! One daemon a repository.
+//!
+//! Invariant: the lock is the kernel's, on the open file `state/lock`; it goes with its holder however that ends. The
+//! file is never unlinked (two holders could then lock two files of one name), and the pid in it is for messages only.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::storage::{make_private_dir, plain_file};
+
+/// The name of the lock's file in the state directory.
+pub const LOCK_FILE: &str = "lock";
+
+/// The state directory is ours while this lives.
+#[derive(Debug)]
+pub struct StateLock {
+    file: File,
+}
+
+/// Why the state directory is not ours.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another process has it.
+    #[error("another swarm {} has this repository's state. Use that one, or stop it with `swarm stop`", holder(*pid))]
+    Held {
+        /// The process that wrote its pid there last; `None` when it has not come to that yet.
+        pid: Option<u32>,
+    },
+    /// The lock's file cannot be used.
+    #[error("could not lock {}: {source}. Mend that, then start again", path.display())]
+    Io {
+        /// The lock's file.
+        path: PathBuf,
+        /// What the system answered.
+        source: io::Error,
+    },
+}
+
+impl StateLock {
+    /// Takes the lock of the state directory (made, 0700, if it is not there) or says at once who has it.
+    pub fn acquire(state_dir: &Path) -> Result<Self, LockError> {
+        let path = state_dir.join(LOCK_FILE);
+        let failed = |source| LockError::Io {
+            path: path.clone(),
+            source,
+        };
+        make_private_dir(state_dir).map_err(failed)?;
+        let open = plain_file().write(true).create(true).open(&path);
+        let mut file = open.map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(LockError::Held {
+                    pid: read_pid(&mut file),
+                });
+            }
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
+        write_pid(&mut file, &std::process::id().to_string()).map_err(failed)?;
+        Ok(Self { file })
+    }
+}
+
+impl Drop for StateLock {
+    fn drop(&mut self) {
+        // So that a clean end leaves no stale pid for a message; nothing depends on it.
+        let _ = write_pid(&mut self.file, "");
+        // Closing would do, but for a child that is just being spawned and has its copy until it executes.
+        let _ = self.file.unlock();
+    }
+}
+
+fn write_pid(file: &mut File, pid: &str) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(pid.as_bytes())
+}
+
+fn read_pid(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.take(16).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+fn holder(pid: Option<u32>) -> String {
+    pid.map_or_else(
+        || "that is just starting".into(),
+        |pid| format!("(pid {pid})"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+    use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+
+    use super::*;
+
+    #[test]
+    fn a_second_holder_is_refused_and_told_the_pid_of_the_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path().join("state");
+        let lock = StateLock::acquire(&state).unwrap();
+        let own = std::process::id();
+        match StateLock::acquire(&state) {
+            Err(LockError::Held { pid }) => assert_eq!(pid, Some(own)),
+            other => panic!("{other:?}"),
+        }
+        drop(lock);
+        StateLock::acquire(&state).unwrap();
+    }
+
+    #[test]
+    fn the_file_is_private_and_stays_the_same_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path().join("state");
+        let inode = || std::fs::metadata(state.join(LOCK_FILE)).unwrap().ino();
+        drop(StateLock::acquire(&state).unwrap());
+        let first = inode();
+        let mode = |p: &Path| std::fs::metadata(p).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&state), mode(&state.join(LOCK_FILE))), (0o700, 0o600));
+        drop(StateLock::acquire(&state).unwrap());
+        assert_eq!(inode(), first);
+    }
+
+    #[test]
+    fn a_child_does_not_inherit_the_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = StateLock::acquire(dir.path()).unwrap();
+        let flags = fcntl(&lock.file, FcntlArg::F_GETFD).unwrap();
+        assert!(FdFlag::from_bits_retain(flags).contains(FdFlag::FD_CLOEXEC));
+    }
+
+    #[test]
+    fn a_lock_file_that_is_a_link_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("elsewhere", dir.path().join(LOCK_FILE)).unwrap();
+        assert!(matches!(
+            StateLock::acquire(dir.path()),
+            Err(LockError::Io { .. })
+        ));
+    }
+}

@@ -1,0 +1,153 @@
+//! Reading records as a stream: a million events never lie in memory together.
+//!
+//! Invariant: every line is verified against the one before it, before anybody sees it. Reading changes nothing, needs
+//! no lock, and may go on while a writer appends: it ends before a line that is not whole yet.
+
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+use super::error::JournalError;
+use super::record::{self, MAX_LINE, Record};
+use super::scan::{self, Line, Progress, Stop, Tail};
+use super::segments::{Position, Segment, Segments};
+
+/// Bytes read at once: small enough to stay in the cache between the crc and the parser.
+const CHUNK: usize = 256 * 1024;
+const _: () = assert!(CHUNK > MAX_LINE);
+
+/// Passes the records from seq `from` (at least 1) to `upto` (included), or to the end, to `each`. Returns the seq of
+/// the last one on disk within that range, or `from - 1`. A torn tail ends the log; damage on the way is an error.
+pub fn replay<E: DeserializeOwned>(
+    state_dir: &Path,
+    from: u64,
+    upto: Option<u64>,
+    mut each: impl FnMut(Record<E>),
+) -> Result<u64, JournalError> {
+    let segments = Segments::open(state_dir)?;
+    let from = from.max(1);
+    let mut cursor = segments.before(from);
+    let upto = upto.unwrap_or(u64::MAX).max(from - 1);
+    segments.walk(&mut cursor, upto, 0, &mut |segment, line| {
+        if line.header.seq >= from {
+            each(parse(segment, line)?);
+        }
+        Ok(())
+    })?;
+    Ok(cursor.at.last_seq().max(from - 1))
+}
+
+/// Where record `seq` ends; `None` when the log has no such record. 0 is the beginning of the log.
+pub fn position_of(state_dir: &Path, seq: u64) -> Result<Option<Position>, JournalError> {
+    let segments = Segments::open(state_dir)?;
+    segments.position_of(seq)
+}
+
+impl Segments {
+    /// Where record `seq` ends; `None` when the log has no such record.
+    pub(super) fn position_of(&self, seq: u64) -> Result<Option<Position>, JournalError> {
+        let mut cursor = self.before(seq.max(1));
+        self.walk(&mut cursor, seq, 0, &mut |_, _| Ok(()))?;
+        let segment = self.list.get(cursor.index);
+        Ok((cursor.at.last_seq() == seq).then(|| Position {
+            seq,
+            crc: cursor.at.chain.crc,
+            segment: segment.map_or(1, |segment| segment.first),
+            offset: cursor.at.offset,
+        }))
+    }
+}
+
+/// Parses a verified line.
+pub(super) fn parse<E: DeserializeOwned>(
+    segment: &Segment,
+    line: &Line<'_>,
+) -> Result<Record<E>, JournalError> {
+    record::parse(line.header, line.bytes).map_err(|why| JournalError::Event {
+        file: segment.path.clone(),
+        seq: line.header.seq,
+        why,
+    })
+}
+
+/// Passes `each` line of a segment after `at`, up to the record `upto`, and says what ends it.
+pub(super) fn walk_segment(
+    segment: &Segment,
+    upto: u64,
+    known_durable: u64,
+    at: &mut Progress,
+    each: &mut dyn FnMut(&Segment, &Line<'_>) -> Result<(), JournalError>,
+) -> Result<Tail, JournalError> {
+    let mut buffer = vec![0; CHUNK];
+    let mut held = 0;
+    loop {
+        let read = read_at(segment, &mut buffer[held..], at.offset + held as u64)?;
+        held += read;
+        let before = at.offset;
+        let stop = scan::walk_lines(&buffer[..held], false, upto, at, |line| each(segment, line))?;
+        let used = usize::try_from(at.offset - before).unwrap_or(held);
+        buffer.copy_within(used..held, 0);
+        held -= used;
+        match stop {
+            Stop::Enough => return Ok(Tail::Clean),
+            Stop::Spent if read > 0 => {}
+            Stop::Spent if held == 0 => return Ok(Tail::Clean),
+            _ => return judge_rest(segment, upto, known_durable, at, each),
+        }
+    }
+}
+
+/// The verdict is on one reading of all that is left, in which a line that was just being appended may now be whole.
+fn judge_rest(
+    segment: &Segment,
+    upto: u64,
+    known_durable: u64,
+    at: &mut Progress,
+    each: &mut dyn FnMut(&Segment, &Line<'_>) -> Result<(), JournalError>,
+) -> Result<Tail, JournalError> {
+    let rest = read_from(segment, at.offset)?;
+    let before = at.offset;
+    let stop = scan::walk_lines(&rest, true, upto, at, |line| each(segment, line))?;
+    let used = usize::try_from(at.offset - before).unwrap_or(rest.len());
+    Ok(scan::judge(&rest[used..], at, known_durable, &stop))
+}
+
+/// All bytes of a segment from `offset` on.
+pub(super) fn read_from(segment: &Segment, offset: u64) -> Result<Vec<u8>, JournalError> {
+    let mut bytes = Vec::new();
+    loop {
+        let done = bytes.len();
+        bytes.resize(done + CHUNK, 0);
+        let read = read_at(segment, &mut bytes[done..], offset + done as u64)?;
+        bytes.truncate(done + read);
+        if read == 0 {
+            return Ok(bytes);
+        }
+    }
+}
+
+/// `length` bytes of a segment from `offset` on; `None` when it has not that many.
+pub(super) fn read_exactly(
+    segment: &Segment,
+    offset: u64,
+    length: usize,
+) -> Result<Option<Vec<u8>>, JournalError> {
+    let mut bytes = vec![0; length];
+    match segment.file.read_exact_at(&mut bytes, offset) {
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        read => read
+            .map(|()| Some(bytes))
+            .map_err(JournalError::io("read", &segment.path)),
+    }
+}
+
+fn read_at(segment: &Segment, buffer: &mut [u8], offset: u64) -> Result<usize, JournalError> {
+    loop {
+        match segment.file.read_at(buffer, offset) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            read => return read.map_err(JournalError::io("read", &segment.path)),
+        }
+    }
+}

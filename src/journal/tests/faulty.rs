@@ -1,0 +1,176 @@
+//! A disk that fails when it is told to.
+//!
+//! Every operation has a number. At a chosen one the disk answers with an error (perhaps after a part of the bytes), or
+//! the process is "killed": that operation does a part of its work or none, and all later ones fail.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use crate::journal::storage::{Disk, SegmentFile, Storage};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// Errno, after this many bytes of a write were written.
+    Error(i32, usize),
+    /// A write writes at most this many bytes, and says so.
+    Short(usize),
+    /// Killed, after this many bytes of a write were written.
+    Kill(usize),
+}
+
+pub(super) const ENOSPC: i32 = 28;
+pub(super) const EIO: i32 = 5;
+
+#[derive(Debug, Default)]
+struct Plan {
+    done: Vec<String>,
+    faults: BTreeMap<usize, Fault>,
+    /// Faults for every operation whose name begins so, from now on.
+    standing: Vec<(&'static str, Fault)>,
+    killed: bool,
+}
+
+/// Decides what fails; shared with the disk.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Faults(Arc<Mutex<Plan>>);
+
+impl Faults {
+    pub(super) fn at(operation: usize, fault: Fault) -> Self {
+        let faults = Self::default();
+        faults.0.lock().unwrap().faults.insert(operation, fault);
+        faults
+    }
+
+    /// From now on, operations whose name begins with `name` fail.
+    pub(super) fn stand(&self, name: &'static str, fault: Fault) {
+        self.0.lock().unwrap().standing.push((name, fault));
+    }
+
+    /// The next operation fails.
+    pub(super) fn next(&self, fault: Fault) {
+        self.after(0, fault);
+    }
+
+    /// The operation after `skip` others fails.
+    pub(super) fn after(&self, skip: usize, fault: Fault) {
+        let mut plan = self.0.lock().unwrap();
+        let at = plan.done.len() + skip;
+        plan.faults.entry(at).or_insert(fault);
+    }
+
+    /// All is well again.
+    pub(super) fn mend(&self) {
+        let mut plan = self.0.lock().unwrap();
+        plan.faults.clear();
+        plan.standing.clear();
+    }
+
+    pub(super) fn operations(&self) -> Vec<String> {
+        self.0.lock().unwrap().done.clone()
+    }
+
+    pub(super) fn killed(&self) -> bool {
+        self.0.lock().unwrap().killed
+    }
+
+    pub(super) fn disk(&self) -> Box<dyn Storage> {
+        Box::new(FaultyDisk(self.clone()))
+    }
+
+    /// Counts an operation; what becomes of it.
+    fn enter(&self, name: &str, path: &Path) -> Option<Fault> {
+        let mut plan = self.0.lock().unwrap();
+        if plan.killed {
+            return Some(Fault::Kill(0));
+        }
+        let number = plan.done.len();
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        plan.done.push(format!("{name} {file}"));
+        let standing = plan.standing.iter().find(|(n, _)| name.starts_with(n));
+        let standing = standing.map(|(_, fault)| *fault);
+        let fault = plan.faults.get(&number).copied().or(standing);
+        plan.killed = matches!(fault, Some(Fault::Kill(_)));
+        fault
+    }
+
+    fn check(&self, name: &str, path: &Path) -> io::Result<()> {
+        match self.enter(name, path) {
+            Some(Fault::Error(errno, _)) => Err(io::Error::from_raw_os_error(errno)),
+            Some(Fault::Kill(_)) => Err(io::Error::other("killed")),
+            Some(Fault::Short(_)) | None => Ok(()),
+        }
+    }
+}
+
+struct FaultyDisk(Faults);
+
+impl Storage for FaultyDisk {
+    fn open(&mut self, path: &Path) -> io::Result<Box<dyn SegmentFile>> {
+        self.0.check("open", path)?;
+        Ok(Box::new(FaultyFile {
+            faults: self.0.clone(),
+            path: path.to_owned(),
+            file: Disk.open(path)?,
+        }))
+    }
+
+    fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        self.0.check("rename", from)?;
+        Disk.rename(from, to)
+    }
+
+    fn remove(&mut self, path: &Path) -> io::Result<()> {
+        self.0.check("remove", path)?;
+        Disk.remove(path)
+    }
+
+    fn sync_dir(&mut self, dir: &Path) -> io::Result<()> {
+        self.0.check("syncDir", dir)?;
+        Disk.sync_dir(dir)
+    }
+}
+
+struct FaultyFile {
+    faults: Faults,
+    path: PathBuf,
+    file: Box<dyn SegmentFile>,
+}
+
+impl SegmentFile for FaultyFile {
+    fn write_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        let part = |n: usize| &bytes[..n.min(bytes.len())];
+        match self.faults.enter("write", &self.path) {
+            None => self.file.write_at(bytes, offset),
+            Some(Fault::Short(n)) => self.file.write_at(part(n), offset),
+            Some(Fault::Error(errno, n)) => {
+                self.file.write_at(part(n), offset)?;
+                Err(io::Error::from_raw_os_error(errno))
+            }
+            Some(Fault::Kill(n)) => {
+                self.file.write_at(part(n), offset)?;
+                Err(io::Error::other("killed"))
+            }
+        }
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.faults.check("truncate", &self.path)?;
+        self.file.truncate(length)
+    }
+
+    fn sync_data(&mut self) -> io::Result<()> {
+        self.faults.check("syncData", &self.path)?;
+        self.file.sync_data()
+    }
+
+    fn sync_all(&mut self) -> io::Result<()> {
+        self.faults.check("syncAll", &self.path)?;
+        self.file.sync_all()
+    }
+
+    fn length(&self) -> io::Result<Option<u64>> {
+        self.file.length()
+    }
+}

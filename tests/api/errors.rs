@@ -1,0 +1,199 @@
+//! What is refused, and in which words.
+
+use std::sync::atomic::Ordering;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+
+use crate::kit::{World, refused};
+
+fn code(answer: &Value) -> &str {
+    answer["error"]["code"].as_str().unwrap()
+}
+
+fn message(answer: &Value) -> &str {
+    answer["error"]["message"].as_str().unwrap()
+}
+
+#[tokio::test]
+async fn refusals_say_what_why_and_what_next() {
+    let world = World::new().await;
+    let client = world.client().await;
+    let mut refusals = Vec::new();
+    for (method, path, body) in [
+        ("GET", "/api/v1/ideas/idea-009", ""),
+        ("GET", "/api/v1/ideas/NO", ""),
+        ("GET", "/api/v1/ideas/%ff", ""),
+        ("GET", "/api/v1/ideas?status=lost", ""),
+        ("GET", "/api/v1/ideas?state=done", ""),
+        ("GET", "/api/v1/agents/ed-009", ""),
+        ("GET", "/api/v1/agents/ed-009/logs", ""),
+        ("GET", "/api/v1/events?kind=ideaAded", ""),
+        ("GET", "/api/v1/events?since=99999", ""),
+        ("GET", "/api/v1/nowhere", ""),
+        ("GET", "/", ""),
+        ("DELETE", "/api/v1/ideas", ""),
+        ("POST", "/api/v1/ideas", ""),
+        ("POST", "/api/v1/ideas", "{"),
+        ("POST", "/api/v1/ideas", r#"{"text":"a","prio":1}"#),
+        ("POST", "/api/v1/ideas", r#"{"text":" "}"#),
+        ("POST", "/api/v1/ideas", r#"{"text":"a","after":["A"]}"#),
+        (
+            "POST",
+            "/api/v1/ideas",
+            r#"{"text":"a","after":["idea-009"]}"#,
+        ),
+        ("POST", "/api/v1/ideas", r#"{"text":"a","profile":"zed"}"#),
+        ("POST", "/api/v1/ideas/idea-009/retry", ""),
+        ("POST", "/api/v1/ideas/idea-009/retry", r#"{"force":true}"#),
+        ("POST", "/api/v1/agents/ed-009/stop", ""),
+        ("POST", "/api/v1/agents/ed-009/say", r#"{"text":"a"}"#),
+        ("POST", "/api/v1/merges/idea-009/retry", ""),
+        ("POST", "/api/v1/merges/idea-009/resolve", ""),
+        ("POST", "/api/v1/merges/target", r#"{"choice":"guess"}"#),
+    ] {
+        let (status, answer) = world.raw(method, path, body.as_bytes()).await;
+        let error = &answer["error"];
+        assert!(error["details"].is_string() && error["suggestions"].is_array());
+        refusals.push(format!(
+            "{}\n  {status} {}: {}",
+            format!("{method} {path} {body}").trim_end(),
+            code(&answer),
+            message(&answer)
+        ));
+    }
+    insta::assert_snapshot!(refusals.join("\n"), @r#"
+    GET /api/v1/ideas/idea-009
+      404 IDEA_UNKNOWN: there is no idea `idea-009`
+    GET /api/v1/ideas/NO
+      400 BAD_REQUEST: in the path: `NO` is not a valid idea id: use lower-case letters, digits and `-`, at most 64, beginning with a letter or digit
+    GET /api/v1/ideas/%ff
+      400 BAD_REQUEST: in the path: Invalid UTF-8 in `id`
+    GET /api/v1/ideas?status=lost
+      400 BAD_REQUEST: after the `?`: status: unknown variant `lost`, expected one of `pending`, `active`, `merging`, `blocked`, `done`, `failed`, `timeout`, `cancelled`
+    GET /api/v1/ideas?state=done
+      400 BAD_REQUEST: after the `?`: state: unknown field `state`, expected `status`
+    GET /api/v1/agents/ed-009
+      404 AGENT_UNKNOWN: there is no agent `ed-009`
+    GET /api/v1/agents/ed-009/logs
+      404 AGENT_UNKNOWN: there is no agent `ed-009`
+    GET /api/v1/events?kind=ideaAded
+      400 BAD_REQUEST: `ideaAded` is not a kind of event
+    GET /api/v1/events?since=99999
+      400 BAD_REQUEST: `since` is 99999, and the last event is 4
+    GET /api/v1/nowhere
+      404 NOT_FOUND: there is nothing at `/api/v1/nowhere`
+    GET /
+      404 NOT_FOUND: there is nothing at `/`
+    DELETE /api/v1/ideas
+      405 METHOD_NOT_ALLOWED: DELETE is not possible at `/api/v1/ideas`
+    POST /api/v1/ideas
+      400 BAD_REQUEST: the body is not what is expected: missing field `text` at line 1 column 2
+    POST /api/v1/ideas {
+      400 BAD_REQUEST: the body is not what is expected: EOF while parsing an object at line 1 column 1
+    POST /api/v1/ideas {"text":"a","prio":1}
+      400 BAD_REQUEST: the body is not what is expected: unknown field `prio`, expected one of `text`, `after`, `tags`, `priority`, `profile` at line 1 column 18
+    POST /api/v1/ideas {"text":" "}
+      422 TEXT_EMPTY: an idea needs a text
+    POST /api/v1/ideas {"text":"a","after":["A"]}
+      400 BAD_REQUEST: the body is not what is expected: `A` is not a valid idea id: use lower-case letters, digits and `-`, at most 64, beginning with a letter or digit at line 1 column 25
+    POST /api/v1/ideas {"text":"a","after":["idea-009"]}
+      404 IDEA_UNKNOWN: there is no idea `idea-009`
+    POST /api/v1/ideas {"text":"a","profile":"zed"}
+      422 PROFILE_UNKNOWN: there is no agent profile `zed` in the configuration
+    POST /api/v1/ideas/idea-009/retry
+      404 IDEA_UNKNOWN: there is no idea `idea-009`
+    POST /api/v1/ideas/idea-009/retry {"force":true}
+      400 BAD_REQUEST: the body is not what is expected: unknown field `force`, there are no fields at line 1 column 8
+    POST /api/v1/agents/ed-009/stop
+      404 AGENT_UNKNOWN: there is no agent `ed-009`
+    POST /api/v1/agents/ed-009/say {"text":"a"}
+      404 AGENT_UNKNOWN: there is no agent `ed-009`
+    POST /api/v1/merges/idea-009/retry
+      404 IDEA_UNKNOWN: there is no idea `idea-009`
+    POST /api/v1/merges/idea-009/resolve
+      404 IDEA_UNKNOWN: there is no idea `idea-009`
+    POST /api/v1/merges/target {"choice":"guess"}
+      400 BAD_REQUEST: the body is not what is expected: unknown variant `guess`, expected one of `rebase`, `ignore`, `cancel` at line 1 column 17
+    "#);
+    let cycle = {
+        client.post("ideas", &json!({"text": "a"})).await.unwrap();
+        let after = json!({"text": "b", "after": ["idea-001"]});
+        client.post("ideas", &after).await.unwrap();
+        let edit = json!({"after": ["idea-002"]});
+        refused(client.patch("ideas/idea-001", &edit).await)
+    };
+    assert_eq!((cycle.0, cycle.1.as_str()), (409, "DEPENDENCY_CYCLE"));
+    assert!(
+        cycle.2.contains("idea-001 -> idea-002 -> idea-001"),
+        "{}",
+        cycle.2
+    );
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_full_disk_and_an_ending_daemon_are_told_apart() {
+    let world = World::new().await;
+    let client = world.client().await;
+    world.full.store(true, Ordering::Relaxed);
+    let (status, code, message) = refused(client.post("resume", &json!({})).await);
+    assert_eq!((status, code.as_str()), (503, "DISK"));
+    assert!(message.contains("no space left"), "{message}");
+    world.actor.abort();
+    let mut seq = world.handle.seq();
+    while seq.changed().await.is_ok() {}
+    let (status, code, _) = refused(client.post("resume", &json!({})).await);
+    assert_eq!((status, code.as_str()), (503, "ENDING"));
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_body_of_a_mebibyte_is_judged_and_a_longer_one_than_allowed_is_not_read() {
+    let world = World::new().await;
+    let long = json!({"text": "x".repeat(1024 * 1024)}).to_string();
+    let (status, answer) = world.raw("POST", "/api/v1/ideas", long.as_bytes()).await;
+    assert_eq!((status, code(&answer)), (422, "TEXT_TOO_LONG"));
+    let longer = vec![b' '; swarm::api::MAX_BODY_BYTES + 1];
+    let (status, answer) = world.raw("POST", "/api/v1/ideas", &longer).await;
+    assert_eq!((status, code(&answer)), (413, "BODY_TOO_LARGE"));
+    world.end().await;
+}
+
+#[test]
+fn no_body_and_no_path_makes_it_panic() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let world = runtime.block_on(World::new());
+    let paths = prop_oneof![
+        Just("/api/v1/ideas".to_owned()),
+        Just("/api/v1/pause".to_owned()),
+        Just("/api/v1/merges/target".to_owned()),
+        "/api/v1/(ideas|agents|merges)/[!-~]{0,30}",
+        "/api/v1/events\\?[a-z=&%0-9]{0,20}",
+        "/[!-~]{0,40}",
+    ];
+    let bodies = prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..200),
+        r#"\{"(text|after|tags|priority|reason|choice)":[\[\]{}"a-z0-9,:.\\-]{0,40}\}"#
+            .prop_map(String::into_bytes),
+        (1_usize..200_000).prop_map(|depth| vec![b'['; depth]),
+    ];
+    let methods = prop::sample::select(vec!["GET", "POST", "PATCH"]);
+    let mut runner = TestRunner::new(Config::with_cases(200));
+    let tried = runner.run(&(methods, paths, bodies), |(method, path, body)| {
+        let (status, body) = runtime.block_on(world.bytes(method, &path, &body));
+        prop_assert!(status >= 200, "{} {} was not answered", method, path);
+        if status >= 400 && !body.is_empty() {
+            let answer: Value = serde_json::from_slice(&body).unwrap();
+            prop_assert!(answer["error"]["code"].is_string());
+        }
+        prop_assert_ne!(status, 500);
+        Ok(())
+    });
+    tried.unwrap();
+    runtime.block_on(world.end());
+}

@@ -1,0 +1,12 @@
+//! The interface over real sockets, with an actor in memory behind it.
+
+#![allow(clippy::unwrap_used, clippy::cast_precision_loss)]
+
+mod errors;
+mod events;
+mod kit;
+mod load;
+mod logs;
+mod merges;
+mod routes;
+mod sockets;

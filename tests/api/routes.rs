@@ -1,0 +1,352 @@
+//! Every route, and that each answer is what the description says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use swarm::api::ReloadError;
+use swarm::domain::effect::Effect;
+use swarm::domain::event::Event;
+use swarm::domain::observation::Outcome;
+
+use crate::kit::{World, oid, refused, working_agent};
+
+#[tokio::test]
+async fn ideas_are_added_shown_changed_and_cancelled() {
+    let world = World::new().await;
+    let client = world.client().await;
+    let first = client.post("ideas", &json!({"text": "one"})).await.unwrap();
+    assert_eq!(first["id"], "idea-001");
+    let seq = first["seq"].as_u64().unwrap();
+    assert!(seq > 0);
+    let second = json!({"text": "two", "after": ["idea-001"], "tags": ["critical"], "priority": 3, "profile": "ed"});
+    client.post("ideas", &second).await.unwrap();
+    let list = client.get("ideas").await.unwrap();
+    assert_eq!(list[1]["content"], "two");
+    assert_eq!(list[1]["after"], json!(["idea-001"]));
+    assert_eq!(list[1]["profile"], "ed");
+    let detail = client.get("ideas/idea-001").await.unwrap();
+    assert_eq!(detail["dependents"], json!(["idea-002"]));
+    let edited = client
+        .patch("ideas/idea-002", &json!({"text": "two!", "after": []}))
+        .await
+        .unwrap();
+    assert!(edited["seq"].as_u64().unwrap() > seq);
+    let cancelled = client.post("ideas/idea-002/cancel", &json!({})).await;
+    assert!(cancelled.is_ok());
+    let list = client.get("ideas?status=cancelled").await.unwrap();
+    assert_eq!(list.as_array().unwrap().len(), 1);
+    assert_eq!(list[0]["content"], "two!");
+    client
+        .post("ideas/idea-002/retry", &json!({}))
+        .await
+        .unwrap();
+    let pending = client.get("ideas?status=pending").await.unwrap();
+    assert_eq!(pending.as_array().unwrap().len(), 2);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn agents_are_listed_told_and_stopped() {
+    let world = World::new().await;
+    let (agent, run) = working_agent(&world).await;
+    let client = world.client().await;
+    let list = client.get("agents").await.unwrap();
+    assert_eq!(list[0]["id"], *agent);
+    let shown = client.get(&format!("agents/{agent}")).await.unwrap();
+    assert_eq!(shown["runs"], json!([run]));
+    let say = format!("agents/{agent}/say");
+    client
+        .post(&say, &json!({"text": "mind the tests"}))
+        .await
+        .unwrap();
+    let shown = client.get(&format!("agents/{agent}")).await.unwrap();
+    assert_eq!(shown["messages"], json!(["mind the tests"]));
+    let stop = format!("agents/{agent}/stop");
+    client.post(&stop, &json!({})).await.unwrap();
+    let shown = client.get(&format!("agents/{agent}")).await.unwrap();
+    assert_eq!(shown["phase"], "stopping");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn the_swarm_is_paused_resumed_and_ended() {
+    let world = World::new().await;
+    let client = world.client().await;
+    client
+        .post("pause", &json!({"reason": "lunch"}))
+        .await
+        .unwrap();
+    let status = client.get("status").await.unwrap();
+    assert_eq!(status["pauseReason"], "lunch");
+    assert_eq!(status["pid"], 4242);
+    client.post("resume", &json!({})).await.unwrap();
+    assert!(
+        client
+            .get("status")
+            .await
+            .unwrap()
+            .get("pauseReason")
+            .is_none()
+    );
+    let health = client.get("healthz").await.unwrap();
+    assert_eq!(health["pid"], 4242);
+    let ended = json!({"keepAgents": true});
+    client.post("shutdown", &ended).await.unwrap();
+    world.end().await;
+}
+
+#[tokio::test]
+async fn an_end_is_asked_for_gracefully_or_at_once() {
+    for body in [json!({}), json!({"now": true})] {
+        let world = World::new().await;
+        let client = world.client().await;
+        client.post("shutdown", &body).await.unwrap();
+        let status = client.get("status").await.unwrap();
+        assert!(["draining", "stopped"].contains(&status["phase"].as_str().unwrap()));
+        world.end().await;
+    }
+}
+
+#[tokio::test]
+async fn the_configuration_is_reloaded_or_the_old_one_stays() {
+    let world = World::new().await;
+    let client = world.client().await;
+    let reloaded = client.post("config/reload", &json!({})).await.unwrap();
+    assert_eq!(reloaded, json!({"seq": 7}));
+    *world.levers.reload.lock().unwrap() = Some(ReloadError::Invalid {
+        message: "config.json: `mod` is not known".into(),
+        suggestions: vec!["did you mean `mode`?".into()],
+    });
+    let (status, code, message) = refused(client.post("config/reload", &json!({})).await);
+    assert_eq!((status, code.as_str()), (422, "CONFIG_INVALID"));
+    assert!(message.contains("`mod` is not known"), "{message}");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn the_target_is_settled_only_when_it_was_force_pushed() {
+    let world = World::new().await;
+    let client = world.client().await;
+    let choice = json!({"choice": "ignore"});
+    let (status, code, _) = refused(client.post("merges/target", &choice).await);
+    assert_eq!((status, code.as_str()), (409, "NOT_NOW"));
+    let facts = vec![
+        Event::TargetSeen {
+            branch: "main".into(),
+            commit: oid('a'),
+        },
+        Event::TargetRewritten {
+            from: oid('a'),
+            to: oid('b'),
+        },
+    ];
+    world.facts(facts).await;
+    client.post("merges/target", &choice).await.unwrap();
+    world.end().await;
+}
+
+/// Walks a value along its schema: every key is described, every key that must be there is, and words are known ones.
+struct Described<'a> {
+    schemas: &'a Value,
+}
+
+impl Described<'_> {
+    fn check(&self, schema: &Value, value: &Value, at: &str) {
+        let schema = self.resolve(schema);
+        if let Some(words) = schema.get("enum").and_then(Value::as_array) {
+            assert!(words.contains(value), "{at}: {value} is none of {words:?}");
+        }
+        match value {
+            Value::Object(fields) if schema.get("additionalProperties").is_none() => {
+                let (known, required) = self.fields(schema);
+                if known.is_empty() {
+                    // Any object.
+                    return;
+                }
+                for (name, value) in fields {
+                    let field = known
+                        .get(name)
+                        .unwrap_or_else(|| panic!("{at}.{name} is not described"));
+                    self.check(field, value, &format!("{at}.{name}"));
+                }
+                for name in required {
+                    assert!(fields.contains_key(&name), "{at}.{name} is missing");
+                }
+            }
+            Value::Array(items) => {
+                for item in items {
+                    self.check(&schema["items"], item, &format!("{at}[]"));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn resolve<'b>(&'b self, schema: &'b Value) -> &'b Value {
+        match schema.get("$ref").and_then(Value::as_str) {
+            Some(name) => &self.schemas[name.rsplit('/').next().unwrap()],
+            None => schema,
+        }
+    }
+
+    /// The fields of an object, those of its parts among them, and the names of those that must be there.
+    fn fields<'b>(&'b self, schema: &'b Value) -> (BTreeMap<String, &'b Value>, BTreeSet<String>) {
+        let schema = self.resolve(schema);
+        let mut known = BTreeMap::new();
+        let mut required = BTreeSet::new();
+        for part in schema["allOf"].as_array().into_iter().flatten() {
+            let (more, needed) = self.fields(part);
+            known.extend(more);
+            required.extend(needed);
+        }
+        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+            known.insert(name.clone(), field);
+        }
+        for name in schema["required"].as_array().into_iter().flatten() {
+            required.insert(name.as_str().unwrap().to_owned());
+        }
+        (known, required)
+    }
+}
+
+#[tokio::test]
+async fn answers_have_exactly_the_fields_that_are_described() {
+    let world = World::new().await;
+    let (agent, _) = working_agent(&world).await;
+    let client = world.client().await;
+    let full = json!({"text": "x", "after": ["idea-001"], "tags": ["t"], "profile": "ed"});
+    client.post("ideas", &full).await.unwrap();
+    client.post("pause", &json!({"reason": "r"})).await.unwrap();
+    let say = format!("agents/{agent}/say");
+    client.post(&say, &json!({"text": "hello"})).await.unwrap();
+    let description = client.get("openapi.json").await.unwrap();
+    let described = Described {
+        schemas: &description["components"]["schemas"],
+    };
+    for (real, path) in [
+        ("status".to_owned(), "/status"),
+        ("ideas".to_owned(), "/ideas"),
+        ("ideas/idea-001".to_owned(), "/ideas/{id}"),
+        ("agents".to_owned(), "/agents"),
+        (format!("agents/{agent}"), "/agents/{id}"),
+        ("events".to_owned(), "/events"),
+        ("healthz".to_owned(), "/healthz"),
+    ] {
+        let operation = &description["paths"][format!("/api/v1{path}")]["get"];
+        let content = &operation["responses"]["200"]["content"]["application/json"];
+        assert!(content.is_object(), "{path} is not described: {operation}");
+        let answer = client.get(&real).await.unwrap();
+        described.check(&content["schema"], &answer, path);
+    }
+    let (_, refusal) = world.raw("GET", "/nowhere", b"").await;
+    described.check(&json!({"$ref": "#/ErrorBody"}), &refusal, "error");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn merges_and_ended_agents_have_the_fields_that_are_described() {
+    let world = World::new().await;
+    let (agent, run) = working_agent(&world).await;
+    let (run, agent): (swarm::domain::ids::RunId, swarm::domain::ids::AgentId) =
+        (run.parse().unwrap(), agent.parse().unwrap());
+    let facts = vec![
+        Event::MergeQueued {
+            id: "idea-001".parse().unwrap(),
+            agent: agent.clone(),
+            branch: "b".into(),
+            source: oid('b'),
+            held: true,
+        },
+        Event::MergeMoved {
+            id: "idea-001".parse().unwrap(),
+            phase: swarm::domain::lifecycle::MergePhase::Person,
+            not_before: None,
+            waits: Some(swarm::domain::state::Waits {
+                reason: "r".into(),
+                files: vec!["f".into()],
+                person: true,
+            }),
+        },
+    ];
+    world.facts(facts).await;
+    let client = world.client().await;
+    let description = client.get("openapi.json").await.unwrap();
+    let described = Described {
+        schemas: &description["components"]["schemas"],
+    };
+    let merges = client.get("merges").await.unwrap();
+    assert_eq!(merges[0]["files"], json!(["f"]));
+    described.check(&json!({"items": {"$ref": "#/Merge"}}), &merges, "merges");
+    let failed = Outcome::Failed {
+        kind: swarm::domain::observation::FailureKind::AgentUnusable,
+        message: "no such program".into(),
+    };
+    let fits = |effect: &Effect| matches!(effect, Effect::Run { run: this, .. } if *this == run);
+    world.finish(fits, failed).await;
+    let status = client.get("status").await.unwrap();
+    assert!(!status["needsYou"].as_array().unwrap().is_empty());
+    described.check(&json!({"$ref": "#/Status"}), &status, "status");
+    let shown = client.get(&format!("agents/{agent}")).await.unwrap();
+    assert_eq!(shown["end"], "failed");
+    described.check(&json!({"$ref": "#/Agent"}), &shown, "agent");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn the_description_names_every_route_and_every_word() {
+    let world = World::new().await;
+    let client = world.client().await;
+    let description = client.get("openapi.json").await.unwrap();
+    let mut found = Vec::new();
+    for (path, methods) in description["paths"].as_object().unwrap() {
+        for method in methods.as_object().unwrap().keys() {
+            found.push(format!(
+                "{method} {}",
+                path.strip_prefix("/api/v1/").unwrap()
+            ));
+        }
+    }
+    found.sort();
+    insta::assert_snapshot!(found.join("\n"), @r#"
+    get agents
+    get agents/{id}
+    get agents/{id}/logs
+    get events
+    get healthz
+    get ideas
+    get ideas/{id}
+    get merges
+    get status
+    patch ideas/{id}
+    post agents/{id}/say
+    post agents/{id}/stop
+    post config/reload
+    post ideas
+    post ideas/{id}/assign
+    post ideas/{id}/cancel
+    post ideas/{id}/retry
+    post merges/target
+    post merges/{idea}/resolve
+    post merges/{idea}/retry
+    post pause
+    post resume
+    post shutdown
+    "#);
+    let schemas = &description["components"]["schemas"];
+    let phases = &schemas["Status"]["properties"]["phase"]["enum"];
+    assert!(
+        phases.as_array().unwrap().contains(&json!("rolling-back")),
+        "{phases}"
+    );
+    let kinds = schemas["EventRecord"]["properties"]["kind"]["enum"]
+        .as_array()
+        .unwrap();
+    assert!(
+        kinds.contains(&json!("mark")) && kinds.len() > 40,
+        "{kinds:?}"
+    );
+    let choices = &schemas["SettleTarget"]["properties"]["choice"]["enum"];
+    assert_eq!(choices, &json!(["rebase", "ignore", "cancel"]));
+    assert_eq!(schemas["AddIdea"]["required"], json!(["text"]));
+    world.end().await;
+}

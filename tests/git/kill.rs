@@ -1,0 +1,675 @@
+//! kill -9 at every labelled point: the same call, made again, ends as if nothing had happened.
+//!
+//! A child (this test binary, started again for the one test [`crash_child`]) does the act and dies at the point.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use swarm::git::{
+    BuildOutcome, Earlier, Finish, Land, LandOutcome, Oid, Prepare, Proof, Rebase, Rebased,
+    Release, Repo, Sealed,
+};
+
+use crate::fixture::{
+    Fixture, TIME, branch, changed_line, commit_in, earlier, git, identity, name, read, settings,
+    write,
+};
+use crate::{landing, merging, resolving, sealing};
+
+const SCENARIO: &str = "SWARM_TEST_SCENARIO";
+const ROOT: &str = "SWARM_TEST_ROOT";
+
+/// An act and its arguments, to be done in a child and again here.
+enum Act {
+    Prepare(Prepare),
+    Release(Release),
+    Seal(swarm::git::Seal),
+    Land(Land),
+    Start(Oid),
+    Finish,
+    Adopt(Oid, Oid),
+    Drain,
+    Verify(Oid),
+}
+
+fn oid(text: &str) -> Oid {
+    Oid::from_str(text).unwrap()
+}
+
+/// The arguments as words, since they go through a variable.
+fn words(act: &Act) -> String {
+    match act {
+        Act::Prepare(want) => format!(
+            "prepare {} {} {} {}",
+            want.name,
+            want.branch,
+            want.base,
+            want.from.as_ref().map_or("-".into(), |from| format!(
+                "{}={}",
+                from.worktree, from.branch
+            ))
+        ),
+        Act::Release(want) => match &want.proof {
+            Proof::Contained { tip, .. } => format!("release {} {} {tip}", want.name, want.branch),
+            _ => format!("release {} {} -", want.name, want.branch),
+        },
+        Act::Seal(want) => format!("seal {}", want.base),
+        Act::Land(want) => format!("land {} {}", want.expected, want.commit),
+        Act::Start(target) => format!("start {target}"),
+        Act::Finish => "finish".into(),
+        Act::Adopt(old, new) => format!("adopt {old} {new}"),
+        Act::Drain => "drain".into(),
+        Act::Verify(commit) => format!("verify {commit}"),
+    }
+}
+
+fn release(number: u32, proof: Proof) -> Release {
+    Release {
+        name: name(number),
+        branch: branch(number),
+        proof,
+        identity: identity(),
+        time: TIME,
+    }
+}
+
+fn act(repo: &Repo, words: &str) -> String {
+    let words: Vec<&str> = words.split(' ').collect();
+    match words[..] {
+        ["prepare", name, branch, base, from] => {
+            let from = from.split_once('=').map(|(worktree, branch)| Earlier {
+                worktree: worktree.into(),
+                branch: branch.into(),
+            });
+            let want = Prepare {
+                name: name.into(),
+                branch: branch.into(),
+                base: oid(base),
+                from,
+            };
+            format!("{:?}", repo.prepare_worktree(&want).unwrap())
+        }
+        ["release", name, branch, tip] => {
+            let proof = if tip == "-" {
+                Proof::Abandoned
+            } else {
+                Proof::Contained {
+                    tip: oid(tip),
+                    target: "main".into(),
+                }
+            };
+            let want = Release {
+                name: name.into(),
+                branch: branch.into(),
+                ..release(1, proof)
+            };
+            format!("{:?}", repo.release_worktree(&want).unwrap().branch_deleted)
+        }
+        ["seal", base] => {
+            let want = swarm::git::Seal {
+                name: name(1),
+                branch: branch(1),
+                base: oid(base),
+                message: "Work of an idea\n".into(),
+                identity: identity(),
+                time: TIME,
+            };
+            let Sealed::Done { head, .. } = repo.seal(&want).unwrap() else {
+                panic!()
+            };
+            head.to_string()
+        }
+        ["land", expected, commit] => {
+            let want = Land {
+                branch: "main".into(),
+                expected: oid(expected),
+                commit: oid(commit),
+            };
+            let outcome = repo.land(&want).unwrap();
+            assert!(
+                matches!(outcome, LandOutcome::Landed | LandOutcome::AlreadyLanded),
+                "{outcome:?}"
+            );
+            String::new()
+        }
+        ["start", target] => format!(
+            "{:?}",
+            repo.start_resolution(&name(1), &branch(1), oid(target))
+                .unwrap()
+        ),
+        ["finish"] => match repo.finish_resolution(&resolving::finish(1)).unwrap() {
+            Finish::Finished { head } => head.to_string(),
+            // Finished and tidied up by the killed call.
+            Finish::NotStarted => repo.branch_commit(&branch(1)).unwrap().unwrap().to_string(),
+            open @ Finish::StillConflicted { .. } => panic!("{open:?}"),
+        },
+        ["adopt", old, new] => format!(
+            "{:?}",
+            repo.adopt_rebase(&name(1), &branch(1), oid(old), oid(new))
+                .unwrap()
+        ),
+        ["drain"] => format!("{:?}", repo.drain_pool().unwrap()),
+        ["verify", commit] => repo.verify_tree(oid(commit)).unwrap().display().to_string(),
+        _ => panic!("{words:?}"),
+    }
+}
+
+/// Not a test of its own: what the others start and kill.
+#[test]
+fn crash_child() {
+    let (Ok(scenario), Ok(root)) = (std::env::var(SCENARIO), std::env::var(ROOT)) else {
+        return;
+    };
+    let root = Path::new(&root);
+    let repo = Repo::open_with(root, settings(root.parent().unwrap())).unwrap();
+    act(&repo, &scenario);
+}
+
+fn killed_at(fixture: &Fixture, words: &str, point: &str) {
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "kill::crash_child",
+            "--exact",
+            "--nocapture",
+            "--test-threads=1",
+        ])
+        .env(SCENARIO, words)
+        .env(ROOT, fixture.root())
+        .env(swarm::crash::VARIABLE, point)
+        .stdout(std::process::Stdio::null())
+        .status()
+        .unwrap();
+    assert_eq!(
+        status.signal(),
+        Some(9),
+        "{words} never reached {point}: {status}"
+    );
+}
+
+/// For each point: a new fixture, the kill there, the same again, and what must hold.
+fn at_each(points: &[&str], make: impl Fn() -> (Fixture, Act), holds: impl Fn(&Fixture, &str)) {
+    for point in points {
+        let (fixture, wanted) = make();
+        let words = words(&wanted);
+        killed_at(&fixture, &words, point);
+        let first = act(&fixture.repo, &words);
+        assert_eq!(act(&fixture.repo, &words), first, "{point}");
+        holds(&fixture, &first);
+        fixture.repo.drain_pool().unwrap();
+        fixture.check();
+    }
+}
+
+fn prepared_whole(fixture: &Fixture, _: &str) {
+    let path = fixture.repo.worktree_path(&name(1));
+    assert_eq!(
+        git(&path, &["status", "--porcelain", "--ignored", "--branch"]),
+        format!("## {}", branch(1))
+    );
+    assert_eq!(read(&path, "README"), "hello\n");
+}
+
+#[test]
+fn preparing() {
+    let points = [
+        "git.prepare.before-branch",
+        "git.prepare.after-branch",
+        "git.prepare.before-name",
+        "git.rename.between",
+    ];
+    let make = || {
+        let fixture = Fixture::new();
+        let want = Act::Prepare(fixture.want(1));
+        (fixture, want)
+    };
+    at_each(&points, make, prepared_whole);
+}
+
+#[test]
+fn preparing_from_the_pool() {
+    let points = [
+        "git.rename.between#1",
+        "git.prepare.after-branch",
+        "git.rename.between#2",
+    ];
+    let make = || {
+        let fixture = Fixture::new();
+        let path = fixture.prepare(2).path;
+        write(&path, "old", "x");
+        fixture
+            .repo
+            .release_worktree(&release(2, Proof::Abandoned))
+            .unwrap();
+        let want = Act::Prepare(fixture.want(1));
+        (fixture, want)
+    };
+    at_each(&points, make, prepared_whole);
+}
+
+#[test]
+fn taking_over() {
+    let points = [
+        "git.take.before-rename",
+        "git.rename.between#1",
+        "git.take.before-branch",
+        "git.take.after-branch",
+        "git.take.before-delete",
+        "git.prepare.before-name",
+        "git.rename.between#2",
+    ];
+    let make = || {
+        let fixture = Fixture::new();
+        let (path, _) = fixture.attempt(2, &[("x", "x")]);
+        write(&path, "README", "half done\n");
+        write(&path, "untracked", "u");
+        let want = Prepare {
+            from: Some(earlier(2)),
+            ..fixture.want(1)
+        };
+        (fixture, Act::Prepare(want))
+    };
+    at_each(&points, make, |fixture, _| {
+        let path = fixture.repo.worktree_path(&name(1));
+        let expected = format!("## {}\n M README\n?? untracked", branch(1));
+        assert_eq!(git(&path, &["status", "--porcelain", "--branch"]), expected);
+        assert!(!fixture.git(&["branch", "--list"]).contains(&branch(2)));
+    });
+}
+
+#[test]
+fn releasing() {
+    let points = [
+        "git.release.before-rename",
+        "git.rename.between#1",
+        "git.release.after-rename",
+        "git.rename.between#2",
+        "git.release.before-branch",
+        "git.release.before-delete",
+    ];
+    let make = || {
+        let fixture = Fixture::new();
+        let (path, tip) = fixture.attempt(1, &[("x", "x")]);
+        write(&path, "untracked", "u");
+        fixture.git(&["merge", "-q", &branch(1)]);
+        let proof = Proof::Contained {
+            tip,
+            target: "main".into(),
+        };
+        (fixture, Act::Release(release(1, proof)))
+    };
+    at_each(&points, make, |fixture, deleted| {
+        assert_eq!(deleted, "true");
+        assert_eq!(fixture.repo.pool_size().unwrap(), 1);
+        let rescue = swarm::git::rescue_ref(&name(1));
+        assert_eq!(
+            fixture
+                .git(&["log", "--oneline", &format!("main..{rescue}")])
+                .lines()
+                .count(),
+            1
+        );
+        assert_eq!(fixture.git(&["show", &format!("{rescue}:untracked")]), "u");
+    });
+}
+
+#[test]
+fn draining() {
+    let make = || {
+        let fixture = Fixture::new();
+        fixture.prepare(1);
+        fixture
+            .repo
+            .release_worktree(&release(1, Proof::Abandoned))
+            .unwrap();
+        (fixture, Act::Drain)
+    };
+    at_each(&["git.discard.between"], make, |fixture, _| {
+        assert_eq!(fixture.worktrees(), ["repo"]);
+    });
+}
+
+#[test]
+fn verifying() {
+    let make = || {
+        let fixture = Fixture::new();
+        let commit = Act::Verify(fixture.oid("main"));
+        (fixture, commit)
+    };
+    at_each(&["git.rename.between"], make, |fixture, path| {
+        assert!(
+            fixture
+                .repo
+                .verify_clean(Path::new(path), fixture.oid("main"))
+                .unwrap()
+                .is_exact()
+        );
+    });
+}
+
+#[test]
+fn sealing_uncommitted_work() {
+    let make = || {
+        let fixture = Fixture::new();
+        let (path, _) = fixture.attempt(1, &[("x", "x")]);
+        write(&path, "left", "l");
+        let want = sealing::want(&fixture, 1);
+        (fixture, Act::Seal(want))
+    };
+    at_each(
+        &[
+            "git.seal.after-add",
+            "git.seal.before-ref",
+            "git.seal.after-ref",
+        ],
+        make,
+        sealed,
+    );
+    let detached = || {
+        let (fixture, want) = make();
+        let path = fixture.repo.worktree_path(&name(1));
+        git(&path, &["checkout", "-q", "--detach"]);
+        commit_in(&path, &[("y", "y")]);
+        (fixture, want)
+    };
+    at_each(&["git.seal.brought-back"], detached, sealed);
+}
+
+fn sealed(fixture: &Fixture, head: &str) {
+    let path = fixture.repo.worktree_path(&name(1));
+    assert_eq!(fixture.oid(&branch(1)).to_string(), head);
+    assert_eq!(
+        git(&path, &["status", "--porcelain", "--branch"]),
+        format!("## {}", branch(1))
+    );
+    assert_eq!(read(&path, "left"), "l");
+}
+
+#[test]
+fn landing_on_a_checkout_with_work_in_it() {
+    let points = [
+        "git.land.noted",
+        "git.land.followed",
+        "git.land.before-ref",
+        "git.land.after-ref",
+    ];
+    let make = || {
+        let fixture = Fixture::new();
+        let commit = landing::prepared_merge(&fixture);
+        write(&fixture.root(), "README", "being edited\n");
+        let want = landing::land(&fixture, commit);
+        (fixture, Act::Land(want))
+    };
+    at_each(&points, make, |fixture, _| {
+        assert_eq!(fixture.git(&["status", "--porcelain"]), " M README");
+        assert_eq!(
+            (
+                read(&fixture.root(), "src/b.txt"),
+                read(&fixture.root(), "README")
+            ),
+            ("agent\n".into(), "being edited\n".into())
+        );
+        assert!(!fixture.root().join(".git/swarm-landing").exists());
+    });
+}
+
+#[test]
+fn a_landing_that_is_not_made_again_is_undone() {
+    for point in ["git.land.noted", "git.land.followed", "git.land.before-ref"] {
+        let fixture = Fixture::new();
+        let want = landing::land(&fixture, landing::prepared_merge(&fixture));
+        let want = Land {
+            expected: fixture.oid("main"),
+            ..want
+        };
+        write(&fixture.root(), "README", "being edited\n");
+        killed_at(&fixture, &words(&Act::Land(want.clone())), point);
+        fixture.repo.settle_checkouts().unwrap();
+        assert_eq!(
+            fixture.git(&["status", "--porcelain"]),
+            " M README",
+            "{point}"
+        );
+        assert_eq!(
+            (fixture.oid("main"), read(&fixture.root(), "src/b.txt")),
+            (want.expected, "b\n".into())
+        );
+        // Another landing than the killed one.
+        killed_at(&fixture, &words(&Act::Land(want.clone())), point);
+        let (_, source) = fixture.attempt(3, &[("third", "3")]);
+        let BuildOutcome::Built { commit, .. } =
+            fixture.repo.build_merge(&merging::merge(source)).unwrap()
+        else {
+            panic!()
+        };
+        assert_eq!(
+            fixture.repo.land(&Land { commit, ..want }).unwrap(),
+            LandOutcome::Landed
+        );
+        assert_eq!(
+            fixture.git(&["status", "--porcelain"]),
+            " M README",
+            "{point}"
+        );
+        assert_eq!(read(&fixture.root(), "src/b.txt"), "b\n");
+    }
+}
+
+#[test]
+fn a_person_who_commits_after_a_killed_landing_keeps_the_commit() {
+    let fixture = Fixture::new();
+    let want = landing::land(&fixture, landing::prepared_merge(&fixture));
+    let want = Land {
+        expected: fixture.oid("main"),
+        ..want
+    };
+    killed_at(
+        &fixture,
+        &words(&Act::Land(want.clone())),
+        "git.land.followed",
+    );
+    fixture.git(&["commit", "-q", "-m", "what is this?"]);
+    let found = fixture.oid("main");
+    assert_eq!(
+        fixture.repo.land(&want).unwrap(),
+        LandOutcome::TargetMoved { found: Some(found) }
+    );
+    assert_eq!(
+        (fixture.git(&["status", "--porcelain"]), fixture.oid("main")),
+        (String::new(), found)
+    );
+    assert_eq!(read(&fixture.root(), "src/b.txt"), "agent\n");
+}
+
+fn conflicting() -> (Fixture, Oid) {
+    let fixture = Fixture::new();
+    fixture.attempt(
+        1,
+        &[
+            ("src/b.txt", "agent\n"),
+            ("src/a.txt", &changed_line(2, "agent")),
+        ],
+    );
+    let target = fixture.commit(&[("src/b.txt", "person\n"), ("other", "o")]);
+    (fixture, target)
+}
+
+#[test]
+fn starting_a_resolution() {
+    let make = || {
+        let (fixture, target) = conflicting();
+        (fixture, Act::Start(target))
+    };
+    at_each(
+        &["git.resolve.noted", "git.resolve.merged"],
+        make,
+        |fixture, files| {
+            assert_eq!(files, "[\"src/b.txt\"]");
+            let path = fixture.repo.worktree_path(&name(1));
+            assert_eq!(
+                git(&path, &["status", "--porcelain"]),
+                "A  other\nUU src/b.txt"
+            );
+        },
+    );
+}
+
+#[test]
+fn finishing_a_resolution() {
+    let make = || {
+        let (fixture, target) = conflicting();
+        fixture
+            .repo
+            .start_resolution(&name(1), &branch(1), target)
+            .unwrap();
+        write(&fixture.repo.worktree_path(&name(1)), "src/b.txt", "both\n");
+        (fixture, Act::Finish)
+    };
+    at_each(
+        &["git.resolve.before-ref", "git.resolve.after-ref"],
+        make,
+        |fixture, head| {
+            let path = fixture.repo.worktree_path(&name(1));
+            assert_eq!(git(&path, &["rev-parse", "HEAD"]), head);
+            assert_eq!(git(&path, &["status", "--porcelain"]), "");
+            assert_eq!(
+                git(&path, &["show", "-s", "--format=%P"])
+                    .split(' ')
+                    .count(),
+                2
+            );
+        },
+    );
+}
+
+#[test]
+fn adopting_a_replayed_branch() {
+    let make = || {
+        let fixture = Fixture::new();
+        let old_base = fixture.oid("main");
+        let (_, source) = fixture.attempt(1, &[("x", "x")]);
+        fixture.git(&["commit", "-q", "--amend", "-m", "rewritten"]);
+        let want = Rebase {
+            source,
+            old_base,
+            new_base: fixture.oid("main"),
+            identity: identity(),
+            time: TIME,
+        };
+        let Rebased::Replayed { head, .. } = fixture.repo.rebase_source(&want).unwrap() else {
+            panic!()
+        };
+        (fixture, Act::Adopt(source, head))
+    };
+    at_each(
+        &["git.rebase.before-ref", "git.rebase.after-ref"],
+        make,
+        |fixture, _| {
+            let path = fixture.repo.worktree_path(&name(1));
+            assert_eq!(
+                git(&path, &["status", "--porcelain", "--branch"]),
+                format!("## {}", branch(1))
+            );
+            assert!(
+                fixture
+                    .repo
+                    .contains(fixture.oid(&branch(1)), fixture.oid("main"))
+                    .unwrap()
+            );
+        },
+    );
+}
+
+/// Starts the act and kills the process at some moment, its git not: that one goes on for a while, as after a real kill.
+fn killed_after(fixture: &Fixture, words: &str, delay: Duration) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["kill::crash_child", "--exact", "--test-threads=1"])
+        .env(SCENARIO, words)
+        .env(ROOT, fixture.root())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // Any moment will do: this is what is tried out, not something to wait for.
+    std::thread::sleep(delay);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(fixture.repo.orphans_gone(Duration::from_secs(60)).unwrap());
+}
+
+fn many_files(fixture: &Fixture) {
+    for number in 0..120 {
+        write(
+            &fixture.root(),
+            &format!("many/{}/{number}", number % 7),
+            &format!("{number}\n"),
+        );
+    }
+    fixture.commit(&[]);
+}
+
+#[test]
+fn preparing_killed_at_any_moment() {
+    let fixture = Fixture::new();
+    many_files(&fixture);
+    for step in 0..12 {
+        let want = Act::Prepare(fixture.want(step));
+        killed_after(
+            &fixture,
+            &words(&want),
+            Duration::from_millis(u64::from(step) * 9),
+        );
+        let path = fixture.prepare(step).path;
+        assert_eq!(
+            git(&path, &["status", "--porcelain", "--ignored", "--branch"]),
+            format!("## {}", branch(step))
+        );
+        if step % 2 == 0 {
+            fixture
+                .repo
+                .release_worktree(&release(step, Proof::Abandoned))
+                .unwrap();
+        }
+    }
+    fixture.repo.drain_pool().unwrap();
+    fixture.check();
+}
+
+#[test]
+fn landing_killed_at_any_moment() {
+    let fixture = Fixture::new();
+    many_files(&fixture);
+    for step in 0..9_u32 {
+        let path = fixture.prepare(step).path;
+        for number in 0..120 {
+            write(
+                &path,
+                &format!("many/{}/{number}", number % 7),
+                &format!("{step} {number}\n"),
+            );
+        }
+        let source = commit_in(
+            &path,
+            &[
+                ("new/a", &format!("{step}\n")),
+                (&format!("new/{step}"), "x\n"),
+            ],
+        );
+        let commit = merging::built(&fixture.repo.build_merge(&merging::merge(source)).unwrap());
+        write(&fixture.root(), "README", "being edited\n");
+        let want = landing::land(&fixture, commit);
+        killed_after(
+            &fixture,
+            &words(&Act::Land(want.clone())),
+            Duration::from_millis(u64::from(step) * 13),
+        );
+        let outcome = fixture.repo.land(&want).unwrap();
+        assert!(
+            matches!(outcome, LandOutcome::Landed | LandOutcome::AlreadyLanded),
+            "{outcome:?}"
+        );
+        assert_eq!(fixture.git(&["status", "--porcelain"]), " M README");
+        assert_eq!(read(&fixture.root(), "many/3/3"), format!("{step} 3\n"));
+    }
+    fixture.check();
+}

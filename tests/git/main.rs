@@ -1,0 +1,13 @@
+//! The git room against real git: worktrees, merges, landings, and what a kill at any point leaves.
+
+#![allow(clippy::unwrap_used)]
+
+mod fixture;
+mod hostile;
+mod kill;
+mod landing;
+mod merging;
+mod opening;
+mod resolving;
+mod sealing;
+mod worktrees;

@@ -1,0 +1,190 @@
+//! Conflicts settled in the worktree of the attempt.
+
+use std::fs;
+
+use swarm::git::{Finish, FinishResolution, GitError, rescue_ref};
+
+use crate::fixture::{Fixture, TIME, branch, commit_in, git, identity, name, read, try_git, write};
+
+pub fn finish(number: u32) -> FinishResolution {
+    FinishResolution {
+        name: name(number),
+        branch: branch(number),
+        message: "Settle a conflict\n".into(),
+        identity: identity(),
+        time: TIME,
+    }
+}
+
+#[test]
+fn a_conflict_is_left_in_the_worktree_settled_and_committed() {
+    let fixture = Fixture::new();
+    let (path, tip) = fixture.attempt(1, &[("src/b.txt", "agent\n")]);
+    let target = fixture.commit(&[("src/b.txt", "person\n"), ("other", "o")]);
+    let start = || {
+        fixture
+            .repo
+            .start_resolution(&name(1), &branch(1), target)
+            .unwrap()
+    };
+    assert_eq!(start(), ["src/b.txt"]);
+    assert!(read(&path, "src/b.txt").contains("<<<<<<<"));
+    let open = Finish::StillConflicted {
+        files: vec!["src/b.txt".into()],
+    };
+    assert_eq!(fixture.repo.finish_resolution(&finish(1)).unwrap(), open);
+    git(&path, &["add", "-A"]);
+    assert_eq!(
+        fixture.repo.finish_resolution(&finish(1)).unwrap(),
+        open,
+        "markers were added as they are"
+    );
+    write(&path, "src/b.txt", "both\n");
+    assert!(start().is_empty());
+    let Finish::Finished { head } = fixture.repo.finish_resolution(&finish(1)).unwrap() else {
+        panic!()
+    };
+    assert_eq!(
+        fixture.repo.finish_resolution(&finish(1)).unwrap(),
+        Finish::NotStarted
+    );
+    assert_eq!(
+        git(&path, &["show", "-s", "--format=%P", "HEAD"]),
+        format!("{tip} {target}")
+    );
+    assert_eq!(
+        (
+            fixture.oid(&branch(1)),
+            git(&path, &["status", "--porcelain"])
+        ),
+        (head, String::new())
+    );
+    assert!(start().is_empty());
+    fixture.check();
+}
+
+#[test]
+fn a_deletion_against_a_change_needs_a_decision() {
+    let fixture = Fixture::new();
+    let (path, _) = fixture.attempt(1, &[("src/b.txt", "agent\n")]);
+    fixture.git(&["rm", "-q", "src/b.txt"]);
+    let target = fixture.commit(&[]);
+    fixture
+        .repo
+        .start_resolution(&name(1), &branch(1), target)
+        .unwrap();
+    let open = Finish::StillConflicted {
+        files: vec!["src/b.txt".into()],
+    };
+    assert_eq!(fixture.repo.finish_resolution(&finish(1)).unwrap(), open);
+    git(&path, &["rm", "-q", "src/b.txt"]);
+    assert!(matches!(
+        fixture.repo.finish_resolution(&finish(1)).unwrap(),
+        Finish::Finished { .. }
+    ));
+}
+
+#[test]
+fn what_the_agent_committed_itself_counts() {
+    let fixture = Fixture::new();
+    let (path, _) = fixture.attempt(1, &[("src/b.txt", "agent\n")]);
+    let target = fixture.commit(&[("src/b.txt", "person\n")]);
+    fixture
+        .repo
+        .start_resolution(&name(1), &branch(1), target)
+        .unwrap();
+    let head = commit_in(&path, &[("src/b.txt", "both\n")]);
+    assert_eq!(
+        fixture.repo.finish_resolution(&finish(1)).unwrap(),
+        Finish::Finished { head }
+    );
+}
+
+#[test]
+fn an_aborted_merge_leaves_the_branch_and_keeps_what_was_tried() {
+    let fixture = Fixture::new();
+    let (path, tip) = fixture.attempt(1, &[("src/b.txt", "agent\n")]);
+    let target = fixture.commit(&[("src/b.txt", "person\n"), ("other", "o")]);
+    assert!(!fixture.repo.abort_resolution(&finish(1)).unwrap());
+    fixture
+        .repo
+        .start_resolution(&name(1), &branch(1), target)
+        .unwrap();
+    write(&path, "src/b.txt", "half settled\n");
+    assert!(fixture.repo.abort_resolution(&finish(1)).unwrap());
+    assert_eq!(
+        (
+            fixture.oid(&branch(1)),
+            git(&path, &["status", "--porcelain"])
+        ),
+        (tip, String::new())
+    );
+    assert_eq!(
+        fixture.git(&["show", &format!("{}:src/b.txt", rescue_ref(&name(1)))]),
+        "half settled"
+    );
+    assert_eq!(
+        fixture.repo.finish_resolution(&finish(1)).unwrap(),
+        Finish::NotStarted
+    );
+    write(&path, "dirty", "d");
+    let refused = fixture.repo.start_resolution(&name(1), &branch(1), target);
+    assert!(
+        matches!(refused, Err(GitError::Dirty { .. })),
+        "{refused:?}"
+    );
+    fs::remove_file(path.join("dirty")).unwrap();
+    git(&path, &["checkout", "-q", "--detach"]);
+    let refused = fixture.repo.start_resolution(&name(1), &branch(1), target);
+    assert!(
+        matches!(refused, Err(GitError::OffBranch { .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_person_gets_commands_that_work() {
+    let fixture = Fixture::new();
+    fixture.attempt(1, &[("src/b.txt", "agent\n")]);
+    let target = fixture.commit(&[("src/b.txt", "person\n")]);
+    let commands = fixture.repo.person_commands(&name(1), target).unwrap();
+    assert_eq!(commands[1], format!("git merge --no-ff {target}"));
+    fixture
+        .repo
+        .start_resolution(&name(1), &branch(1), target)
+        .unwrap();
+    let commands = fixture.repo.person_commands(&name(1), target).unwrap();
+    let script: Vec<&str> = commands
+        .iter()
+        .map(String::as_str)
+        .filter(|line| !line.contains("mergetool"))
+        .collect();
+    let script = script
+        .join(" && ")
+        .replace("git add", "echo both >src/b.txt && git add");
+    let mut shell = std::process::Command::new("sh");
+    shell
+        .arg("-c")
+        .arg(script)
+        .envs(crate::fixture::environment(&fixture.root()))
+        .env("GIT_EDITOR", "true");
+    let output = shell.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(matches!(
+        fixture.repo.finish_resolution(&finish(1)).unwrap(),
+        Finish::Finished { .. }
+    ));
+    assert!(
+        try_git(
+            &fixture.root(),
+            &[
+                "merge-base",
+                "--is-ancestor",
+                &target.to_string(),
+                &branch(1)
+            ]
+        )
+        .status
+        .success()
+    );
+}

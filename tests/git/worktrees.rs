@@ -1,0 +1,554 @@
+//! Worktrees: prepare, take over, inspect, release, pool, verification.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use swarm::git::{GitError, Prepare, Proof, Release, Snapshot, rescue_ref};
+
+use crate::fixture::{Fixture, TIME, branch, commit_in, earlier, git, identity, name, read, write};
+
+fn release(number: u32, proof: Proof) -> Release {
+    Release {
+        name: name(number),
+        branch: branch(number),
+        proof,
+        identity: identity(),
+        time: TIME,
+    }
+}
+
+#[test]
+fn a_prepared_worktree_is_whole_and_asking_again_changes_nothing() {
+    let fixture = Fixture::new();
+    let first = fixture.prepare(1);
+    assert_eq!(git(&first.path, &["branch", "--show-current"]), branch(1));
+    assert_eq!(git(&first.path, &["status", "--porcelain"]), "");
+    assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+    write(&first.path, "new", "work of the agent");
+    assert_eq!(fixture.prepare(1), first);
+    assert_eq!(read(&first.path, "new"), "work of the agent");
+    fixture.check();
+}
+
+#[test]
+fn a_released_worktree_is_used_again_and_holds_nothing_of_the_last() {
+    let fixture = Fixture::new();
+    let (path, tip) = fixture.attempt(1, &[("src/new.txt", "x\n")]);
+    write(&path, "ignored/build", "left over");
+    write(&path, "nested/file", "x");
+    git(&path.join("nested"), &["init", "-q"]);
+    commit_in(&path.join("nested"), &[]);
+    git(&path, &["update-index", "--assume-unchanged", "README"]);
+    write(&path, "README", "hidden change\n");
+    fixture.git(&["merge", "-q", &branch(1)]);
+    let proof = Proof::Contained {
+        tip,
+        target: "main".into(),
+    };
+    let done = fixture.repo.release_worktree(&release(1, proof)).unwrap();
+    assert!(done.branch_deleted && !path.exists());
+    assert_eq!(done.dropped, ["nested"]);
+    // The change that git was told not to see was kept all the same.
+    assert_eq!(
+        fixture.git(&["show", &format!("{}:README", rescue_ref(&name(1)))]),
+        "hidden change"
+    );
+    assert_eq!(fixture.repo.pool_size().unwrap(), 1);
+    let second = fixture.prepare(2);
+    assert_eq!(fixture.repo.pool_size().unwrap(), 0);
+    assert_eq!(
+        git(&second.path, &["status", "--porcelain", "--ignored"]),
+        ""
+    );
+    assert_eq!(read(&second.path, "README"), "hello\n");
+    assert_eq!(read(&second.path, "src/new.txt"), "x\n");
+    assert_eq!(fixture.worktrees(), ["repo", &name(2)]);
+    fixture.check();
+}
+
+#[test]
+fn a_branch_goes_only_with_proof() {
+    let fixture = Fixture::new();
+    let (_, tip) = fixture.attempt(1, &[("x", "x")]);
+    let contained = Proof::Contained {
+        tip,
+        target: "main".into(),
+    };
+    assert!(
+        !fixture
+            .repo
+            .release_worktree(&release(1, contained))
+            .unwrap()
+            .branch_deleted
+    );
+    assert_eq!(fixture.oid(&branch(1)), tip);
+    let (_, tip) = fixture.attempt(2, &[("y", "y")]);
+    assert!(
+        !fixture
+            .repo
+            .release_worktree(&release(2, Proof::Keep))
+            .unwrap()
+            .branch_deleted
+    );
+    assert_eq!(fixture.oid(&branch(2)), tip);
+    assert!(
+        fixture
+            .repo
+            .release_worktree(&release(2, Proof::Abandoned))
+            .unwrap()
+            .branch_deleted
+    );
+    assert_eq!(fixture.oid(&rescue_ref(&branch(2))), tip);
+}
+
+#[test]
+fn uncommitted_and_strayed_work_is_kept_on_release() {
+    let fixture = Fixture::new();
+    let path = fixture.prepare(1).path;
+    write(&path, "src/a.txt", "changed\n");
+    write(&path, "untracked", "new\n");
+    let done = fixture
+        .repo
+        .release_worktree(&release(1, Proof::Abandoned))
+        .unwrap();
+    let kept = done.rescued.unwrap().to_string();
+    assert_eq!(fixture.git(&["show", &format!("{kept}:untracked")]), "new");
+    assert_eq!(
+        fixture.git(&["show", &format!("{kept}:src/a.txt")]),
+        "changed"
+    );
+    let path = fixture.prepare(2).path;
+    git(&path, &["checkout", "-q", "--detach"]);
+    let stray = commit_in(&path, &[("z", "z")]);
+    fixture
+        .repo
+        .release_worktree(&release(2, Proof::Keep))
+        .unwrap();
+    assert_eq!(fixture.oid(&rescue_ref(&name(2))), stray);
+    let path = fixture.prepare(3).path;
+    let lost = commit_in(&path, &[("w", "w")]);
+    git(
+        &path,
+        &["update-ref", "-d", &format!("refs/heads/{}", branch(3))],
+    );
+    fixture
+        .repo
+        .release_worktree(&release(3, Proof::Keep))
+        .unwrap();
+    assert_eq!(fixture.oid(&rescue_ref(&name(3))), lost);
+    fixture.check();
+}
+
+#[test]
+fn a_worktree_is_taken_over_with_everything_in_it() {
+    let fixture = Fixture::new();
+    let (path, tip) = fixture.attempt(1, &[("x", "x")]);
+    write(&path, "src/a.txt", "half done\n");
+    write(&path, "untracked", "u");
+    write(&path, "ignored/cache", "c");
+    write(&path, "staged", "s");
+    git(&path, &["add", "staged"]);
+    let want = Prepare {
+        from: Some(earlier(1)),
+        ..fixture.want(2)
+    };
+    let taken = fixture.repo.prepare_worktree(&want).unwrap();
+    assert_eq!(taken.head, tip);
+    assert_eq!(git(&taken.path, &["branch", "--show-current"]), branch(2));
+    assert_eq!(
+        git(&taken.path, &["status", "--porcelain"]),
+        " M src/a.txt\nA  staged\n?? untracked"
+    );
+    assert_eq!(read(&taken.path, "ignored/cache"), "c");
+    assert!(!path.exists());
+    assert_eq!(fixture.repo.prepare_worktree(&want).unwrap(), taken);
+    assert_eq!(fixture.git(&["branch", "--list", &branch(1)]), "");
+    fixture.check();
+}
+
+#[test]
+fn an_earlier_worktree_that_is_gone_or_spoilt_does_not_hold_the_idea_up() {
+    type Spoil = fn(&Fixture, &Path);
+    let spoils: [Spoil; 4] = [
+        |_, path| fs::remove_dir_all(path).unwrap(),
+        |_, path| {
+            fs::remove_file(path.join(".git")).unwrap();
+            git(path, &["init", "-q"]);
+        },
+        |_, path| {
+            fs::remove_dir_all(path).unwrap();
+            std::os::unix::fs::symlink("/", path).unwrap();
+        },
+        |fixture, path| {
+            let elsewhere = fixture.root().with_extension("moved");
+            let to = elsewhere.to_str().unwrap();
+            fixture.git(&["worktree", "move", path.to_str().unwrap(), to]);
+        },
+    ];
+    for (at, spoil) in spoils.into_iter().enumerate() {
+        let fixture = Fixture::new();
+        let (path, tip) = fixture.attempt(1, &[("x", "x")]);
+        spoil(&fixture, &path);
+        let want = Prepare {
+            from: Some(earlier(1)),
+            ..fixture.want(2)
+        };
+        let prepared = fixture.repo.prepare_worktree(&want).unwrap();
+        assert_eq!(prepared.head, tip, "{at}");
+        assert_eq!(read(&prepared.path, "x"), "x");
+        let branches = fixture.git(&["branch", "--list", &branch(1)]);
+        assert_eq!(
+            branches.is_empty(),
+            at == 0,
+            "{at}: only a branch that nobody has checked out goes"
+        );
+    }
+}
+
+#[test]
+fn a_taken_over_worktree_whose_branch_was_deleted_has_its_last_commit() {
+    let fixture = Fixture::new();
+    let (path, tip) = fixture.attempt(1, &[("x", "x")]);
+    write(&path, "untracked", "u");
+    git(
+        &path,
+        &["update-ref", "-d", &format!("refs/heads/{}", branch(1))],
+    );
+    let want = Prepare {
+        from: Some(earlier(1)),
+        ..fixture.want(2)
+    };
+    let taken = fixture.repo.prepare_worktree(&want).unwrap();
+    assert_eq!(taken.head, tip);
+    assert_eq!(git(&taken.path, &["status", "--porcelain"]), "?? untracked");
+    fixture.check();
+}
+
+#[test]
+fn a_half_written_registration_of_ours_is_cleared_away() {
+    let fixture = Fixture::new();
+    let half = fixture.root().join(".git/worktrees/-new-ed-009-idea-009");
+    fs::create_dir_all(&half).unwrap();
+    fs::write(half.join("locked"), "initializing").unwrap();
+    fs::write(half.join("commondir"), "").unwrap();
+    fixture.prepare(1);
+    fixture.check();
+}
+
+#[test]
+fn what_a_person_made_is_in_the_way_and_stays() {
+    let fixture = Fixture::new();
+    fixture.prepare(1);
+    let foreign = fixture.repo.worktree_path(&name(2));
+    write(&foreign, "precious", "mine");
+    let refused = fixture.repo.prepare_worktree(&fixture.want(2));
+    assert!(
+        matches!(refused, Err(GitError::PathTaken { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(read(&foreign, "precious"), "mine");
+    fixture.git(&["checkout", "-q", "-b", &branch(3)]);
+    fixture.commit(&[("own", "x")]);
+    fixture.git(&["checkout", "-q", "main"]);
+    fixture.commit(&[("x", "x")]);
+    let refused = fixture.repo.prepare_worktree(&fixture.want(3));
+    assert!(
+        matches!(refused, Err(GitError::BranchTaken { .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_call_that_was_cut_short_goes_on_although_the_target_has_moved_since() {
+    let fixture = Fixture::new();
+    fixture.git(&["branch", &branch(1), "main"]);
+    let begun = fixture.want(1).base;
+    fixture.commit(&[("x", "x")]);
+    let want = fixture.want(1);
+    assert_ne!(want.base, begun);
+    assert_eq!(fixture.repo.prepare_worktree(&want).unwrap().head, begun);
+    fixture.check();
+}
+
+#[test]
+fn a_branch_without_its_worktree_gets_one_with_its_commits() {
+    let fixture = Fixture::new();
+    let want = fixture.want(1);
+    let (path, tip) = fixture.attempt(1, &[("x", "x")]);
+    fs::remove_dir_all(&path).unwrap();
+    let again = fixture.repo.prepare_worktree(&want).unwrap();
+    assert_eq!(again.head, tip);
+    assert_eq!(read(&again.path, "x"), "x");
+    fixture.repo.drain_pool().unwrap();
+    fixture.check();
+}
+
+#[test]
+fn half_made_worktrees_of_every_kind_are_healed() {
+    let fixture = Fixture::new();
+    let path = fixture.repo.worktree_path(&name(1));
+    // As `git worktree add` leaves it when it is killed.
+    fixture.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "--no-checkout",
+        "-b",
+        &branch(1),
+        path.to_str().unwrap(),
+        "main",
+    ]);
+    let registration = fixture.repo.common_dir().join("worktrees").join(name(1));
+    fs::write(registration.join("locked"), "initializing").unwrap();
+    assert_eq!(read(&fixture.prepare(1).path, "README"), "hello\n");
+    // An empty directory.
+    fs::create_dir(fixture.repo.worktree_path(&name(2))).unwrap();
+    fixture.prepare(2);
+    // A staged one with a dead lock, halfway through a merge.
+    let path = fixture.prepare(3).path;
+    let staged = fixture.repo.worktree_path(&format!(".new-{}", name(3)));
+    fixture.git(&[
+        "worktree",
+        "move",
+        path.to_str().unwrap(),
+        staged.to_str().unwrap(),
+    ]);
+    let git_dir = git(&staged, &["rev-parse", "--absolute-git-dir"]);
+    fs::write(format!("{git_dir}/index.lock"), "").unwrap();
+    fs::write(format!("{git_dir}/MERGE_HEAD"), "x").unwrap();
+    fs::write(staged.join("README"), "junk").unwrap();
+    let healed = fixture.prepare(3);
+    assert_eq!(git(&healed.path, &["status", "--porcelain"]), "");
+    // A registration without a directory, and a directory that lost its pointer.
+    fs::remove_file(healed.path.join(".git")).unwrap();
+    assert_eq!(fixture.prepare(3), healed);
+    assert_eq!(git(&healed.path, &["branch", "--show-current"]), branch(3));
+    fixture.check();
+}
+
+#[test]
+fn after_draining_only_worktrees_with_work_are_known() {
+    let fixture = Fixture::new();
+    let mine = fixture.dir.path().join("mine");
+    fixture.git(&[
+        "worktree",
+        "add",
+        "-q",
+        mine.to_str().unwrap(),
+        "-b",
+        "mine",
+    ]);
+    let away = fixture.dir.path().join("away");
+    fixture.git(&[
+        "worktree",
+        "add",
+        "-q",
+        away.to_str().unwrap(),
+        "-b",
+        "away",
+    ]);
+    // A person's worktree on a disk that is not mounted now.
+    fs::rename(&away, fixture.dir.path().join("unmounted")).unwrap();
+    fixture.repo.verify_tree(fixture.oid("main")).unwrap();
+    for number in [1, 2] {
+        fixture.prepare(number);
+    }
+    for number in [1, 2] {
+        fixture
+            .repo
+            .release_worktree(&release(number, Proof::Abandoned))
+            .unwrap();
+    }
+    let kept = fixture.prepare(3).path;
+    fixture.repo.drain_pool().unwrap();
+    fs::rename(fixture.dir.path().join("unmounted"), &away).unwrap();
+    let mut left = fixture.worktrees();
+    left.sort();
+    assert_eq!(left, ["away", &name(3), "mine", "repo"]);
+    let dir = kept.parent().unwrap();
+    let mut names: Vec<_> = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, [".gitignore", name(3).as_str()]);
+    fixture.check();
+}
+
+#[test]
+fn a_look_tells_what_was_done_and_changes_nothing() {
+    let fixture = Fixture::new();
+    let base = fixture.oid("main");
+    let (path, tip) = fixture.attempt(1, &[("src/a.txt", "a\n"), ("two words\n", "x")]);
+    write(&path, "b\u{e9}", "x");
+    write(&path, "ignored/x", "x");
+    let state = fixture.repo.inspect(&name(1), base).unwrap();
+    assert_eq!(
+        (state.head, state.dirty, state.commits_ahead),
+        (tip, true, 1)
+    );
+    assert_eq!(
+        state.files_modified,
+        ["b\u{e9}", "src/a.txt", "two words\\x0a"]
+    );
+    assert_eq!(state.last_commit, Some((tip, "work".into())));
+    let fresh = fixture.prepare(2);
+    let state = fixture.repo.inspect(&name(2), fresh.head).unwrap();
+    assert_eq!(
+        (state.dirty, state.commits_ahead, state.last_commit),
+        (false, 0, None)
+    );
+}
+
+#[test]
+fn a_snapshot_keeps_the_work_and_does_not_touch_it() {
+    let fixture = Fixture::new();
+    let path = fixture.prepare(1).path;
+    write(&path, "src/a.txt", "changed\n");
+    write(&path, "new", "n\n");
+    git(&path, &["add", "-N", "new"]);
+    let before = git(&path, &["status", "--porcelain=v2"]);
+    let want = Snapshot {
+        name: name(1),
+        reference: "refs/swarm/wip/one".into(),
+        message: "wip\n".into(),
+        identity: identity(),
+        time: TIME,
+    };
+    let oid = fixture.repo.snapshot_worktree(&want).unwrap().unwrap();
+    assert_eq!(fixture.repo.snapshot_worktree(&want).unwrap(), Some(oid));
+    assert_eq!(git(&path, &["status", "--porcelain=v2"]), before);
+    assert_eq!(
+        fixture.git(&["diff", "--name-only", "main", &oid.to_string()]),
+        "new\nsrc/a.txt"
+    );
+    fixture.prepare(2);
+    let clean = Snapshot {
+        name: name(2),
+        reference: "refs/swarm/wip/two".into(),
+        ..want
+    };
+    assert_eq!(fixture.repo.snapshot_worktree(&clean).unwrap(), None);
+}
+
+#[test]
+fn a_verified_tree_is_the_commit_and_keeps_what_was_built() {
+    let fixture = Fixture::new();
+    let first = fixture.oid("main");
+    let path = fixture.repo.verify_tree(first).unwrap();
+    write(&path, "ignored/build", "object files");
+    write(&path, "stray", "x");
+    write(&path, "README", "formatted by the gate\n");
+    write(&path, "inner/x", "x");
+    git(&path.join("inner"), &["init", "-q"]);
+    let check = fixture.repo.verify_clean(&path, first).unwrap();
+    assert!(!check.is_exact());
+    assert_eq!(check.modified, ["README"]);
+    let second = fixture.commit(&[("src/new", "n"), (".gitignore", "ignored/\n")]);
+    assert_eq!(fixture.repo.verify_tree(second).unwrap(), path);
+    assert!(fixture.repo.verify_clean(&path, second).unwrap().is_exact());
+    assert_eq!(read(&path, "ignored/build"), "object files");
+    assert_eq!(git(&path, &["status", "--porcelain", "-uall"]), "");
+    // Not even a damaged index and a directory where a file belongs stop it.
+    let git_dir = git(&path, &["rev-parse", "--absolute-git-dir"]);
+    fs::write(format!("{git_dir}/index"), "junk").unwrap();
+    fs::remove_file(path.join("README")).unwrap();
+    write(&path, "README/inner", "x");
+    fixture.repo.verify_tree(first).unwrap();
+    assert_eq!(read(&path, "README"), "hello\n");
+    fs::remove_dir_all(&path).unwrap();
+    fixture.repo.verify_tree(second).unwrap();
+    assert_eq!(read(&path, "src/new"), "n");
+    fixture.check();
+}
+
+#[test]
+fn odd_names_survive_every_step() {
+    let fixture = Fixture::new();
+    let odd = [
+        "-dash",
+        "two words",
+        "new\nline",
+        "quote\"'s",
+        ":(top)magic",
+        "*star",
+        "\u{fc}ml\u{e4}ut",
+        "tab\t",
+    ];
+    let files: Vec<(&str, &str)> = odd.iter().map(|name| (*name, "x\n")).collect();
+    let (path, tip) = fixture.attempt(1, &files);
+    let raw = path.join(std::ffi::OsStr::from_bytes(b"\xff\xfe"));
+    fs::write(&raw, "bytes").unwrap();
+    let base = fixture.oid("main");
+    let state = fixture.repo.inspect(&name(1), base).unwrap();
+    assert!(
+        state.files_modified.contains(&"\\xff\\xfe".to_owned()),
+        "{:?}",
+        state.files_modified
+    );
+    assert_eq!(state.files_modified.len(), odd.len() + 1);
+    let done = fixture
+        .repo
+        .release_worktree(&release(1, Proof::Keep))
+        .unwrap();
+    assert!(done.rescued.is_some());
+    assert_eq!(fixture.oid(&branch(1)), tip);
+    let again = fixture.prepare(2);
+    assert_eq!(
+        git(&again.path, &["status", "--porcelain", "--ignored"]),
+        ""
+    );
+}
+
+/// Runs itself again where a file system of 8 MiB can be mounted for itself alone: in a mount namespace.
+#[test]
+fn a_full_disk_leaves_nothing_half_made() {
+    let Some(small) = std::env::var_os("SWARM_TEST_SMALL_DISK") else {
+        let room = tempfile::tempdir().unwrap();
+        let script = "mount -t tmpfs -o size=8m tmpfs \"$SWARM_TEST_SMALL_DISK\" && exec \"$@\"";
+        // As a plain user, root of a user namespace may mount; as root, a mount namespace alone does.
+        let as_root = nix::unistd::Uid::effective().is_root();
+        let namespace: &[&str] = if as_root { &["-m"] } else { &["-rm"] };
+        let output = std::process::Command::new("unshare")
+            .args(namespace)
+            .args(["sh", "-c", script, "sh"])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", "worktrees::a_full_disk_leaves_nothing_half_made"])
+            .env("SWARM_TEST_SMALL_DISK", room.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.success() && said.contains("1 passed"),
+            "{said}{complaint}"
+        );
+        return;
+    };
+    let fixture = Fixture::in_directory(tempfile::tempdir_in(small).unwrap());
+    fixture.commit(&[("large", &"x".repeat(2 << 20))]);
+    fixture.git(&["gc", "-q"]);
+    let want = fixture.want(1);
+    let ballast = fixture.dir.path().join("ballast");
+    let mut size = 16 << 20;
+    while size > 1 << 20 && fs::write(&ballast, vec![0; size]).is_err() {
+        size -= 1 << 18;
+    }
+    let refused = fixture.repo.prepare_worktree(&want);
+    assert!(
+        matches!(refused, Err(GitError::DiskFull { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(fixture.worktrees(), ["repo"]);
+    assert_eq!(fixture.repo.branch_commit(&want.branch).unwrap(), None);
+    fs::remove_file(&ballast).unwrap();
+    assert_eq!(
+        read(
+            &fixture.repo.prepare_worktree(&want).unwrap().path,
+            "README"
+        ),
+        "hello\n"
+    );
+    fixture.check();
+}

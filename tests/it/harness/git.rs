@@ -1,0 +1,100 @@
+//! Git as a person would use it beside swarm: the one place of the tests that starts it.
+
+use std::path::{Path, PathBuf};
+
+use super::{PATIENCE, Ran, Sandbox};
+
+impl Sandbox {
+    /// Runs git in the repository; it must succeed. Its output without the last line end.
+    #[track_caller]
+    pub fn git(&self, args: &[&str]) -> String {
+        self.git_in(&self.repo(), args)
+    }
+
+    /// Runs git in a folder; it must succeed.
+    #[track_caller]
+    pub fn git_in(&self, folder: &Path, args: &[&str]) -> String {
+        let ran = self.git_fed(folder, args, b"");
+        ran.ok().trim_end_matches('\n').to_owned()
+    }
+
+    /// Runs git in a folder with this on standard input.
+    pub fn git_fed(&self, folder: &Path, args: &[&str], input: &[u8]) -> Ran {
+        let mut git = self.command("git");
+        for who in ["AUTHOR", "COMMITTER"] {
+            git.env(format!("GIT_{who}_NAME"), "A Person");
+            git.env(format!("GIT_{who}_EMAIL"), "person@example.org");
+        }
+        self.run(git.current_dir(folder).args(args), input, PATIENCE)
+    }
+
+    /// Commits everything in the repository as a person would.
+    pub fn commit(&self, message: &str) -> String {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "-m", message]);
+        self.head("HEAD")
+    }
+
+    /// The commit that a name stands for.
+    #[track_caller]
+    pub fn head(&self, name: &str) -> String {
+        self.git(&["rev-parse", &format!("{name}^{{commit}}")])
+    }
+
+    /// A file of a commit.
+    pub fn file_at(&self, commit: &str, name: &str) -> String {
+        self.git(&["show", &format!("{commit}:{name}")])
+    }
+
+    /// The landings on a branch since a commit, oldest first: commit and idea.
+    pub fn landings(&self, since: &str, branch: &str) -> Vec<(String, String)> {
+        let format = "--format=%H %P|%(trailers:key=Swarm-Idea,valueonly,separator=%x2C)|%(trailers:key=Swarm-Op,valueonly,separator=%x2C)";
+        let range = format!("{since}..{branch}");
+        let log = self.git(&["log", "--first-parent", "--reverse", format, &range]);
+        log.lines().map(landing).collect()
+    }
+
+    /// The repository is sound, only the main worktree is there, and no branch of an agent.
+    pub fn assert_repository_clean(&self) {
+        self.assert_sound();
+        let worktrees = self.git(&["worktree", "list", "--porcelain"]);
+        assert_eq!(worktrees.matches("worktree ").count(), 1, "{worktrees}");
+        assert_eq!(self.git(&["branch", "--list", "agent/*"]), "");
+        assert_eq!(
+            self.git(&["status", "--porcelain", "--", ".", ":!.swarm"]),
+            ""
+        );
+    }
+
+    /// `git fsck` finds nothing wrong.
+    pub fn assert_sound(&self) {
+        self.git(&["fsck", "--strict", "--no-dangling"]);
+    }
+
+    /// A new worktree of a person at this commit, outside of the repository.
+    pub fn person_worktree(&self, name: &str, at: &str) -> PathBuf {
+        let path = self.path(name);
+        let folder = path.to_str().unwrap();
+        self.git(&["worktree", "add", "-q", "--detach", folder, at]);
+        path
+    }
+}
+
+/// `commit parent parent|idea|operation`
+fn landing(line: &str) -> (String, String) {
+    let parts: Vec<&str> = line.split('|').collect();
+    let [commits, idea, operation] = parts[..] else {
+        panic!("{line}");
+    };
+    let commits: Vec<&str> = commits.split(' ').collect();
+    assert_eq!(commits.len(), 3, "not a merge commit: {line}");
+    assert!(
+        !idea.is_empty() && !idea.contains(','),
+        "Swarm-Idea: {line}"
+    );
+    assert!(
+        !operation.is_empty() && !operation.contains(','),
+        "Swarm-Op: {line}"
+    );
+    (commits[0].to_owned(), idea.to_owned())
+}

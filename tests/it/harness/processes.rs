@@ -1,0 +1,88 @@
+//! Which processes belong to a sandbox: those that carry its path in their environment, command line or working directory.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// Every living process of the sandbox in this folder, as `pid command line`.
+pub fn of(folder: &Path) -> Vec<String> {
+    let found = all().filter(|pid| belongs(*pid, folder));
+    found
+        .map(|pid| format!("{pid} {}", command_line(pid)))
+        .collect()
+}
+
+/// The numbers of [`of`].
+pub fn numbers(folder: &Path) -> Vec<i32> {
+    all().filter(|pid| belongs(*pid, folder)).collect()
+}
+
+/// Ends what belongs to the sandbox and says what that was.
+pub fn end_all(folder: &Path) -> Vec<String> {
+    let left = of(folder);
+    let begun = Instant::now();
+    loop {
+        let pids = numbers(folder);
+        if pids.is_empty() || begun.elapsed() > Duration::from_secs(5) {
+            return left;
+        }
+        for pid in pids {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Whether a process with this number lives; a zombie does not.
+pub fn lives(pid: i32) -> bool {
+    state(pid).is_some_and(|(state, _)| state != 'Z')
+}
+
+/// Children of this process that nobody has waited for.
+pub fn zombies_of(parent: i32) -> Vec<i32> {
+    all()
+        .filter(|pid| state(*pid) == Some(('Z', parent)))
+        .collect()
+}
+
+/// Resident memory in bytes.
+pub fn resident(pid: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+fn all() -> impl Iterator<Item = i32> {
+    let own = std::process::id().cast_signed();
+    fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(move |pid| *pid != own)
+}
+
+fn belongs(pid: i32, folder: &Path) -> bool {
+    let path = folder.as_os_str().as_encoded_bytes();
+    let holds = |name: &str| {
+        let bytes = fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+        bytes.windows(path.len()).any(|window| window == path)
+    };
+    let inside = fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(folder));
+    lives(pid) && (inside || holds("environ") || holds("cmdline"))
+}
+
+/// State letter and parent.
+fn state(pid: i32) -> Option<(char, i32)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, after_name) = stat.rsplit_once(')')?;
+    let mut fields = after_name.split_whitespace();
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+}
+
+fn command_line(pid: i32) -> String {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).replace('\0', " ")
+}

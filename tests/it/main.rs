@@ -1,0 +1,22 @@
+//! The whole program from outside: the real daemon, the real command line, real git, scripted agents, crashes.
+//!
+//! Invariant: a test knows only what the contract promises. It lives in a sandbox of its own, waits for conditions and never for time
+//! alone, and leaves no process behind.
+
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+mod attacks;
+mod backlog;
+mod crashes;
+mod damage;
+mod demo;
+mod ending;
+mod harness;
+mod hostile;
+mod inputs;
+mod merging;
+mod misuse;
+mod names;
+mod offline;
+mod refusals;
+mod steering;

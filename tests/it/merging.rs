@@ -1,0 +1,557 @@
+//! Landing work: the user's checkout, conflicts of each kind, a target that moves, checks that fail only together.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Daemon, PATIENCE, Ran, Sandbox};
+
+/// Two agents that both begin at the same commit; the first one's work has landed, the second one is about to do its.
+fn one_after_the_other<'a>(
+    sandbox: &'a Sandbox,
+    first: &str,
+    second: &str,
+) -> (Daemon<'a>, String, String) {
+    let first = sandbox.idea(&format!("hold first; {first}; commit First; say COMPLETE"));
+    let second = sandbox.idea(&format!("hold second; {second}"));
+    let daemon = sandbox.start();
+    sandbox.wait_held("first");
+    sandbox.wait_held("second");
+    sandbox.release("first");
+    sandbox.wait_idea(&first, "done");
+    sandbox.release("second");
+    (daemon, first, second)
+}
+
+/// A sandbox whose quality command waits at `hold verify` when it runs on a merged tree, and notes the commits that it checked there.
+fn with_slow_verification() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    let out = sandbox.path("out");
+    let check = format!(
+        "case $PWD in */ed-*) exit 0 ;; esac; cd . && : >'{out}/verify.here'; until [ -e '{out}/verify.go' ]; do sleep 0.05; done; \
+         git rev-parse HEAD >>'{out}/verified'",
+        out = out.display()
+    );
+    sandbox.configure(&json!({"qualityCommands": [check]}));
+    sandbox
+}
+
+/// Types a line into a shell in the repository, `swarm` on its PATH.
+fn shell(sandbox: &Sandbox, line: &str) -> Ran {
+    let own = Path::new(env!("CARGO_BIN_EXE_swarm")).parent().unwrap();
+    let path = format!("{}:{}", own.display(), std::env::var("PATH").unwrap());
+    let mut command = sandbox.command("sh");
+    command.args(["-c", line]).env("PATH", path);
+    for name in [
+        "GIT_AUTHOR_NAME",
+        "GIT_AUTHOR_EMAIL",
+        "GIT_COMMITTER_NAME",
+        "GIT_COMMITTER_EMAIL",
+    ] {
+        command.env(name, "person@example.org");
+    }
+    sandbox.run(&mut command, b"", PATIENCE)
+}
+
+fn strings(list: &Value) -> Vec<String> {
+    let list = list.as_array().unwrap_or_else(|| panic!("{list}"));
+    list.iter()
+        .map(|item| item.as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn the_checkout_follows_and_unrelated_work_in_it_stays() {
+    let sandbox = Sandbox::new();
+    for name in ["modified.txt", "staged.txt", "deleted.txt"] {
+        sandbox.write(name, "before\n");
+    }
+    sandbox.commit("Files");
+    sandbox.set_up();
+    sandbox.write("modified.txt", "by hand\n");
+    sandbox.write("staged.txt", "by hand\n");
+    sandbox.git(&["add", "staged.txt"]);
+    fs::remove_file(sandbox.repo().join("deleted.txt")).unwrap();
+    sandbox.write("new.txt", "by hand\n");
+    let before = sandbox.git(&["status", "--porcelain", "--", ".", ":!.swarm"]);
+    sandbox.idea("write a.txt hello; write README.md changed; commit; say COMPLETE");
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(
+        sandbox.git(&["status", "--porcelain", "--", ".", ":!.swarm"]),
+        before
+    );
+    assert_eq!(sandbox.git(&["rev-parse", "--abbrev-ref", "HEAD"]), "main");
+    assert_eq!(
+        (sandbox.read("a.txt"), sandbox.read("README.md")),
+        ("hello\n".into(), "changed\n".into())
+    );
+    assert_eq!(sandbox.read("modified.txt"), "by hand\n");
+    assert_eq!(sandbox.read("new.txt"), "by hand\n");
+}
+
+#[test]
+fn a_checkout_of_another_branch_is_left_alone() {
+    let sandbox = Sandbox::ready();
+    sandbox.git(&["checkout", "-q", "-b", "other"]);
+    sandbox.idea("write a.txt hello; commit; say COMPLETE");
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.file_at("main", "a.txt"), "hello");
+    assert!(!sandbox.repo().join("a.txt").exists());
+    assert_eq!(sandbox.git(&["symbolic-ref", "HEAD"]), "refs/heads/other");
+    sandbox.assert_repository_clean();
+}
+
+#[test]
+fn a_checkout_of_the_target_in_a_persons_worktree_follows_too() {
+    let sandbox = Sandbox::ready();
+    sandbox.git(&["checkout", "-q", "-b", "other"]);
+    let theirs = sandbox.path("theirs");
+    sandbox.git(&["worktree", "add", "-q", theirs.to_str().unwrap(), "main"]);
+    sandbox.idea("write a.txt hello; commit; say COMPLETE");
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(fs::read_to_string(theirs.join("a.txt")).unwrap(), "hello\n");
+    assert_eq!(sandbox.git_in(&theirs, &["status", "--porcelain"]), "");
+    sandbox.git(&["worktree", "remove", theirs.to_str().unwrap()]);
+    sandbox.assert_repository_clean();
+}
+
+#[test]
+fn a_changed_file_in_the_way_is_named_and_the_merge_waits_for_it() {
+    let sandbox = Sandbox::ready();
+    sandbox.write("README.md", "by hand\n");
+    let base = sandbox.head("main");
+    let daemon = sandbox.start();
+    let id = sandbox.idea("write README.md by an agent; commit; say COMPLETE");
+    let need = sandbox.wait_needs_you("checkout");
+    assert!(
+        need["message"].as_str().unwrap().contains("README.md"),
+        "{need}"
+    );
+    assert_eq!(
+        (sandbox.head("main"), sandbox.read("README.md")),
+        (base, "by hand\n".into())
+    );
+    let queue = sandbox.swarm(&["merge", "list", "--json"]).json();
+    assert_eq!(queue[0]["ideaId"], id.as_str(), "{queue}");
+    // Another retry with the file still there changes nothing.
+    sandbox.swarm(&["merge", "retry", &id]).ok();
+    sandbox.wait_needs_you("checkout");
+    assert_eq!(sandbox.read("README.md"), "by hand\n");
+    sandbox.git(&["checkout", "-q", "--", "README.md"]);
+    let again = strings(&need["commands"])
+        .into_iter()
+        .find(|line| line.contains("merge retry"));
+    shell(&sandbox, &again.unwrap()).ok();
+    sandbox.wait_idea(&id, "done");
+    assert_eq!(sandbox.read("README.md"), "by an agent\n");
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
+#[test]
+fn an_untracked_file_in_the_way_holds_the_merge_until_it_is_gone() {
+    let sandbox = Sandbox::ready();
+    sandbox.write("a.txt", "by hand\n");
+    let daemon = sandbox.start();
+    let id = sandbox.idea("write a.txt by an agent; commit; say COMPLETE");
+    let need = sandbox.wait_needs_you("checkout");
+    assert!(
+        need["message"].as_str().unwrap().contains("a.txt"),
+        "{need}"
+    );
+    fs::rename(sandbox.repo().join("a.txt"), sandbox.path("out/saved.txt")).unwrap();
+    // Nobody says anything: it is tried again by itself.
+    sandbox.wait_idea(&id, "done");
+    assert_eq!(sandbox.read("a.txt"), "by an agent\n");
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
+#[test]
+fn a_target_that_a_person_moved_is_merged_and_checked_again() {
+    let sandbox = with_slow_verification();
+    let daemon = sandbox.start();
+    let id = sandbox.idea("write a.txt hello; commit; say COMPLETE");
+    sandbox.wait_held("verify");
+    sandbox.write("person.txt", "by hand\n");
+    let persons = sandbox.commit("By hand");
+    sandbox.release("verify");
+    let idea = sandbox.wait_idea(&id, "done");
+    let landed = idea["commit"].as_str().unwrap();
+    assert_eq!(sandbox.head(&format!("{landed}^1")), persons);
+    assert_eq!(
+        sandbox.notes("verified").last().unwrap(),
+        landed,
+        "it landed unchecked"
+    );
+    assert_eq!(sandbox.file_at("main", "person.txt"), "by hand");
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
+/// An idea is being verified when a person rewrites the target: `dropped.txt` is gone, `rewritten.txt` has come.
+fn force_pushed() -> (Sandbox, String) {
+    let sandbox = with_slow_verification();
+    sandbox.write("dropped.txt", "soon gone\n");
+    sandbox.commit("To be dropped");
+    (
+        sandbox,
+        "write a.txt hello; commit; say COMPLETE".to_owned(),
+    )
+}
+
+fn rewrite(sandbox: &Sandbox) -> String {
+    sandbox.wait_held("verify");
+    sandbox.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    sandbox.write("rewritten.txt", "new history\n");
+    let rewritten = sandbox.commit("Another history");
+    sandbox.release("verify");
+    let need = sandbox.wait_needs_you("target");
+    let commands = strings(&need["commands"]);
+    assert_eq!(commands.len(), 3, "{need}");
+    assert_eq!(
+        sandbox.head("main"),
+        rewritten,
+        "nothing lands before the choice"
+    );
+    rewritten
+}
+
+fn choose(sandbox: &Sandbox, choice: &str) {
+    let need = sandbox.wait_needs_you("target");
+    let command = strings(&need["commands"])
+        .into_iter()
+        .find(|line| line.ends_with(choice));
+    shell(sandbox, &command.unwrap()).ok();
+}
+
+#[test]
+fn after_a_force_push_the_work_can_be_rebased() {
+    let (sandbox, doing) = force_pushed();
+    let daemon = sandbox.start();
+    let id = sandbox.idea(&doing);
+    let rewritten = rewrite(&sandbox);
+    choose(&sandbox, "rebase");
+    let idea = sandbox.wait_idea(&id, "done");
+    assert_eq!(
+        sandbox.head(&format!("{}^1", idea["commit"].as_str().unwrap())),
+        rewritten
+    );
+    assert!(sandbox.repo().join("a.txt").exists() && sandbox.repo().join("rewritten.txt").exists());
+    assert!(
+        !sandbox.repo().join("dropped.txt").exists(),
+        "the dropped commit came back"
+    );
+    assert_eq!(
+        sandbox.notes("verified").last().unwrap(),
+        idea["commit"].as_str().unwrap()
+    );
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
+#[test]
+fn after_a_force_push_the_work_can_be_merged_as_it_is() {
+    let (sandbox, doing) = force_pushed();
+    let daemon = sandbox.start();
+    let id = sandbox.idea(&doing);
+    let rewritten = rewrite(&sandbox);
+    choose(&sandbox, "ignore");
+    let idea = sandbox.wait_idea(&id, "done");
+    assert_eq!(
+        sandbox.head(&format!("{}^1", idea["commit"].as_str().unwrap())),
+        rewritten
+    );
+    for name in ["a.txt", "rewritten.txt", "dropped.txt"] {
+        assert!(sandbox.repo().join(name).exists(), "{name}");
+    }
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
+#[test]
+fn after_a_force_push_the_work_can_be_given_up() {
+    let (sandbox, doing) = force_pushed();
+    let daemon = sandbox.start();
+    let id = sandbox.idea(&doing);
+    let rewritten = rewrite(&sandbox);
+    choose(&sandbox, "cancel");
+    sandbox.wait_idea(&id, "cancelled");
+    assert_eq!(sandbox.head("main"), rewritten);
+    sandbox.wait_status("no need of anybody", |status| {
+        status["needsYou"] == json!([])
+    });
+    let next = sandbox.idea("write b.txt hello; commit; say COMPLETE");
+    sandbox.wait_idea(&next, "done");
+    daemon.stop();
+    sandbox.assert_sound();
+    let kept = sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/swarm/"]);
+    assert!(
+        !kept.is_empty(),
+        "the commits of the cancelled work are not kept"
+    );
+}
+
+const LINES: &str = "one\ntwo\nthree\nfour\nfive\nsix\n";
+
+/// With a file of six lines to fight for.
+fn with_lines() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("lines.txt", LINES);
+    sandbox.commit("Lines");
+    sandbox.set_up();
+    sandbox
+}
+
+#[test]
+fn a_simple_conflict_is_resolved_by_itself() {
+    let sandbox = with_lines();
+    let change =
+        |from: &str, to: &str| format!("sed 's/^{from}$/{to}/' lines.txt >new && mv new lines.txt");
+    let second = format!("{}; commit; say COMPLETE", change("three", "THREE"));
+    let (daemon, _, id) = one_after_the_other(&sandbox, &change("two", "TWO"), &second);
+    sandbox.wait_idea(&id, "done");
+    assert_eq!(
+        sandbox.read("lines.txt"),
+        "one\nTWO\nTHREE\nfour\nfive\nsix\n"
+    );
+    assert_eq!(sandbox.notes("runs").len(), 2, "no resolver was needed");
+    let built = sandbox.logged("mergeBuilt").pop().unwrap();
+    assert_eq!(built.data["resolved"], json!(["lines.txt"]), "{built:?}");
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
+#[test]
+fn a_difference_in_white_space_only_is_resolved_by_itself() {
+    let sandbox = with_lines();
+    let first = "sed 's/^/    /' lines.txt >new && mv new lines.txt";
+    let second =
+        "sed 's/^three$/three times/' lines.txt >new && mv new lines.txt; commit; say COMPLETE";
+    let (daemon, _, id) = one_after_the_other(&sandbox, first, second);
+    sandbox.wait_idea(&id, "done");
+    let words: Vec<String> = sandbox
+        .read("lines.txt")
+        .lines()
+        .map(|line| line.trim().to_owned())
+        .collect();
+    assert_eq!(words, ["one", "two", "three times", "four", "five", "six"]);
+    assert_eq!(sandbox.notes("runs").len(), 2, "no resolver was needed");
+    daemon.stop();
+}
+
+#[test]
+fn a_medium_conflict_is_resolved_by_an_agent_and_checked() {
+    let sandbox = with_lines();
+    sandbox.configure(
+        &json!({"qualityCommands": ["! grep -q '^[<=>]' lines.txt"], "merge": {"resolver": "finn"},
+        "agents": {"profiles": {"finn": sandbox.profile("agent.sh")}}}),
+    );
+    let first = "sed 's/^three$/three of the first/' lines.txt >new && mv new lines.txt";
+    let second = "sed 's/^three$/three of the second/' lines.txt >new && mv new lines.txt; commit; say COMPLETE\n\
+        RESOLVE: note resolver; sed '/^[<>]/d; s/^=.*/three of both/' lines.txt >new && mv new lines.txt; say RESOLVED";
+    let (daemon, _, id) = one_after_the_other(&sandbox, first, second);
+    sandbox.wait_idea(&id, "done");
+    assert_eq!(sandbox.notes("resolver"), [id.as_str()]);
+    assert!(
+        sandbox.read("lines.txt").contains("three of both"),
+        "{}",
+        sandbox.read("lines.txt")
+    );
+    let run = sandbox.notes("runs").pop().unwrap();
+    let prompt = sandbox
+        .dot_swarm("runs")
+        .join(run.split(' ').nth(4).unwrap())
+        .join("prompt.md");
+    let prompt = fs::read_to_string(prompt).unwrap();
+    assert!(
+        prompt.contains("lines.txt") && prompt.contains("`main`"),
+        "{prompt}"
+    );
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
+#[test]
+fn a_conflict_that_no_resolver_settles_is_a_persons() {
+    let sandbox = with_lines();
+    sandbox.configure(&json!({"merge": {"conflictRetries": 2}}));
+    let first = "sed 's/^three$/three of the first/' lines.txt >new && mv new lines.txt";
+    let second = "sed 's/^three$/three of the second/' lines.txt >new && mv new lines.txt; commit; say COMPLETE\n\
+        RESOLVE: note resolver; echo I cannot; say RESOLVED";
+    let (daemon, _, id) = one_after_the_other(&sandbox, first, second);
+    let need = sandbox.wait_needs_you("conflict");
+    assert_eq!(need["ideaId"], id.as_str());
+    assert_eq!(sandbox.notes("resolver").len(), 2);
+    settle_by_hand(&sandbox, &need, "lines.txt", Some("one\n"));
+    sandbox.wait_idea(&id, "done");
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
+/// Types the printed commands, one by one; in place of the merge tool the file is written, or removed.
+fn settle_by_hand(sandbox: &Sandbox, need: &Value, file: &str, content: Option<&str>) {
+    let commands = strings(&need["commands"]);
+    assert!(
+        commands.iter().any(|line| line.contains("mergetool")),
+        "{commands:?}"
+    );
+    assert!(
+        commands.last().unwrap().starts_with("swarm merge resolve"),
+        "{commands:?}"
+    );
+    for line in commands {
+        if line.contains("mergetool") {
+            let worktree = line.split(' ').nth(2).unwrap();
+            let path = sandbox.repo().join(worktree).join(file);
+            match content {
+                Some(content) => fs::write(path, content).unwrap(),
+                None => fs::remove_file(path).unwrap(),
+            }
+        } else {
+            shell(sandbox, &line).ok();
+        }
+    }
+}
+
+#[test]
+fn a_complex_conflict_is_settled_by_a_person_with_the_printed_commands() {
+    let sandbox = with_lines();
+    sandbox.configure(&json!({"qualityCommands": ["test -e README.md"]}));
+    let second =
+        "sed 's/^three$/three changed/' lines.txt >new && mv new lines.txt; commit; say COMPLETE";
+    let (daemon, _, id) = one_after_the_other(&sandbox, "git rm -q lines.txt", second);
+    let need = sandbox.wait_needs_you("conflict");
+    assert!(
+        need["message"].as_str().unwrap().contains("lines.txt"),
+        "{need}"
+    );
+    let before = sandbox.head("main");
+
+    // Said too early: refused, and nothing has changed.
+    sandbox
+        .swarm(&["merge", "resolve", &id])
+        .refused(1, &["lines.txt"]);
+    assert_eq!(sandbox.head("main"), before);
+    // Others go on meanwhile.
+    let other = sandbox.idea("write other.txt x; commit; say COMPLETE");
+    sandbox.wait_idea(&other, "done");
+
+    let need = sandbox.wait_needs_you("conflict");
+    settle_by_hand(&sandbox, &need, "lines.txt", Some("one\nthree changed\n"));
+    let idea = sandbox.wait_idea(&id, "done");
+    assert_eq!(sandbox.read("lines.txt"), "one\nthree changed\n");
+    assert_eq!(idea["retryCount"], 0, "{idea}");
+    daemon.stop();
+    sandbox.assert_repository_clean();
+    sandbox.assert_log_sound();
+}
+
+#[test]
+fn a_persons_conflict_survives_a_kill() {
+    let sandbox = with_lines();
+    let second =
+        "sed 's/^three$/three changed/' lines.txt >new && mv new lines.txt; commit; say COMPLETE";
+    let (daemon, _, id) = one_after_the_other(&sandbox, "git rm -q lines.txt", second);
+    sandbox.wait_needs_you("conflict");
+    daemon.kill();
+    let daemon = sandbox.start();
+    let need = sandbox.wait_needs_you("conflict");
+    settle_by_hand(&sandbox, &need, "lines.txt", None);
+    sandbox.wait_idea(&id, "done");
+    assert!(!sandbox.repo().join("lines.txt").exists());
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
+#[test]
+fn work_that_fails_only_together_with_others_goes_back_to_its_agent() {
+    let sandbox = Sandbox::ready();
+    let base = sandbox.head("main");
+    let check = "! { test -e a.txt && test -e b.txt; }";
+    sandbox.configure(&json!({"qualityCommands": [check]}));
+    let second = "if iteration 1; then write b.txt x; else git rm -q b.txt; write c.txt x; fi; commit; say COMPLETE";
+    let (daemon, _, id) = one_after_the_other(&sandbox, "write a.txt x", second);
+    sandbox.wait_idea(&id, "done");
+    assert_eq!(sandbox.logged("mergeReturned").len(), 1);
+    let run = sandbox.notes("runs").pop().unwrap();
+    let prompt = sandbox
+        .dot_swarm("runs")
+        .join(run.split(' ').nth(4).unwrap())
+        .join("prompt.md");
+    let prompt = fs::read_to_string(prompt).unwrap();
+    assert!(
+        prompt.contains(check),
+        "the failed command is not in\n{prompt}"
+    );
+    for (commit, idea) in sandbox.landings(&base, "main") {
+        let files = sandbox.git(&["ls-tree", "--name-only", &commit]);
+        assert!(
+            !(files.contains("a.txt") && files.contains("b.txt")),
+            "{idea} broke the target"
+        );
+    }
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
+#[test]
+fn without_auto_merge_a_person_says_go() {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"merge": {"autoMerge": false}}));
+    let base = sandbox.head("main");
+    let daemon = sandbox.start();
+    let id = sandbox.idea("write a.txt x; commit; say COMPLETE");
+    let need = sandbox.wait_needs_you("held");
+    assert_eq!((&need["ideaId"], sandbox.head("main")), (&json!(id), base));
+    sandbox.swarm(&["wait", "--until", "idle"]).refused(6, &[]);
+    shell(&sandbox, &strings(&need["commands"])[0]).ok();
+    sandbox.wait_idea(&id, "done");
+    daemon.stop();
+}
+
+#[test]
+fn without_clean_up_worktree_and_branch_stay() {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"merge": {"cleanupOnSuccess": false}}));
+    sandbox.idea("write a.txt x; commit; say COMPLETE");
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert!(
+        sandbox
+            .dot_swarm("worktrees/ed-001-idea-001/a.txt")
+            .exists()
+    );
+    assert!(
+        !sandbox
+            .git(&["branch", "--list", "agent/ed-001/idea-001"])
+            .is_empty()
+    );
+}
+
+#[test]
+fn an_idea_that_changes_nothing_moves_nothing() {
+    let sandbox = Sandbox::ready();
+    let base = sandbox.head("main");
+    let id = sandbox.idea("say COMPLETE");
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.idea_status(&id), "done");
+    assert_eq!(sandbox.head("main"), base);
+    sandbox.assert_repository_clean();
+}
+
+#[test]
+fn a_landing_is_one_merge_commit_with_trailers() {
+    let sandbox = Sandbox::ready();
+    let base = sandbox.head("main");
+    let id = sandbox.idea(
+        "write a.txt x; commit One; write b.txt x; commit Two; write c.txt left; say COMPLETE",
+    );
+    assert_eq!(sandbox.run_until_idle(), 0);
+    let landings = sandbox.landings(&base, "main");
+    assert_eq!(landings.len(), 1);
+    assert_eq!(landings[0].1, id);
+    let own = sandbox.git(&["log", "--format=%s", &format!("{base}..main^2")]);
+    assert!(own.contains("One") && own.contains("Two"), "{own}");
+    assert_eq!(sandbox.file_at("main", "c.txt"), "left");
+}
