@@ -4,10 +4,11 @@ use insta::assert_snapshot;
 
 use crate::domain::command::{Command, IdeaEdit, TargetChoice};
 use crate::domain::effect::ConflictLevel;
+use crate::domain::event::Event;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::observation::{FailureKind, Outcome, RunEndKind};
 use crate::domain::signal::Signal;
-use crate::domain::state::{IdeaStatus, Task};
+use crate::domain::state::{IdeaStatus, Task, Waits};
 use crate::domain::testkit::scenario::{exit, failed};
 use crate::domain::testkit::{Scenario, agent, idea, oid, profile};
 use crate::domain::view::{self, Rest};
@@ -581,4 +582,56 @@ fn a_resolver_waits_for_the_end_of_a_pause() {
     assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
     s.command(Command::Resume);
     assert_eq!(s.attempt(1).phase, AttemptPhase::Working);
+}
+
+#[test]
+fn a_gate_that_changes_while_it_checks_the_merged_tree_begins_anew() {
+    let mut s = Scenario::with(|settings| {
+        settings.quality_commands = vec!["build".into(), "check".into()];
+    });
+    s.add("one").well_until("verify").check(exit(0));
+    s.load(|settings| settings.quality_commands = vec!["lint".into(), "check".into()]);
+    s.quietly().check(exit(0));
+    assert_snapshot!(s.then(), @r"
+    run r0005-idea-001-v2 Exited { code: 0 }
+    end #9
+    verifyStarted {id: idea-001, index: 0, run: r0006-idea-001-v1}
+    ask #10 run r0006-idea-001-v1: lint
+    ");
+    // What fails now is not asked any more.
+    s.load(|settings| settings.quality_commands = vec!["fmt".into()]);
+    s.quietly().check(exit(1));
+    assert_snapshot!(s.then(), @r"
+    run r0006-idea-001-v1 Exited { code: 1 }
+    end #10
+    verifyStarted {id: idea-001, index: 0, run: r0007-idea-001-v1}
+    ask #11 run r0007-idea-001-v1: fmt
+    ");
+    s.check(exit(0)).all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn the_merge_worktree_has_one_user_also_after_a_torn_log() {
+    let mut s = Scenario::with(|settings| settings.max_parallel = 1);
+    s.add("one").add("two").well_until("prepareVerify");
+    // Of the decision that its verification cannot be prepared, only the first event is in the log.
+    s.given([Event::MergeMoved {
+        id: idea(1),
+        phase: MergePhase::Queued,
+        not_before: None,
+        waits: Some(Waits {
+            reason: "no room".into(),
+            files: vec![],
+            person: true,
+        }),
+    }]);
+    s.restart();
+    s.answer("prepareWorktree", prepared()).completes(&agent(2));
+    let (head, committed) = (oid(5), false);
+    s.answer("seal", Outcome::Sealed { head, committed });
+    s.check(exit(0));
+    assert_eq!(s.entry(2).phase, MergePhase::Queued);
+    s.answer("prepareVerify", Outcome::VerifyReady);
+    assert_eq!(s.entry(2).phase, MergePhase::Building);
 }
