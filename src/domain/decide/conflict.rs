@@ -65,7 +65,7 @@ fn unsettled<'a>(plan: &mut Plan<'a>, id: &IdeaId) -> Option<&'a MergeEntry> {
         |entry: &&MergeEntry| matches!(entry.phase, MergePhase::Resolver | MergePhase::Person);
     let entry = plan.entry(id).filter(conflicted)?;
     if entry.conflict.is_none() {
-        plan.move_merge(id, MergeInput::Requeue);
+        requeue(plan, id, &entry.agent);
         return None;
     }
     Some(entry)
@@ -117,12 +117,16 @@ fn caught_up(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
 
 /// The branch holds the target; back to its place in the queue.
 fn settled(plan: &mut Plan<'_>, id: &IdeaId, agent: &AgentId, head: &Oid) {
-    back_to_work(plan, agent);
-    rest_in_queue(plan, agent);
     plan.emit(Event::ConflictSettled {
         id: id.clone(),
         head: head.clone(),
     });
+    requeue(plan, id, agent);
+}
+
+fn requeue(plan: &mut Plan<'_>, id: &IdeaId, agent: &AgentId) {
+    back_to_work(plan, agent);
+    rest_in_queue(plan, agent);
     plan.move_merge(id, MergeInput::Requeue);
 }
 

@@ -48,7 +48,9 @@ pub(super) fn build(plan: &mut Plan<'_>, settings: &Settings) {
     if let Some(entry) = idle_in(state, MergePhase::Building) {
         return request_build(plan, entry, settings);
     }
-    let busy = state.queue.iter().any(|entry| entry.phase.is_busy());
+    // An effect can outlive its entry's phase, in a log that was torn.
+    let busy = state.queue.iter().any(|entry| entry.phase.is_busy())
+        || state.is_pending(Effect::holds_queue);
     if busy || !may_merge(state) || state.swarm.rewritten.is_some() {
         return;
     }
@@ -162,20 +164,18 @@ pub(super) fn land(plan: &mut Plan<'_>, settings: &Settings) {
 /// Conflicts are laid out in their worktrees, and concluded when the resolver is through; work that was given back catches up with the target.
 pub(super) fn settle(plan: &mut Plan<'_>, _: &Settings) {
     let state = plan.state;
-    if !may_merge(state) {
-        return;
-    }
+    let merging = may_merge(state);
     for (agent, attempt) in &state.agents {
         if attempt.ending.is_some() || state.is_under_way(agent, &attempt.idea) {
             continue;
         }
         match (state.entry(&attempt.idea), &attempt.catch_up) {
-            (Some(entry), _) => settle_entry(plan, entry, attempt),
+            (Some(entry), _) if merging => settle_entry(plan, entry, attempt),
             // Given back, and the log was torn before its attempt was told so.
             (None, _) if attempt.phase == AttemptPhase::ReadyToMerge => {
                 plan.move_attempt(agent, AttemptInput::Returned);
             }
-            (None, Some(target)) if attempt.phase == AttemptPhase::Backoff => {
+            (None, Some(target)) if merging && attempt.phase == AttemptPhase::Backoff => {
                 lay_out(plan, attempt, target);
             }
             _ => {}
