@@ -173,7 +173,6 @@ fn idea_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
         Event::IdeaRetried { id } => with_idea(state, id, at, |idea| {
             idea.status = IdeaStatus::Pending;
             idea.retry_count = 0;
-            idea.failed_attempts = 0;
             idea.not_before = None;
             audit(idea, at, "retried", "");
         }),

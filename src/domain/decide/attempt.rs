@@ -302,7 +302,7 @@ pub(super) fn gate_over(
         return release(plan, agent, trouble);
     }
     // Another gate is in force by now: it begins from its first command.
-    if !is_current(plan.state, index, command) {
+    if attempt.gate_next != index || !is_current(plan.state, index, command) {
         return;
     }
     match failure_of(&end.how) {

@@ -146,7 +146,7 @@ pub(super) fn verify_over(
         return cannot(plan, id, *kind, message);
     }
     // Another gate is in force by now: it begins from its first command.
-    if !is_current(plan.state, index, command) {
+    if entry.verify_next != index || !is_current(plan.state, index, command) {
         return;
     }
     match failure_of(&end.how) {
