@@ -268,7 +268,7 @@ fn write_groups(
         text.clear();
         for owner in group.drain(..) {
             // A client that has gone waits for nothing.
-            drop(owners[owner].send(()));
+            let _ = owners[owner].send(());
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 //! Invariant: replaced atomically, never half written. They lag behind by a time that grows with their size, so that writing them costs at
 //! most about [`BYTES_PER_SECOND`]; at a clean end they are exact.
 
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
@@ -61,7 +62,8 @@ impl Views {
 /// Keeps the views up to date until the daemon ends.
 pub(super) async fn keep(paths: Paths, handle: Handle) {
     let mut seq = handle.seq();
-    let mut written = 0;
+    // What is there already says how much there is to write.
+    let mut written = fs::metadata(paths.ideas()).map_or(0, |file| file.len());
     while seq.changed().await.is_ok() {
         tokio::time::sleep(lag(written)).await;
         seq.borrow_and_update();

@@ -506,8 +506,8 @@ fn end_iteration(attempt: &mut Attempt, end: &RunEnd) {
     }
 }
 
-fn told(why: &Option<String>) -> String {
-    why.clone().unwrap_or_else(|| "no reason given".to_owned())
+fn told(why: Option<&String>) -> String {
+    why.cloned().unwrap_or_else(|| "no reason given".to_owned())
 }
 
 fn hear(attempt: &mut Attempt, offset: u64, signal: &Signal) {
@@ -515,8 +515,8 @@ fn hear(attempt: &mut Attempt, offset: u64, signal: &Signal) {
     match signal {
         Signal::Complete(_) => attempt.said = Some(Said::Complete),
         Signal::Resolved(_) => attempt.said = Some(Said::Resolved),
-        Signal::Blocked(why) => attempt.said = Some(Said::Blocked(told(why))),
-        Signal::NeedsHuman(why) => attempt.said = Some(Said::NeedsHuman(told(why))),
+        Signal::Blocked(why) => attempt.said = Some(Said::Blocked(told(why.as_ref()))),
+        Signal::NeedsHuman(why) => attempt.said = Some(Said::NeedsHuman(told(why.as_ref()))),
         Signal::Progress(percent) => attempt.progress = Some(*percent),
         Signal::LearningLocal(_) | Signal::LearningGlobal(_) => {}
     }

@@ -223,6 +223,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Ends an attempt for good.
+    #[allow(clippy::needless_pass_by_value)] // an end is made for one attempt
     pub(super) fn end(&mut self, agent: &AgentId, end: End) {
         let Some(phase) = self.phase_of(agent) else {
             return;
@@ -247,6 +248,7 @@ impl<'a> Plan<'a> {
 }
 
 /// How an attempt is to end.
+#[allow(clippy::struct_field_names)] // `end` is what it is called everywhere
 pub(super) struct End {
     pub(super) end: AttemptEnd,
     pub(super) status: IdeaStatus,
