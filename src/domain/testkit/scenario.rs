@@ -84,6 +84,7 @@ impl Scenario {
     }
 
     /// This is seen; then all that can go on goes on.
+    #[expect(clippy::needless_pass_by_value, reason = "a story is made of values")]
     pub(crate) fn when(&mut self, seen: Observation) -> &mut Self {
         let events = decide::observation(&self.state, &seen, self.now);
         self.fold(events);
@@ -91,6 +92,7 @@ impl Scenario {
     }
 
     /// This is asked for, and it is possible.
+    #[expect(clippy::needless_pass_by_value, reason = "a story is made of values")]
     pub(crate) fn command(&mut self, command: Command) -> &mut Self {
         if let Err(rejection) = self.ask(&command) {
             panic!("{command:?} is refused: {rejection}");
@@ -259,9 +261,7 @@ impl Scenario {
             if self.pending(name).is_some() {
                 return self;
             }
-            if !self.one_goes_well() {
-                panic!("{name} is never asked for");
-            }
+            assert!(self.one_goes_well(), "{name} is never asked for");
         }
         panic!("it goes on for ever");
     }

@@ -257,6 +257,7 @@ fn end_samples() -> Vec<Event> {
 
 fn run_samples() -> Vec<Event> {
     use RunEndKind as K;
+    use Signal as G;
     let kinds = [
         K::Exited { code: 101 },
         K::Signalled { signal: 9 },
@@ -277,7 +278,6 @@ fn run_samples() -> Vec<Event> {
             duration_ms: 1_234,
         },
     });
-    use Signal as G;
     let signals = [
         G::Complete(None),
         G::Complete(Some("with a remark".into())),

@@ -55,7 +55,7 @@ fn the_longest_cycle_is_found() {
 #[test]
 fn choosing_among_many_looks_at_each_once() {
     let mut state = chain();
-    for (_, one) in &mut state.ideas {
+    for one in state.ideas.values_mut() {
         one.after.clear();
         one.assigned = true;
     }

@@ -313,6 +313,10 @@ fn all_commands_about_an_idea_in_all_situations() {
 
 #[test]
 fn the_situations_are_all_there() {
+    use AttemptPhase::{
+        Backoff, Gating, Preparing, ReadyToMerge, Stopping, WaitingForHuman, Working,
+    };
+    use MergePhase::{Building, Landing, Person, Queued, Resolver, Verifying};
     let mut statuses = Vec::new();
     let mut phases = Vec::new();
     let mut merges = Vec::new();
@@ -329,9 +333,6 @@ fn the_situations_are_all_there() {
             .all(|status| statuses.contains(status))
     );
     // Queued, starting and what is over are never at rest in an attempt, nor landed in an entry.
-    use AttemptPhase::{
-        Backoff, Gating, Preparing, ReadyToMerge, Stopping, WaitingForHuman, Working,
-    };
     let all = [
         Preparing,
         Working,
@@ -342,7 +343,6 @@ fn the_situations_are_all_there() {
         ReadyToMerge,
     ];
     assert!(all.iter().all(|phase| phases.contains(phase)));
-    use MergePhase::{Building, Landing, Person, Queued, Resolver, Verifying};
     let all = [Queued, Building, Resolver, Person, Verifying, Landing];
     assert!(all.iter().all(|phase| merges.contains(phase)));
 }
