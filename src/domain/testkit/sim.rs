@@ -224,6 +224,7 @@ impl Sim {
 
     /// Folds events and what follows from them; they are durable and acted on, unless the daemon crashes right now.
     fn go_on(&mut self, events: Vec<Event>) {
+        let used = self.state.slots_used();
         self.fold(events);
         for round in 0.. {
             let events = decide::advance(&self.state, self.now);
@@ -234,6 +235,10 @@ impl Sim {
             self.fold(events);
         }
         invariants::check(&self.state, self.now);
+        // More than there are only after there became fewer; then nothing begins.
+        let settings = self.state.settings.as_ref();
+        let max = settings.map_or(0, |settings| settings.max_parallel as usize);
+        assert!(self.state.slots_used() <= used.max(max), "too many slots");
         self.act();
     }
 
