@@ -81,6 +81,7 @@ fn sources() -> Vec<Source> {
     found
 }
 
+#[allow(clippy::similar_names)] // `room` is the word of the house
 fn source(root: &Path, path: &Path) -> Source {
     let text = fs::read_to_string(path).unwrap();
     let within = path.strip_prefix(root).unwrap();
