@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod backlog;
+mod conflicts;
 mod crashes;
 mod damage;
 mod demo;
@@ -18,4 +19,5 @@ mod misuse;
 mod names;
 mod offline;
 mod refusals;
+mod shapes;
 mod steering;
