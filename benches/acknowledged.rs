@@ -3,6 +3,9 @@
 //! Each client changes the priority of an idea of its own and waits for the answer: one event, durable before it is answered.
 //! `BENCH_ROUNDS` (7), `BENCH_SECONDS` (2).
 
+// Counts and bytes as they are printed, with three digits.
+#![allow(clippy::cast_precision_loss)]
+
 mod common;
 
 use std::fs::{self, File, OpenOptions};
@@ -115,7 +118,7 @@ async fn in_process(handle: &Handle, time: Duration) -> Result<f64> {
         async move {
             let mut answers = 0;
             while Instant::now() < end {
-                let priority = Some(answers as i64 % 2 + 1);
+                let priority = Some(if answers % 2 == 0 { 1 } else { 2 });
                 let edit = IdeaEdit {
                     priority,
                     ..IdeaEdit::default()
@@ -265,7 +268,7 @@ fn write_groups(
         text.clear();
         for owner in group.drain(..) {
             // A client that has gone waits for nothing.
-            drop(owners[owner].send(()));
+            let _ = owners[owner].send(());
         }
     }
     Ok(())

@@ -2,6 +2,9 @@
 //!
 //! `BENCH_IDEAS` (1000 and 10000 without it), `BENCH_IDLE_SECONDS` (60).
 
+// Counts and bytes as they are printed, with three digits.
+#![allow(clippy::cast_precision_loss)]
+
 mod common;
 
 use std::time::{Duration, Instant};

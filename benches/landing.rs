@@ -104,10 +104,8 @@ fn work(
         let threads: Vec<_> = (0..PARALLEL)
             .map(|index| scope.spawn(move || worker(index, take)))
             .collect();
-        let ended = threads.into_iter().map(|thread| thread.join());
-        ended
-            .map(|end| end.unwrap_or_else(|_| Err("a worker panicked".into())))
-            .collect()
+        let mut ended = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+        ended.try_for_each(|end| end.unwrap_or_else(|_| Err("a worker panicked".into())))
     })
 }
 

@@ -2,6 +2,9 @@
 //!
 //! `BENCH_EVENTS` (100000,1000000 without it), `BENCH_ROUNDS` (5).
 
+// Counts and bytes as they are printed, with three digits.
+#![allow(clippy::cast_precision_loss)]
+
 mod common;
 
 use std::fs;

@@ -86,7 +86,7 @@ fn source(root: &Path, path: &Path) -> Source {
     let within = path.strip_prefix(root).unwrap();
     let first = within.components().next().unwrap().as_os_str();
     let room = first.to_string_lossy().trim_end_matches(".rs").to_owned();
-    let code = text
+    let bare = text
         .split("\n#[cfg(test)]")
         .next()
         .unwrap_or_default()
@@ -98,7 +98,7 @@ fn source(root: &Path, path: &Path) -> Source {
         path: within.to_owned(),
         room,
         text,
-        code,
+        code: bare,
     }
 }
 

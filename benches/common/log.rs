@@ -142,7 +142,7 @@ impl Maker {
             .map(|(id, effect)| (*id, effect.clone()))
             .collect();
         for (id, effect) in asked {
-            for seen in self.during(&effect)? {
+            for seen in Self::during(&effect) {
                 self.observe(&seen)?;
             }
             let outcome = self.outcome(&effect)?;
@@ -160,12 +160,12 @@ impl Maker {
         let text = format!(
             "Give the {number}th command a --json option.\nIt writes one document with the same data as the table, and its test compares both."
         );
-        let after = if number % 5 == 0 {
+        let after = if number.is_multiple_of(5) {
             vec![IdeaId::numbered(number - 1)]
         } else {
             vec![]
         };
-        let tags = if number % 7 == 0 {
+        let tags = if number.is_multiple_of(7) {
             vec!["quick-win".to_owned()]
         } else {
             vec![]
@@ -179,9 +179,9 @@ impl Maker {
     }
 
     /// What is seen while an effect is under way.
-    fn during(&mut self, effect: &Effect) -> Result<Vec<Observation>> {
+    fn during(effect: &Effect) -> Vec<Observation> {
         let Effect::Run { run, purpose, .. } = effect else {
-            return Ok(vec![]);
+            return vec![];
         };
         let mut seen = vec![Observation::RunStarted {
             run: run.clone(),
@@ -198,7 +198,7 @@ impl Maker {
                 signal,
             });
         }
-        Ok(seen)
+        seen
     }
 
     fn outcome(&mut self, effect: &Effect) -> Result<Outcome> {

@@ -1,7 +1,7 @@
 //! The daemon's interface: JSON over HTTP under `/api/v1/`, and the client that the command line uses.
 //!
 //! A request becomes a [`Command`](crate::domain::command::Command) and is answered when its events are on disk, or it reads the durable
-//! state. The routes know nothing of the transport: [`serve`](server::serve) gives them the unix socket of its owner.
+//! state. The routes know nothing of the transport: [`serve`] gives them the unix socket of its owner.
 //!
 //! Invariant: nothing here changes the state but by a command, and every refusal has the one shape of [`ApiError`].
 

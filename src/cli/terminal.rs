@@ -133,12 +133,22 @@ pub fn safe_block(text: &str) -> String {
     out
 }
 
-/// The first line that says something, safe, at most `max` characters.
+/// The first line that says something, safe, at most `max` characters, without the marks of a Markdown heading.
 pub fn title(text: &str, max: usize) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());
-    let line = safe(line.unwrap_or_default());
+    let line = safe(without_heading_marks(line.unwrap_or_default()));
     let more = text.trim().lines().count() > 1;
     shorten(&line, max, more)
+}
+
+/// Ideas from the inbox often begin with a heading.
+fn without_heading_marks(line: &str) -> &str {
+    let text = line.trim_start_matches('#');
+    if text.starts_with(' ') {
+        text.trim_start()
+    } else {
+        line
+    }
 }
 
 /// At most `max` characters; `…` at the end where something is missing.
@@ -194,6 +204,8 @@ mod tests {
         assert_eq!(title("add a flag\n\nand more", 20), "add a flag…");
         assert_eq!(title("0123456789", 5), "0123…");
         assert_eq!(title("", 5), "");
+        assert_eq!(title("## Add a flag", 20), "Add a flag");
+        assert_eq!(title("#12 is open", 20), "#12 is open");
     }
 
     proptest! {

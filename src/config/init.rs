@@ -3,7 +3,7 @@
 //! Invariant: planning is pure. A plan holds a configuration that has passed every check.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -143,7 +143,10 @@ fn choose_agent(
             notes.push(no_agent_note(choices));
             Ok(None)
         }
-        "command" => Ok(Some(command_profile(&choices.command))),
+        "command" => {
+            notes.extend(committed_note(&choices.command));
+            Ok(Some(command_profile(&choices.command)))
+        }
         _ if !choices.command.is_empty() => Err(InitError::CommandNotWanted),
         "demo" => Ok(Some(json!({ "adapter": "demo" }))),
         name => {
@@ -156,6 +159,20 @@ fn choose_agent(
 
 fn command_profile<T: serde::Serialize>(command: &[T]) -> Value {
     json!({ "adapter": "command", "command": command })
+}
+
+/// An agent starts in a worktree, so a program that lies in the repository is there only once it is committed.
+fn committed_note(command: &[String]) -> Option<String> {
+    let in_the_repository = |word: &&String| {
+        let path = Path::new(word.as_str());
+        let looks_like_a_file = word.contains('/') || path.extension().is_some();
+        path.is_relative() && looks_like_a_file && !word.starts_with('-') && !word.contains("://")
+    };
+    let word = command.iter().find(in_the_repository)?;
+    Some(format!(
+        "If `{word}` is a file of this repository, commit it before `swarm start`: agents start in worktrees, which hold only what is \
+         committed."
+    ))
 }
 
 fn unknown_agent(name: &str) -> InitError {
@@ -176,8 +193,8 @@ fn no_agent_note(choices: &Choices) -> String {
     };
     let example = command_profile(&["PROGRAM", "ARGUMENT"]);
     format!(
-        "{why}, so no profile is written and `swarm start` cannot run yet. Install one, or take your own program, and put it into \
-         .swarm/config.json: \"profiles\": {{\"ed\": {example}}}. It reads the prompt on standard input. `swarm demo` needs no agent."
+        "{why}, so no profile is written and `swarm start` cannot run yet. Install one, or take your own program: \
+         `swarm init --agent command -- PROGRAM ARGUMENT`, or later in .swarm/config.json: \"profiles\": {{\"ed\": {example}}}. It reads the prompt on standard input. `swarm demo` needs no agent."
     )
 }
 
@@ -304,7 +321,20 @@ mod tests {
                 plan.config.agents.profiles["ed"].command,
                 ["python3", "a b.py"]
             );
-            assert_eq!(plan.notes, [""; 0]);
+            assert_eq!(plan.notes.len(), 1);
+            assert!(plan.notes[0].contains("If `a b.py` is a file of this repository, commit it"));
+        }
+    }
+
+    #[test]
+    fn a_program_from_elsewhere_needs_no_commit() {
+        for words in [
+            &["my-agent", "--model=a/b"][..],
+            &["/opt/agent.sh"],
+            &["my-agent", "http://localhost/v1"],
+        ] {
+            let plan = plan(&agent("command", words), &[]);
+            assert_eq!(plan.notes, [""; 0], "{words:?}");
         }
     }
 
@@ -326,6 +356,7 @@ mod tests {
             assert!(plan.notes[0].contains(
                 r#""profiles": {"ed": {"adapter":"command","command":["PROGRAM","ARGUMENT"]}}"#
             ));
+            assert!(plan.notes[0].contains("`swarm init --agent command -- PROGRAM ARGUMENT`"));
             assert!(profile_problem(&plan.config, "ed").is_some());
         }
     }

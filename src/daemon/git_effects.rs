@@ -1,18 +1,35 @@
 //! Effects in git: what each asks of the git room, and what its answer means.
 
+use std::io;
+
 use super::dispatch::failed;
 use super::tools::Tools;
 use crate::domain::effect::{Effect, KeptWorktree, Landing};
 use crate::domain::ids::{EffectId, IdeaId, Oid};
 use crate::domain::observation::{FailureKind, Outcome};
 use crate::domain::time::Timestamp;
-use crate::git::{self, Earlier, GitError, Prepare, Proof, Release, Seal, Sealed};
+use crate::git::{self, Earlier, GitError, Prepare, Proof, Release, Seal, Sealed, Unfit};
 
 type Done = Result<Outcome, GitError>;
 
-/// Carries out an effect in git. Blocks.
+/// So often a git that somebody killed is started again.
+const TRIES: usize = 3;
+
+/// Carries out an effect in git. Blocks. A git that was killed (for want of memory, say) says nothing about the work: an effect may be
+/// repeated, so it is.
 pub(super) fn perform(tools: &Tools, id: EffectId, effect: &Effect) -> Outcome {
-    let done = match effect {
+    let mut last = attempt(tools, id, effect);
+    for _ in 1..TRIES {
+        match last {
+            Err(ref error) if error.was_killed() => last = attempt(tools, id, effect),
+            _ => break,
+        }
+    }
+    last.unwrap_or_else(|error| failure(&error))
+}
+
+fn attempt(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
+    match effect {
         Effect::PrepareWorktree {
             branch,
             worktree,
@@ -40,22 +57,42 @@ pub(super) fn perform(tools: &Tools, id: EffectId, effect: &Effect) -> Outcome {
             at,
         } => release(tools, worktree, branch, landed.as_ref(), *at),
         Effect::Run { .. } | Effect::StopRun { .. } | Effect::ArchiveInbox { .. } => {
-            return failed("this effect is not git's");
+            Ok(failed("this effect is not git's"))
         }
-    };
-    done.unwrap_or_else(|error| failure(&error))
+    }
 }
 
 fn failure(error: &GitError) -> Outcome {
-    let kind = if matches!(error, GitError::DiskFull { .. }) {
-        FailureKind::NoSpace
-    } else {
-        FailureKind::Other
-    };
     Outcome::Failed {
-        kind,
+        kind: kind_of(error),
         message: error.to_string(),
     }
+}
+
+/// Whose fault an error of any driver is, by what lies at its root.
+pub(super) fn kind_of(error: &(dyn std::error::Error + 'static)) -> FailureKind {
+    if let Some(error) = error.downcast_ref::<GitError>() {
+        return match error {
+            GitError::DiskFull { .. } => FailureKind::NoSpace,
+            error if error.is_of_the_repository() => FailureKind::Repository,
+            _ => FailureKind::Other,
+        };
+    }
+    let below = match error.downcast_ref::<io::Error>() {
+        Some(error) if is_full(error) => return FailureKind::NoSpace,
+        // What an I/O error was made of is not among its sources.
+        Some(error) => error.get_ref().map(|inner| kind_of(inner)),
+        None => None,
+    };
+    let source = || error.source().map(kind_of);
+    below.or_else(source).unwrap_or(FailureKind::Other)
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
 /// Ours to git's. Ours are checked when they are made, so git's parser has nothing to refuse.
@@ -79,9 +116,11 @@ fn prepare(
 ) -> Done {
     let tip = tools.repo.branch_commit(target)?;
     let Some(tip) = tip else {
-        return Ok(failed(format!(
+        let message = format!(
             "the target branch `{target}` is gone; create it again, or name another as `target` in .swarm/config.json"
-        )));
+        );
+        let kind = FailureKind::Repository;
+        return Ok(Outcome::Failed { kind, message });
     };
     // A base that a force-push and a clean-up have taken away cannot be gone on from.
     let left = match from {
@@ -120,13 +159,10 @@ fn seal(tools: &Tools, effect: &Effect) -> Done {
     };
     if !commit {
         let head = tools.repo.branch_commit(branch)?;
-        return Ok(head.map_or_else(
-            || failed(format!("the branch `{branch}` is gone")),
-            |head| Outcome::Sealed {
-                head: ours(head),
-                committed: false,
-            },
-        ));
+        return match head {
+            Some(head) => fit(tools, branch, head, base, false),
+            None => Ok(failed(format!("the branch `{branch}` is gone"))),
+        };
     }
     let sealed = tools.repo.seal(&Seal {
         name: worktree.clone(),
@@ -139,10 +175,7 @@ fn seal(tools: &Tools, effect: &Effect) -> Done {
     Ok(match sealed {
         Sealed::Done {
             head, committed, ..
-        } => Outcome::Sealed {
-            head: ours(head),
-            committed,
-        },
+        } => fit(tools, branch, head, base, committed)?,
         Sealed::Strayed {
             head,
             branch: other,
@@ -163,6 +196,26 @@ fn seal(tools: &Tools, effect: &Effect) -> Done {
             ),
         },
     })
+}
+
+/// The branch as it is sealed, if it can be merged at all; otherwise what its agent has to mend.
+fn fit(tools: &Tools, branch: &str, head: git::Oid, base: &Oid, committed: bool) -> Done {
+    let message = match tools.repo.unfit(head, oid(base)?)? {
+        None => {
+            return Ok(Outcome::Sealed {
+                head: ours(head),
+                committed,
+            });
+        }
+        Some(Unfit::Unrelated) => format!(
+            "`{branch}` at {head:.10} shares no history with {base:.10}, where it began, so it cannot be merged; put the work on top of that commit (git reset --soft {base:.10}, then commit)"
+        ),
+        Some(Unfit::Private(folders)) => format!(
+            "`{branch}` has files in {}, where swarm keeps the state of this machine; take them out of the commits (git rm -r --cached)",
+            folders.join(", ")
+        ),
+    };
+    Ok(Outcome::Unsealable { message })
 }
 
 fn in_files(files: &[String]) -> String {
@@ -209,5 +262,24 @@ fn is_contained(tools: &Tools, landing: &Landing) -> Result<bool, GitError> {
     match tools.repo.branch_commit(&landing.target)? {
         Some(target) => tools.repo.contains(target, oid(&landing.tip)?),
         None => Ok(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_judged_by_its_root() {
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        assert_eq!(kind_of(&full()), FailureKind::NoSpace);
+        assert_eq!(kind_of(&io::Error::other(full())), FailureKind::NoSpace);
+        let changed = GitError::ConfigChanged {
+            key: "core.bare".into(),
+        };
+        let wrapped = io::Error::other(io::Error::other(changed));
+        assert_eq!(kind_of(&wrapped), FailureKind::Repository);
+        let other = io::Error::other("something else");
+        assert_eq!(kind_of(&other), FailureKind::Other);
     }
 }

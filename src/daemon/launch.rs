@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
 use super::briefing;
+use super::git_effects::kind_of;
 use super::handle::Handle;
 use super::tools::Tools;
 use crate::agents::adapter::LaunchContext;
@@ -51,10 +52,17 @@ fn unusable(error: impl std::fmt::Display) -> Unusable {
     }
 }
 
-fn other(error: impl std::fmt::Display) -> Unusable {
+fn other(error: impl std::error::Error + 'static) -> Unusable {
+    Unusable {
+        kind: kind_of(&error),
+        message: error.to_string(),
+    }
+}
+
+fn ended(agent: &AgentId) -> Unusable {
     Unusable {
         kind: FailureKind::Other,
-        message: error.to_string(),
+        message: format!("agent {agent} has ended"),
     }
 }
 
@@ -106,7 +114,7 @@ fn agent_run(
     })?;
     let attempt = handle
         .read(|state| state.agents.get(agent).cloned())
-        .ok_or_else(|| other(format!("agent {agent} has ended")))?;
+        .ok_or_else(|| ended(agent))?;
     let worktree = tools.paths.worktree(&attempt.worktree);
     let work = WorkVariables {
         prompt_file: tools.paths.runs.join(run.as_str()).join(PROMPT),
@@ -190,7 +198,7 @@ fn gate(
 ) -> Result<Prepared, Unusable> {
     let attempt = handle
         .read(|state| state.agents.get(agent).cloned())
-        .ok_or_else(|| other(format!("agent {agent} has ended")))?;
+        .ok_or_else(|| ended(agent))?;
     let work = work_of(tools, run, agent, &attempt);
     let cwd = tools.paths.worktree(&attempt.worktree);
     Ok((check(tools, run, command, cwd, &work)?, vec![]))

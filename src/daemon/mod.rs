@@ -18,6 +18,7 @@ mod inbox;
 mod launch;
 mod ledger;
 mod loader;
+mod log;
 mod merge_effects;
 pub mod offline;
 pub mod paths;

@@ -19,9 +19,9 @@ use super::ledger::Ledger;
 use super::loader::Loader;
 use super::paths::Paths;
 use super::snapshots::Snapshots;
-use super::store::Store;
+use super::store::{self, Store};
 use super::tools::Tools;
-use super::{settings, views};
+use super::{log, settings, views};
 use crate::domain::command::Command;
 use crate::domain::observation::Observation;
 use crate::domain::settings::Mode;
@@ -94,7 +94,10 @@ impl Daemon {
         let settings = settings::settings(&config, &target)
             .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
         let mode = settings.mode;
-        let store = Store::open(&paths)?;
+        let lock = store::lock(&paths)?;
+        // Only now: a start that is refused leaves no trace.
+        log::begin(&paths)?;
+        let store = Store::under(lock, &paths)?;
         // The lock is ours: whatever git of an earlier daemon still runs is an orphan, and what it left half done is ours to settle.
         if !repo.orphans_gone(ORPHANS)? {
             tracing::warn!(

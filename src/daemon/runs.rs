@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 
 use super::ear::{Ear, Heard};
+use super::git_effects::kind_of;
 use super::handle::Handle;
 use super::launch;
 use super::tools::Tools;
@@ -25,6 +26,8 @@ use crate::process::{
 const LISTEN: Duration = Duration::from_millis(200);
 /// Runners that may die before anything is executed.
 const LAUNCHES: u32 = 3;
+/// Free space (bytes) with which next to nothing can be written any more.
+const NO_ROOM: u64 = 1024 * 1024;
 /// How long what a killed runner left behind may take to end.
 const SURVIVORS: Duration = Duration::from_secs(5);
 
@@ -39,7 +42,7 @@ pub(super) async fn run(
     match carry(&tools, &handle, &run, &purpose, timeout_ms).await {
         Ok(outcome) => outcome,
         Err(error) => Outcome::Failed {
-            kind: FailureKind::Other,
+            kind: error.kind(),
             message: format!("run {run}: {error}"),
         },
     }
@@ -54,6 +57,16 @@ enum RunError {
     Io(#[from] io::Error),
     #[error("a driver stopped unexpectedly: {0}")]
     Join(#[from] tokio::task::JoinError),
+}
+
+impl RunError {
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Process(error) => kind_of(error),
+            Self::Io(error) => kind_of(error),
+            Self::Join(_) => FailureKind::Other,
+        }
+    }
 }
 
 async fn carry(
@@ -87,6 +100,14 @@ async fn carry(
             process::RunEnd::Lost => break lost(&dir).await?,
         }
     };
+    if is_for_want_of_room(&end.how, &tools.paths.runs) {
+        return Ok(Outcome::Failed {
+            kind: FailureKind::NoSpace,
+            message: format!(
+                "the disk is full, and run {run} ended badly on it; make room, then: swarm resume"
+            ),
+        });
+    }
     let head = launch::head_after(tools, handle, purpose).await;
     Ok(Outcome::RunEnded(RunEnd { head, ..end }))
 }
@@ -216,6 +237,21 @@ fn ended(record: ExitRecord) -> RunEnd {
         duration_ms: record.ended_at.since(record.started_at).max(0),
         head: None,
     }
+}
+
+/// Whether a run that failed did so on a full disk: then that says nothing about its agent, nor about what it checked.
+fn is_for_want_of_room(how: &RunEndKind, place: &Path) -> bool {
+    let failed = match how {
+        RunEndKind::Exited { code } => *code != 0,
+        RunEndKind::Signalled { .. } | RunEndKind::NotStarted { .. } => true,
+        _ => false,
+    };
+    failed
+        && nix::sys::statvfs::statvfs(place).is_ok_and(|disk| {
+            #[allow(clippy::useless_conversion)] // On some systems the counters are narrower.
+            let free = u64::from(disk.blocks_available()).saturating_mul(disk.fragment_size());
+            free < NO_ROOM || (disk.files() > 0 && disk.files_available() == 0)
+        })
 }
 
 /// The runner was killed: what carries the run's mark is ended before anybody hears of it.

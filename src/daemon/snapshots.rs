@@ -1,4 +1,4 @@
-//! When a snapshot is taken: every 1,000 events, after 30 seconds of activity, at the end.
+//! When a snapshot is taken: every 1,000 events (in a burst: every two seconds), after 30 seconds of activity, at the end.
 //!
 //! Invariant: taken of the published state, hence of durable events only, at the log position of its last one. With many ideas a snapshot
 //! is large; between the ends of a busy time one is taken only when the events since the last are worth it (see [`BYTES_PER_EVENT`]).
@@ -18,6 +18,8 @@ use crate::journal::{Position, Snapshot, write_snapshot};
 
 /// Events after which one is due.
 const EVENTS: u64 = 1_000;
+/// In a burst of events, the time from one to the next.
+const PAUSE: Duration = Duration::from_secs(2);
 /// Activity after which one is due.
 const ACTIVITY: Duration = Duration::from_secs(30);
 /// What snapshots may cost in bytes written, on average over the events.
@@ -48,7 +50,8 @@ impl Snapshots {
     pub(super) fn consider(&mut self, handle: &Handle, position: Position) {
         let events = position.seq.saturating_sub(self.last_seq);
         let worth_it = events * BYTES_PER_EVENT >= self.size.load(Ordering::Relaxed);
-        let due = events >= EVENTS || self.last_at.elapsed() >= ACTIVITY;
+        let since = self.last_at.elapsed();
+        let due = (events >= EVENTS && since >= PAUSE) || since >= ACTIVITY;
         if events == 0 || !due || !worth_it || self.writing.swap(true, Ordering::AcqRel) {
             return;
         }

@@ -24,10 +24,17 @@ impl Store {
     /// # Errors
     /// [`DaemonError::Locked`]; damage to acknowledged events, with nothing touched.
     pub fn open(paths: &Paths) -> Result<Self, DaemonError> {
-        let lock = StateLock::acquire(&paths.state).map_err(|error| match error {
-            LockError::Held { pid } => DaemonError::Locked { pid },
-            LockError::Io { source, .. } => DaemonError::io("lock .swarm/state")(source),
-        })?;
+        Self::under(lock(paths)?, paths)
+    }
+
+    /// The same, with the lock taken before.
+    ///
+    /// # Errors
+    /// Damage to acknowledged events, with nothing touched.
+    pub fn under(lock: StateLock, paths: &Paths) -> Result<Self, DaemonError> {
+        if let Err(error) = super::views::clear(paths) {
+            tracing::warn!(%error, "unfinished view files could not be removed");
+        }
         let (journal, opened) = Journal::open(&paths.state)?;
         if let Some(kept) = opened.torn {
             tracing::warn!(
@@ -48,6 +55,17 @@ impl Store {
     pub(super) fn into_parts(self) -> (Journal, StateLock) {
         (self.journal, self.lock)
     }
+}
+
+/// Takes the lock of a repository's state.
+///
+/// # Errors
+/// [`DaemonError::Locked`]
+pub fn lock(paths: &Paths) -> Result<StateLock, DaemonError> {
+    StateLock::acquire(&paths.state).map_err(|error| match error {
+        LockError::Held { pid } => DaemonError::Locked { pid },
+        LockError::Io { source, .. } => DaemonError::io("lock .swarm/state")(source),
+    })
 }
 
 /// The state after the last event: the snapshot's and the events after it. Needs no lock and changes nothing.

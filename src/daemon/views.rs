@@ -3,6 +3,7 @@
 //! Invariant: replaced atomically, never half written. They lag behind by a time that grows with their size, so that writing them costs at
 //! most about [`BYTES_PER_SECOND`]; at a clean end they are exact.
 
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
@@ -15,6 +16,8 @@ use crate::domain::view;
 
 /// What writing the views may cost on average.
 const BYTES_PER_SECOND: u64 = 64 * 1024;
+/// How the name of a view that is being written begins.
+const TEMPORARY: &str = ".view-";
 const MIN_LAG: Duration = Duration::from_millis(200);
 const MAX_LAG: Duration = Duration::from_secs(60);
 
@@ -27,6 +30,18 @@ struct Views {
 /// Writes both views as the state is now; returns their size in bytes.
 pub fn write(paths: &Paths, state: &State) -> io::Result<u64> {
     Views::of(state)?.write(paths)
+}
+
+/// Removes what killed writers left. For whoever holds the lock.
+pub fn clear(paths: &Paths) -> io::Result<()> {
+    for entry in std::fs::read_dir(&paths.swarm)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes()) {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 impl Views {
@@ -47,7 +62,8 @@ impl Views {
 /// Keeps the views up to date until the daemon ends.
 pub(super) async fn keep(paths: Paths, handle: Handle) {
     let mut seq = handle.seq();
-    let mut written = 0;
+    // What is there already says how much there is to write.
+    let mut written = fs::metadata(paths.ideas()).map_or(0, |file| file.len());
     while seq.changed().await.is_ok() {
         tokio::time::sleep(lag(written)).await;
         seq.borrow_and_update();
@@ -89,8 +105,31 @@ fn learnings(state: &State) -> String {
 /// Not synced: a view that a power failure takes is written again.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    // What a kill leaves of it is ignored by git, and cleared away by the next start.
+    let mut file = tempfile::Builder::new()
+        .prefix(TEMPORARY)
+        .suffix(".tmp")
+        .tempfile_in(folder)?;
     file.write_all(content)?;
     file.persist(path)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_writer_left_goes_and_nothing_else() {
+        let root = tempfile::tempdir().unwrap();
+        let paths = Paths::new(root.path());
+        std::fs::create_dir_all(&paths.swarm).unwrap();
+        write(&paths, &State::default()).unwrap();
+        std::fs::write(paths.swarm.join(".view-Ab1.tmp"), "half").unwrap();
+        clear(&paths).unwrap();
+        let left = std::fs::read_dir(&paths.swarm).unwrap();
+        let mut left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["ideas.jsonl", "learnings.md"]);
+    }
 }

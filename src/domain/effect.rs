@@ -160,6 +160,15 @@ pub struct Landing {
 }
 
 impl Effect {
+    /// Whether it uses what the merge queue has one of: the target and the merge worktree.
+    pub fn holds_queue(&self) -> bool {
+        match self {
+            Self::Run { purpose, .. } => matches!(purpose, Purpose::Verify { .. }),
+            Self::BuildMerge { .. } | Self::PrepareVerify { .. } | Self::Land { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Whether it belongs to this attempt, or to the merge of its idea. Ending a run and tidying up belong to nobody.
     pub fn works_for(&self, of: &AgentId, at: &IdeaId) -> bool {
         match self {

@@ -103,7 +103,7 @@ pub enum Event {
         /// What changed.
         edit: IdeaEdit,
     },
-    /// An idea that ended badly is pending again, with fresh counters.
+    /// An idea that ended badly is pending again, its crashes forgotten; its failures still lower its score.
     IdeaRetried {
         /// Which.
         id: IdeaId,

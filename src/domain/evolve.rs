@@ -95,18 +95,22 @@ fn swarm_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
     true
 }
 
-/// A gate that has begun begins again when its commands change: what passed was another gate.
+/// A gate that has begun begins again when it changes: what passed was another gate.
 fn load_settings(state: &mut State, hash: &str, settings: &Settings) {
     hash.clone_into(&mut state.config_hash);
-    let before = state.settings.replace(Box::new(settings.clone()));
-    if before.is_some_and(|before| before.quality_commands != settings.quality_commands) {
-        for attempt in state.agents.values_mut() {
-            attempt.gate_next = 0;
-        }
-        for entry in &mut state.queue {
-            entry.verify_next = 0;
-            entry.verified = None;
-        }
+    let Some(before) = state.settings.replace(Box::new(settings.clone())) else {
+        return;
+    };
+    let same = before.quality_commands == settings.quality_commands;
+    if same && before.verify == settings.verify {
+        return;
+    }
+    for attempt in state.agents.values_mut().filter(|_| !same) {
+        attempt.gate_next = 0;
+    }
+    for entry in &mut state.queue {
+        entry.verify_next = 0;
+        entry.verified = None;
     }
 }
 
@@ -169,7 +173,6 @@ fn idea_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
         Event::IdeaRetried { id } => with_idea(state, id, at, |idea| {
             idea.status = IdeaStatus::Pending;
             idea.retry_count = 0;
-            idea.failed_attempts = 0;
             idea.not_before = None;
             audit(idea, at, "retried", "");
         }),
@@ -503,8 +506,8 @@ fn end_iteration(attempt: &mut Attempt, end: &RunEnd) {
     }
 }
 
-fn told(why: &Option<String>) -> String {
-    why.clone().unwrap_or_else(|| "no reason given".to_owned())
+fn told(why: Option<&String>) -> String {
+    why.cloned().unwrap_or_else(|| "no reason given".to_owned())
 }
 
 fn hear(attempt: &mut Attempt, offset: u64, signal: &Signal) {
@@ -512,8 +515,8 @@ fn hear(attempt: &mut Attempt, offset: u64, signal: &Signal) {
     match signal {
         Signal::Complete(_) => attempt.said = Some(Said::Complete),
         Signal::Resolved(_) => attempt.said = Some(Said::Resolved),
-        Signal::Blocked(why) => attempt.said = Some(Said::Blocked(told(why))),
-        Signal::NeedsHuman(why) => attempt.said = Some(Said::NeedsHuman(told(why))),
+        Signal::Blocked(why) => attempt.said = Some(Said::Blocked(told(why.as_ref()))),
+        Signal::NeedsHuman(why) => attempt.said = Some(Said::NeedsHuman(told(why.as_ref()))),
         Signal::Progress(percent) => attempt.progress = Some(*percent),
         Signal::LearningLocal(_) | Signal::LearningGlobal(_) => {}
     }

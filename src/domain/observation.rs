@@ -164,6 +164,8 @@ pub enum Outcome {
 pub enum FailureKind {
     /// No room on the disk: nobody's fault, try again later.
     NoSpace,
+    /// Something about the whole repository that only a person can put right: every idea would meet it.
+    Repository,
     /// The agent's program is missing, not executable or not configured.
     AgentUnusable,
     /// Anything else.

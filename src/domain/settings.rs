@@ -19,6 +19,7 @@ pub enum Mode {
 /// What decisions need to know of the configuration. All times are in milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools)] // each is a key of the configuration
 pub struct Settings {
     /// Who starts ideas.
     pub mode: Mode,

@@ -205,6 +205,7 @@ impl IdeaStatus {
     }
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // the form that serde asks for
 fn is_false(flag: &bool) -> bool {
     !*flag
 }

@@ -10,6 +10,9 @@ use git2::Oid;
 
 use super::names::shown;
 
+/// The status of a command that got SIGKILL.
+const KILLED: &str = "ended by signal 9";
+
 /// Why a call of this room failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -291,6 +294,21 @@ pub(crate) fn is_for_want_of_room(text: &str, place: &std::path::Path) -> bool {
 }
 
 impl GitError {
+    /// Whether a git command was killed from outside before it could say anything.
+    pub fn was_killed(&self) -> bool {
+        matches!(self, Self::Failed { status, .. } if status == KILLED)
+    }
+
+    /// Whether this is about the repository as a whole, so that every call meets it until a person has put it right.
+    pub fn is_of_the_repository(&self) -> bool {
+        match self {
+            Self::ConfigChanged { .. } | Self::GitMissing { .. } | Self::Unsupported { .. } => true,
+            Self::Library { source, .. } => source.class() == git2::ErrorClass::Config,
+            Self::Io { source, .. } => source.kind() == std::io::ErrorKind::ReadOnlyFilesystem,
+            _ => false,
+        }
+    }
+
     pub(crate) fn io(doing: &'static str, path: &std::path::Path, source: std::io::Error) -> Self {
         use std::io::ErrorKind::{QuotaExceeded, StorageFull};
         if matches!(source.kind(), StorageFull | QuotaExceeded) {

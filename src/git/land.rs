@@ -42,7 +42,7 @@ pub enum LandOutcome {
 }
 
 impl Repo {
-    /// Moves the target forward.
+    /// Moves the target forward, to a commit that [`Repo::build_merge`] has put on disk.
     pub fn land(&self, want: &Land) -> Result<LandOutcome, GitError> {
         let reference = branch_ref(&want.branch)?;
         self.tree_of(want.commit)?;
@@ -66,6 +66,7 @@ impl Repo {
             self.settle_all(None)?;
             return Ok(LandOutcome::AlreadyLanded);
         }
+        self.make_durable(want.commit, &[want.expected])?;
         self.move_with_checkouts(want, &reference)
     }
 
@@ -80,7 +81,6 @@ impl Repo {
         if found != Some(want.expected) {
             return Ok(LandOutcome::TargetMoved { found });
         }
-        self.make_durable(want.commit, &[want.expected])?;
         let checkouts = self.checkouts_of(&want.branch)?;
         if let Err(blocked) = self.all_follow(&checkouts, step)? {
             return Ok(LandOutcome::CheckoutBlocked(blocked));

@@ -24,6 +24,7 @@ mod command;
 mod conflict;
 mod durable;
 mod error;
+mod fitness;
 mod follow;
 mod guard;
 mod land;
@@ -50,6 +51,7 @@ mod worktree;
 
 pub use conflict::{ConflictClass, ConflictFile, ConflictKind};
 pub use error::GitError;
+pub use fitness::Unfit;
 pub use follow::Blocked;
 pub use git2::Oid;
 pub use guard::Setting;

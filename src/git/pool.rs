@@ -1,9 +1,9 @@
 //! Finished worktrees, kept for the next attempt: `.pool-<n>`.
 //!
-//! Invariant: nothing of value is in the pool, every entry is clean when it enters, and leaving it is one rename, so an entry
-//! is never given out twice.
+//! Invariant: nothing of value is in the pool, who takes an entry brings it to a commit exactly, and leaving the pool is one rename, so an
+//! entry is never given out twice.
 //!
-//! Measured on 5,000 files (`tests/git/measure.rs`, debug build, two cores with four times the load that they can carry: only the ratios
+//! Measured on 5,000 files (debug build, two cores with four times the load that they can carry: only the ratios
 //! count), in ms:
 //!
 //! | | swarm | git's own commands |
@@ -61,7 +61,7 @@ impl Repo {
         Ok(None)
     }
 
-    /// Puts a clean worktree into the pool.
+    /// Puts a worktree into the pool, in whatever state it is: who takes it cleans it.
     pub(crate) fn put_into_pool(&self, worktree: &Worktree) -> Result<(), GitError> {
         let _held = self.registry();
         let numbers = self.names_with(".pool-")?;

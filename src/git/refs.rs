@@ -64,6 +64,8 @@ impl Repo {
         self.with_ref_lock(name, || {
             let library = self.library()?;
             let Some(mut reference) = optional(library.find_reference(name), name)? else {
+                // A kill in the middle of it has left the lock, and every `git gc` would stumble over it.
+                locks::remove_if_dead(&self.common_dir().join("packed-refs.lock"))?;
                 return Ok(Attempt::Done);
             };
             if reference.target() != Some(expected) {

@@ -11,7 +11,7 @@ use super::error::GitError;
 use super::names::{branch_ref, check_worktree, shown};
 use super::registry::{Found, Worktree};
 use super::repo::{Identity, Repo};
-use super::reset::{Clean, HeadTo, index_is_plain};
+use super::reset::{HeadTo, index_is_plain};
 use super::snapshot::Snapshot;
 use super::status::{Entry, Kind};
 use crate::crash;
@@ -147,11 +147,16 @@ impl Repo {
         }
     }
 
+    /// As it is: whoever takes it from the pool brings it to a commit exactly, and cleaning it twice would cost as much again. Its
+    /// `HEAD` leaves the branch, which may go now.
     fn recycle(&self, worktree: &Worktree) -> Result<(), GitError> {
-        let head = self.last_head(worktree)?;
-        match self.reset(worktree, head, &HeadTo::Detached(head), Clean::Everything) {
+        let detached = self.last_head(worktree).and_then(|head| {
+            worktree.free_locks(self)?;
+            worktree.set_head(&HeadTo::Detached(head))
+        });
+        match detached {
             Ok(()) => self.put_into_pool(worktree),
-            // What cannot be cleaned is not worth keeping.
+            // What has lost its head is not worth keeping.
             Err(_) => self.discard_directory(&worktree.name),
         }
     }

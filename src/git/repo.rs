@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use git2::{ErrorCode, Oid};
 
@@ -50,6 +50,14 @@ pub struct Identity {
     pub configured: bool,
 }
 
+/// An answer about who commits, and when the repository's own configuration had been written then.
+#[derive(Debug)]
+struct Asked {
+    at: Instant,
+    changed: Option<SystemTime>,
+    identity: Identity,
+}
+
 /// How old an answer about who commits may be.
 const IDENTITY_AGE: Duration = Duration::from_secs(30);
 
@@ -66,7 +74,7 @@ struct Inner {
     /// Held while worktrees are registered, renamed or taken from the pool: a few milliseconds.
     registry: Mutex<()>,
     /// Asked of git seldom: it costs two commands.
-    identity: Mutex<Option<(Instant, Identity)>>,
+    identity: Mutex<Option<Asked>>,
 }
 
 impl Repo {
@@ -156,16 +164,19 @@ impl Repo {
         read().map_err(GitError::library(format!("list the commits {base}..{tip}")))
     }
 
-    /// Who commits here, by git's configuration (system, global, repository, includes), as it was within the last half minute.
+    /// Who commits here, by git's configuration (system, global, repository, includes), as it was within the last half minute,
+    /// and since the repository's own was last written.
     pub fn identity(&self) -> Result<Identity, GitError> {
         let mut known = self
             .0
             .identity
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let fresh = |(at, _): &&(Instant, Identity)| at.elapsed() < IDENTITY_AGE;
-        if let Some((_, identity)) = known.as_ref().filter(fresh) {
-            return Ok(identity.clone());
+        let config = fs::metadata(self.0.common.join("config"));
+        let changed = config.and_then(|file| file.modified()).ok();
+        let fresh = |asked: &&Asked| asked.at.elapsed() < IDENTITY_AGE && asked.changed == changed;
+        if let Some(asked) = known.as_ref().filter(fresh) {
+            return Ok(asked.identity.clone());
         }
         let (name, email) = (self.setting("user.name")?, self.setting("user.email")?);
         let identity = Identity {
@@ -173,7 +184,11 @@ impl Repo {
             name: name.unwrap_or_else(|| "swarm".into()),
             email: email.unwrap_or_else(|| "swarm@localhost".into()),
         };
-        *known = Some((Instant::now(), identity.clone()));
+        *known = Some(Asked {
+            at: Instant::now(),
+            changed,
+            identity: identity.clone(),
+        });
         Ok(identity)
     }
 

@@ -200,13 +200,18 @@ impl Repo {
         crash::point("git.prepare.before-branch");
         self.create_ref(reference, tip, "attempt")?;
         crash::point("git.prepare.after-branch");
-        self.reset(
-            &staged,
-            tip,
-            &HeadTo::Branch(reference.to_owned()),
-            Clean::Everything,
-        )?;
-        Ok(staged)
+        let head = HeadTo::Branch(reference.to_owned());
+        match self.reset(&staged, tip, &head, Clean::Everything) {
+            Ok(()) => Ok(staged),
+            Err(full @ GitError::DiskFull { .. }) => Err(full),
+            // What came from the pool may be in a state that only a new one mends.
+            Err(_) => {
+                self.discard_directory(&staged.name)?;
+                let fresh = self.added(&staged.name, tip)?;
+                self.reset(&fresh, tip, &head, Clean::Everything)?;
+                Ok(fresh)
+            }
+        }
     }
 
     /// After an error (a full disk, say) nothing half made stays. The error itself is what the caller hears.
@@ -234,6 +239,11 @@ impl Repo {
         if let Some(pooled) = self.take_from_pool(staging)? {
             return Ok(pooled);
         }
+        self.added(staging, commit)
+    }
+
+    /// A new worktree, without files.
+    fn added(&self, staging: &str, commit: Oid) -> Result<Worktree, GitError> {
         // Git reads every registration when it adds one, and dies of one that another call has half written.
         let held = self.registry();
         match self.add_worktree(staging, commit) {

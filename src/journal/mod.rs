@@ -3,8 +3,8 @@
 //! Invariant: what [`Journal::append`] or the [`Writer`] acknowledged is read again after any crash; what is damaged is
 //! refused, never guessed over; and only one process writes, the holder of the [`StateLock`].
 //!
-//! A start is [`StateLock::acquire`], [`Journal::open`] (puts the log in order), [`load`] (snapshot and the events after
-//! it). Readers need neither lock nor journal: [`replay`], [`load`], [`verify`].
+//! A start is [`StateLock::acquire`], [`Journal::open`] (puts the log in order), [`load()`] (snapshot and the events after
+//! it). Readers need neither lock nor journal: [`replay`], [`load()`], [`verify`].
 //!
 //! ```text
 //! record   one line <-> one event            scan      torn tail or damage? (pure)

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a step depends on nothing but the event it is given, and once released it never changes; a golden log of
 //! each released format in `tests/golden/` holds it to that. To add format 2: write `fn v1_to_v2`, append it to
-//! [`STEPS`], raise [`FORMAT`](super::FORMAT).
+//! [`STEPS`], raise [`super::FORMAT`].
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

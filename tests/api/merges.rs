@@ -17,6 +17,13 @@ async fn conflicted() -> World {
     let (agent, _) = working_agent(&world).await;
     let agent: swarm::domain::ids::AgentId = agent.parse().unwrap();
     let id: swarm::domain::ids::IdeaId = "idea-001".parse().unwrap();
+    // Nothing of the attempt is under way any more when its merge waits for a person.
+    let open: Vec<_> = world
+        .handle
+        .read(|state| state.outbox.keys().copied().collect());
+    let over = open
+        .into_iter()
+        .map(|id| Event::EffectFinished { id, error: None });
     let facts = vec![
         Event::AttemptMoved {
             agent: agent.clone(),
@@ -43,7 +50,7 @@ async fn conflicted() -> World {
             waits: None,
         },
     ];
-    world.facts(facts).await;
+    world.facts(over.chain(facts).collect()).await;
     world
 }
 

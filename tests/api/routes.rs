@@ -277,15 +277,15 @@ async fn merges_and_ended_agents_have_the_fields_that_are_described() {
     let merges = client.get("merges").await.unwrap();
     assert_eq!(merges[0]["files"], json!(["f"]));
     described.check(&json!({"items": {"$ref": "#/Merge"}}), &merges, "merges");
-    let status = client.get("status").await.unwrap();
-    assert!(!status["needsYou"].as_array().unwrap().is_empty());
-    described.check(&json!({"$ref": "#/Status"}), &status, "status");
     let failed = Outcome::Failed {
         kind: swarm::domain::observation::FailureKind::AgentUnusable,
         message: "no such program".into(),
     };
     let fits = |effect: &Effect| matches!(effect, Effect::Run { run: this, .. } if *this == run);
     world.finish(fits, failed).await;
+    let status = client.get("status").await.unwrap();
+    assert!(!status["needsYou"].as_array().unwrap().is_empty());
+    described.check(&json!({"$ref": "#/Status"}), &status, "status");
     let shown = client.get(&format!("agents/{agent}")).await.unwrap();
     assert_eq!(shown["end"], "failed");
     described.check(&json!({"$ref": "#/Agent"}), &shown, "agent");

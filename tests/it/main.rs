@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
+mod attacks;
 mod backlog;
 mod conflicts;
 mod crashes;

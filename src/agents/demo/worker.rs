@@ -107,8 +107,9 @@ fn settle_conflicts(pauses: &mut Pauses) -> Result<(), WorkError> {
             "<swarm>NEEDS_HUMAN:there are no conflict markers in any file</swarm>",
         )?);
     }
+    let files = if settled == 1 { "file" } else { "files" };
     Ok(print(&format!(
-        "<swarm>RESOLVED:kept both sides in {settled} files</swarm>"
+        "<swarm>RESOLVED:kept both sides in {settled} {files}</swarm>"
     ))?)
 }
 

@@ -265,7 +265,8 @@ fn all(until: Until, look: &Look) -> Option<Result<String, CliError>> {
     }
     let bad = look.count(IdeaStatus::is_bad);
     if bad > 0 && until != Until::NeedsYou {
-        let message = format!("{bad} ideas are failed, timeout or blocked");
+        let ideas = if bad == 1 { "idea is" } else { "ideas are" };
+        let message = format!("{bad} {ideas} failed, timeout or blocked");
         let error = CliError::new(Kind::EndedBadly, message);
         return Some(Err(error.hint("see which and why: swarm status")));
     }

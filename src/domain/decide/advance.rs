@@ -1,5 +1,5 @@
 //! The rules that need no input: whatever can go on now, goes on. Level-triggered: it looks at the whole state each time, so nothing
-//! depends on having seen a moment, and a restart needs no rule of its own. The merge queue's rules are in [`train`](super::train).
+//! depends on having seen a moment, and a restart needs no rule of its own. The merge queue's rules are in [`super::train`].
 //!
 //! Invariant: each step changes the state such that it does not apply again; calling until nothing comes ends. Nothing is done while no
 //! daemon is there to do it, or before one knows what an earlier one left.
@@ -352,14 +352,23 @@ fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
     }
 }
 
+/// With what the gate said last, if it was the gate that sent the agent back.
+fn out_of_iterations(attempt: &Attempt) -> String {
+    let number = attempt.iteration;
+    let allowed = "completion.maxIterations allows no more";
+    match &attempt.feedback {
+        Some(last) => format!(
+            "{number} iterations, and {allowed}; last, `{}` failed: {}",
+            last.command, last.how
+        ),
+        None => format!("{number} iterations without COMPLETE; {allowed}"),
+    }
+}
+
 fn begin_iteration(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: &Settings) {
     let resolving = attempt.task != Task::Work;
     if !resolving && attempt.iteration >= settings.max_iterations {
-        let why = format!(
-            "{} iterations without COMPLETE; completion.maxIterations allows no more",
-            attempt.iteration
-        );
-        return time_out(plan, agent, &why);
+        return time_out(plan, agent, &out_of_iterations(attempt));
     }
     if !resolving && attempt.spent_ms >= settings.attempt_timeout_ms {
         return time_out(

@@ -16,6 +16,8 @@ use crate::domain::time::Timestamp;
 
 /// The warning that there is no room on the disk.
 const DISK_FULL: &str = "disk-full";
+/// The warning that nothing can be done in this repository.
+const REPOSITORY: &str = "repository";
 /// So many iterations in a row that write nothing, and the agent does not work.
 const EMPTY_OUTPUTS: u32 = 3;
 /// An iteration shorter than this that changed nothing was over at once.
@@ -42,44 +44,53 @@ pub(super) fn prepared(plan: &mut Plan<'_>, agent: &AgentId, taken_over: bool, o
                 first_sight_of_target(plan, base);
             }
             plan.clear_warning(DISK_FULL);
+            plan.clear_warning(REPOSITORY);
             // One that is to end does so now that nothing is under way.
             if attempt.ending.is_none() {
                 plan.move_attempt(agent, AttemptInput::Prepared);
             }
         }
         Outcome::Failed { .. } if attempt.ending.is_some() => {}
-        Outcome::Failed {
-            kind: FailureKind::NoSpace,
-            message,
-        } => release_for_room(plan, agent, message),
-        Outcome::Failed { message, .. } => fail(plan, agent, message.clone()),
+        Outcome::Failed { message, .. } => match nobodys_fault(outcome) {
+            Some(trouble) => release(plan, agent, trouble),
+            None => fail(plan, agent, message.clone()),
+        },
         _ => {}
     }
 }
 
-/// No room on the disk: nobody's fault. The idea goes back, and the swarm pauses: every other idea would meet the same disk.
-pub(super) fn release_for_room(plan: &mut Plan<'_>, agent: &AgentId, message: &str) {
-    pause_for_room(plan, message);
+/// A failure that no attempt is to blame for, and that every other idea would meet too.
+#[derive(Clone, Copy)]
+pub(super) struct Trouble<'a> {
+    key: &'static str,
+    message: &'a str,
+}
+
+/// The idea goes back as it is, and the swarm pauses.
+pub(super) fn release(plan: &mut Plan<'_>, agent: &AgentId, trouble: Trouble<'_>) {
+    pause_for(plan, trouble);
     let end = End::keeping(AttemptEnd::Released, IdeaStatus::Pending, None);
     plan.end(agent, end);
 }
 
-pub(super) fn pause_for_room(plan: &mut Plan<'_>, message: &str) {
-    plan.warn(DISK_FULL, message);
+pub(super) fn pause_for(plan: &mut Plan<'_>, Trouble { key, message }: Trouble<'_>) {
+    plan.warn(key, message);
     if let Err(refused) = super::swarm::pause(plan, Some(message)) {
-        plan.warn(DISK_FULL, &format!("{message} ({refused})"));
+        plan.warn(key, &format!("{message} ({refused})"));
     }
 }
 
-/// Why there was no room, if that is what an effect came to.
-pub(super) fn no_room(outcome: &Outcome) -> Option<&str> {
-    match outcome {
-        Outcome::Failed {
-            kind: FailureKind::NoSpace,
-            message,
-        } => Some(message),
-        _ => None,
-    }
+/// Such trouble, if that is what an effect came to.
+pub(super) fn nobodys_fault(outcome: &Outcome) -> Option<Trouble<'_>> {
+    let Outcome::Failed { kind, message } = outcome else {
+        return None;
+    };
+    let key = match kind {
+        FailureKind::NoSpace => DISK_FULL,
+        FailureKind::Repository => REPOSITORY,
+        FailureKind::AgentUnusable | FailureKind::Other => return None,
+    };
+    Some(Trouble { key, message })
 }
 
 /// Whether a run was asked to end: then how it ended says nothing about it.
@@ -152,8 +163,8 @@ pub(super) fn iteration_over(plan: &mut Plan<'_>, agent: &AgentId, run: &RunId, 
     if attempt.task != Task::Work {
         return conflict::resolver_over(plan, agent, attempt, run, &end, outcome);
     }
-    match no_room(outcome) {
-        Some(message) => release_for_room(plan, agent, message),
+    match nobodys_fault(outcome) {
+        Some(trouble) => release(plan, agent, trouble),
         None => judge(plan, agent, attempt, run, &end),
     }
 }
@@ -287,11 +298,11 @@ pub(super) fn gate_over(
     let Some(attempt) = working(plan, agent, AttemptPhase::Gating) else {
         return;
     };
-    if let Some(message) = no_room(outcome) {
-        return release_for_room(plan, agent, message);
+    if let Some(trouble) = nobodys_fault(outcome) {
+        return release(plan, agent, trouble);
     }
     // Another gate is in force by now: it begins from its first command.
-    if !is_current(plan.state, index, command) {
+    if attempt.gate_next != index || !is_current(plan.state, index, command) {
         return;
     }
     match failure_of(&end.how) {
@@ -356,11 +367,10 @@ pub(super) fn sealed(plan: &mut Plan<'_>, agent: &AgentId, outcome: &Outcome) {
             };
             gate_failed(plan, agent, feedback);
         }
-        Outcome::Failed {
-            kind: FailureKind::NoSpace,
-            message,
-        } => release_for_room(plan, agent, message),
-        Outcome::Failed { message, .. } => fail(plan, agent, message.clone()),
+        Outcome::Failed { message, .. } => match nobodys_fault(outcome) {
+            Some(trouble) => release(plan, agent, trouble),
+            None => fail(plan, agent, message.clone()),
+        },
         _ => {}
     }
 }

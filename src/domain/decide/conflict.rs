@@ -2,13 +2,13 @@
 //!
 //! Invariant: the decisions only record where a conflict stands; what is to be done next follows from that in [`train`](super::train).
 
-use super::attempt::{fail, failure_of, is_stopped, no_room, pause_for_room};
+use super::attempt::{fail, failure_of, is_stopped, nobodys_fault, pause_for};
 use super::plan::{Plan, few, shorten};
 use crate::domain::effect::ConflictLevel;
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput, MergePhase};
-use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
 use crate::domain::state::{Attempt, MergeEntry, Said, Task, Waits};
 
 /// The merge has a conflict.
@@ -43,12 +43,12 @@ pub(super) fn may_resolve(plan: &Plan<'_>, tries: u32) -> bool {
 
 /// The conflict, or the target after a failed verification, lies in the worktree.
 pub(super) fn resolution_started(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
-    let Some(entry) = plan.entry(id) else {
+    if plan.entry(id).is_none() {
         return caught_up(plan, id, outcome);
-    };
-    if !matches!(entry.phase, MergePhase::Resolver | MergePhase::Person) {
-        return;
     }
+    let Some(entry) = unsettled(plan, id) else {
+        return;
+    };
     match outcome {
         Outcome::ResolutionStarted { head, files } if files.is_empty() => {
             settled(plan, id, &entry.agent, head);
@@ -57,6 +57,18 @@ pub(super) fn resolution_started(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Out
         Outcome::Failed { message, .. } => to_person(plan, entry, message),
         _ => {}
     }
+}
+
+/// The entry, if its conflict is still to be settled. The log may know that it is settled, and not yet that the entry is back in the queue.
+fn unsettled<'a>(plan: &mut Plan<'a>, id: &IdeaId) -> Option<&'a MergeEntry> {
+    let conflicted =
+        |entry: &&MergeEntry| matches!(entry.phase, MergePhase::Resolver | MergePhase::Person);
+    let entry = plan.entry(id).filter(conflicted)?;
+    if entry.conflict.is_none() {
+        requeue(plan, id, &entry.agent);
+        return None;
+    }
+    Some(entry)
 }
 
 fn laid_out(plan: &mut Plan<'_>, entry: &MergeEntry, files: &[String]) {
@@ -95,23 +107,35 @@ fn caught_up(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
                 });
             }
         }
-        Outcome::Failed {
-            kind: FailureKind::NoSpace,
-            message,
-        } => super::attempt::release_for_room(plan, agent, message),
-        Outcome::Failed { message, .. } => fail(plan, agent, message.clone()),
+        Outcome::Failed { message, .. } => match nobodys_fault(outcome) {
+            Some(trouble) => super::attempt::release(plan, agent, trouble),
+            None => fail(plan, agent, message.clone()),
+        },
         _ => {}
     }
 }
 
 /// The branch holds the target; back to its place in the queue.
 fn settled(plan: &mut Plan<'_>, id: &IdeaId, agent: &AgentId, head: &Oid) {
-    back_to_work(plan, agent);
     plan.emit(Event::ConflictSettled {
         id: id.clone(),
         head: head.clone(),
     });
+    requeue(plan, id, agent);
+}
+
+fn requeue(plan: &mut Plan<'_>, id: &IdeaId, agent: &AgentId) {
+    back_to_work(plan, agent);
+    rest_in_queue(plan, agent);
     plan.move_merge(id, MergeInput::Requeue);
+}
+
+/// Its attempt has nothing to do; after a crash it may already have been told to try again.
+fn rest_in_queue(plan: &mut Plan<'_>, agent: &AgentId) {
+    let attempt = plan.attempt(agent);
+    if attempt.is_some_and(|attempt| attempt.phase != AttemptPhase::ReadyToMerge) {
+        plan.move_attempt(agent, AttemptInput::GatePassed);
+    }
 }
 
 /// The conflict is no longer what the attempt is about.
@@ -157,8 +181,8 @@ pub(super) fn resolver_over(
         plan.move_attempt(agent, AttemptInput::Hold);
         return;
     };
-    if let Some(message) = no_room(outcome) {
-        pause_for_room(plan, message);
+    if let Some(trouble) = nobodys_fault(outcome) {
+        pause_for(plan, trouble);
         plan.move_attempt(agent, AttemptInput::Hold);
         return;
     }
@@ -208,9 +232,7 @@ fn resolver_failed(
         plan.move_attempt(agent, input);
     } else {
         to_person(plan, entry, why);
-        if working {
-            plan.move_attempt(agent, AttemptInput::GatePassed);
-        }
+        rest_in_queue(plan, agent);
     }
     plan.emit(Event::ResolverFailed {
         id: entry.idea.clone(),
@@ -220,12 +242,9 @@ fn resolver_failed(
 
 /// The merge in the worktree is concluded, or cannot be yet.
 pub(super) fn resolution_finished(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
-    let Some(entry) = plan.entry(id) else {
+    let Some(entry) = unsettled(plan, id) else {
         return;
     };
-    if !matches!(entry.phase, MergePhase::Resolver | MergePhase::Person) {
-        return;
-    }
     let problem = match outcome {
         Outcome::ResolutionFinished { head } => return settled(plan, id, &entry.agent, head),
         Outcome::StillConflicted { files } => {

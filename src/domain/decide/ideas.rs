@@ -77,7 +77,7 @@ pub(super) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
         }
         IdeaStatus::Pending => {}
         IdeaStatus::Failed | IdeaStatus::Timeout | IdeaStatus::Blocked | IdeaStatus::Cancelled => {
-            plan.emit(Event::IdeaRetried { id: id.clone() })
+            plan.emit(Event::IdeaRetried { id: id.clone() });
         }
         IdeaStatus::Active => continue_waiting(plan, id, idea)?,
         IdeaStatus::Merging => {

@@ -2,7 +2,7 @@
 //!
 //! Invariant: an outcome counts only in the phase that asked for it. One is a fact whatever the phase: that the target contains the work.
 
-use super::attempt::{ask_end, fail, failure_of, is_stopped, no_room, run_end};
+use super::attempt::{ask_end, fail, failure_of, is_stopped, nobodys_fault, run_end};
 use super::conflict::{back_to_work, conflicted, may_resolve};
 use super::ideas::known;
 use super::plan::{End, Plan, few, shorten};
@@ -18,7 +18,7 @@ use crate::domain::state::{AttemptEnd, Ending, Feedback, IdeaStatus, MergeEntry,
 
 /// How long a merge waits before it looks again at a checkout that is in its way.
 const CHECKOUT_WAIT_MS: i64 = 10_000;
-/// How long a merge waits before it tries again whether there is room on the disk.
+/// How long a merge waits before it tries again whether there is room on the disk, or the repository is in order.
 const ROOM_WAIT_MS: i64 = 60_000;
 /// So many quality commands in a row whose runner was killed, and a person is asked.
 pub(super) const LOST_RUNS: u32 = 3;
@@ -100,10 +100,11 @@ fn nothing_to_merge(plan: &mut Plan<'_>, entry: &MergeEntry) {
     );
 }
 
-/// A merge that cannot go on: for want of room it tries again by itself, otherwise it waits until somebody says `merge retry`.
+/// A merge that cannot go on: for want of room or for trouble with the repository it tries again by itself, otherwise it waits until somebody says `merge retry`.
 fn cannot(plan: &mut Plan<'_>, id: &IdeaId, kind: FailureKind, message: &str) {
     let again = plan.now.plus_millis(ROOM_WAIT_MS);
-    let not_before = (kind == FailureKind::NoSpace).then_some(again);
+    let passes = matches!(kind, FailureKind::NoSpace | FailureKind::Repository);
+    let not_before = passes.then_some(again);
     let waits = Waits {
         reason: shorten(message),
         files: vec![],
@@ -141,11 +142,11 @@ pub(super) fn verify_over(
     let Some(entry) = entry_in(plan, id, MergePhase::Verifying) else {
         return;
     };
-    if let Some(message) = no_room(outcome) {
-        return cannot(plan, id, FailureKind::NoSpace, message);
+    if let (Some(_), Outcome::Failed { kind, message }) = (nobodys_fault(outcome), outcome) {
+        return cannot(plan, id, *kind, message);
     }
     // Another gate is in force by now: it begins from its first command.
-    if !is_current(plan.state, index, command) {
+    if entry.verify_next != index || !is_current(plan.state, index, command) {
         return;
     }
     match failure_of(&end.how) {
@@ -197,11 +198,11 @@ fn give_back(plan: &mut Plan<'_>, entry: &MergeEntry, feedback: Feedback) {
         );
         return fail(plan, &entry.agent, why);
     }
-    plan.move_attempt(&entry.agent, AttemptInput::Returned);
     plan.emit(Event::MergeReturned {
         id: entry.idea.clone(),
         feedback,
     });
+    plan.move_attempt(&entry.agent, AttemptInput::Returned);
 }
 
 pub(super) fn landed(plan: &mut Plan<'_>, id: &IdeaId, commit: &Oid, outcome: &Outcome) {

@@ -1,5 +1,5 @@
 //! What follows from an input: `(&State, &Input, now) -> Result<Vec<Event>, Rejection>`, one file for each family of inputs. The rules that
-//! need no input but the state and the time are in [`advance`].
+//! need no input but the state and the time are in [`mod@advance`].
 //!
 //! Invariant: pure; the same state, input and time give the same events. An observation is never refused: what is over is ignored.
 

@@ -2,7 +2,7 @@
 //!
 //! A power failure or a kill can leave the log with only the first events of a decision, of which nothing was acknowledged and nothing done.
 //! Every such beginning must be a state that goes on by itself: what is requested outside is either the last thing in its decision or follows
-//! from the state in [`advance`](super::advance), and an observation's `effectFinished` comes last, so that it is judged again.
+//! from the state in [`advance`](mod@super::advance), and an observation's `effectFinished` comes last, so that it is judged again.
 
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
@@ -223,6 +223,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Ends an attempt for good.
+    #[allow(clippy::needless_pass_by_value)] // an end is made for one attempt
     pub(super) fn end(&mut self, agent: &AgentId, end: End) {
         let Some(phase) = self.phase_of(agent) else {
             return;
@@ -247,6 +248,7 @@ impl<'a> Plan<'a> {
 }
 
 /// How an attempt is to end.
+#[allow(clippy::struct_field_names)] // `end` is what it is called everywhere
 pub(super) struct End {
     pub(super) end: AttemptEnd,
     pub(super) status: IdeaStatus,

@@ -1,6 +1,6 @@
 //! The merge queue's rules that need no input: one entry at a time is built, verified and landed; conflicts are laid out and concluded.
 //!
-//! Invariant: as in [`advance`](super::advance); at most one entry is building, verifying or landing, and nothing is requested for an idea
+//! Invariant: as in [`advance`](mod@super::advance); at most one entry is building, verifying or landing, and nothing is requested for an idea
 //! of which something is still under way.
 
 use super::advance::may_merge;
@@ -8,7 +8,7 @@ use super::plan::Plan;
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
 use crate::domain::ids::{IdeaId, Oid};
-use crate::domain::lifecycle::{AttemptPhase, MergeInput, MergePhase};
+use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput, MergePhase};
 use crate::domain::select;
 use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, MergeEntry, State, Verified};
@@ -48,7 +48,9 @@ pub(super) fn build(plan: &mut Plan<'_>, settings: &Settings) {
     if let Some(entry) = idle_in(state, MergePhase::Building) {
         return request_build(plan, entry, settings);
     }
-    let busy = state.queue.iter().any(|entry| entry.phase.is_busy());
+    // An effect can outlive its entry's phase, in a log that was torn.
+    let busy = state.queue.iter().any(|entry| entry.phase.is_busy())
+        || state.is_pending(Effect::holds_queue);
     if busy || !may_merge(state) || state.swarm.rewritten.is_some() {
         return;
     }
@@ -162,16 +164,18 @@ pub(super) fn land(plan: &mut Plan<'_>, settings: &Settings) {
 /// Conflicts are laid out in their worktrees, and concluded when the resolver is through; work that was given back catches up with the target.
 pub(super) fn settle(plan: &mut Plan<'_>, _: &Settings) {
     let state = plan.state;
-    if !may_merge(state) {
-        return;
-    }
+    let merging = may_merge(state);
     for (agent, attempt) in &state.agents {
         if attempt.ending.is_some() || state.is_under_way(agent, &attempt.idea) {
             continue;
         }
         match (state.entry(&attempt.idea), &attempt.catch_up) {
-            (Some(entry), _) => settle_entry(plan, entry, attempt),
-            (None, Some(target)) if attempt.phase == AttemptPhase::Backoff => {
+            (Some(entry), _) if merging => settle_entry(plan, entry, attempt),
+            // Given back, and the log was torn before its attempt was told so.
+            (None, _) if attempt.phase == AttemptPhase::ReadyToMerge => {
+                plan.move_attempt(agent, AttemptInput::Returned);
+            }
+            (None, Some(target)) if merging && attempt.phase == AttemptPhase::Backoff => {
                 lay_out(plan, attempt, target);
             }
             _ => {}

@@ -125,7 +125,9 @@ impl State<Machine> for AttemptPhase {
             | (Self::ReadyToMerge, I::Returned) => Transition(Self::Backoff),
             (Self::Working, I::NeedsHuman) => Transition(Self::WaitingForHuman),
             // A resolver's work needs no gate of its own: the merged tree is verified.
-            (Self::Gating | Self::Working, I::GatePassed) => Transition(Self::ReadyToMerge),
+            (Self::Gating | Self::Working | Self::Backoff, I::GatePassed) => {
+                Transition(Self::ReadyToMerge)
+            }
             (Self::ReadyToMerge, I::Landed) => Transition(Self::Merged),
             (Self::Stopping, I::Stop) => Handled,
             _ => Super,

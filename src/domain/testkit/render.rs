@@ -92,6 +92,10 @@ fn asked(effect: &Effect) -> String {
 fn plain(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
+            // A signal that says nothing more has only its name.
+            if let (1, Some((key, Value::Null))) = (fields.len(), fields.iter().next()) {
+                return key.clone();
+            }
             let fields = fields.iter().filter(|(_, value)| !value.is_null());
             let fields: Vec<String> = fields
                 .map(|(key, value)| format!("{key}: {}", plain(value)))

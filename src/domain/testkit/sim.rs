@@ -147,7 +147,10 @@ impl Sim {
 
     /// The daemon ends gracefully, and must.
     pub(crate) fn drain(&mut self) {
-        let asked = self.ask(&Command::Shutdown { keep_agents: false });
+        let mut asked = self.ask(&Command::Shutdown { keep_agents: false });
+        if self.choices.chance(20) {
+            asked |= self.ask(&Command::ShutdownNow);
+        }
         assert!(asked || self.state.swarm.phase == SwarmPhase::Stopped);
         for _ in 0..ROUNDS {
             if self.state.swarm.phase == SwarmPhase::Stopped {
@@ -555,8 +558,15 @@ impl Sim {
 
 /// Settings, mostly small limits.
 fn some_settings(choices: &mut Choices) -> Settings {
-    let commands = [vec!["check"], vec![], vec!["check", "lint"], vec!["lint"]];
-    let commands = &commands[choices.pick(4)];
+    let gates: [&[&str]; 6] = [
+        &["check"],
+        &[],
+        &["check", "lint"],
+        &["lint"],
+        &["lint", "check"],
+        &["build", "lint"],
+    ];
+    let commands = gates[choices.pick(gates.len())];
     let number = |choices: &mut Choices, most| u32::try_from(choices.pick(most)).unwrap();
     Settings {
         mode: [Mode::Autopilot, Mode::SemiAuto][usize::from(choices.chance(15))],
@@ -573,5 +583,16 @@ fn some_settings(choices: &mut Choices) -> Settings {
         cleanup_on_success: !choices.chance(20),
         grace_ms: 1_000,
         ..settings()
+    }
+}
+
+impl Drop for Sim {
+    /// A life that fails tells its end, where that is wanted (`SIM_TAIL=1`).
+    fn drop(&mut self) {
+        if std::thread::panicking() && std::env::var_os("SIM_TAIL").is_some() {
+            let tail = self.log.len().saturating_sub(80);
+            let events = self.log[tail..].iter().map(|(_, event)| event);
+            eprintln!("---- life\n{}\n---- end", super::render::lines(events));
+        }
     }
 }

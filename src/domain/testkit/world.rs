@@ -82,7 +82,7 @@ impl World {
 
     /// What an effect comes to.
     pub(crate) fn outcome(&mut self, effect: &Effect, choices: &mut Choices) -> Outcome {
-        if choices.chance(2) {
+        if !self.is_done(effect) && choices.chance(2) {
             return nonsense(effect);
         }
         match effect {
@@ -147,6 +147,21 @@ impl World {
                 }
             }
         }
+    }
+
+    /// What happened is told the same to whoever asks.
+    fn is_done(&self, effect: &Effect) -> bool {
+        match effect {
+            Effect::Run { run, .. } => self.ended.contains_key(run),
+            Effect::Land { commit, .. } => self.has_landed(commit),
+            // A run that nobody can end keeps a daemon from ending cleanly; see the actor.
+            Effect::StopRun { .. } => true,
+            _ => false,
+        }
+    }
+
+    fn has_landed(&self, commit: &Oid) -> bool {
+        self.landed.iter().any(|(_, landed)| landed == commit)
     }
 
     /// A run ends once, and how it did stays so whoever asks.
@@ -231,7 +246,7 @@ impl World {
 
     /// Moves the target once, however often it is asked.
     fn land(&mut self, idea: &IdeaId, commit: &Oid, choices: &mut Choices) -> Outcome {
-        if self.landed.iter().any(|(_, landed)| landed == commit) {
+        if self.has_landed(commit) {
             return Outcome::Landed;
         }
         match choices.pick(12) {
@@ -266,7 +281,8 @@ fn cannot(choices: &mut Choices) -> Outcome {
         FailureKind::Other,
         FailureKind::NoSpace,
         FailureKind::AgentUnusable,
-    ][choices.pick(3)];
+        FailureKind::Repository,
+    ][choices.pick(4)];
     failed(kind, "it cannot be done")
 }
 

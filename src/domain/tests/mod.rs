@@ -1,3 +1,11 @@
 //! The domain's tests that tell whole stories; those of a single rule are beside it.
 
+mod attempts;
+mod ending;
+mod golden;
+mod ideas;
+mod merging;
 mod properties;
+mod scale;
+mod table;
+mod torn;

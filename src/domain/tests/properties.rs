@@ -94,35 +94,3 @@ proptest! {
         sim.drain();
     }
 }
-
-#[test]
-fn zz_histogram() {
-    use proptest::strategy::ValueTree;
-    use proptest::test_runner::TestRunner;
-    let mut runner = TestRunner::deterministic();
-    let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
-    for _ in 0..300 {
-        let life = lives().new_tree(&mut runner).unwrap().current();
-        let mut sim = Sim::new(life.0);
-        sim.live();
-        sim.settle();
-        for (_, event) in &sim.log {
-            let text = match event {
-                Event::EffectRequested { effect, .. } => {
-                    format!("ask {}", crate::domain::testkit::scenario::name_of(effect))
-                }
-                Event::AttemptMoved { phase, .. } => format!("attempt {phase:?}"),
-                Event::MergeMoved { phase, waits, .. } => {
-                    format!("merge {phase:?} {}", waits.is_some())
-                }
-                Event::AttemptEnded { end, status, .. } => format!("ended {end:?} {status:?}"),
-                Event::PhaseChanged { phase, .. } => format!("swarm {phase:?}"),
-                event => event.kind().to_owned(),
-            };
-            *kinds.entry(text).or_default() += 1;
-        }
-    }
-    for (kind, count) in kinds {
-        println!("{count:6} {kind}");
-    }
-}

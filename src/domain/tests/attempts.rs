@@ -1,0 +1,601 @@
+//! Attempts: iterations, the gate, limits, crashes, and what people say to them.
+
+use insta::assert_snapshot;
+
+use crate::domain::command::Command;
+use crate::domain::effect::Effect;
+use crate::domain::ids::EffectId;
+use crate::domain::lifecycle::{AttemptPhase, SwarmPhase};
+use crate::domain::observation::{FailureKind, Observation, Outcome, RunEnd, RunEndKind};
+use crate::domain::signal::Signal;
+use crate::domain::state::IdeaStatus;
+use crate::domain::testkit::scenario::{exit, failed};
+use crate::domain::testkit::{Scenario, agent, idea, oid};
+use crate::domain::view::{self, Rest};
+
+fn working() -> Scenario {
+    let mut s = Scenario::running();
+    s.add("one").well_until("iteration").quietly();
+    s
+}
+
+/// The iteration of the first agent ends well: so many bytes, so many milliseconds, with a new commit or without.
+fn silent(s: &mut Scenario, bytes: u64, millis: i64, head: Option<u64>) {
+    let run = s.attempt(1).run.clone().unwrap();
+    let (effect, _) = s.state.run_effect(&run).unwrap();
+    let end = RunEnd {
+        how: exit(0),
+        stdout_bytes: bytes,
+        duration_ms: millis,
+        head: head.map(oid),
+    };
+    let outcome = Outcome::RunEnded(end);
+    s.when(Observation::EffectDone { effect, outcome });
+}
+
+#[test]
+fn from_the_backlog_to_the_target() {
+    let mut s = Scenario::running();
+    s.add("one").all_goes_well();
+    assert_snapshot!(s.then(), @r"
+    ideaAdded {id: idea-001, idea: {after: [], priority: 0, tags: [], text: one}}
+    ideaClaimed {agent: ed-001, attempt: 1, branch: agent/ed-001/idea-001, id: idea-001, profile: ed, worktree: ed-001-idea-001}
+    ask #1 prepareWorktree ed-001
+    worktreeReady {agent: ed-001, base: 0001, head: 0001}
+    targetSeen {branch: main, commit: 0001}
+    ed-001 -> Starting
+    end #1
+    iterationStarted {agent: ed-001, iteration: 1, run: r0001-ed-001-i1}
+    ed-001 -> Working
+    ask #2 run r0001-ed-001-i1 as ed
+    signalSeen {agent: ed-001, offset: 1000, run: r0001-ed-001-i1, signal: complete}
+    run r0001-ed-001-i1 Exited { code: 0 }
+    ed-001 -> Gating
+    end #2
+    ask #3 seal ed-001
+    attemptSealed {agent: ed-001, committed: true, head: 1003}
+    end #3
+    gateStarted {agent: ed-001, index: 0, run: r0002-ed-001-q1}
+    ask #4 run r0002-ed-001-q1: check
+    run r0002-ed-001-q1 Exited { code: 0 }
+    gatePassed {agent: ed-001, index: 0}
+    end #4
+    mergeQueued {agent: ed-001, branch: agent/ed-001/idea-001, held: false, id: idea-001, source: 1003}
+    ed-001 -> ReadyToMerge
+    merge idea-001 -> Building
+    ask #5 buildMerge idea-001 1003
+    mergeBuilt {commit: 1005, id: idea-001, target: 0001}
+    merge idea-001 -> Verifying
+    end #5
+    ask #6 prepareVerify idea-001 1005
+    verifyReady {id: idea-001}
+    end #6
+    verifyStarted {id: idea-001, index: 0, run: r0003-idea-001-v1}
+    ask #7 run r0003-idea-001-v1: check
+    run r0003-idea-001-v1 Exited { code: 0 }
+    verifyPassed {id: idea-001, index: 0}
+    end #7
+    merge idea-001 -> Landing
+    ask #8 land idea-001 0001 -> 1005
+    ideaLanded {commit: 1005, id: idea-001}
+    attemptEnded {agent: ed-001, end: merged, keepWorktree: false, status: done}
+    end #8
+    ask #9 releaseWorktree ed-001-idea-001
+    end #9
+    ");
+    assert_eq!(view::rest(&s.state), Rest::Idle);
+}
+
+#[test]
+fn no_signal_means_another_iteration() {
+    let mut s = working();
+    s.iteration(&agent(1), exit(0));
+    assert_snapshot!(s.then(), @r"
+    run r0001-ed-001-i1 Exited { code: 0 }
+    ed-001 -> Backoff
+    iterationJudged {agent: ed-001, atOnce: false, empty: false}
+    end #2
+    ed-001 -> Starting
+    iterationStarted {agent: ed-001, iteration: 2, run: r0002-ed-001-i2}
+    ed-001 -> Working
+    ask #3 run r0002-ed-001-i2 as ed
+    ");
+}
+
+#[test]
+fn a_failed_gate_means_another_iteration_that_knows_why() {
+    let mut s = working();
+    s.completes(&agent(1)).well_until("gate").quietly();
+    s.check(exit(3));
+    assert_snapshot!(s.then(), @r"
+    run r0002-ed-001-q1 Exited { code: 3 }
+    gateFailed {agent: ed-001, feedback: {command: check, how: exit code 3, run: r0002-ed-001-q1}}
+    ed-001 -> Backoff
+    end #4
+    ed-001 -> Starting
+    iterationStarted {agent: ed-001, iteration: 2, run: r0003-ed-001-i2}
+    ed-001 -> Working
+    ask #5 run r0003-ed-001-i2 as ed
+    ");
+    let feedback = s.attempt(1).feedback.clone().unwrap();
+    assert_eq!(feedback.run.unwrap().as_str(), "r0002-ed-001-q1");
+}
+
+#[test]
+fn what_cannot_be_committed_goes_back_to_the_agent() {
+    let mut s = working();
+    s.completes(&agent(1)).quietly();
+    let message = "a rebase is in progress in the worktree; finish it or abort it".into();
+    s.answer("seal", Outcome::Unsealable { message });
+    assert_snapshot!(s.then(), @r"
+    gateFailed {agent: ed-001, feedback: {command: committing what was left in the worktree, how: a rebase is in progress in the worktree; finish it or abort it}}
+    ed-001 -> Backoff
+    end #3
+    ed-001 -> Starting
+    iterationStarted {agent: ed-001, iteration: 2, run: r0002-ed-001-i2}
+    ed-001 -> Working
+    ask #4 run r0002-ed-001-i2 as ed
+    ");
+}
+
+#[test]
+fn complete_counts_whatever_the_exit_code_says() {
+    for how in [
+        exit(1),
+        RunEndKind::Signalled { signal: 9 },
+        RunEndKind::TimedOut,
+    ] {
+        let mut s = working();
+        s.says(&agent(1), Signal::Complete(None));
+        s.iteration(&agent(1), how);
+        assert_eq!(s.attempt(1).phase, AttemptPhase::Gating);
+    }
+}
+
+#[test]
+fn the_number_of_iterations_is_limited() {
+    let mut s = Scenario::with(|settings| settings.max_iterations = 2);
+    s.add("one").well_until("iteration");
+    s.iteration(&agent(1), exit(0)).quietly();
+    s.iteration(&agent(1), exit(0));
+    assert_snapshot!(s.then(), @r"
+    run r0002-ed-001-i2 Exited { code: 0 }
+    ed-001 -> Backoff
+    iterationJudged {agent: ed-001, atOnce: false, empty: false}
+    end #3
+    ed-001 -> Starting
+    attemptEnded {agent: ed-001, end: timedOut, keepWorktree: true, message: 2 iterations without COMPLETE; completion.maxIterations allows no more, status: timeout}
+    ");
+    assert!(s.idea(1).kept.is_some());
+}
+
+#[test]
+fn the_time_of_all_iterations_is_limited() {
+    let mut s = working();
+    silent(&mut s, 100, 1_700_000, None);
+    let Effect::Run { timeout_ms, .. } = &s.state.outbox[&s.pending("iteration").unwrap()] else {
+        panic!("no run");
+    };
+    assert_eq!(*timeout_ms, 100_000);
+    s.quietly().iteration(&agent(1), RunEndKind::TimedOut);
+    assert_snapshot!(s.then(), @r"
+    run r0002-ed-001-i2 TimedOut
+    attemptEnded {agent: ed-001, end: timedOut, keepWorktree: true, message: the attempt took longer than agents.timeoutMinutes allows, status: timeout}
+    end #3
+    ");
+}
+
+#[test]
+fn three_empty_outputs_in_a_row_are_a_failure() {
+    let mut s = working();
+    silent(&mut s, 0, 2_000, None);
+    silent(&mut s, 0, 2_000, None);
+    s.quietly();
+    silent(&mut s, 0, 2_000, None);
+    assert_snapshot!(s.then(), @r"
+    run r0003-ed-001-i3 Exited { code: 0 }
+    attemptEnded {agent: ed-001, end: failed, keepWorktree: true, message: the agent wrote nothing 3 times in a row, status: failed}
+    end #4
+    ");
+}
+
+#[test]
+fn outputs_that_are_not_empty_between_them_start_the_count_again() {
+    let mut s = working();
+    silent(&mut s, 0, 2_000, None);
+    silent(&mut s, 0, 2_000, None);
+    // COMPLETE is something written, even when the gate refuses it.
+    s.completes(&agent(1)).well_until("gate").check(exit(1));
+    silent(&mut s, 0, 2_000, None);
+    assert_eq!(s.attempt(1).empty_outputs, 1);
+}
+
+#[test]
+fn iterations_that_are_over_at_once_wait_longer_each_time() {
+    let mut s = working();
+    silent(&mut s, 100, 10, None);
+    s.quietly();
+    silent(&mut s, 100, 10, None);
+    assert_snapshot!(s.then(), @r"
+    run r0002-ed-001-i2 Exited { code: 0 }
+    ed-001 -> Backoff until 2026-01-01T00:00:00.250Z
+    iterationJudged {agent: ed-001, atOnce: true, empty: false}
+    end #3
+    ");
+    let mut waits = Vec::new();
+    for _ in 0..9 {
+        let before = s.now;
+        s.wait_for_deadline();
+        waits.push(s.now.since(before));
+        silent(&mut s, 100, 10, None);
+    }
+    assert_eq!(
+        waits,
+        [250, 500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000, 10_000]
+    );
+    // A new commit ends that.
+    s.wait_for_deadline();
+    silent(&mut s, 100, 10, Some(77));
+    assert_eq!(s.attempt(1).phase, AttemptPhase::Working);
+}
+
+#[test]
+fn while_an_attempt_waits_its_slot_is_not_given_away() {
+    let mut s = Scenario::with(|settings| settings.max_parallel = 1);
+    s.add("one").add("two").well_until("iteration");
+    silent(&mut s, 100, 10, None);
+    silent(&mut s, 100, 10, None);
+    assert_eq!(s.attempt(1).phase, AttemptPhase::Backoff);
+    assert_eq!(s.state.agents.len(), 1);
+}
+
+#[test]
+fn without_a_new_commit_there_is_a_warning_that_goes_with_one() {
+    let mut s = Scenario::with(|settings| settings.stuck_threshold = 2);
+    s.add("one").well_until("iteration");
+    silent(&mut s, 100, 2_000, Some(1));
+    s.quietly();
+    silent(&mut s, 100, 2_000, Some(1));
+    assert_snapshot!(s.then(), @r"
+    run r0002-ed-001-i2 Exited { code: 0 }
+    warningRaised {key: stuck-ed-001, message: ed-001 has made no commit on idea-001 for 2 or more iterations; look: swarm agent logs ed-001}
+    ed-001 -> Backoff
+    iterationJudged {agent: ed-001, atOnce: false, empty: false}
+    end #3
+    ed-001 -> Starting
+    iterationStarted {agent: ed-001, iteration: 3, run: r0003-ed-001-i3}
+    ed-001 -> Working
+    ask #4 run r0003-ed-001-i3 as ed
+    ");
+    silent(&mut s, 100, 2_000, Some(2));
+    assert_snapshot!(s.then(), @r"
+    run r0003-ed-001-i3 Exited { code: 0 }
+    warningCleared {key: stuck-ed-001}
+    ed-001 -> Backoff
+    iterationJudged {agent: ed-001, atOnce: false, empty: false}
+    end #4
+    ed-001 -> Starting
+    iterationStarted {agent: ed-001, iteration: 4, run: r0004-ed-001-i4}
+    ed-001 -> Working
+    ask #5 run r0004-ed-001-i4 as ed
+    ");
+}
+
+#[test]
+fn blocked_frees_the_slot_and_keeps_the_worktree() {
+    let mut s = working();
+    s.says(
+        &agent(1),
+        Signal::Blocked(Some("no access to the registry".into())),
+    );
+    s.iteration(&agent(1), exit(0));
+    assert_snapshot!(s.then(), @r"
+    signalSeen {agent: ed-001, offset: 10, run: r0001-ed-001-i1, signal: {blocked: no access to the registry}}
+    run r0001-ed-001-i1 Exited { code: 0 }
+    attemptEnded {agent: ed-001, end: blocked, keepWorktree: true, message: blocked: no access to the registry, status: blocked}
+    end #2
+    ");
+    assert_snapshot!(view::needs_you(&s.state)[0].message, @r"idea-001 is blocked: blocked: no access to the registry");
+    s.command(Command::RetryIdea { id: idea(1) });
+    assert_snapshot!(s.then(), @r"
+    ideaRetried {id: idea-001}
+    ideaClaimed {agent: ed-002, attempt: 2, branch: agent/ed-002/idea-001, id: idea-001, profile: ed, worktree: ed-002-idea-001}
+    ask #3 prepareWorktree ed-002 from ed-001-idea-001
+    ");
+}
+
+#[test]
+fn a_question_waits_for_an_answer_while_others_go_on() {
+    let mut s = Scenario::with(|settings| settings.max_parallel = 1);
+    s.add("one").add("two").well_until("iteration").quietly();
+    s.says(
+        &agent(1),
+        Signal::NeedsHuman(Some("which database?".into())),
+    );
+    s.iteration(&agent(1), exit(0));
+    assert_snapshot!(s.then(), @r"
+    signalSeen {agent: ed-001, offset: 10, run: r0001-ed-001-i1, signal: {needsHuman: which database?}}
+    run r0001-ed-001-i1 Exited { code: 0 }
+    ed-001 -> WaitingForHuman
+    end #2
+    ideaClaimed {agent: ed-002, attempt: 1, branch: agent/ed-002/idea-002, id: idea-002, profile: ed, worktree: ed-002-idea-002}
+    ask #3 prepareWorktree ed-002
+    ");
+    assert_snapshot!(view::needs_you(&s.state)[0].commands.join("\n"), @r#"
+    swarm agent say ed-001 "..."
+    swarm idea retry idea-001
+    "#);
+    let (id, text) = (agent(1), "the small one".into());
+    s.command(Command::SayToAgent { id, text });
+    assert_snapshot!(s.then(), @r"
+    messageQueued {agent: ed-001, text: the small one}
+    ed-001 -> Backoff
+    ");
+    s.well_until("iteration")
+        .iteration(&agent(2), RunEndKind::Lost);
+    assert_eq!(s.attempt(1).phase, AttemptPhase::Working);
+    assert_eq!(s.attempt(1).told, ["the small one"]);
+}
+
+#[test]
+fn a_message_is_delivered_again_when_the_iteration_that_carried_it_was_killed() {
+    let mut s = working();
+    let (id, text) = (agent(1), "mind the tests".into());
+    s.command(Command::SayToAgent { id, text });
+    s.iteration(&agent(1), exit(0));
+    assert_eq!(s.attempt(1).told, ["mind the tests"]);
+    s.iteration(&agent(1), RunEndKind::Lost).wait(1_000);
+    s.well_until("iteration");
+    assert_eq!(s.attempt(2).told, ["mind the tests"]);
+    s.iteration(&agent(2), exit(0));
+    assert!(s.attempt(2).told.is_empty() && s.attempt(2).messages.is_empty());
+}
+
+#[test]
+fn attempts_take_turns_where_slots_are_few() {
+    let mut s = Scenario::with(|settings| settings.max_parallel = 1);
+    s.add("one").add("two").well_until("iteration");
+    s.says(&agent(1), Signal::NeedsHuman(None))
+        .iteration(&agent(1), exit(0));
+    s.well_until("iteration").wait(1_000);
+    s.command(Command::RetryIdea { id: idea(1) });
+    for _ in 0..3 {
+        s.wait(1_000).iteration(&agent(2), exit(0));
+        assert_eq!(s.attempt(1).phase, AttemptPhase::Working);
+        s.wait(1_000).iteration(&agent(1), exit(0));
+        assert_eq!(s.attempt(2).phase, AttemptPhase::Working);
+    }
+}
+
+#[test]
+fn a_crash_is_tried_again_with_the_same_worktree_later_each_time_and_so_often_only() {
+    let mut s = working();
+    s.iteration(&agent(1), RunEndKind::Lost);
+    assert_snapshot!(s.then(), @r"
+    run r0001-ed-001-i1 Lost
+    attemptEnded {agent: ed-001, end: crashed, keepWorktree: true, message: its runner was killed from outside, notBefore: 2026-01-01T00:00:00.500Z, status: pending}
+    end #2
+    ");
+    assert_eq!(s.idea(1).retry_count, 1);
+    s.wait_for_deadline();
+    assert_snapshot!(s.then(), @r"
+    ideaClaimed {agent: ed-002, attempt: 2, branch: agent/ed-002/idea-001, id: idea-001, profile: ed, worktree: ed-002-idea-001}
+    ask #3 prepareWorktree ed-002 from ed-001-idea-001
+    ");
+    s.well_until("iteration");
+    s.iteration(&agent(2), RunEndKind::Signalled { signal: 11 });
+    let wait = s.idea(1).not_before.unwrap().since(s.now);
+    assert_eq!(wait, 1_000);
+    s.wait_for_deadline().well_until("iteration").quietly();
+    s.iteration(&agent(3), RunEndKind::Lost);
+    assert_snapshot!(s.then(), @r"
+    run r0003-ed-003-i1 Lost
+    attemptEnded {agent: ed-003, end: crashed, keepWorktree: true, message: its runner was killed from outside; that was crash 3 of this idea, and agents.crashRetries is 2, status: failed}
+    end #6
+    ");
+    assert_eq!(s.idea(1).status, IdeaStatus::Failed);
+}
+
+#[test]
+fn crashes_without_end_pause_the_autopilot_too() {
+    let mut s = Scenario::with(|settings| {
+        settings.crash_retries = 0;
+        settings.failures_to_pause = 2;
+    });
+    s.add("one").add("two").add("three").well_until("iteration");
+    s.iteration(&agent(1), RunEndKind::Lost);
+    s.all_goes_well().quietly();
+    assert_eq!(
+        s.state.swarm.phase,
+        SwarmPhase::Running,
+        "a landing between them"
+    );
+    s.add("four").add("five").well_until("iteration");
+    s.iteration(&agent(4), RunEndKind::Lost)
+        .well_until("iteration");
+    s.iteration(&agent(5), RunEndKind::Lost);
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
+}
+
+#[test]
+fn three_failures_in_a_row_pause_the_autopilot_and_say_so() {
+    let mut s = Scenario::with(|settings| settings.max_parallel = 1);
+    for _ in 0..4 {
+        s.add("one");
+    }
+    for number in 1..=3 {
+        s.well_until("iteration").quietly();
+        s.iteration(&agent(number), exit(1));
+    }
+    assert_snapshot!(s.then(), @r"
+    run r0003-ed-003-i1 Exited { code: 1 }
+    attemptEnded {agent: ed-003, end: failed, keepWorktree: true, message: the agent exited with code 1; its output: swarm agent logs ed-003 (run r0003-ed-003-i1), status: failed}
+    end #6
+    pauseSet {reason: 3 attempts failed in a row; look at them (swarm idea list --status failed), then: swarm resume}
+    phaseChanged {phase: pausing, reason: 3 attempts failed in a row; look at them (swarm idea list --status failed), then: swarm resume}
+    phaseChanged {phase: paused, reason: 3 attempts failed in a row; look at them (swarm idea list --status failed), then: swarm resume}
+    ");
+    assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
+    s.command(Command::Resume);
+    assert_snapshot!(s.then(), @r"
+    phaseChanged {phase: running}
+    pauseLifted {}
+    ideaClaimed {agent: ed-004, attempt: 1, branch: agent/ed-004/idea-004, id: idea-004, profile: ed, worktree: ed-004-idea-004}
+    ask #7 prepareWorktree ed-004
+    ");
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_a_failure_with_its_reason() {
+    let mut s = working();
+    let message = "the agent's program `claude` is not on PATH";
+    s.answer("iteration", failed(FailureKind::AgentUnusable, message));
+    assert_snapshot!(s.then(), @r#"
+    run r0001-ed-001-i1 NotStarted { message: "the agent's program `claude` is not on PATH" }
+    attemptEnded {agent: ed-001, end: failed, keepWorktree: true, message: the agent could not be started: the agent's program `claude` is not on PATH, status: failed}
+    end #2: the agent's program `claude` is not on PATH
+    "#);
+}
+
+#[test]
+fn no_room_on_the_disk_is_nobodys_fault() {
+    let mut s = Scenario::running();
+    s.add("one").quietly();
+    s.answer(
+        "prepareWorktree",
+        failed(FailureKind::NoSpace, "no room for a worktree"),
+    );
+    assert_snapshot!(s.then(), @r"
+    warningRaised {key: disk-full, message: no room for a worktree}
+    phaseChanged {phase: pausing, reason: no room for a worktree}
+    pauseSet {reason: no room for a worktree}
+    attemptEnded {agent: ed-001, end: released, keepWorktree: true, status: pending}
+    end #1: no room for a worktree
+    phaseChanged {phase: paused, reason: no room for a worktree}
+    ask #2 releaseWorktree ed-001-idea-001
+    ");
+    assert_eq!(s.idea(1).failed_attempts, 0);
+    s.command(Command::Resume).well_until("iteration");
+    assert!(s.state.warnings.is_empty());
+}
+
+#[test]
+fn a_quality_command_whose_runner_is_killed_runs_again_but_not_for_ever() {
+    let mut s = working();
+    s.completes(&agent(1)).well_until("gate").quietly();
+    s.check(RunEndKind::Lost);
+    assert_snapshot!(s.then(), @r"
+    run r0002-ed-001-q1 Lost
+    end #4
+    gateStarted {agent: ed-001, index: 0, run: r0003-ed-001-q1}
+    ask #5 run r0003-ed-001-q1: check
+    ");
+    s.check(RunEndKind::Lost).quietly();
+    s.check(RunEndKind::Lost);
+    assert_snapshot!(s.then(), @r"
+    run r0004-ed-001-q1 Lost
+    attemptEnded {agent: ed-001, end: failed, keepWorktree: true, message: the runner of `check` was killed 3 times in a row, status: failed}
+    end #6
+    ");
+}
+
+#[test]
+fn other_quality_commands_begin_a_gate_anew() {
+    let mut s = Scenario::with(|settings| {
+        settings.quality_commands = vec!["build".into(), "check".into()];
+    });
+    s.add("one").well_until("gate").check(exit(0)).quietly();
+    s.load(|settings| settings.quality_commands = vec!["lint".into(), "check".into()]);
+    // The one that runs is still a part of the gate, but not the part that comes next.
+    s.check(exit(0));
+    assert_snapshot!(s.then(), @r"
+    settingsLoaded {hash: hash, settings: {attemptTimeoutMs: 1800000, autoCommit: true, autoMerge: true, cleanupOnSuccess: true, conflictRetries: 2, crashRetries: 2, defaultProfile: ed, failuresToPause: 3, graceMs: 5000, maxIterations: 50, maxParallel: 2, mode: autopilot, profiles: [ed, finn], qualityCommands: [lint, check], qualityTimeoutMs: 600000, stuckThreshold: 5, target: main, verify: true}}
+    run r0003-ed-001-q2 Exited { code: 0 }
+    end #5
+    gateStarted {agent: ed-001, index: 0, run: r0004-ed-001-q1}
+    ask #6 run r0004-ed-001-q1: lint
+    ");
+    s.check(exit(0)).check(exit(0));
+    assert_snapshot!(s.then(), @r"
+    run r0004-ed-001-q1 Exited { code: 0 }
+    gatePassed {agent: ed-001, index: 0}
+    end #6
+    gateStarted {agent: ed-001, index: 1, run: r0005-ed-001-q2}
+    ask #7 run r0005-ed-001-q2: check
+    run r0005-ed-001-q2 Exited { code: 0 }
+    gatePassed {agent: ed-001, index: 1}
+    end #7
+    mergeQueued {agent: ed-001, branch: agent/ed-001/idea-001, held: false, id: idea-001, source: 1003}
+    ed-001 -> ReadyToMerge
+    merge idea-001 -> Building
+    ask #8 buildMerge idea-001 1003
+    ");
+}
+
+#[test]
+fn fewer_slots_end_nobody() {
+    let mut s = Scenario::running();
+    s.add("one").add("two").add("three").well_until("iteration");
+    s.well_until("iteration")
+        .load(|settings| settings.max_parallel = 1);
+    s.answer(
+        "prepareWorktree",
+        Outcome::WorktreePrepared {
+            head: oid(1),
+            base: oid(1),
+        },
+    );
+    assert_eq!(s.state.slots_used(), 2);
+    s.iteration(&agent(1), RunEndKind::Lost).quietly().wait(500);
+    assert_snapshot!(s.then(), @"");
+    assert_eq!(s.state.slots_used(), 1);
+}
+
+#[test]
+fn signals_count_once_and_only_from_agents() {
+    let mut s = working();
+    let run = s.attempt(1).run.clone().unwrap();
+    let learned = |offset| Observation::SignalSeen {
+        run: run.clone(),
+        offset,
+        signal: Signal::LearningGlobal("Use  the wrapper".into()),
+    };
+    s.when(learned(10)).when(learned(10)).when(learned(20));
+    assert_snapshot!(s.then(), @r"
+    signalSeen {agent: ed-001, offset: 10, run: r0001-ed-001-i1, signal: {learningGlobal: Use  the wrapper}}
+    learned {agent: ed-001, content: Use  the wrapper, global: true, id: learning-001, profile: ed}
+    signalSeen {agent: ed-001, offset: 20, run: r0001-ed-001-i1, signal: {learningGlobal: Use  the wrapper}}
+    ");
+    s.completes(&agent(1)).well_until("gate").quietly();
+    let run = s.attempt(1).run.clone().unwrap();
+    let signal = Signal::Blocked(None);
+    s.when(Observation::SignalSeen {
+        run,
+        offset: 5,
+        signal,
+    });
+    assert_snapshot!(s.then(), @"");
+}
+
+#[test]
+fn an_outcome_that_cannot_be_is_a_failure_and_not_silence() {
+    let mut s = Scenario::running();
+    s.add("one").quietly();
+    s.answer("prepareWorktree", Outcome::Landed);
+    assert_snapshot!(s.then(), @r"
+    attemptEnded {agent: ed-001, end: failed, keepWorktree: true, message: this cannot be the outcome of op-000001: Landed, status: failed}
+    end #1: this cannot be the outcome of op-000001: Landed
+    ask #2 releaseWorktree ed-001-idea-001
+    ");
+}
+
+#[test]
+fn what_is_over_is_ignored() {
+    let mut s = Scenario::running();
+    s.add("one").all_goes_well().quietly();
+    for id in 1..=s.state.counters.effects {
+        let (effect, outcome) = (EffectId(id), Outcome::Landed);
+        s.when(Observation::EffectDone { effect, outcome });
+    }
+    assert_snapshot!(s.then(), @"");
+}

@@ -1,0 +1,556 @@
+//! The format of events is for ever: what was written once is read, and written again byte for byte.
+//!
+//! `tests/golden/events-v1.jsonl` only grows. `UPDATE_GOLDEN=1 cargo test golden` appends the samples that it does not have yet.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use crate::domain::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
+use crate::domain::effect::{ConflictLevel, Effect, KeptWorktree, Landing, Purpose};
+use crate::domain::event::Event;
+use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
+use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::settings::Mode;
+use crate::domain::signal::Signal;
+use crate::domain::state::{AttemptEnd, Ending, Feedback, IdeaStatus, Task, Waits};
+use crate::domain::testkit::{START, agent, idea, oid, profile, settings};
+
+fn file() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/events-v1.jsonl")
+}
+
+fn run(what: &str) -> RunId {
+    RunId::numbered(7, what)
+}
+
+fn feedback() -> Feedback {
+    Feedback {
+        command: "cargo test".into(),
+        how: "exit code 101".into(),
+        run: Some(run("ed-001-q1")),
+        merged: true,
+    }
+}
+
+fn swarm_samples() -> Vec<Event> {
+    vec![
+        Event::Mark {},
+        Event::DaemonStarted {
+            version: "1.0.0".into(),
+        },
+        Event::PhaseChanged {
+            phase: SwarmPhase::Running,
+            reason: None,
+            deadline: None,
+        },
+        Event::PhaseChanged {
+            phase: SwarmPhase::Draining,
+            reason: Some("ends".into()),
+            deadline: Some(START),
+        },
+        Event::PauseSet {
+            reason: "by hand".into(),
+        },
+        Event::PauseLifted {},
+        Event::SettingsLoaded {
+            hash: "00ff".into(),
+            settings: Box::new(settings()),
+        },
+        Event::ModeSet {
+            mode: Some(Mode::SemiAuto),
+        },
+        Event::ModeSet { mode: None },
+        Event::ClockWentBack { by_ms: 1_500 },
+        Event::TargetSeen {
+            branch: "main".into(),
+            commit: oid(1),
+        },
+        Event::TargetRewritten {
+            from: oid(1),
+            to: oid(2),
+        },
+        Event::TargetSettled {
+            choice: TargetChoice::Rebase,
+            to: oid(2),
+        },
+        Event::WarningRaised {
+            key: "disk-full".into(),
+            message: "no room".into(),
+        },
+        Event::WarningCleared {
+            key: "disk-full".into(),
+        },
+    ]
+}
+
+fn idea_samples() -> Vec<Event> {
+    let full = NewIdea {
+        text: "say \"hello\"\nto the world \u{1f980}".into(),
+        after: vec![idea(1), idea(2)],
+        tags: vec!["critical".into()],
+        priority: -5,
+        profile: Some(profile("finn")),
+        inbox: Some(InboxFile {
+            name: "hello.md".into(),
+            sha256: "00".into(),
+        }),
+    };
+    let id: IdeaId = idea(3);
+    vec![
+        Event::IdeaAdded {
+            id: id.clone(),
+            idea: NewIdea {
+                text: "one".into(),
+                ..NewIdea::default()
+            },
+        },
+        Event::IdeaAdded {
+            id: id.clone(),
+            idea: full,
+        },
+        Event::IdeaEdited {
+            id: id.clone(),
+            edit: IdeaEdit {
+                text: Some("two".into()),
+                after: Some(vec![]),
+                tags: Some(vec!["quick-win".into()]),
+                priority: Some(9),
+            },
+        },
+        Event::IdeaRetried { id: id.clone() },
+        Event::IdeaCancelled { id: id.clone() },
+        Event::IdeaAssigned {
+            id: id.clone(),
+            profile: Some(profile("finn")),
+        },
+        Event::IdeaAssigned {
+            id: id.clone(),
+            profile: None,
+        },
+        Event::IdeaClaimed {
+            id: id.clone(),
+            agent: agent(1),
+            attempt: 2,
+            profile: profile("ed"),
+            branch: "agent/ed-001/idea-003".into(),
+            worktree: "ed-001-idea-003".into(),
+        },
+        Event::IdeaLanded { id, commit: oid(3) },
+    ]
+}
+
+fn attempt_samples() -> Vec<Event> {
+    let agent: AgentId = agent(1);
+    let of = || agent.clone();
+    vec![
+        Event::AttemptMoved {
+            agent: of(),
+            phase: AttemptPhase::WaitingForHuman,
+            not_before: None,
+        },
+        Event::AttemptMoved {
+            agent: of(),
+            phase: AttemptPhase::Backoff,
+            not_before: Some(START),
+        },
+        Event::WorktreeReady {
+            agent: of(),
+            base: oid(1),
+            head: oid(2),
+        },
+        Event::IterationStarted {
+            agent: of(),
+            iteration: 2,
+            run: run("ed-001-i2"),
+        },
+        Event::GateStarted {
+            agent: of(),
+            index: 0,
+            run: run("ed-001-q1"),
+        },
+        Event::RunStarted {
+            run: run("ed-001-i2"),
+            pid: 4_242,
+        },
+        Event::IterationJudged {
+            agent: of(),
+            empty: true,
+            at_once: false,
+        },
+        Event::AttemptSealed {
+            agent: of(),
+            head: oid(2),
+            committed: true,
+        },
+        Event::GatePassed {
+            agent: of(),
+            index: 1,
+        },
+        Event::GateFailed {
+            agent: of(),
+            feedback: feedback(),
+        },
+        Event::TaskSet {
+            agent: of(),
+            task: Task::Work,
+        },
+        Event::TaskSet {
+            agent: of(),
+            task: Task::Resolve {
+                target: oid(1),
+                files: vec!["a b.rs".into()],
+            },
+        },
+        Event::MessageQueued {
+            agent: of(),
+            text: "mind the tests".into(),
+        },
+        Event::EndingAsked {
+            agent: of(),
+            ending: Ending::Stopped,
+        },
+        Event::EndingAsked {
+            agent: of(),
+            ending: Ending::Interrupted,
+        },
+        Event::EndingAsked {
+            agent: of(),
+            ending: Ending::Cancelled,
+        },
+        Event::Learned {
+            id: "learning-001".into(),
+            agent: of(),
+            profile: profile("ed"),
+            global: true,
+            content: "tests need a database".into(),
+        },
+    ]
+}
+
+fn end_samples() -> Vec<Event> {
+    use AttemptEnd as E;
+    use IdeaStatus as S;
+    let ends = [
+        (E::Merged, S::Done),
+        (E::NothingToMerge, S::Done),
+        (E::Blocked, S::Blocked),
+        (E::Failed, S::Failed),
+        (E::TimedOut, S::Timeout),
+        (E::Crashed, S::Pending),
+        (E::Stopped, S::Pending),
+        (E::Interrupted, S::Pending),
+        (E::Cancelled, S::Cancelled),
+        (E::Released, S::Pending),
+    ];
+    let ends = ends.map(|(end, status)| Event::AttemptEnded {
+        agent: agent(1),
+        end,
+        status,
+        message: (end == E::Crashed).then(|| "its runner was killed from outside".into()),
+        not_before: (end == E::Crashed).then_some(START),
+        keep_worktree: end != E::Merged,
+    });
+    ends.into()
+}
+
+fn run_samples() -> Vec<Event> {
+    use RunEndKind as K;
+    let kinds = [
+        K::Exited { code: 101 },
+        K::Signalled { signal: 9 },
+        K::TimedOut,
+        K::Stopped,
+        K::OutputLimit,
+        K::NotStarted {
+            message: "no such file".into(),
+        },
+        K::Lost,
+    ];
+    let ends = kinds.into_iter().map(|how| Event::RunEnded {
+        run: run("ed-001-i2"),
+        end: RunEnd {
+            head: (how == K::Lost).then(|| oid(2)),
+            how,
+            stdout_bytes: 4_096,
+            duration_ms: 1_234,
+        },
+    });
+    use Signal as G;
+    let signals = [
+        G::Complete(None),
+        G::Complete(Some("with a remark".into())),
+        G::Blocked(Some("no access".into())),
+        G::NeedsHuman(None),
+        G::Progress(50),
+        G::Resolved(None),
+        G::LearningLocal("here".into()),
+        G::LearningGlobal("everywhere".into()),
+    ];
+    let said = signals.into_iter().map(|signal| Event::SignalSeen {
+        agent: agent(1),
+        run: run("ed-001-i2"),
+        offset: 12,
+        signal,
+    });
+    ends.chain(said).collect()
+}
+
+fn merge_samples() -> Vec<Event> {
+    let id = || idea(3);
+    let files = || vec!["src/a.rs".to_owned()];
+    vec![
+        Event::MergeQueued {
+            id: id(),
+            agent: agent(1),
+            branch: "agent/ed-001/idea-003".into(),
+            source: oid(2),
+            held: true,
+        },
+        Event::MergeMoved {
+            id: id(),
+            phase: MergePhase::Building,
+            not_before: None,
+            waits: None,
+        },
+        Event::MergeMoved {
+            id: id(),
+            phase: MergePhase::Queued,
+            not_before: Some(START),
+            waits: Some(Waits {
+                reason: "local changes".into(),
+                files: files(),
+                person: true,
+            }),
+        },
+        Event::MergeReleased { id: id() },
+        Event::MergeBuilt {
+            id: id(),
+            commit: oid(3),
+            target: oid(1),
+            resolved: files(),
+        },
+        Event::MergeConflicted {
+            id: id(),
+            level: ConflictLevel::Medium,
+            files: files(),
+            target: oid(1),
+        },
+        Event::ConflictLaidOut {
+            id: id(),
+            files: files(),
+        },
+        Event::ConflictSettled {
+            id: id(),
+            head: oid(4),
+        },
+        Event::ResolverFailed {
+            id: id(),
+            why: "exit code 1".into(),
+        },
+        Event::VerifyReady { id: id() },
+        Event::VerifyStarted {
+            id: id(),
+            index: 0,
+            run: run("idea-003-v1"),
+        },
+        Event::VerifyPassed { id: id(), index: 0 },
+        Event::MergeReturned {
+            id: id(),
+            feedback: feedback(),
+        },
+    ]
+}
+
+fn effect_samples() -> Vec<Event> {
+    let (branch, worktree) = ("agent/ed-001/idea-003", "ed-001-idea-003");
+    let kept = KeptWorktree {
+        worktree: "ed-000-idea-003".into(),
+        branch: "agent/ed-000/idea-003".into(),
+        base: oid(1),
+        agent: agent(1),
+        crashed: true,
+    };
+    let run_of = |purpose| Effect::Run {
+        run: run("x"),
+        purpose,
+        timeout_ms: 1_800_000,
+    };
+    let effects = vec![
+        Effect::PrepareWorktree {
+            agent: agent(1),
+            idea: idea(3),
+            branch: branch.into(),
+            worktree: worktree.into(),
+            target: "main".into(),
+            from: Some(kept),
+        },
+        run_of(Purpose::Iteration {
+            agent: agent(1),
+            iteration: 2,
+            profile: profile("ed"),
+        }),
+        run_of(Purpose::Gate {
+            agent: agent(1),
+            index: 0,
+            command: "cargo test".into(),
+        }),
+        run_of(Purpose::Verify {
+            idea: idea(3),
+            index: 0,
+            command: "cargo test".into(),
+        }),
+        Effect::StopRun {
+            run: run("x"),
+            now: true,
+        },
+        Effect::Seal {
+            agent: agent(1),
+            idea: idea(3),
+            branch: branch.into(),
+            worktree: worktree.into(),
+            base: oid(1),
+            commit: true,
+            at: START,
+        },
+        Effect::BuildMerge {
+            idea: idea(3),
+            branch: branch.into(),
+            source: oid(2),
+            base: oid(1),
+            target: "main".into(),
+            known_target: Some(oid(1)),
+            rebase: false,
+            title: "say hello".into(),
+            at: START,
+        },
+        Effect::PrepareVerify {
+            idea: idea(3),
+            commit: oid(3),
+        },
+        Effect::Land {
+            idea: idea(3),
+            target: "main".into(),
+            expected: oid(1),
+            commit: oid(3),
+        },
+        Effect::StartResolution {
+            idea: idea(3),
+            branch: branch.into(),
+            worktree: worktree.into(),
+            target: oid(1),
+            at: START,
+        },
+        Effect::FinishResolution {
+            idea: idea(3),
+            branch: branch.into(),
+            worktree: worktree.into(),
+            at: START,
+        },
+        Effect::ReleaseWorktree {
+            worktree: worktree.into(),
+            branch: branch.into(),
+            landed: Some(Landing {
+                tip: oid(2),
+                target: "main".into(),
+            }),
+            at: START,
+        },
+        Effect::ArchiveInbox {
+            name: "hello.md".into(),
+            sha256: "00".into(),
+        },
+    ];
+    let asked = (1..)
+        .zip(effects)
+        .map(|(id, effect)| Event::EffectRequested {
+            id: EffectId(id),
+            effect,
+        });
+    let ended = [None, Some("no room".to_owned())].map(|error| Event::EffectFinished {
+        id: EffectId(1),
+        error,
+    });
+    asked.chain(ended).collect()
+}
+
+/// At least one of each kind, and of each kind of what they hold.
+fn samples() -> Vec<Event> {
+    let mut all = swarm_samples();
+    all.extend(idea_samples());
+    all.extend(attempt_samples());
+    all.extend(end_samples());
+    all.extend(run_samples());
+    all.extend(merge_samples());
+    all.extend(effect_samples());
+    all
+}
+
+/// All kinds there are, as the source of [`Event::kind`] lists them.
+fn kinds() -> BTreeSet<String> {
+    let source = include_str!("../event.rs");
+    let list = source.split("pub fn kind(").nth(1).unwrap();
+    let names = list.lines().filter_map(|line| {
+        let (_, name) = line.split_once("=> \"")?;
+        Some(name.trim_end_matches("\",").to_owned())
+    });
+    names.collect()
+}
+
+fn golden() -> Vec<String> {
+    let lines = samples()
+        .iter()
+        .map(|event| serde_json::to_string(event).unwrap())
+        .collect::<Vec<_>>();
+    let known = fs::read_to_string(file()).unwrap_or_default();
+    let mut known: Vec<String> = known.lines().map(str::to_owned).collect();
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        let new: Vec<String> = lines
+            .into_iter()
+            .filter(|line| !known.contains(line))
+            .collect();
+        known.extend(new);
+        fs::write(file(), known.join("\n") + "\n").unwrap();
+    }
+    known
+}
+
+#[test]
+fn golden_events_are_read_and_written_byte_for_byte() {
+    for line in golden() {
+        let event: Event =
+            serde_json::from_str(&line).unwrap_or_else(|why| panic!("{why}: {line}"));
+        assert_eq!(serde_json::to_string(&event).unwrap(), line);
+        assert!(
+            line.starts_with(&format!("{{\"kind\":\"{}\"", event.kind())),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn golden_events_are_of_every_kind_and_all_samples_are_among_them() {
+    let golden = golden();
+    let found: BTreeSet<String> = golden
+        .iter()
+        .map(|line| {
+            serde_json::from_str::<Event>(line)
+                .unwrap()
+                .kind()
+                .to_owned()
+        })
+        .collect();
+    assert_eq!(
+        found,
+        kinds(),
+        "add a sample, then: UPDATE_GOLDEN=1 cargo test golden"
+    );
+    for event in samples() {
+        let line = serde_json::to_string(&event).unwrap();
+        assert!(
+            golden.contains(&line),
+            "the format of an event has changed: {line}"
+        );
+    }
+}

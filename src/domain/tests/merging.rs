@@ -1,0 +1,584 @@
+//! The merge queue: order, conflicts, verification, landing, and a target that others move.
+
+use insta::assert_snapshot;
+
+use crate::domain::command::{Command, IdeaEdit, TargetChoice};
+use crate::domain::effect::ConflictLevel;
+use crate::domain::lifecycle::{AttemptPhase, MergePhase};
+use crate::domain::observation::{FailureKind, Outcome, RunEndKind};
+use crate::domain::signal::Signal;
+use crate::domain::state::{IdeaStatus, Task};
+use crate::domain::testkit::scenario::{exit, failed};
+use crate::domain::testkit::{Scenario, agent, idea, oid, profile};
+use crate::domain::view::{self, Rest};
+
+/// One idea is complete, and its merge is being built.
+fn building() -> Scenario {
+    let mut s = Scenario::running();
+    s.add("one").well_until("buildMerge").quietly();
+    s
+}
+
+fn conflict(level: ConflictLevel) -> Outcome {
+    Outcome::Conflicted {
+        target: oid(9),
+        level,
+        files: vec!["src/a.rs".into()],
+    }
+}
+
+fn prepared() -> Outcome {
+    Outcome::WorktreePrepared {
+        head: oid(1),
+        base: oid(1),
+    }
+}
+
+fn laid_out(files: &[&str]) -> Outcome {
+    Outcome::ResolutionStarted {
+        head: oid(0x2001),
+        files: files.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn resolving() -> Scenario {
+    let mut s = building();
+    s.answer("buildMerge", conflict(ConflictLevel::Medium));
+    s.answer("startResolution", laid_out(&["src/a.rs"]));
+    s.quietly();
+    s
+}
+
+#[test]
+fn first_come_first_served_and_one_at_a_time() {
+    let mut s = Scenario::running();
+    s.add("one").add("two").well_until("iteration");
+    s.answer(
+        "prepareWorktree",
+        Outcome::WorktreePrepared {
+            head: oid(1),
+            base: oid(1),
+        },
+    );
+    s.completes(&agent(2)).completes(&agent(1));
+    // Whatever is complete first is merged first.
+    let seal = Outcome::Sealed {
+        head: oid(2),
+        committed: false,
+    };
+    s.answer("seal", seal.clone()).answer("seal", seal);
+    s.check(exit(0)).check(exit(0));
+    let order: Vec<_> = s
+        .state
+        .queue
+        .iter()
+        .map(|entry| (entry.idea.as_str(), entry.phase))
+        .collect();
+    assert_eq!(
+        order,
+        [
+            ("idea-002", MergePhase::Building),
+            ("idea-001", MergePhase::Queued)
+        ]
+    );
+    s.quietly().well_until("land").all_goes_well();
+    assert_eq!(view::rest(&s.state), Rest::Idle);
+}
+
+#[test]
+fn an_idea_waits_in_the_queue_for_those_that_it_comes_after() {
+    let mut s = Scenario::running();
+    s.add("one")
+        .add("two")
+        .well_until("iteration")
+        .well_until("gate");
+    let edit = IdeaEdit {
+        after: Some(vec![idea(2)]),
+        ..IdeaEdit::default()
+    };
+    s.command(Command::EditIdea { id: idea(1), edit });
+    s.check(exit(0)).quietly();
+    assert_eq!(s.entry(1).phase, MergePhase::Queued);
+    assert!(s.pending("buildMerge").is_none());
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn without_auto_merge_a_person_says_go() {
+    let mut s = Scenario::with(|settings| settings.auto_merge = false);
+    s.add("one").all_goes_well().quietly();
+    assert_snapshot!(view::needs_you(&s.state)[0].commands.join("\n"), @r"swarm merge retry idea-001");
+    assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
+    s.command(Command::RetryMerge { id: idea(1) });
+    assert_snapshot!(s.then(), @r"
+    mergeReleased {id: idea-001}
+    merge idea-001 -> Building
+    ask #5 buildMerge idea-001 1003
+    ");
+}
+
+#[test]
+fn without_verify_the_merged_tree_lands_at_once() {
+    let mut s = Scenario::with(|settings| settings.verify = false);
+    s.add("one").well_until("buildMerge").quietly();
+    s.answer(
+        "buildMerge",
+        Outcome::Built {
+            commit: oid(5),
+            target: oid(1),
+            resolved: vec![],
+        },
+    );
+    assert_snapshot!(s.then(), @r"
+    mergeBuilt {commit: 0005, id: idea-001, target: 0001}
+    merge idea-001 -> Verifying
+    end #5
+    merge idea-001 -> Landing
+    ask #6 land idea-001 0001 -> 0005
+    ");
+}
+
+#[test]
+fn a_simple_conflict_is_resolved_while_building() {
+    let mut s = building();
+    let resolved = vec!["src/a.rs".into()];
+    s.answer(
+        "buildMerge",
+        Outcome::Built {
+            commit: oid(5),
+            target: oid(1),
+            resolved,
+        },
+    );
+    assert_snapshot!(s.then(), @r"
+    mergeBuilt {commit: 0005, id: idea-001, resolved: [src/a.rs], target: 0001}
+    merge idea-001 -> Verifying
+    end #5
+    ask #6 prepareVerify idea-001 0005
+    ");
+}
+
+#[test]
+fn a_medium_conflict_goes_to_a_resolver() {
+    let mut s = Scenario::with(|settings| settings.resolver = Some(profile("finn")));
+    s.add("one").well_until("buildMerge").quietly();
+    s.answer("buildMerge", conflict(ConflictLevel::Medium));
+    s.answer("startResolution", laid_out(&["src/a.rs"]));
+    assert_snapshot!(s.then(), @r"
+    targetSeen {branch: main, commit: 0009}
+    mergeConflicted {files: [src/a.rs], id: idea-001, level: MEDIUM, target: 0009}
+    merge idea-001 -> Resolver
+    end #5
+    ask #6 startResolution idea-001 0009
+    conflictLaidOut {files: [src/a.rs], id: idea-001}
+    taskSet {agent: ed-001, task: {resolve: {files: [src/a.rs], target: 0009}}}
+    ed-001 -> Backoff
+    end #6
+    ed-001 -> Starting
+    iterationStarted {agent: ed-001, iteration: 2, run: r0003-ed-001-i2}
+    ed-001 -> Working
+    ask #7 run r0003-ed-001-i2 as finn
+    ");
+    s.says(&agent(1), Signal::Resolved(None))
+        .iteration(&agent(1), exit(0));
+    s.answer(
+        "finishResolution",
+        Outcome::ResolutionFinished { head: oid(0x2002) },
+    );
+    assert_snapshot!(s.then(), @r"
+    signalSeen {agent: ed-001, offset: 10, run: r0003-ed-001-i2, signal: resolved}
+    run r0003-ed-001-i2 Exited { code: 0 }
+    ed-001 -> ReadyToMerge
+    end #7
+    ask #8 finishResolution idea-001
+    conflictSettled {head: 2002, id: idea-001}
+    taskSet {agent: ed-001, task: work}
+    merge idea-001 -> Queued
+    end #8
+    merge idea-001 -> Building
+    ask #9 buildMerge idea-001 2002
+    ");
+    assert_eq!(s.attempt(1).task, Task::Work);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn a_resolver_tries_so_often_and_then_a_person_is_asked() {
+    let mut s = resolving();
+    s.iteration(&agent(1), exit(1));
+    assert_snapshot!(s.then(), @r"
+    run r0003-ed-001-i2 Exited { code: 1 }
+    ed-001 -> Backoff
+    resolverFailed {id: idea-001, why: the resolver failed: exit code 1}
+    end #7
+    ed-001 -> Starting
+    iterationStarted {agent: ed-001, iteration: 3, run: r0004-ed-001-i3}
+    ed-001 -> Working
+    ask #8 run r0004-ed-001-i3 as ed
+    ");
+    s.iteration(&agent(1), exit(0));
+    let files = vec!["src/a.rs".into()];
+    s.answer("finishResolution", Outcome::StillConflicted { files });
+    assert_snapshot!(s.then(), @r"
+    run r0004-ed-001-i3 Exited { code: 0 }
+    ed-001 -> ReadyToMerge
+    end #8
+    ask #9 finishResolution idea-001
+    merge idea-001 -> Person: still in conflict: src/a.rs []
+    resolverFailed {id: idea-001, why: still in conflict: src/a.rs}
+    end #9
+    ");
+    let needs = view::needs_you(&s.state);
+    assert_snapshot!(needs[0].message, @r"the merge of idea-001 has a conflict in src/a.rs (still in conflict: src/a.rs)");
+    assert_snapshot!(needs[0].commands.join("\n"), @r"
+    git -C .swarm/worktrees/ed-001-idea-001 status
+    git -C .swarm/worktrees/ed-001-idea-001 mergetool   # or edit the files by hand
+    git -C .swarm/worktrees/ed-001-idea-001 add --all
+    git -C .swarm/worktrees/ed-001-idea-001 commit --no-edit
+    swarm merge resolve idea-001
+    ");
+    assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
+}
+
+#[test]
+fn a_resolver_that_gives_up_is_not_asked_again() {
+    let mut s = resolving();
+    s.says(&agent(1), Signal::Blocked(Some("both are right".into())));
+    s.iteration(&agent(1), exit(0));
+    assert_snapshot!(s.then(), @r"
+    signalSeen {agent: ed-001, offset: 10, run: r0003-ed-001-i2, signal: {blocked: both are right}}
+    run r0003-ed-001-i2 Exited { code: 0 }
+    merge idea-001 -> Person: the resolver gave up: both are right []
+    ed-001 -> ReadyToMerge
+    resolverFailed {id: idea-001, why: the resolver gave up: both are right}
+    end #7
+    ");
+}
+
+#[test]
+fn a_complex_conflict_goes_to_a_person_who_settles_it() {
+    let mut s = building();
+    s.answer("buildMerge", conflict(ConflictLevel::Complex));
+    let resolve = Command::ResolveMerge { id: idea(1) };
+    assert_snapshot!(s.refused(&resolve), @r"
+    NOT_NOW: resolve idea-001 is not possible: its worktree is being prepared or judged at this moment
+    in a moment again: swarm merge resolve idea-001
+    ");
+    s.answer("startResolution", laid_out(&["src/a.rs"]))
+        .quietly();
+    s.command(resolve.clone()).command(resolve.clone());
+    let files = vec!["src/a.rs".into()];
+    s.answer("finishResolution", Outcome::StillConflicted { files });
+    assert_snapshot!(s.then(), @r"
+    ask #7 finishResolution idea-001
+    merge idea-001 -> Person: still in conflict: src/a.rs []
+    end #7
+    ");
+    s.command(resolve).well_until("buildMerge");
+    assert_snapshot!(s.then(), @r"
+    ask #8 finishResolution idea-001
+    conflictSettled {head: 1008, id: idea-001}
+    merge idea-001 -> Queued
+    end #8
+    merge idea-001 -> Building
+    ask #9 buildMerge idea-001 1008
+    ");
+}
+
+#[test]
+fn while_a_conflict_waits_the_queue_goes_on() {
+    let mut s = building();
+    s.answer("buildMerge", conflict(ConflictLevel::Complex))
+        .all_goes_well();
+    s.add("two").all_goes_well();
+    assert_eq!(s.idea(2).status, IdeaStatus::Done);
+    assert_eq!(s.entry(1).phase, MergePhase::Person);
+}
+
+#[test]
+fn a_merge_that_is_tried_again_instead_of_resolved_can_still_be_given_back() {
+    let mut s = resolving();
+    s.says(&agent(1), Signal::NeedsHuman(None))
+        .iteration(&agent(1), exit(0));
+    assert_eq!(s.entry(1).phase, MergePhase::Person);
+    s.command(Command::RetryMerge { id: idea(1) });
+    s.well_until("verify").quietly();
+    s.check(exit(1));
+    assert_snapshot!(s.then(), @r"
+    run r0004-idea-001-v1 Exited { code: 1 }
+    mergeReturned {feedback: {command: check, how: exit code 1, merged: true, run: r0004-idea-001-v1}, id: idea-001}
+    ed-001 -> Backoff
+    end #10
+    ask #11 startResolution idea-001 0009
+    ");
+    s.well_until("iteration");
+    assert_eq!(s.attempt(1).task, Task::Work);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn a_merged_tree_that_fails_goes_back_to_its_agent_so_often_only() {
+    let mut s = building();
+    s.well_until("verify").quietly();
+    s.check(exit(2));
+    assert_snapshot!(s.then(), @r"
+    run r0003-idea-001-v1 Exited { code: 2 }
+    mergeReturned {feedback: {command: check, how: exit code 2, merged: true, run: r0003-idea-001-v1}, id: idea-001}
+    ed-001 -> Backoff
+    end #7
+    ask #8 startResolution idea-001 0001
+    ");
+    s.answer("startResolution", laid_out(&[]));
+    assert_snapshot!(s.then(), @r"
+    worktreeReady {agent: ed-001, base: 0001, head: 2001}
+    end #8
+    ed-001 -> Starting
+    iterationStarted {agent: ed-001, iteration: 2, run: r0004-ed-001-i2}
+    ed-001 -> Working
+    ask #9 run r0004-ed-001-i2 as ed
+    ");
+    s.well_until("verify").check(exit(2));
+    s.well_until("verify").quietly().check(exit(2));
+    assert_snapshot!(s.then(), @r"
+    run r0009-idea-001-v1 Exited { code: 2 }
+    attemptEnded {agent: ed-001, end: failed, keepWorktree: true, message: merged with the target, `check` fails (exit code 2); the agent had 2 tries to mend it, status: failed}
+    end #21
+    ");
+}
+
+#[test]
+fn a_checkout_in_the_way_is_looked_at_again_without_verifying_again() {
+    let mut s = building();
+    s.well_until("land").quietly();
+    let (reason, files) = (
+        "local changes are in the way".into(),
+        vec!["src/a.rs".into()],
+    );
+    s.answer("land", Outcome::CheckoutBlocked { reason, files });
+    assert_snapshot!(s.then(), @r#"
+    merge idea-001 -> Queued until 2026-01-01T00:00:10.000Z: local changes are in the way ["src/a.rs"]
+    end #8
+    "#);
+    assert_snapshot!(view::needs_you(&s.state)[0].message, @r"the merge of idea-001 waits: local changes are in the way: src/a.rs");
+    s.wait_for_deadline();
+    s.answer(
+        "buildMerge",
+        Outcome::Built {
+            commit: oid(0x77),
+            target: oid(1),
+            resolved: vec![],
+        },
+    );
+    assert_snapshot!(s.then(), @r"
+    merge idea-001 -> Building
+    ask #9 buildMerge idea-001 1003
+    mergeBuilt {commit: 0077, id: idea-001, target: 0001}
+    merge idea-001 -> Verifying
+    end #9
+    merge idea-001 -> Landing
+    ask #10 land idea-001 0001 -> 0077
+    ");
+}
+
+#[test]
+fn other_quality_commands_are_asked_about_a_tree_that_had_passed() {
+    let mut s = building();
+    s.well_until("land");
+    let (reason, files) = ("local changes".into(), vec![]);
+    s.answer("land", Outcome::CheckoutBlocked { reason, files });
+    s.load(|settings| settings.quality_commands.push("lint".into()));
+    s.wait_for_deadline().well_until("prepareVerify");
+}
+
+#[test]
+fn a_target_that_moved_is_merged_and_verified_again() {
+    let mut s = building();
+    s.well_until("land").quietly();
+    s.answer("land", Outcome::TargetMoved { found: oid(0x66) });
+    s.answer(
+        "buildMerge",
+        Outcome::Built {
+            commit: oid(0x67),
+            target: oid(0x66),
+            resolved: vec![],
+        },
+    );
+    assert_snapshot!(s.then(), @r"
+    merge idea-001 -> Queued
+    end #8
+    merge idea-001 -> Building
+    ask #9 buildMerge idea-001 1003
+    targetSeen {branch: main, commit: 0066}
+    mergeBuilt {commit: 0067, id: idea-001, target: 0066}
+    merge idea-001 -> Verifying
+    end #9
+    ask #10 prepareVerify idea-001 0067
+    ");
+}
+
+#[test]
+fn nothing_to_merge_is_done_too() {
+    let mut s = building();
+    s.answer("buildMerge", Outcome::NothingToMerge { target: oid(1) });
+    assert_snapshot!(s.then(), @r"
+    attemptEnded {agent: ed-001, end: nothingToMerge, keepWorktree: false, message: the agent said COMPLETE, and its branch holds nothing that the target lacks, status: done}
+    end #5
+    ask #6 releaseWorktree ed-001-idea-001
+    ");
+    assert_eq!(s.state.swarm.failures_in_a_row, 0);
+}
+
+/// The target was force-pushed while the merge was built.
+fn rewritten() -> Scenario {
+    let mut s = Scenario::running();
+    s.add("one").well_until("buildMerge").quietly();
+    s.answer("buildMerge", Outcome::TargetRewritten { found: oid(0x99) });
+    s
+}
+
+#[test]
+fn a_force_push_stops_the_queue_until_somebody_chooses() {
+    let mut s = rewritten();
+    assert_snapshot!(s.then(), @r"
+    targetRewritten {from: 0001, to: 0099}
+    merge idea-001 -> Queued
+    end #5
+    ");
+    let needs = view::needs_you(&s.state);
+    assert_snapshot!(needs[0].message, @r"main was force-pushed: it stood at 0001000000 and is at 0099000000; merges wait for your choice: replay finished work onto it (rebase), merge as it is (ignore), or give up what waits (cancel)");
+    assert_snapshot!(needs[0].commands.join("\n"), @r"
+    swarm merge target rebase
+    swarm merge target ignore
+    swarm merge target cancel
+    ");
+    s.add("two").all_goes_well();
+    assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
+    assert_eq!(s.state.queue.len(), 2);
+}
+
+#[test]
+fn after_a_force_push_work_can_be_rebased_merged_as_it_is_or_given_up() {
+    let mut s = rewritten();
+    s.quietly().command(Command::SettleTarget {
+        choice: TargetChoice::Rebase,
+    });
+    assert_snapshot!(s.then(), @r"
+    targetSettled {choice: rebase, to: 0099}
+    merge idea-001 -> Building
+    ask #6 buildMerge idea-001 1003 rebased
+    ");
+    let mut s = rewritten();
+    s.quietly().command(Command::SettleTarget {
+        choice: TargetChoice::Ignore,
+    });
+    assert_snapshot!(s.then(), @r"
+    targetSettled {choice: ignore, to: 0099}
+    merge idea-001 -> Building
+    ask #6 buildMerge idea-001 1003
+    ");
+    let mut s = rewritten();
+    s.quietly().command(Command::SettleTarget {
+        choice: TargetChoice::Cancel,
+    });
+    assert_snapshot!(s.then(), @r"
+    attemptEnded {agent: ed-001, end: cancelled, keepWorktree: false, status: cancelled}
+    targetSettled {choice: cancel, to: 0099}
+    ask #6 releaseWorktree ed-001-idea-001
+    ");
+    let again = Command::SettleTarget {
+        choice: TargetChoice::Cancel,
+    };
+    assert_snapshot!(s.refused(&again), @r"
+    NOT_NOW: settling the target is not possible: it was not force-pushed
+    swarm status
+    ");
+}
+
+#[test]
+fn giving_up_after_a_force_push_waits_for_a_resolver_that_works() {
+    let mut s = resolving();
+    s.add("two");
+    s.answer("prepareWorktree", prepared()).completes(&agent(2));
+    let (head, committed) = (oid(5), false);
+    s.answer("seal", Outcome::Sealed { head, committed });
+    s.check(exit(0));
+    s.answer("buildMerge", Outcome::TargetRewritten { found: oid(0x99) })
+        .quietly();
+    s.command(Command::SettleTarget {
+        choice: TargetChoice::Cancel,
+    });
+    assert_snapshot!(s.then(), @r"
+    endingAsked {agent: ed-001, ending: cancelled}
+    ed-001 -> Stopping
+    attemptEnded {agent: ed-002, end: cancelled, keepWorktree: false, status: cancelled}
+    targetSettled {choice: cancel, to: 0099}
+    ask #13 releaseWorktree ed-002-idea-002
+    ask #14 stopRun r0003-ed-001-i2
+    ");
+    s.iteration(&agent(1), RunEndKind::Stopped);
+    assert_snapshot!(s.then(), @r"
+    run r0003-ed-001-i2 Stopped
+    end #7
+    attemptEnded {agent: ed-001, end: cancelled, keepWorktree: false, status: cancelled}
+    ask #15 releaseWorktree ed-001-idea-001
+    ");
+}
+
+#[test]
+fn a_merge_that_cannot_be_built_waits_for_a_person_and_one_without_room_tries_again() {
+    let mut s = building();
+    s.fails("buildMerge", "the branch is gone");
+    assert_snapshot!(s.then(), @r"
+    merge idea-001 -> Queued: the branch is gone []
+    end #5: the branch is gone
+    ");
+    assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
+    s.command(Command::RetryMerge { id: idea(1) }).quietly();
+    s.answer("buildMerge", failed(FailureKind::NoSpace, "no room"));
+    assert_snapshot!(s.then(), @r"
+    merge idea-001 -> Queued until 2026-01-01T00:01:00.000Z: no room []
+    end #6: no room
+    ");
+    s.wait_for_deadline();
+    assert_snapshot!(s.then(), @r"
+    merge idea-001 -> Building
+    ask #7 buildMerge idea-001 1003
+    ");
+}
+
+#[test]
+fn files_beyond_measure_are_counted_and_not_listed() {
+    let mut s = building();
+    let files: Vec<String> = (0..5_000)
+        .map(|number| format!("src/file-{number}.rs"))
+        .collect();
+    let level = ConflictLevel::Complex;
+    s.answer(
+        "buildMerge",
+        Outcome::Conflicted {
+            target: oid(9),
+            level,
+            files,
+        },
+    );
+    let conflict = s.entry(1).conflict.clone().unwrap();
+    assert_eq!(conflict.files.len(), 101);
+    assert_eq!(conflict.files[100], "... and 4900 more");
+    for (_, event) in &s.log {
+        assert!(serde_json::to_string(event).unwrap().len() < 60_000);
+    }
+}
+
+#[test]
+fn a_resolver_waits_for_the_end_of_a_pause() {
+    let mut s = resolving();
+    s.command(Command::Pause { reason: None });
+    s.iteration(&agent(1), RunEndKind::Signalled { signal: 15 });
+    assert_eq!(s.attempt(1).phase, AttemptPhase::Backoff);
+    assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
+    s.command(Command::Resume);
+    assert_eq!(s.attempt(1).phase, AttemptPhase::Working);
+}
