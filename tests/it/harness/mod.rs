@@ -362,6 +362,10 @@ impl Sandbox {
 impl Drop for Sandbox {
     fn drop(&mut self) {
         let left = processes::end_all(self.folder.path());
+        if std::thread::panicking() && std::env::var_os("SWARM_IT_KEEP").is_some() {
+            self.folder.disable_cleanup(true);
+            eprintln!("kept: {}", self.folder.path().display());
+        }
         if !std::thread::panicking() {
             assert!(left.is_empty(), "left running: {}", left.join("\n"));
         }
