@@ -208,6 +208,7 @@ pub(super) fn finish_resolution(tools: &Tools, effect: &Effect) -> Done {
         idea,
         branch,
         worktree,
+        target,
         at,
     } = effect
     else {
@@ -216,8 +217,20 @@ pub(super) fn finish_resolution(tools: &Tools, effect: &Effect) -> Done {
     Ok(match conclude(tools, idea, branch, worktree, *at)? {
         Finish::Finished { head } => Outcome::ResolutionFinished { head: ours(head) },
         Finish::StillConflicted { files } => Outcome::StillConflicted { files },
-        Finish::NotStarted => failed(format!(
-            "no merge is in progress in .swarm/worktrees/{worktree}; merge the target there, or try again: swarm merge retry {idea}"
-        )),
+        Finish::NotStarted => match concluded(tools, branch, target.as_ref())? {
+            Some(head) => Outcome::ResolutionFinished { head },
+            None => failed(format!(
+                "no merge is in progress in .swarm/worktrees/{worktree}; merge the target there, or try again: swarm merge retry {idea}"
+            )),
+        },
     })
+}
+
+/// Where the branch stands, if an earlier call, whose answer a kill took, has concluded the merge.
+fn concluded(tools: &Tools, branch: &str, target: Option<&Oid>) -> Result<Option<Oid>, GitError> {
+    let (Some(head), Some(target)) = (tools.repo.branch_commit(branch)?, target) else {
+        return Ok(None);
+    };
+    let contained = tools.repo.contains(head, oid(target)?)?;
+    Ok(contained.then(|| ours(head)))
 }

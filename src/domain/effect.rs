@@ -116,7 +116,8 @@ pub enum Effect {
         /// The merge commit's date.
         at: Timestamp,
     },
-    /// Conclude that merge when nothing is left in conflict. Done already: no merge is in progress.
+    /// Conclude that merge when nothing is left in conflict. Done already: no merge is in progress, and the branch contains the target's
+    /// commit.
     FinishResolution {
         /// Whose work.
         idea: IdeaId,
@@ -124,6 +125,9 @@ pub enum Effect {
         branch: String,
         /// The worktree's name.
         worktree: String,
+        /// The target's commit that is being merged.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<Oid>,
         /// The merge commit's date.
         at: Timestamp,
     },

@@ -7,6 +7,7 @@
 
 mod attacks;
 mod backlog;
+mod conflicts;
 mod crashes;
 mod damage;
 mod demo;
@@ -19,4 +20,5 @@ mod misuse;
 mod names;
 mod offline;
 mod refusals;
+mod shapes;
 mod steering;

@@ -214,10 +214,17 @@ fn lay_out(plan: &mut Plan<'_>, attempt: &Attempt, target: &Oid) {
 
 /// Concludes the merge in the worktree.
 pub(super) fn request_finish(plan: &mut Plan<'_>, attempt: &Attempt) {
+    let entry = plan
+        .state
+        .queue
+        .iter()
+        .find(|entry| entry.idea == attempt.idea);
+    let target = entry.and_then(|entry| Some(entry.conflict.as_ref()?.target.clone()));
     plan.request(Effect::FinishResolution {
         idea: attempt.idea.clone(),
         branch: attempt.branch.clone(),
         worktree: attempt.worktree.clone(),
+        target,
         at: plan.now,
     });
 }

@@ -446,6 +446,8 @@ fn effect_samples() -> Vec<Event> {
             idea: idea(3),
             branch: branch.into(),
             worktree: worktree.into(),
+            // As the first logs have it.
+            target: None,
             at: START,
         },
         Effect::ReleaseWorktree {

@@ -178,6 +178,23 @@ impl Sandbox {
         self.run(command.current_dir(folder), b"", PATIENCE)
     }
 
+    /// Types a line into a shell in the repository, `swarm` on its PATH.
+    pub fn shell(&self, line: &str) -> Ran {
+        let own = Path::new(env!("CARGO_BIN_EXE_swarm")).parent().unwrap();
+        let path = format!("{}:{}", own.display(), std::env::var("PATH").unwrap());
+        let mut command = self.command("sh");
+        command.args(["-c", line]).env("PATH", path);
+        for name in [
+            "GIT_AUTHOR_NAME",
+            "GIT_AUTHOR_EMAIL",
+            "GIT_COMMITTER_NAME",
+            "GIT_COMMITTER_EMAIL",
+        ] {
+            command.env(name, "person@example.org");
+        }
+        self.run(&mut command, b"", PATIENCE)
+    }
+
     /// Runs a command to its end, within the limit.
     pub fn run(&self, command: &mut Command, input: &[u8], limit: Duration) -> Ran {
         let mut stdin = tempfile::tempfile().unwrap();
@@ -345,6 +362,10 @@ impl Sandbox {
 impl Drop for Sandbox {
     fn drop(&mut self) {
         let left = processes::end_all(self.folder.path());
+        if std::thread::panicking() && std::env::var_os("SWARM_IT_KEEP").is_some() {
+            self.folder.disable_cleanup(true);
+            eprintln!("kept: {}", self.folder.path().display());
+        }
         if !std::thread::panicking() {
             assert!(left.is_empty(), "left running: {}", left.join("\n"));
         }

@@ -1,0 +1,180 @@
+//! Conflicts of each kind: resolved by itself, by an agent, by a person with the printed commands.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::harness::Sandbox;
+use crate::merging::{one_after_the_other, strings};
+
+const LINES: &str = "one\ntwo\nthree\nfour\nfive\nsix\n";
+
+/// With a file of six lines to fight for.
+fn with_lines() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("lines.txt", LINES);
+    sandbox.commit("Lines");
+    sandbox.set_up();
+    sandbox
+}
+
+#[test]
+fn a_simple_conflict_is_resolved_by_itself() {
+    let sandbox = with_lines();
+    let change =
+        |from: &str, to: &str| format!("sed 's/^{from}$/{to}/' lines.txt >new && mv new lines.txt");
+    let second = format!("{}; commit; say COMPLETE", change("three", "THREE"));
+    let (daemon, _, id) = one_after_the_other(&sandbox, &change("two", "TWO"), &second);
+    sandbox.wait_idea(&id, "done");
+    assert_eq!(
+        sandbox.read("lines.txt"),
+        "one\nTWO\nTHREE\nfour\nfive\nsix\n"
+    );
+    assert_eq!(sandbox.notes("runs").len(), 2, "no resolver was needed");
+    let built = sandbox.logged("mergeBuilt").pop().unwrap();
+    assert_eq!(built.data["resolved"], json!(["lines.txt"]), "{built:?}");
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
+#[test]
+fn a_difference_in_white_space_only_is_resolved_by_itself() {
+    let sandbox = with_lines();
+    let first = "sed 's/^/    /' lines.txt >new && mv new lines.txt";
+    let second =
+        "sed 's/^three$/three times/' lines.txt >new && mv new lines.txt; commit; say COMPLETE";
+    let (daemon, _, id) = one_after_the_other(&sandbox, first, second);
+    sandbox.wait_idea(&id, "done");
+    let words: Vec<String> = sandbox
+        .read("lines.txt")
+        .lines()
+        .map(|line| line.trim().to_owned())
+        .collect();
+    assert_eq!(words, ["one", "two", "three times", "four", "five", "six"]);
+    assert_eq!(sandbox.notes("runs").len(), 2, "no resolver was needed");
+    daemon.stop();
+}
+
+#[test]
+fn a_medium_conflict_is_resolved_by_an_agent_and_checked() {
+    let sandbox = with_lines();
+    sandbox.configure(
+        &json!({"qualityCommands": ["! grep -q '^[<=>]' lines.txt"], "merge": {"resolver": "finn"},
+        "agents": {"profiles": {"finn": sandbox.profile("agent.sh")}}}),
+    );
+    let first = "sed 's/^three$/three of the first/' lines.txt >new && mv new lines.txt";
+    let second = "sed 's/^three$/three of the second/' lines.txt >new && mv new lines.txt; commit; say COMPLETE\n\
+        RESOLVE: note resolver; sed '/^[<>]/d; s/^=.*/three of both/' lines.txt >new && mv new lines.txt; say RESOLVED";
+    let (daemon, _, id) = one_after_the_other(&sandbox, first, second);
+    sandbox.wait_idea(&id, "done");
+    assert_eq!(sandbox.notes("resolver"), [id.as_str()]);
+    assert!(
+        sandbox.read("lines.txt").contains("three of both"),
+        "{}",
+        sandbox.read("lines.txt")
+    );
+    let run = sandbox.notes("runs").pop().unwrap();
+    let prompt = sandbox
+        .dot_swarm("runs")
+        .join(run.split(' ').nth(4).unwrap())
+        .join("prompt.md");
+    let prompt = fs::read_to_string(prompt).unwrap();
+    assert!(
+        prompt.contains("lines.txt") && prompt.contains("`main`"),
+        "{prompt}"
+    );
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
+#[test]
+fn a_conflict_that_no_resolver_settles_is_a_persons() {
+    let sandbox = with_lines();
+    sandbox.configure(&json!({"merge": {"conflictRetries": 2}}));
+    let first = "sed 's/^three$/three of the first/' lines.txt >new && mv new lines.txt";
+    let second = "sed 's/^three$/three of the second/' lines.txt >new && mv new lines.txt; commit; say COMPLETE\n\
+        RESOLVE: note resolver; echo I cannot; say RESOLVED";
+    let (daemon, _, id) = one_after_the_other(&sandbox, first, second);
+    let need = sandbox.wait_needs_you("conflict");
+    assert_eq!(need["ideaId"], id.as_str());
+    assert_eq!(sandbox.notes("resolver").len(), 2);
+    settle_by_hand(&sandbox, &need, "lines.txt", Some("one\n"));
+    sandbox.wait_idea(&id, "done");
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
+/// Types the printed commands, one by one; in place of the merge tool the file is written, or removed.
+fn settle_by_hand(sandbox: &Sandbox, need: &Value, file: &str, content: Option<&str>) {
+    let commands = strings(&need["commands"]);
+    assert!(
+        commands.iter().any(|line| line.contains("mergetool")),
+        "{commands:?}"
+    );
+    assert!(
+        commands.last().unwrap().starts_with("swarm merge resolve"),
+        "{commands:?}"
+    );
+    for line in commands {
+        if line.contains("mergetool") {
+            let worktree = line.split(' ').nth(2).unwrap();
+            let path = sandbox.repo().join(worktree).join(file);
+            match content {
+                Some(content) => fs::write(path, content).unwrap(),
+                None => fs::remove_file(path).unwrap(),
+            }
+        } else {
+            sandbox.shell(&line).ok();
+        }
+    }
+}
+
+#[test]
+fn a_complex_conflict_is_settled_by_a_person_with_the_printed_commands() {
+    let sandbox = with_lines();
+    sandbox.configure(&json!({"qualityCommands": ["test -e README.md"]}));
+    let second =
+        "sed 's/^three$/three changed/' lines.txt >new && mv new lines.txt; commit; say COMPLETE";
+    let (daemon, _, id) = one_after_the_other(&sandbox, "git rm -q lines.txt", second);
+    let need = sandbox.wait_needs_you("conflict");
+    assert!(
+        need["message"].as_str().unwrap().contains("lines.txt"),
+        "{need}"
+    );
+    let before = sandbox.head("main");
+
+    // Said too early: refused, and nothing has changed.
+    sandbox
+        .swarm(&["merge", "resolve", &id])
+        .refused(1, &["lines.txt"]);
+    assert_eq!(sandbox.head("main"), before);
+    // Others go on meanwhile.
+    let other = sandbox.idea("write other.txt x; commit; say COMPLETE");
+    sandbox.wait_idea(&other, "done");
+
+    let need = sandbox.wait_needs_you("conflict");
+    settle_by_hand(&sandbox, &need, "lines.txt", Some("one\nthree changed\n"));
+    let idea = sandbox.wait_idea(&id, "done");
+    assert_eq!(sandbox.read("lines.txt"), "one\nthree changed\n");
+    assert_eq!(idea["retryCount"], 0, "{idea}");
+    daemon.stop();
+    sandbox.assert_repository_clean();
+    sandbox.assert_log_sound();
+}
+
+#[test]
+fn a_persons_conflict_survives_a_kill() {
+    let sandbox = with_lines();
+    let second =
+        "sed 's/^three$/three changed/' lines.txt >new && mv new lines.txt; commit; say COMPLETE";
+    let (daemon, _, id) = one_after_the_other(&sandbox, "git rm -q lines.txt", second);
+    sandbox.wait_needs_you("conflict");
+    daemon.kill();
+    let daemon = sandbox.start();
+    let need = sandbox.wait_needs_you("conflict");
+    settle_by_hand(&sandbox, &need, "lines.txt", None);
+    sandbox.wait_idea(&id, "done");
+    assert!(!sandbox.repo().join("lines.txt").exists());
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
