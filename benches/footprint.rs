@@ -48,6 +48,8 @@ fn measure(copy: &Copy, ideas: u64) -> Result {
     maker.add_until(ideas)?;
     maker.snapshot(&state_dir)?;
     drop(maker);
+    // A repository that has come to so many ideas has its view files; how often they are written follows from their size.
+    Daemon::start(copy)?.stop()?;
     let daemon = Daemon::start(copy)?;
     println!("footprint: with {ideas} ideas, half of them done");
     let begun = daemon.usage()?;

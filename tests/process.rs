@@ -17,8 +17,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
 use swarm::process::{
-    EndReason, ExitRecord, OutputFollower, PIECE, ProcessError, RunDir, RunEnd, RunSpec, RunStatus,
-    Started, Stop, StopOutcome, adopt, end_survivors, inspect, launch, prepare, stop, tail, wait,
+    EndReason, ExitRecord, Lease, OutputFollower, PIECE, ProcessError, RunDir, RunEnd, RunSpec,
+    RunStatus, Started, Stop, StopOutcome, adopt, end_survivors, hold, inspect, launch, prepare,
+    stop, tail, wait,
 };
 use tokio::sync::{RwLock, RwLockReadGuard};
 
@@ -67,6 +68,7 @@ impl Lab {
             timeout_ms: None,
             grace_ms: 60_000,
             max_output_bytes: None,
+            lease: None,
         }
     }
 
@@ -454,6 +456,30 @@ async fn too_much_output_ends_the_run() {
     let record = lab.run(&spec).await;
     assert_eq!(record.reason, EndReason::OutputLimit);
     assert_eq!(record.signal, Some(9));
+}
+
+#[tokio::test]
+async fn a_run_whose_daemon_is_gone_for_longer_than_its_lease_is_ended() {
+    let lab = Lab::new().await;
+    let mut spec = lab.script("trap 'echo cleaned; exit 9' TERM; sleep 1000 & wait");
+    let file = lab.path("lease");
+    spec.lease = Some(Lease { file, ms: 200 });
+    let record = lab.run(&spec).await;
+    assert_eq!(record.reason, EndReason::LeaseExpired);
+    let dir = RunDir::open(&lab.runs(), "run-1").unwrap();
+    assert_eq!(tail(&dir.stdout(), 100).unwrap(), "cleaned\n");
+}
+
+#[tokio::test]
+async fn a_run_goes_on_while_a_daemon_holds_the_lease() {
+    let lab = Lab::new().await;
+    let file = lab.path("lease");
+    let held = hold(&file).unwrap();
+    let mut spec = lab.script("sleep 1; exit 7");
+    spec.lease = Some(Lease { file, ms: 200 });
+    let record = lab.run(&spec).await;
+    assert_eq!((record.reason, record.code), (EndReason::Exited, Some(7)));
+    drop(held);
 }
 
 /// A run whose script has said that it is ready, with the pipe that it holds.

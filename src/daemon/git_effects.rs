@@ -2,13 +2,14 @@
 
 use std::io;
 
+use super::clock;
 use super::dispatch::failed;
 use super::tools::Tools;
 use crate::domain::effect::{Effect, KeptWorktree, Landing};
 use crate::domain::ids::{EffectId, IdeaId, Oid};
 use crate::domain::observation::{FailureKind, Outcome};
 use crate::domain::time::Timestamp;
-use crate::git::{self, Earlier, GitError, Prepare, Proof, Release, Seal, Sealed, Unfit};
+use crate::git::{self, Anew, Earlier, GitError, Prepare, Proof, Release, Seal, Sealed, Unfit};
 
 type Done = Result<Outcome, GitError>;
 
@@ -127,7 +128,7 @@ fn prepare(
         Some(kept) => tools.repo.resolve_commit(kept.base.as_str())?,
         None => None,
     };
-    let prepared = tools.repo.prepare_worktree(&Prepare {
+    let asked = Prepare {
         name: worktree.to_owned(),
         branch: branch.to_owned(),
         base: left.unwrap_or(tip),
@@ -135,13 +136,22 @@ fn prepare(
             worktree: kept.worktree.clone(),
             branch: kept.branch.clone(),
         }),
-    })?;
-    // Where a kept branch left the target is known; a fresh one begins at its own head.
-    let base = from.map_or_else(|| ours(prepared.head), |kept| kept.base.clone());
-    Ok(Outcome::WorktreePrepared {
-        head: ours(prepared.head),
-        base,
-    })
+    };
+    let anew = Anew {
+        target: target.to_owned(),
+        tip,
+        identity: tools.repo.identity()?,
+        time: clock::wall(),
+    };
+    let want = tools.repo.without_an_empty_past(asked, anew)?;
+    let head = tools.repo.prepare_worktree(&want)?.head;
+    // Where the branch leaves what the target has; a kept branch left it where its attempt began.
+    let base = match from {
+        Some(kept) if !tools.repo.contains(tip, head)? => kept.base.clone(),
+        _ => ours(head),
+    };
+    let head = ours(head);
+    Ok(Outcome::WorktreePrepared { head, base })
 }
 
 fn seal(tools: &Tools, effect: &Effect) -> Done {

@@ -13,12 +13,13 @@ use super::handle::Handle;
 use super::tools::Tools;
 use crate::agents::adapter::LaunchContext;
 use crate::agents::environment::{Environment, Identity, Sources, WorkVariables};
+use crate::config::Config;
 use crate::domain::effect::Purpose;
 use crate::domain::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
 use crate::domain::observation::{FailureKind, Outcome};
 use crate::domain::state::{Attempt, State};
 use crate::git;
-use crate::process::{self, RunDir, RunSpec};
+use crate::process::{self, Lease, RunDir, RunSpec};
 
 /// The prompt's file in the run's directory.
 pub(super) const PROMPT: &str = "prompt.md";
@@ -169,8 +170,17 @@ fn agent_run(
         timeout_ms: None,
         grace_ms: GRACE_MS,
         max_output_bytes: Some(u64::from(config.agents.max_output_mib) * MIB),
+        lease: Some(lease(tools, &config)),
     };
     Ok((spec, files))
+}
+
+/// How long a run may go on without a daemon.
+fn lease(tools: &Tools, config: &Config) -> Lease {
+    Lease {
+        file: tools.paths.lease(),
+        ms: u64::from(config.agents.lease_minutes) * 60_000,
+    }
 }
 
 /// The identity that git children get when none is configured.
@@ -262,6 +272,7 @@ fn check(
         timeout_ms: None,
         grace_ms: GRACE_MS,
         max_output_bytes: Some(u64::from(config.agents.max_output_mib) * MIB),
+        lease: Some(lease(tools, &config)),
     })
 }
 

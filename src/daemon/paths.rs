@@ -41,6 +41,11 @@ impl Paths {
         self.worktrees.join(name)
     }
 
+    /// `.swarm/state/lease`, which a living daemon holds.
+    pub fn lease(&self) -> PathBuf {
+        self.state.join("lease")
+    }
+
     /// `.swarm/ideas.jsonl`
     pub fn ideas(&self) -> PathBuf {
         self.swarm.join("ideas.jsonl")

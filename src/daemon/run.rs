@@ -28,6 +28,7 @@ use crate::domain::settings::Mode;
 use crate::domain::state::State;
 use crate::domain::view::Rest;
 use crate::git::Repo;
+use crate::process::{self, Alive};
 
 /// Messages that may wait for the actor; senders beyond that wait themselves.
 const INBOX: usize = 1_024;
@@ -67,6 +68,8 @@ pub struct Daemon {
     store: Store,
     first: Vec<Command>,
     notes: Arc<Notes>,
+    /// What tells the runners that a daemon lives.
+    alive: Alive,
 }
 
 impl Daemon {
@@ -98,6 +101,8 @@ impl Daemon {
         // Only now: a start that is refused leaves no trace.
         log::begin(&paths)?;
         let store = Store::under(lock, &paths)?;
+        let alive =
+            process::hold(&paths.lease()).map_err(DaemonError::io("hold .swarm/state/lease"))?;
         // The lock is ours: whatever git of an earlier daemon still runs is an orphan, and what it left half done is ours to settle.
         if !repo.orphans_gone(ORPHANS)? {
             tracing::warn!(
@@ -138,6 +143,7 @@ impl Daemon {
             store,
             first,
             notes: Arc::default(),
+            alive,
         })
     }
 
@@ -196,7 +202,7 @@ impl Daemon {
         attendant.abort();
         finish(&tools, &handle).await;
         closing.await;
-        drop(lock);
+        drop((self.alive, lock));
         match ended {
             Ended::DiskFailed(why) => Err(DaemonError::DiskFailed(why)),
             Ended::Cleanly => Ok(notes

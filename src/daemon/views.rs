@@ -15,7 +15,7 @@ use crate::domain::state::State;
 use crate::domain::view;
 
 /// What writing the views may cost on average.
-const BYTES_PER_SECOND: u64 = 64 * 1024;
+const BYTES_PER_SECOND: u64 = 24 * 1024;
 /// How the name of a view that is being written begins.
 const TEMPORARY: &str = ".view-";
 const MIN_LAG: Duration = Duration::from_millis(200);

@@ -19,6 +19,7 @@
 //!
 //! At the start of a daemon: [`Repo::orphans_gone`], then [`Repo::settle_checkouts`].
 
+mod anew;
 mod child;
 mod command;
 mod conflict;
@@ -49,6 +50,7 @@ mod verify;
 mod weave;
 mod worktree;
 
+pub use anew::Anew;
 pub use conflict::{ConflictClass, ConflictFile, ConflictKind};
 pub use error::GitError;
 pub use fitness::Unfit;

@@ -70,6 +70,8 @@ pub enum EndReason {
     Killed,
     /// It wrote more than `maxOutputBytes`.
     OutputLimit,
+    /// No daemon lived for longer than its lease.
+    LeaseExpired,
     /// The program never ran; see `spawnError`.
     SpawnError,
 }
@@ -230,6 +232,7 @@ mod tests {
             timeout_ms: None,
             grace_ms: 0,
             max_output_bytes: None,
+            lease: None,
         };
         let dir = prepare(temporary.path(), &spec, &[]).unwrap();
         (temporary, dir)

@@ -10,6 +10,7 @@ use nix::unistd::{AccessFlags, access};
 use serde::{Deserialize, Serialize};
 
 use super::error::{ProcessError, Result};
+use super::lease::Lease;
 
 /// One child process. All text is UTF-8; paths are absolute, except `stdin`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +36,9 @@ pub struct RunSpec {
     pub grace_ms: u64,
     /// Ended when `stdout.log` and `stderr.log` together grow beyond this (looked at once a second); none: no limit.
     pub max_output_bytes: Option<u64>,
+    /// Ended when no daemon has lived for so long; none: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<Lease>,
 }
 
 /// Finds `program` as the child would: a name in the `PATH` of `env`, a path with a `/` relative to `cwd`.

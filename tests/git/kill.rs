@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use swarm::git::{
-    BuildOutcome, Earlier, Finish, Land, LandOutcome, Oid, Prepare, Proof, Rebase, Rebased,
+    Anew, BuildOutcome, Earlier, Finish, Land, LandOutcome, Oid, Prepare, Proof, Rebase, Rebased,
     Release, Repo, Sealed,
 };
 
@@ -24,6 +24,8 @@ const ROOT: &str = "SWARM_TEST_ROOT";
 /// An act and its arguments, to be done in a child and again here.
 enum Act {
     Prepare(Prepare),
+    /// With the target's commit.
+    PrepareAnew(Prepare, Oid),
     Release(Release),
     Seal(swarm::git::Seal),
     Land(Land),
@@ -41,16 +43,8 @@ fn oid(text: &str) -> Oid {
 /// The arguments as words, since they go through a variable.
 fn words(act: &Act) -> String {
     match act {
-        Act::Prepare(want) => format!(
-            "prepare {} {} {} {}",
-            want.name,
-            want.branch,
-            want.base,
-            want.from.as_ref().map_or("-".into(), |from| format!(
-                "{}={}",
-                from.worktree, from.branch
-            ))
-        ),
+        Act::Prepare(want) => format!("prepare {}", wanted(want)),
+        Act::PrepareAnew(want, tip) => format!("anew {} {tip}", wanted(want)),
         Act::Release(want) => match &want.proof {
             Proof::Contained { tip, .. } => format!("release {} {} {tip}", want.name, want.branch),
             _ => format!("release {} {} -", want.name, want.branch),
@@ -62,6 +56,26 @@ fn words(act: &Act) -> String {
         Act::Adopt(old, new) => format!("adopt {old} {new}"),
         Act::Drain => "drain".into(),
         Act::Verify(commit) => format!("verify {commit}"),
+    }
+}
+
+fn wanted(want: &Prepare) -> String {
+    let from = want.from.as_ref().map_or("-".into(), |from| {
+        format!("{}={}", from.worktree, from.branch)
+    });
+    format!("{} {} {} {from}", want.name, want.branch, want.base)
+}
+
+fn prepare(name: &str, branch: &str, base: &str, from: &str) -> Prepare {
+    let from = from.split_once('=').map(|(worktree, branch)| Earlier {
+        worktree: worktree.into(),
+        branch: branch.into(),
+    });
+    Prepare {
+        name: name.into(),
+        branch: branch.into(),
+        base: oid(base),
+        from,
     }
 }
 
@@ -79,16 +93,18 @@ fn act(repo: &Repo, words: &str) -> String {
     let words: Vec<&str> = words.split(' ').collect();
     match words[..] {
         ["prepare", name, branch, base, from] => {
-            let from = from.split_once('=').map(|(worktree, branch)| Earlier {
-                worktree: worktree.into(),
-                branch: branch.into(),
-            });
-            let want = Prepare {
-                name: name.into(),
-                branch: branch.into(),
-                base: oid(base),
-                from,
+            let want = prepare(name, branch, base, from);
+            format!("{:?}", repo.prepare_worktree(&want).unwrap())
+        }
+        ["anew", name, branch, base, from, tip] => {
+            let anew = Anew {
+                target: "main".into(),
+                tip: oid(tip),
+                identity: identity(),
+                time: TIME,
             };
+            let want = prepare(name, branch, base, from);
+            let want = repo.without_an_empty_past(want, anew).unwrap();
             format!("{:?}", repo.prepare_worktree(&want).unwrap())
         }
         ["release", name, branch, tip] => {
@@ -276,6 +292,70 @@ fn taking_over() {
         assert_eq!(git(&path, &["status", "--porcelain", "--branch"]), expected);
         assert!(!fixture.git(&["branch", "--list"]).contains(&branch(2)));
     });
+}
+
+/// An attempt that left nothing, and a target that has gone on since.
+fn left_behind() -> (Fixture, Prepare, Oid) {
+    let fixture = Fixture::new();
+    fixture.prepare(2);
+    let want = Prepare {
+        from: Some(earlier(2)),
+        ..fixture.want(1)
+    };
+    let tip = fixture.commit(&[("mended", "x")]);
+    (fixture, want, tip)
+}
+
+fn starts_at_the_target(fixture: &Fixture, _: &str) {
+    let path = fixture.repo.worktree_path(&name(1));
+    let expected = format!("## {}", branch(1));
+    assert_eq!(git(&path, &["status", "--porcelain", "--branch"]), expected);
+    assert_eq!(read(&path, "mended"), "x");
+    assert!(!fixture.git(&["branch", "--list"]).contains(&branch(2)));
+    assert!(!fixture.repo.worktree_path(&name(2)).exists());
+}
+
+#[test]
+fn preparing_anew() {
+    let points = [
+        "git.release.before-rename",
+        "git.rename.between#1",
+        "git.release.after-rename",
+        "git.rename.between#2",
+        "git.release.before-branch",
+        "git.release.before-delete",
+        "git.rename.between#3",
+        "git.prepare.before-branch",
+        "git.prepare.after-branch",
+        "git.prepare.before-name",
+        "git.rename.between#4",
+    ];
+    let make = || {
+        let (fixture, want, tip) = left_behind();
+        (fixture, Act::PrepareAnew(want, tip))
+    };
+    at_each(&points, make, starts_at_the_target);
+}
+
+#[test]
+fn work_of_any_kind_is_gone_on_from() {
+    let leave: [&dyn Fn(&Path); 3] = [
+        &|path| write(path, "untracked", "u"),
+        &|path| write(path, "README", "half done\n"),
+        &|path| {
+            commit_in(path, &[("done", "x")]);
+        },
+    ];
+    for leave in leave {
+        let (fixture, want, tip) = left_behind();
+        leave(&fixture.repo.worktree_path(&name(2)));
+        let before = wanted(&want);
+        act(&fixture.repo, &format!("anew {before} {tip}"));
+        let path = fixture.repo.worktree_path(&name(1));
+        assert!(!path.join("mended").exists());
+        let status = git(&path, &["status", "--porcelain"]);
+        assert!(!status.is_empty() || path.join("done").exists());
+    }
 }
 
 #[test]

@@ -166,6 +166,20 @@ fn a_blocked_idea_frees_its_slot_and_can_be_retried() {
 }
 
 #[test]
+fn a_retry_without_work_of_its_own_starts_where_the_target_is_now() {
+    let sandbox = Sandbox::ready();
+    let id = sandbox
+        .idea("test -e key.txt || { say 'BLOCKED:no key'; exit 0; }; write a.txt x; say COMPLETE");
+    assert_eq!(sandbox.run_until_idle(), 5);
+    sandbox.write("key.txt", "k");
+    sandbox.commit("the key");
+    sandbox.swarm(&["idea", "retry", &id]).ok();
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.idea_status(&id), "done");
+    sandbox.assert_repository_clean();
+}
+
+#[test]
 fn iterations_are_limited_and_the_worktree_is_kept() {
     let sandbox = Sandbox::ready();
     sandbox.configure(&json!({"completion": {"maxIterations": 3, "stuckThreshold": 2}}));

@@ -15,6 +15,7 @@ use rustix::process::{WaitOptions, WaitStatus, wait};
 
 use super::super::error::{Context as _, Result};
 use super::super::handle::poll_readable;
+use super::super::lease::Watch;
 use super::super::record::{self, EndReason, Started};
 use super::super::rundir::RunDir;
 use super::super::spec::RunSpec;
@@ -99,6 +100,7 @@ struct Supervisor<'a> {
     reason: Option<EndReason>,
     timeout_at: Option<Instant>,
     kill_at: Option<Instant>,
+    lease: Option<Watch>,
 }
 
 impl<'a> Supervisor<'a> {
@@ -112,6 +114,7 @@ impl<'a> Supervisor<'a> {
             reason: None,
             timeout_at: spec.timeout_ms.and_then(after),
             kill_at: None,
+            lease: spec.lease.clone().map(Watch::new),
         }
     }
 
@@ -147,7 +150,9 @@ impl<'a> Supervisor<'a> {
             Some(at) => Some(at),
             None => self.timeout_at,
         };
-        let left = clock.map(|at| at.saturating_duration_since(Instant::now()));
+        let lease = self.lease.as_ref().filter(|_| self.reason.is_none());
+        let next = clock.into_iter().chain(lease.map(Watch::next)).min();
+        let left = next.map(|at| at.saturating_duration_since(Instant::now()));
         match self.spec.max_output_bytes {
             Some(_) => Some(left.map_or(TICK, |left| left.min(TICK))),
             None => left,
@@ -160,6 +165,8 @@ impl<'a> Supervisor<'a> {
             self.end_now(EndReason::Killed);
         } else if self.reason.is_none() && self.timeout_at.is_some_and(|at| now >= at) {
             self.end(EndReason::TimedOut);
+        } else if self.reason.is_none() && self.lease.as_mut().is_some_and(Watch::has_expired) {
+            self.end(EndReason::LeaseExpired);
         }
     }
 
