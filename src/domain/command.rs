@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ids::{AgentId, IdeaId, ProfileName};
+use super::ids::{AgentId, CheckpointName, IdeaId, ProfileName};
 use super::settings::{Mode, Settings};
 
 /// A new unit of work.
@@ -131,6 +131,25 @@ pub enum Command {
     SettleTarget {
         /// The choice.
         choice: TargetChoice,
+    },
+    /// Make a checkpoint.
+    CreateCheckpoint {
+        /// Its name.
+        name: CheckpointName,
+    },
+    /// Remove a checkpoint.
+    DeleteCheckpoint {
+        /// Which.
+        name: CheckpointName,
+    },
+    /// Take the target and the ideas back to a checkpoint.
+    RollBack {
+        /// Which.
+        name: CheckpointName,
+        /// Put local changes in the way aside, instead of refusing.
+        stash: bool,
+        /// Stay paused afterwards.
+        pause: bool,
     },
     /// The configuration as it is now.
     LoadSettings {

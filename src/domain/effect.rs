@@ -4,7 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
+use super::checkpoint::Reason;
+use super::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName, RunId};
 use super::time::Timestamp;
 
 /// Something to be done outside, once.
@@ -144,6 +145,53 @@ pub enum Effect {
         /// The date of a rescue commit, so that a redo gives the same object.
         at: Timestamp,
     },
+    /// Make a checkpoint: the work of each agent under private references, an annotated tag on the target's commit, the file last. Done
+    /// already: the file is there and names this effect; the tag that is there and names this effect is kept.
+    MakeCheckpoint {
+        /// Its name.
+        name: CheckpointName,
+        /// Why.
+        reason: Reason,
+        /// The branch whose commit it names.
+        target: String,
+        /// The date of its tag.
+        at: Timestamp,
+    },
+    /// Remove a checkpoint's file, then its tag, then its private references but for those of `in_use`. Done already: none of them is there.
+    DeleteCheckpoint {
+        /// Which.
+        name: CheckpointName,
+        /// Agents whose work ideas go on from.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        in_use: Vec<AgentId>,
+    },
+    /// See whether a rollback can be done: file, tag, commits, and the checkouts of the target. Changes nothing.
+    CheckRollback {
+        /// To which checkpoint.
+        name: CheckpointName,
+        /// Its commit.
+        commit: Oid,
+        /// SHA-256 of its file.
+        sha256: String,
+        /// The target branch.
+        target: String,
+        /// Whether local changes in the way may be put aside.
+        stash: bool,
+    },
+    /// Move the target from `expected` to `commit`, in any direction, by compare-and-swap; the user's checkout follows. Done already: the target is at `commit`.
+    MoveTarget {
+        /// The target branch.
+        target: String,
+        /// Where it must stand.
+        expected: Oid,
+        /// Where it goes.
+        commit: Oid,
+        /// Local changes in the way are kept under `refs/swarm/rescue/` by this name; none: they stop it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stash: Option<String>,
+        /// The date of that commit.
+        at: Timestamp,
+    },
     /// Move an inbox file that became an idea to `inbox/accepted/`. Done already: it is no longer in the inbox.
     ArchiveInbox {
         /// The file's name.
@@ -168,7 +216,11 @@ impl Effect {
     pub fn holds_queue(&self) -> bool {
         match self {
             Self::Run { purpose, .. } => matches!(purpose, Purpose::Verify { .. }),
-            Self::BuildMerge { .. } | Self::PrepareVerify { .. } | Self::Land { .. } => true,
+            Self::BuildMerge { .. }
+            | Self::PrepareVerify { .. }
+            | Self::Land { .. }
+            | Self::MakeCheckpoint { .. }
+            | Self::MoveTarget { .. } => true,
             _ => false,
         }
     }
@@ -186,9 +238,13 @@ impl Effect {
             | Self::Land { idea, .. }
             | Self::StartResolution { idea, .. }
             | Self::FinishResolution { idea, .. } => idea == at,
-            Self::StopRun { .. } | Self::ReleaseWorktree { .. } | Self::ArchiveInbox { .. } => {
-                false
-            }
+            Self::StopRun { .. }
+            | Self::ReleaseWorktree { .. }
+            | Self::ArchiveInbox { .. }
+            | Self::MakeCheckpoint { .. }
+            | Self::DeleteCheckpoint { .. }
+            | Self::CheckRollback { .. }
+            | Self::MoveTarget { .. } => false,
         }
     }
 }
@@ -207,6 +263,20 @@ pub struct KeptWorktree {
     pub agent: AgentId,
     /// Whether that attempt crashed, so that the next prompt carries a recovery context.
     pub crashed: bool,
+    /// After a rollback: the work as a checkpoint kept it; there is no worktree and no branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved: Option<Saved>,
+}
+
+/// Work that a checkpoint kept, by its commits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Saved {
+    /// Where the branch stood.
+    pub tip: Oid,
+    /// What was not committed, as a commit on top of that; none: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wip: Option<Oid>,
 }
 
 /// What a run is for.

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{IdeaEdit, NewIdea, TargetChoice};
 use super::effect::{ConflictLevel, Effect};
-use super::ids::{AgentId, EffectId, IdeaId, Oid, ProfileName, RunId};
+use super::checkpoint::{Checkpoint, IdeaThen, Rollback, RollbackStep};
+use super::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid, ProfileName, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use super::observation::RunEnd;
 use super::settings::{Mode, Settings};
@@ -382,6 +383,55 @@ pub enum Event {
         commit: Oid,
     },
 
+    /// A checkpoint was made.
+    CheckpointMade {
+        /// Its name.
+        name: CheckpointName,
+        /// What is known of it.
+        checkpoint: Box<Checkpoint>,
+    },
+    /// A checkpoint is gone.
+    CheckpointDeleted {
+        /// Its name.
+        name: CheckpointName,
+    },
+    /// A rollback is under way.
+    RollbackBegun {
+        /// To what, and how.
+        rollback: Box<Rollback>,
+    },
+    /// What the rollback will make of an idea.
+    RollbackPlanned {
+        /// Which.
+        id: IdeaId,
+        /// What it becomes.
+        idea: Box<IdeaThen>,
+    },
+    /// The rollback has come to its next step.
+    RollbackStepped {
+        /// Which.
+        step: RollbackStep,
+    },
+    /// The target and the ideas are what they were at the checkpoint.
+    RolledBack {
+        /// Which checkpoint.
+        to: CheckpointName,
+        /// Where the target is.
+        commit: Oid,
+        /// The checkpoint that undoes it.
+        safety: CheckpointName,
+    },
+    /// The rollback was given up; the target and the ideas are as they were.
+    RollbackAbandoned {
+        /// To which checkpoint.
+        to: CheckpointName,
+        /// What, why and what to do.
+        why: String,
+        /// The files in the way, if it was files.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<String>,
+    },
+
     /// An agent found something out.
     Learned {
         /// `learning-001`; of one known already: its id.
@@ -474,6 +524,13 @@ impl Event {
             Self::VerifyPassed { .. } => "verifyPassed",
             Self::MergeReturned { .. } => "mergeReturned",
             Self::IdeaLanded { .. } => "ideaLanded",
+            Self::CheckpointMade { .. } => "checkpointMade",
+            Self::CheckpointDeleted { .. } => "checkpointDeleted",
+            Self::RollbackBegun { .. } => "rollbackBegun",
+            Self::RollbackPlanned { .. } => "rollbackPlanned",
+            Self::RollbackStepped { .. } => "rollbackStepped",
+            Self::RolledBack { .. } => "rolledBack",
+            Self::RollbackAbandoned { .. } => "rollbackAbandoned",
             Self::Learned { .. } => "learned",
             Self::WarningRaised { .. } => "warningRaised",
             Self::WarningCleared { .. } => "warningCleared",

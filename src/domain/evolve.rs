@@ -2,13 +2,14 @@
 //!
 //! An event about something that the state does not know (a newer log read by older rules) changes nothing but `seq`.
 
+use super::checkpoint::{Checkpoint, IdeaThen, Reason};
 use super::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
 use super::effect::{Effect, KeptWorktree, Landing};
 use super::event::Event;
-use super::ids::{AgentId, IdeaId, Oid, RunId};
+use super::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase};
 use super::observation::{RunEnd, RunEndKind};
-use super::settings::Settings;
+use super::settings::{Mode, Settings};
 use super::state::{
     Attempt, AttemptEnd, Audit, Conflict, EndedAttempt, Feedback, Idea, IdeaStatus, Kept, Learning,
     MergeEntry, Owed, Rewritten, Said, State, TargetSeen, Task, UnusedWorktree, Verified, Waits,
@@ -29,6 +30,7 @@ pub fn evolve(state: &mut State, seq: u64, at: Timestamp, event: &Event) {
     if !swarm_event(state, at, event)
         && !idea_event(state, at, event)
         && !attempt_event(state, at, event)
+        && !checkpoint_event(state, at, event)
     {
         merge_event(state, at, event);
     }
@@ -55,7 +57,10 @@ fn swarm_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
             state.swarm.failures_in_a_row = 0;
         }
         Event::SettingsLoaded { hash, settings } => load_settings(state, hash, settings),
-        Event::ModeSet { mode } => state.swarm.mode_override = *mode,
+        Event::ModeSet { mode } => {
+            state.swarm.mode_override = *mode;
+            autopilot_off(state);
+        }
         Event::TargetSeen { branch, commit } => see_target(state, branch, commit),
         Event::TargetRewritten { from, to } => {
             state.swarm.rewritten = Some(Rewritten {
@@ -95,10 +100,17 @@ fn swarm_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
     true
 }
 
+/// When autopilot begins again, so does what comes before it.
+fn autopilot_off(state: &mut State) {
+    state.swarm.autopilot_checkpoint &= state.mode() == Mode::Autopilot;
+}
+
 /// A gate that has begun begins again when it changes: what passed was another gate.
 fn load_settings(state: &mut State, hash: &str, settings: &Settings) {
     hash.clone_into(&mut state.config_hash);
-    let Some(before) = state.settings.replace(Box::new(settings.clone())) else {
+    let before = state.settings.replace(Box::new(settings.clone()));
+    autopilot_off(state);
+    let Some(before) = before else {
         return;
     };
     let same = before.quality_commands == settings.quality_commands;
@@ -129,6 +141,12 @@ fn request(state: &mut State, effect: &Effect) {
             let other = |file: &InboxFile| file.name != *name || file.sha256 != *sha256;
             state.owed.inbox.retain(other);
         }
+        // Asking is enough: one that cannot be made is a warning, not a reason to ask again and again.
+        Effect::MakeCheckpoint { reason, .. } => match reason {
+            Reason::Periodic => state.swarm.landed_since_checkpoint = 0,
+            Reason::BeforeAutopilot => state.swarm.autopilot_checkpoint = true,
+            Reason::Manual | Reason::BeforeRollback => {}
+        },
         _ => {}
     }
 }
@@ -197,6 +215,8 @@ fn idea_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
         Event::IdeaLanded { id, commit } => {
             state.queue.retain(|entry| entry.idea != *id);
             state.swarm.failures_in_a_row = 0;
+            state.swarm.landed_since_checkpoint += 1;
+            state.swarm.last_landed = Some(id.clone());
             if let Some(target) = &mut state.swarm.target {
                 target.commit = commit.clone();
             }
@@ -656,27 +676,105 @@ fn keep(agent: &AgentId, attempt: Attempt, crashed: bool) -> Option<Box<Kept>> {
     let Some(base) = attempt.base else {
         return attempt.kept;
     };
-    let last_run = attempt.runs.iter().rev().find(|run| is_iteration(run));
     Some(Box::new(Kept {
-        last_run: last_run.cloned(),
+        last_run: attempt.last_iteration().cloned(),
         worktree: KeptWorktree {
             worktree: attempt.worktree,
             branch: attempt.branch,
             base,
             agent: agent.clone(),
             crashed,
+            saved: None,
         },
         feedback: attempt.feedback,
         messages: attempt.messages,
+        complete: attempt.phase == AttemptPhase::ReadyToMerge,
         iterations: attempt.iteration,
     }))
 }
 
-/// Whether a run is an iteration, by its name (`...-i2`).
-fn is_iteration(run: &RunId) -> bool {
-    let last = run.as_str().rsplit('-').next().unwrap_or_default();
-    last.strip_prefix('i')
-        .is_some_and(|number| number.parse::<u32>().is_ok())
+/// Events about checkpoints and rollbacks; false when it is another's.
+fn checkpoint_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
+    match event {
+        Event::CheckpointMade { name, checkpoint } => {
+            state.checkpoints.insert(name.clone(), Checkpoint::clone(checkpoint));
+        }
+        Event::CheckpointDeleted { name } => {
+            state.checkpoints.remove(name);
+        }
+        Event::RollbackBegun { rollback } => state.rollback = Some(rollback.clone()),
+        Event::RollbackPlanned { id, idea } => {
+            if let Some(rollback) = &mut state.rollback {
+                rollback.ideas.insert(id.clone(), IdeaThen::clone(idea));
+            }
+        }
+        Event::RollbackStepped { step } => {
+            if let Some(rollback) = &mut state.rollback {
+                rollback.step = *step;
+            }
+        }
+        Event::RolledBack { commit, .. } => roll_back(state, at, commit),
+        Event::RollbackAbandoned { .. } => state.rollback = None,
+        _ => return false,
+    }
+    true
+}
+
+/// Ideas become what they were. One that came later and has landed since is to be done again; everything else of it stays.
+fn roll_back(state: &mut State, at: Timestamp, commit: &Oid) {
+    let Some(rollback) = state.rollback.take() else {
+        return;
+    };
+    if let Some(target) = &mut state.swarm.target {
+        target.commit = commit.clone();
+    }
+    state.swarm.rewritten = None;
+    state.swarm.failures_in_a_row = 0;
+    state.swarm.landed_since_checkpoint = 0;
+    let ids: Vec<IdeaId> = state.ideas.keys().cloned().collect();
+    for id in ids {
+        match rollback.ideas.get(&id) {
+            Some(then) => restore_idea(state, at, &id, then, &rollback.to),
+            None => with_idea(state, &id, at, |idea| {
+                if idea.status == IdeaStatus::Done {
+                    idea.status = IdeaStatus::Pending;
+                    idea.commit = None;
+                    audit(idea, at, "rolled_back", rollback.to.as_str());
+                }
+            }),
+        }
+    }
+}
+
+fn restore_idea(
+    state: &mut State,
+    at: Timestamp,
+    id: &IdeaId,
+    then: &IdeaThen,
+    to: &CheckpointName,
+) {
+    let Some(idea) = state.ideas.get_mut(id) else {
+        return;
+    };
+    let now = IdeaThen::of(idea, None);
+    let same = idea.kept.is_none() && now == *then && idea.status == then.status;
+    if same {
+        return;
+    }
+    let left = idea.kept.take();
+    idea.kept = then.saved.as_ref().map(|saved| Box::new(saved.kept()));
+    idea.status = then.status;
+    idea.retry_count = then.retry_count;
+    idea.failed_attempts = then.failed_attempts;
+    idea.commit.clone_from(&then.commit);
+    idea.last_error.clone_from(&then.last_error);
+    idea.assigned = false;
+    idea.not_before = None;
+    idea.updated_at = at;
+    audit(idea, at, "rolled_back", to.as_str());
+    // Its work is in the safety checkpoint.
+    let left = left.filter(|left| left.worktree.saved.is_none());
+    state.owed.worktrees.extend(left.map(|left| unused(*left)));
 }
 
 /// Events about the merge queue.

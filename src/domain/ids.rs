@@ -110,6 +110,11 @@ text_id!(
     ProfileName,
     "profile name"
 );
+text_id!(
+    /// The name of a checkpoint: `before-release`. Also a file, a tag and a part of references.
+    CheckpointName,
+    "checkpoint name"
+);
 
 impl IdeaId {
     /// The id of the `number`-th idea.

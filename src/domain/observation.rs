@@ -1,9 +1,12 @@
 //! What the shell saw, always with the run or effect that it belongs to. An observation of something that is over changes nothing.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
+use super::checkpoint::{Checkpoint, IdeaThen};
 use super::effect::ConflictLevel;
-use super::ids::{EffectId, Oid, RunId};
+use super::ids::{EffectId, IdeaId, Oid, RunId};
 use super::signal::Signal;
 
 /// Something that happened outside.
@@ -146,6 +149,15 @@ pub enum Outcome {
     StillConflicted {
         /// Which.
         files: Vec<String>,
+    },
+    /// The checkpoint is on disk.
+    CheckpointMade(Box<Checkpoint>),
+    /// The rollback can be done; it makes this of the ideas.
+    RollbackReady(BTreeMap<IdeaId, IdeaThen>),
+    /// The target is at the commit.
+    TargetMovedTo {
+        /// What was put aside, if anything was in the way.
+        stashed: Vec<Oid>,
     },
     /// Nothing to tell.
     Done,

@@ -1,6 +1,6 @@
 //! Why a command is refused: a stable code for programs, a sentence for people, and what to do instead.
 
-use super::ids::{AgentId, IdeaId, ProfileName};
+use super::ids::{AgentId, CheckpointName, IdeaId, ProfileName};
 use super::lifecycle::Illegal;
 
 /// A refusal. Nothing has changed.
@@ -40,6 +40,17 @@ pub enum Rejection {
     /// Ideas would wait for each other.
     #[error("these ideas would wait for each other: {}", shown(.0))]
     Cycle(Vec<IdeaId>),
+    /// There is no such checkpoint.
+    #[error("there is no checkpoint `{name}`")]
+    CheckpointUnknown {
+        /// What was named.
+        name: CheckpointName,
+        /// The newest there is.
+        newest: Option<CheckpointName>,
+    },
+    /// There is one of that name.
+    #[error("there is a checkpoint `{0}` already")]
+    CheckpointTaken(CheckpointName),
     /// It has no meaning in this state.
     #[error("{what} is not possible: {why}")]
     NotNow {
@@ -72,6 +83,8 @@ impl Rejection {
             Self::TextTooLong { .. } => "TEXT_TOO_LONG",
             Self::TooMuch(_) => "TOO_MUCH",
             Self::Cycle(_) => "DEPENDENCY_CYCLE",
+            Self::CheckpointUnknown { .. } => "CHECKPOINT_UNKNOWN",
+            Self::CheckpointTaken(_) => "CHECKPOINT_TAKEN",
             Self::NotNow { .. } | Self::Illegal(_) => "NOT_NOW",
         }
     }
@@ -103,6 +116,15 @@ impl Rejection {
                     .unwrap_or("see how it stands: swarm status");
                 vec![instead.to_owned()]
             }
+            Self::CheckpointUnknown { newest, .. } => match newest {
+                Some(newest) => vec![format!(
+                    "see them: swarm checkpoint list; the newest is {newest}"
+                )],
+                None => vec!["make one: swarm checkpoint create NAME".into()],
+            },
+            Self::CheckpointTaken(name) => vec![format!(
+                "choose another name, or delete that one: swarm checkpoint delete {name}"
+            )],
             Self::TooMuch(_) => vec!["leave some out, or say it in the text".into()],
             Self::Illegal(_) => vec!["see how it stands: swarm status".into()],
         }

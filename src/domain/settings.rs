@@ -60,4 +60,13 @@ pub struct Settings {
     pub resolver: Option<ProfileName>,
     /// How long a graceful end waits for safe boundaries.
     pub grace_ms: i64,
+    /// A checkpoint after every so many landings; 0: none.
+    #[serde(default)]
+    pub checkpoint_every: u32,
+    /// A checkpoint each time autopilot begins.
+    #[serde(default)]
+    pub checkpoint_before_autopilot: bool,
+    /// So many checkpoints that nobody asked for are kept.
+    #[serde(default)]
+    pub checkpoints_kept: u32,
 }

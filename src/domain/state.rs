@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::checkpoint::{Checkpoint, Rollback};
 use super::command::InboxFile;
 use super::effect::{ConflictLevel, Effect, KeptWorktree, Landing, Purpose};
-use super::ids::{AgentId, EffectId, IdeaId, Oid, ProfileName, RunId};
+use super::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid, ProfileName, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use super::settings::{Mode, Settings};
 use super::time::Timestamp;
@@ -44,6 +45,12 @@ pub struct State {
     pub learnings: Vec<Learning>,
     /// Warnings in force, by their key.
     pub warnings: BTreeMap<String, Warning>,
+    /// The checkpoints that there are.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub checkpoints: BTreeMap<CheckpointName, Checkpoint>,
+    /// The rollback that is under way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rollback: Option<Box<Rollback>>,
     /// Numbers that never repeat.
     pub counters: Counters,
 }
@@ -72,6 +79,15 @@ pub struct Swarm {
     pub rebase: bool,
     /// The time of the last event.
     pub last_event_at: Timestamp,
+    /// Ideas that have landed since the last periodic checkpoint was asked for.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub landed_since_checkpoint: u32,
+    /// The one that landed last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_landed: Option<IdeaId>,
+    /// Since autopilot is on, a checkpoint was asked for.
+    #[serde(skip_serializing_if = "is_false")]
+    pub autopilot_checkpoint: bool,
 }
 
 /// Where the target was last seen.
@@ -279,6 +295,9 @@ pub struct Kept {
     /// What a person said and no prompt has carried yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<String>,
+    /// It was complete: only the gate and the landing are left.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub complete: bool,
     /// Iterations that the attempt had.
     pub iterations: u32,
     /// The run of its last iteration.
@@ -625,6 +644,20 @@ pub struct Warning {
     pub message: String,
     /// Since when.
     pub since: Timestamp,
+}
+
+impl Attempt {
+    /// The run of its last iteration.
+    pub fn last_iteration(&self) -> Option<&RunId> {
+        self.runs.iter().rev().find(|run| is_iteration(run))
+    }
+}
+
+/// Whether a run is an iteration, by its name (`...-i2`).
+fn is_iteration(run: &RunId) -> bool {
+    let last = run.as_str().rsplit('-').next().unwrap_or_default();
+    last.strip_prefix('i')
+        .is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
 impl State {

@@ -6,7 +6,8 @@
 
 use super::attempt::{end_asked, time_out};
 use super::plan::{End, Plan};
-use super::train;
+use super::{checkpoints, rollback, train};
+use crate::domain::checkpoint::Reason;
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, RunId};
@@ -26,7 +27,14 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         return Vec::new();
     };
     let mut plan = Plan::new(state, now);
-    let steps: [fn(&mut Plan<'_>, &Settings); 13] = [
+    if state.swarm.phase == SwarmPhase::RollingBack {
+        tidy_up(&mut plan, settings);
+        if plan.events.is_empty() {
+            rollback::go_on(&mut plan, settings);
+        }
+        return plan.events;
+    }
+    let steps: [fn(&mut Plan<'_>, &Settings); 14] = [
         change_phase,
         tidy_up,
         end_attempts,
@@ -38,6 +46,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         train::verify,
         train::land,
         train::settle,
+        checkpoints::keep,
         begin_iterations,
         claim,
     ];
@@ -78,7 +87,7 @@ pub fn next_deadline(state: &State, now: Timestamp) -> Option<Timestamp> {
 
 /// Phases in which a daemon acts.
 fn is_awake(state: &State) -> bool {
-    may_merge(state) || is_draining(state)
+    may_merge(state) || is_draining(state) || state.swarm.phase == SwarmPhase::RollingBack
 }
 
 fn is_draining(state: &State) -> bool {
@@ -415,6 +424,12 @@ fn claim(plan: &mut Plan<'_>, settings: &Settings) {
     let begun = state.agents.values();
     let begun = begun.filter(|attempt| attempt.phase == AttemptPhase::Backoff);
     if state.swarm.phase != SwarmPhase::Running || state.slots_free() <= begun.count() {
+        return;
+    }
+    let before_autopilot = |effect: &Effect| {
+        matches!(effect, Effect::MakeCheckpoint { reason: Reason::BeforeAutopilot, .. })
+    };
+    if checkpoints::is_due_before_autopilot(state, settings) || state.is_pending(before_autopilot) {
         return;
     }
     let Some(id) = select::next(state, plan.now) else {

@@ -6,10 +6,12 @@
 pub mod advance;
 mod agents;
 mod attempt;
+mod checkpoints;
 mod conflict;
 mod ideas;
 mod merging;
 mod plan;
+mod rollback;
 mod signals;
 mod swarm;
 mod train;
@@ -43,6 +45,11 @@ pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<E
         Command::RetryMerge { id } => merging::retry(&mut plan, id)?,
         Command::ResolveMerge { id } => merging::resolve(&mut plan, id)?,
         Command::SettleTarget { choice } => merging::settle_target(&mut plan, *choice)?,
+        Command::CreateCheckpoint { name } => checkpoints::create(&mut plan, name)?,
+        Command::DeleteCheckpoint { name } => checkpoints::delete(&mut plan, name)?,
+        Command::RollBack { name, stash, pause } => {
+            rollback::begin(&mut plan, name, *stash, *pause)?;
+        }
         Command::LoadSettings { hash, settings } => swarm::load(&mut plan, hash, settings),
         Command::SetMode { mode } => swarm::set_mode(&mut plan, *mode),
         Command::Shutdown { keep_agents } => swarm::shutdown(&mut plan, *keep_agents)?,
@@ -118,6 +125,15 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
             outcome,
             O::Landed | O::TargetMoved { .. } | O::CheckoutBlocked { .. }
         ),
+        (Effect::MakeCheckpoint { .. }, outcome) => matches!(outcome, O::CheckpointMade(_)),
+        (Effect::DeleteCheckpoint { .. }, outcome) => matches!(outcome, O::Done),
+        (Effect::CheckRollback { .. }, outcome) => {
+            matches!(outcome, O::RollbackReady(_) | O::CheckoutBlocked { .. })
+        }
+        (Effect::MoveTarget { .. }, outcome) => matches!(
+            outcome,
+            O::TargetMovedTo { .. } | O::TargetMoved { .. } | O::CheckoutBlocked { .. }
+        ),
         (Effect::FinishResolution { .. }, outcome) => matches!(
             outcome,
             O::ResolutionFinished { .. } | O::StillConflicted { .. }
@@ -146,6 +162,12 @@ fn follow(plan: &mut Plan<'_>, effect: &Effect, outcome: &Outcome) {
         Effect::ReleaseWorktree { worktree, .. } => {
             tidied(plan, &format!("release-{worktree}"), outcome);
         }
+        Effect::MakeCheckpoint { name, reason, .. } => {
+            checkpoints::made(plan, name, *reason, outcome);
+        }
+        Effect::DeleteCheckpoint { name, .. } => checkpoints::deleted(plan, name, outcome),
+        Effect::CheckRollback { .. } => rollback::checked(plan, outcome),
+        Effect::MoveTarget { target, .. } => rollback::moved(plan, target, outcome),
         Effect::ArchiveInbox { name, .. } => tidied(plan, &format!("inbox-{name}"), outcome),
     }
 }

@@ -18,6 +18,13 @@ pub(super) fn started(plan: &mut Plan<'_>, version: &str) {
 pub(super) fn recovered(plan: &mut Plan<'_>) {
     let paused = plan.state.swarm.paused;
     let reason = plan.state.swarm.pause_reason.as_deref();
+    if plan.state.rollback.is_some() {
+        if plan.state.swarm.phase == SwarmPhase::Recovering {
+            let moved = plan.move_swarm(SwarmInput::RollBack, Some("the rollback goes on"), None);
+            debug_assert!(moved.is_ok());
+        }
+        return;
+    }
     // Anything but recovering means that somebody already asked for the end.
     if plan.state.swarm.phase == SwarmPhase::Recovering {
         let moved = plan.move_swarm(SwarmInput::Recovered { paused }, reason, None);

@@ -41,6 +41,13 @@ pub enum SwarmInput {
     Resume,
     /// No attempt is live any more.
     Quiet,
+    /// Take the target and the ideas back to a checkpoint.
+    RollBack,
+    /// That is over, one way or the other; `paused`: a pause is in force.
+    RolledBack {
+        /// Whether a pause is in force.
+        paused: bool,
+    },
     /// End the daemon.
     Shutdown,
 }
@@ -79,15 +86,21 @@ impl State<Machine> for SwarmPhase {
         match (*self, input) {
             // What an earlier daemon left running comes to its boundary first.
             (Self::Recovering, SwarmInput::Recovered { paused: true })
+            | (Self::RollingBack, SwarmInput::RolledBack { paused: true })
             | (Self::Running, SwarmInput::Pause) => Transition(Self::Pausing),
             (Self::Pausing, SwarmInput::Quiet) => Transition(Self::Paused),
             (Self::Recovering, SwarmInput::Recovered { paused: false })
+            | (Self::RollingBack, SwarmInput::RolledBack { paused: false })
             | (Self::Pausing | Self::Paused, SwarmInput::Resume) => Transition(Self::Running),
             (Self::Running, SwarmInput::Resume)
             | (Self::Pausing | Self::Paused, SwarmInput::Pause)
             | (Self::Draining, SwarmInput::Shutdown) => Handled,
             (Self::Draining, SwarmInput::Quiet) => Transition(Self::Stopped),
-            (Self::Recovering, SwarmInput::Shutdown) => Transition(Self::Draining),
+            // A rollback that an earlier daemon began goes on; one that is under way when the daemon ends goes on with the next.
+            (Self::Recovering, SwarmInput::RollBack) => Transition(Self::RollingBack),
+            (Self::Recovering | Self::RollingBack, SwarmInput::Shutdown) => {
+                Transition(Self::Draining)
+            }
             _ => Super,
         }
     }
@@ -109,6 +122,7 @@ impl Superstate<Machine> for Group {
     ) -> Outcome<SwarmPhase> {
         match (self, input) {
             (Self::Accepting, SwarmInput::Shutdown) => Transition(SwarmPhase::Draining),
+            (Self::Accepting, SwarmInput::RollBack) => Transition(SwarmPhase::RollingBack),
             (Self::Any, SwarmInput::Start) => Transition(SwarmPhase::Recovering),
             _ => Super,
         }

@@ -1,0 +1,240 @@
+//! A rollback, step by step: check -> stop the agents -> safety checkpoint -> the target -> the ideas.
+//!
+//! Invariant: each step follows from the state alone, so a daemon that is killed anywhere goes on with it; until the target moves it can be
+//! given up, with nothing but stopped agents to show; after that nothing can stop it any more, for all it needs is in the log.
+
+use std::collections::BTreeMap;
+
+use super::attempt::end_asked;
+use super::checkpoints::{self, named, rolling_back};
+use super::plan::{End, Plan, few, shorten};
+use crate::domain::checkpoint::{Reason, Rollback, RollbackStep};
+use crate::domain::effect::Effect;
+use crate::domain::event::Event;
+use crate::domain::ids::{AgentId, CheckpointName};
+use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmInput, SwarmPhase, step, swarm};
+use crate::domain::observation::Outcome;
+use crate::domain::rejection::Rejection;
+use crate::domain::settings::Settings;
+use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus};
+
+pub(super) fn begin(
+    plan: &mut Plan<'_>,
+    name: &CheckpointName,
+    stash: bool,
+    pause: bool,
+) -> Result<(), Rejection> {
+    let state = plan.state;
+    if state.rollback.is_some() {
+        return Err(rolling_back("a second rollback"));
+    }
+    if state.settings.is_none() {
+        return Err(checkpoints::no_settings());
+    }
+    let Some(checkpoint) = state.checkpoints.get(name) else {
+        return Err(checkpoints::unknown(state, name));
+    };
+    let rollback = Rollback {
+        to: name.clone(),
+        commit: checkpoint.commit.clone(),
+        safety: named(state, "before-rollback", plan.now),
+        stash,
+        pause,
+        step: RollbackStep::Checking,
+        at: plan.now,
+        ideas: BTreeMap::new(),
+    };
+    // First what says that it is under way: a daemon that finds only that goes on with it.
+    let phase = step::<swarm::Machine>(state.swarm.phase, &SwarmInput::RollBack)?;
+    plan.emit(Event::RollbackBegun {
+        rollback: Box::new(rollback),
+    });
+    plan.emit(Event::PhaseChanged {
+        phase,
+        reason: Some(format!("rolling back to {name}")),
+        deadline: None,
+    });
+    Ok(())
+}
+
+/// The next step, if it can be taken.
+pub(super) fn go_on(plan: &mut Plan<'_>, settings: &Settings) {
+    let Some(rollback) = plan.state.rollback.as_deref() else {
+        // The end was journaled, and the log was torn before the phase that follows.
+        return leave(plan);
+    };
+    match rollback.step {
+        RollbackStep::Checking => check(plan, rollback, settings),
+        RollbackStep::Stopping => stop(plan),
+        RollbackStep::Saving => save(plan, rollback, settings),
+        RollbackStep::Moving => move_target(plan, rollback, settings),
+        RollbackStep::Restoring => restore(plan, rollback),
+    }
+}
+
+fn step_to(plan: &mut Plan<'_>, step: RollbackStep) {
+    plan.emit(Event::RollbackStepped { step });
+}
+
+fn check(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
+    let Some(checkpoint) = plan.state.checkpoints.get(&rollback.to) else {
+        return abandon(plan, "the checkpoint is gone", &[]);
+    };
+    if plan.state.is_pending(|effect| matches!(effect, Effect::CheckRollback { .. })) {
+        return;
+    }
+    plan.request(Effect::CheckRollback {
+        name: rollback.to.clone(),
+        commit: rollback.commit.clone(),
+        sha256: checkpoint.sha256.clone(),
+        target: settings.target.clone(),
+        stash: rollback.stash,
+    });
+}
+
+/// What the look at the checkpoint came to.
+pub(super) fn checked(plan: &mut Plan<'_>, outcome: &Outcome) {
+    let Some(rollback) = plan.state.rollback.as_deref() else {
+        return;
+    };
+    if rollback.step != RollbackStep::Checking {
+        return;
+    }
+    match outcome {
+        Outcome::RollbackReady(ideas) => {
+            for (id, idea) in ideas {
+                if rollback.ideas.get(id) != Some(idea) {
+                    plan.emit(Event::RollbackPlanned {
+                        id: id.clone(),
+                        idea: Box::new(idea.clone()),
+                    });
+                }
+            }
+            step_to(plan, RollbackStep::Stopping);
+        }
+        Outcome::CheckoutBlocked { reason, files } => abandon(plan, reason, files),
+        Outcome::Failed { message, .. } => abandon(plan, message, &[]),
+        _ => {}
+    }
+}
+
+/// Everything that runs is ended; what is under way in git comes to its end by itself.
+fn stop(plan: &mut Plan<'_>) {
+    let state = plan.state;
+    for effect in state.outbox.values() {
+        if let Effect::Run { run, .. } = effect {
+            plan.stop_run(run, false);
+        }
+    }
+    for (agent, attempt) in &state.agents {
+        if state.is_under_way(agent, &attempt.idea) {
+            if attempt.phase.is_live() && attempt.phase != AttemptPhase::Stopping {
+                plan.move_attempt(agent, AttemptInput::Stop);
+            }
+        } else {
+            end_one(plan, agent, attempt);
+        }
+    }
+    if state.agents.is_empty() && state.outbox.is_empty() && state.owed.is_empty() {
+        step_to(plan, RollbackStep::Saving);
+    }
+}
+
+/// Nobody's fault; what a person had asked for before holds.
+fn end_one(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt) {
+    match attempt.ending {
+        Some(ending) => end_asked(plan, agent, ending),
+        None => {
+            let end = End::keeping(AttemptEnd::Interrupted, IdeaStatus::Pending, None);
+            plan.end(agent, end);
+        }
+    }
+}
+
+fn save(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
+    if plan.state.checkpoints.contains_key(&rollback.safety) {
+        step_to(plan, RollbackStep::Moving);
+    } else if !checkpoints::is_being_made(plan.state, &rollback.safety) {
+        checkpoints::request(plan, settings, rollback.safety.clone(), Reason::BeforeRollback);
+    }
+}
+
+fn move_target(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
+    let Some(safety) = plan.state.checkpoints.get(&rollback.safety) else {
+        return abandon(plan, "its safety checkpoint is gone", &[]);
+    };
+    if plan.state.is_pending(|effect| matches!(effect, Effect::MoveTarget { .. })) {
+        return;
+    }
+    plan.request(Effect::MoveTarget {
+        target: settings.target.clone(),
+        expected: safety.commit.clone(),
+        commit: rollback.commit.clone(),
+        stash: rollback.stash.then(|| rollback.safety.to_string()),
+        at: rollback.at,
+    });
+}
+
+/// What became of the target.
+pub(super) fn moved(plan: &mut Plan<'_>, target: &str, outcome: &Outcome) {
+    let Some(rollback) = plan.state.rollback.as_deref() else {
+        return;
+    };
+    if rollback.step != RollbackStep::Moving {
+        return;
+    }
+    match outcome {
+        Outcome::TargetMovedTo { .. } => {
+            plan.emit(Event::TargetSeen {
+                branch: target.to_owned(),
+                commit: rollback.commit.clone(),
+            });
+            step_to(plan, RollbackStep::Restoring);
+        }
+        Outcome::TargetMoved { found } => {
+            let why = format!(
+                "the target was moved to {} by somebody else meanwhile; look at it, then roll back again",
+                found
+            );
+            abandon(plan, &why, &[]);
+        }
+        Outcome::CheckoutBlocked { reason, files } => abandon(plan, reason, files),
+        Outcome::Failed { message, .. } => abandon(plan, message, &[]),
+        _ => {}
+    }
+}
+
+fn restore(plan: &mut Plan<'_>, rollback: &Rollback) {
+    if rollback.pause {
+        plan.emit(Event::PauseSet {
+            reason: format!("rolled back to {}", rollback.to),
+        });
+    }
+    plan.emit(Event::RolledBack {
+        to: rollback.to.clone(),
+        commit: rollback.commit.clone(),
+        safety: rollback.safety.clone(),
+    });
+}
+
+/// Nothing is rolled back; what was stopped goes on by itself.
+pub(super) fn abandon(plan: &mut Plan<'_>, why: &str, files: &[String]) {
+    let Some(rollback) = plan.state.rollback.as_deref() else {
+        return;
+    };
+    plan.emit(Event::RollbackAbandoned {
+        to: rollback.to.clone(),
+        why: shorten(why),
+        files: few(files),
+    });
+}
+
+/// Back to work, or to the pause that is in force.
+fn leave(plan: &mut Plan<'_>) {
+    if plan.state.swarm.phase == SwarmPhase::RollingBack {
+        let paused = plan.state.swarm.paused;
+        let reason = plan.state.swarm.pause_reason.as_deref();
+        let moved = plan.move_swarm(SwarmInput::RolledBack { paused }, reason, None);
+        debug_assert!(moved.is_ok());
+    }
+}
