@@ -21,6 +21,7 @@ use crate::daemon::{CommandError, Daemon, DaemonError, End, Options, Paths, cloc
 use crate::domain::command::Command;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::State;
+use crate::domain::view::TargetNow;
 use crate::journal::JournalError;
 
 /// How long a start waits for commands that hold the lock.
@@ -82,6 +83,10 @@ impl Offline for Files {
 
     fn execute(&self, command: Command) -> Result<Accepted, CliError> {
         Ok(offline::execute(&self.paths, &command)?)
+    }
+
+    fn target(&self, branch: &str) -> TargetNow {
+        offline::target(&self.paths, branch)
     }
 
     fn events(&self, after: u64, limit: usize) -> Result<Vec<Journaled>, CliError> {
@@ -295,6 +300,10 @@ impl Control for Controls {
                 DaemonReloadError::Refused(error) => command_error(error),
             })
         })
+    }
+
+    fn target(&self, branch: &str) -> TargetNow {
+        self.reloader.target(branch)
     }
 }
 
