@@ -242,7 +242,8 @@ fn read_whole(path: &Path) -> Result<Vec<u8>, SnapshotFault> {
     whole(bytes)
 }
 
-fn whole(mut bytes: Vec<u8>) -> Result<Vec<u8>, SnapshotFault> {
+/// The bytes that the crc covers, when it fits.
+pub(super) fn whole(mut bytes: Vec<u8>) -> Result<Vec<u8>, SnapshotFault> {
     let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
     let damaged = |why: &str| Err(SnapshotFault::Damaged(why.into()));
     let Some((body, crc)) = record::split_crc(text) else {
