@@ -15,6 +15,9 @@ use std::io::BufRead as _;
 use super::record::{self, FORMAT, Header, MAX_LINE};
 use super::upcast::OLDEST;
 
+/// The fewest bytes that a disk writes at once.
+const SECTOR: usize = 512;
+
 /// What the next line of the log must follow on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChainStart {
@@ -277,23 +280,27 @@ pub(super) fn judge(rest: &[u8], at: &Progress, known_durable: u64, stop: &Stop)
 }
 
 /// Where in `rest` lines of a newer format begin, and which. Their crc may be another than ours, so their word must do: of the first line
-/// if it goes on with the expected seq, of later ones if two in a row say the same. One such line alone may be two halves, of which a
-/// power cut has lost the other halves: `{"v":1` and `208,"dur":`.
+/// if it goes on with the expected seq, of later ones if two in a row say the same and are not the same. One such line alone may be two
+/// halves, of which a power cut has lost the other halves: `{"v":1` and `208,"dur":`; or that twice over.
 fn newer_lines(rest: &[u8], seq: u64) -> Option<(usize, u64)> {
-    let version = |start: usize| record::version(&rest[start..]).filter(|(v, _)| *v > FORMAT);
-    if let Some((found, more)) = version(0)
+    let version = |line: &[u8]| Some(record::version(line)?.0).filter(|v| *v > FORMAT);
+    if let Some((found, more)) = record::version(rest)
+        && found > FORMAT
         && more.starts_with(format!(",\"seq\":{seq},").as_bytes())
     {
         return Some((0, found));
     }
-    let line_ends = (0..rest.len()).filter(|at| rest[*at] == b'\n');
+    let mut at = 0;
     let mut before = None;
-    for start in std::iter::once(0).chain(line_ends.map(|at| at + 1)) {
-        let found = version(start).map(|(found, _)| found);
+    for line in rest.split(|byte| *byte == b'\n') {
+        let found = version(line).map(|found| (found, &line[..line.len().min(SECTOR)]));
         match (before, found) {
-            (Some((at, same)), Some(found)) if same == found => return Some((at, found)),
-            _ => before = found.map(|found| (start, found)),
+            (Some((start, v, other)), Some((found, head))) if v == found && other != head => {
+                return Some((start, found));
+            }
+            _ => before = found.map(|(found, head)| (at, found, head)),
         }
+        at += line.len() + 1;
     }
     None
 }
@@ -569,6 +576,17 @@ mod tests {
             let rest = [b"\n", &log.bytes[log.start(4)..]].concat();
             assert_eq!(torn_at(&[whole, glued, &rest].concat()), Some(3));
         }
+    }
+
+    #[test]
+    fn the_same_two_halves_twice_over_are_no_newer_format() {
+        let log = hand_made(&[2]);
+        let half = format!(
+            "{{\"v\":8,\"dur\":2,\"text\":\"{}\"}}\n",
+            "x".repeat(SECTOR)
+        );
+        let bytes = [&log.bytes, half.as_bytes(), half.as_bytes()].concat();
+        assert_eq!(torn_at(&bytes), Some(3));
     }
 
     #[test]
