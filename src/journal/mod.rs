@@ -53,5 +53,5 @@ pub use snapshot::{
     write_snapshot,
 };
 pub use storage::{Disk, SegmentFile, Storage};
-pub use upcast::{OLDEST, OldEvent, Step};
+pub use upcast::{OLDEST, OldEvent, Step, upcast};
 pub use writer::{Appended, Batch, Writer, WriterDied, spawn_writer};

@@ -113,11 +113,6 @@ impl Random {
         Self(seed)
     }
 
-    /// Another generator, for a thread or a case of its own.
-    pub(crate) fn fork(&mut self) -> Self {
-        Self(self.next())
-    }
-
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut x = self.0;
