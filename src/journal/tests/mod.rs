@@ -5,6 +5,7 @@ mod faults;
 mod faulty;
 mod golden;
 mod kills;
+mod matrix;
 mod opening;
 mod property;
 mod sectors;
