@@ -64,7 +64,7 @@ fn sound(bytes: &[u8], start: ChainStart) -> Scan {
     let found = scan(bytes, start, 0);
     assert!(found.proven <= found.end && found.end <= bytes.len());
     assert!(found.durable <= found.last_seq);
-    let lines = bytes[..found.end].iter().filter(|b| **b == b'\n').count();
+    let lines = bytes[..found.end].split(|b| *b == b'\n').count() - 1;
     assert_eq!(found.last_seq - (start.next_seq - 1), lines as u64);
     match &found.tail {
         Tail::Clean => assert_eq!(found.end, bytes.len()),
