@@ -23,3 +23,4 @@ mod offline;
 mod refusals;
 mod shapes;
 mod steering;
+mod versions;
