@@ -22,3 +22,4 @@ mod offline;
 mod refusals;
 mod shapes;
 mod steering;
+mod syscalls;
