@@ -103,11 +103,17 @@ impl Repo {
         write_note(checkout, step)?;
         crash::point("git.land.noted");
         if let Err(error) = self.two_way(checkout, step.old, step.new, &[]) {
+            // A killed git leaves its lock; only under the note is it known to be ours.
+            if let Some(held) = self.wait_for_index(checkout)? {
+                return Ok(Err(held));
+            }
             self.put_back(checkout, step)?;
             remove_note(checkout)?;
-            return match error {
-                GitError::Failed { stderr, .. } => Ok(Err(blocked(checkout, stderr))),
-                other => Err(other),
+            // Somebody who changed a file since is still in the way; what was git's own trouble (killed, the disk) passes.
+            let now = self.rehearse(checkout, step)?;
+            return match now {
+                Err(reason) => Ok(Err(blocked(checkout, reason))),
+                Ok(()) => Err(error),
             };
         }
         crash::point("git.land.followed");
@@ -159,6 +165,7 @@ impl Repo {
             .run()?;
         match self.two_way(checkout, step.old, step.new, &["-n"]) {
             Ok(()) => Ok(Ok(())),
+            Err(error) if error.was_killed() => Err(error),
             Err(GitError::Failed { stderr, .. }) => Ok(Err(stderr)),
             Err(other) => Err(other),
         }

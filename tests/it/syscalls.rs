@@ -92,10 +92,7 @@ const SCENARIOS: &[Scenario] = &[
         drive: |sandbox, traced| {
             let held = sandbox.path("out/first.here");
             wait_unless_ended(sandbox, traced, || held.exists());
-            if traced.ended().is_none() {
-                // Whatever comes of it, the next start goes on.
-                let _ = sandbox.swarm(&["stop"]);
-            }
+            stop(sandbox, traced);
             sandbox.release("first");
         },
     },
@@ -123,10 +120,18 @@ fn add_and_stop(sandbox: &Sandbox, traced: &mut Traced<'_>) {
             acknowledge(sandbox, sandbox.swarm(&["idea", "add", IDEA]).code);
         }
     }
-    if traced.ended().is_none() {
-        // Whatever comes of it, the next start goes on.
-        let _ = sandbox.swarm(&["stop"]);
-    }
+    stop(sandbox, traced);
+}
+
+/// Asks it to end until it does: a stop that the disk does not take is refused.
+fn stop(sandbox: &Sandbox, traced: &mut Traced<'_>) {
+    sandbox.wait_within(LIMIT, "the daemon to stop", || {
+        let ended = traced.ended();
+        if ended.is_none() {
+            let _ = sandbox.swarm(&["stop"]);
+        }
+        ended
+    });
 }
 
 fn with_conflict(sandbox: &Sandbox) {
