@@ -49,6 +49,8 @@ pub(super) struct Attendant {
     reloader: Reloader,
     handle: Handle,
     until_idle: bool,
+    /// The last event of the daemons before this one: what they left says nothing about what this one will do.
+    before: u64,
     notes: Arc<Notes>,
     asked_to_end: bool,
     signalled: bool,
@@ -56,8 +58,10 @@ pub(super) struct Attendant {
 
 impl Attendant {
     pub(super) fn new(reloader: Reloader, until_idle: bool, notes: Arc<Notes>) -> Self {
+        let handle = reloader.handle.clone();
         Self {
-            handle: reloader.handle.clone(),
+            before: handle.read(|state| state.seq),
+            handle,
             reloader,
             until_idle,
             notes,
@@ -145,10 +149,12 @@ impl Attendant {
             return;
         }
         let at_rest = self.handle.read(|state| {
-            let begun = !matches!(
+            // A daemon that was killed has left `running` as the phase.
+            let recovering = matches!(
                 state.swarm.phase,
                 SwarmPhase::Recovering | SwarmPhase::Stopped
             );
+            let begun = state.seq > self.before && !recovering;
             let rest = view::rest(state);
             (begun && rest != Rest::Busy).then(|| (rest, Box::new(state.clone())))
         });

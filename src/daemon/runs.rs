@@ -86,7 +86,9 @@ async fn carry(
     let mut tries = 0;
     let end = loop {
         let launched = match process::inspect(&dir)? {
-            RunStatus::Prepared if tries == LAUNCHES => return Ok(never_began(&dir, &tools.paths.runs)),
+            RunStatus::Prepared if tries == LAUNCHES => {
+                return Ok(never_began(&dir, &tools.paths.runs));
+            }
             RunStatus::Prepared => {
                 tries += 1;
                 Some(start(tools, &dir).await?)
