@@ -15,7 +15,7 @@ use git2::Oid;
 
 use super::error::GitError;
 use super::locks::{self, Lock};
-use super::mend::{read_note, remove_note, write_note};
+use super::mend::{begin_rehearsal, end_rehearsal, is_ours, remove_note, write_note};
 use super::names::shown;
 use super::registry::Worktree;
 use super::repo::{Head, Repo};
@@ -92,7 +92,9 @@ impl Repo {
         if !hidden.is_empty() {
             return Ok(Err(in_the_way(checkout, &hidden)));
         }
+        begin_rehearsal(checkout)?;
         if let Err(reason) = self.rehearse(checkout, step)? {
+            end_rehearsal(checkout)?;
             let files = self.changes_in_the_way(checkout, step)?;
             return Ok(Err(if files.is_empty() {
                 blocked(checkout, reason)
@@ -101,6 +103,7 @@ impl Repo {
             }));
         }
         write_note(checkout, step)?;
+        end_rehearsal(checkout)?;
         crash::point("git.land.noted");
         if let Err(error) = self.two_way(checkout, step.old, step.new, &[]) {
             // A killed git leaves its lock; only under the note is it known to be ours.
@@ -108,9 +111,9 @@ impl Repo {
                 return Ok(Err(held));
             }
             self.put_back(checkout, step)?;
-            remove_note(checkout)?;
             // Somebody who changed a file since is still in the way; what was git's own trouble (killed, the disk) passes.
             let now = self.rehearse(checkout, step)?;
+            remove_note(checkout)?;
             return match now {
                 Err(reason) => Ok(Err(blocked(checkout, reason))),
                 Ok(()) => Err(error),
@@ -157,6 +160,10 @@ impl Repo {
         if self.two_way(checkout, step.old, step.new, &["-n"]).is_ok() {
             return Ok(Ok(()));
         }
+        // A killed git has left its lock.
+        if let Some(held) = self.wait_for_index(checkout)? {
+            return Ok(Err(held.reason));
+        }
         // Files that were touched but not changed look changed until the index is refreshed; the exit code only tells of real changes.
         checkout
             .git(self)
@@ -179,7 +186,7 @@ impl Repo {
             let state = locks::look(&lock)?;
             match state {
                 Lock::Absent => return Ok(None),
-                Lock::Dead if read_note(checkout).is_some() => locks::remove_if_dead(&lock)?,
+                Lock::Dead if is_ours(checkout) => locks::remove_if_dead(&lock)?,
                 Lock::Held if Instant::now() < end => super::command::pause(),
                 Lock::Held => {
                     return Ok(Some(blocked(

@@ -5,6 +5,9 @@
 //! - the index already the new one: the two-way merge is repeated (it then does nothing) or run backwards.
 //!
 //! A file with any other content is the person's and stays. A checkout that is on another branch by now is left alone.
+//!
+//! Before that, while it is only tried out whether the checkout can follow, the note `swarm-rehearsal` says that a lock of the index may be
+//! ours. Nothing else is put right for it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,6 +24,7 @@ use super::repo::{Head, Repo};
 use super::status::Kind;
 
 const NOTE: &str = "swarm-landing";
+const REHEARSAL: &str = "swarm-rehearsal";
 /// Paths on one command line.
 const AT_ONCE: usize = 400;
 
@@ -40,6 +44,10 @@ impl Repo {
                     new,
                 };
                 self.settle_one(&checkout, noted, current == Some(noted))?;
+            } else if is_ours(&checkout) {
+                // If somebody else holds the index now, the lock is theirs.
+                self.wait_for_index(&checkout)?;
+                end_rehearsal(&checkout)?;
             }
         }
         Ok(())
@@ -258,6 +266,30 @@ pub(crate) fn write_note(checkout: &Worktree, step: Move<'_>) -> Result<(), GitE
         .at("sync", &checkout.git_dir)
 }
 
+/// Says, before a git of ours takes the index's lock, that it may be ours. Not synced: neither is the lock, which comes later in the same
+/// directory.
+pub(crate) fn begin_rehearsal(checkout: &Worktree) -> Result<(), GitError> {
+    let path = checkout.git_dir.join(REHEARSAL);
+    fs::write(&path, "").at("write", &path)
+}
+
+/// Nothing of ours is at the index any more, or the landing's note says so.
+pub(crate) fn end_rehearsal(checkout: &Worktree) -> Result<(), GitError> {
+    remove(&checkout.git_dir.join(REHEARSAL))
+}
+
+/// Whether a lock that nobody holds is ours.
+pub(crate) fn is_ours(checkout: &Worktree) -> bool {
+    checkout.git_dir.join(REHEARSAL).exists() || read_note(checkout).is_some()
+}
+
+fn remove(path: &Path) -> Result<(), GitError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).at("delete", path),
+        _ => Ok(()),
+    }
+}
+
 /// None also for a note that a kill left half written: then nothing had been touched yet.
 pub(crate) fn read_note(checkout: &Worktree) -> Option<(String, Oid, Oid)> {
     let text = fs::read_to_string(checkout.git_dir.join(NOTE)).ok()?;
@@ -270,11 +302,5 @@ pub(crate) fn read_note(checkout: &Worktree) -> Option<(String, Oid, Oid)> {
 }
 
 pub(crate) fn remove_note(checkout: &Worktree) -> Result<(), GitError> {
-    let path = checkout.git_dir.join(NOTE);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).at("delete", &path)
-        }
-        _ => Ok(()),
-    }
+    remove(&checkout.git_dir.join(NOTE))
 }

@@ -85,7 +85,7 @@ const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "stop",
         prepare: |sandbox| {
-            let text = IDEA.replace("DO: ", "DO: attempt 1 && hold first; ");
+            let text = IDEA.replace("DO: ", "DO: hold first; ");
             acknowledge(sandbox, sandbox.swarm(&["idea", "add", &text]).code);
         },
         args: &["start"],
