@@ -152,7 +152,7 @@ impl Repo {
     }
 
     /// The two-way merge without touching anything; the reason if it would be refused.
-    fn rehearse(
+    pub(crate) fn rehearse(
         &self,
         checkout: &Worktree,
         step: Move<'_>,

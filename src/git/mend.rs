@@ -25,6 +25,8 @@ use super::status::Kind;
 
 const NOTE: &str = "swarm-landing";
 const REHEARSAL: &str = "swarm-rehearsal";
+/// So often a two-way merge that failed in the middle is begun.
+const TRIES: u32 = 3;
 /// Paths on one command line.
 const AT_ONCE: usize = 400;
 
@@ -78,8 +80,12 @@ impl Repo {
             // The landing goes on from here: its two-way merge finds the work done.
             return Ok(());
         } else if self.still_old(tip, noted)? {
-            // Refused only if the person has since changed those very files; then they are theirs.
-            let _ = self.two_way(checkout, noted.new, noted.old, &[]);
+            let back = Move {
+                old: noted.new,
+                new: noted.old,
+                ..noted
+            };
+            self.two_way_or_theirs(checkout, back)?;
         }
         remove_note(checkout)
     }
@@ -94,9 +100,28 @@ impl Repo {
         if !away && !self.index_is_at(checkout, noted)? {
             // The branch moved, the files did not get there whole (the machine stopped): they follow now.
             self.put_back(checkout, noted)?;
-            let _ = self.two_way(checkout, noted.old, noted.new, &[]);
+            self.two_way_or_theirs(checkout, noted)?;
         }
         remove_note(checkout)
+    }
+
+    /// The two-way merge under the note. It is refused only if the person has since changed those very files; then they are theirs. A git
+    /// that was killed, or that the disk failed, has left files between the two commits: they are put back, and it is started again.
+    fn two_way_or_theirs(&self, checkout: &Worktree, step: Move<'_>) -> Result<(), GitError> {
+        let mut tries = 0;
+        loop {
+            let Err(error) = self.two_way(checkout, step.old, step.new, &[]) else {
+                return Ok(());
+            };
+            tries += 1;
+            if tries == TRIES || self.wait_for_index(checkout)?.is_some() {
+                return Err(error);
+            }
+            self.put_back(checkout, step)?;
+            if self.rehearse(checkout, step)?.is_err() {
+                return Ok(());
+            }
+        }
     }
 
     /// Whether the branch, wherever it is now, has none of the noted change.
