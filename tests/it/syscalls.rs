@@ -202,7 +202,7 @@ fn live(case: &Case) -> Outcome {
     if let Some(second) = case.second {
         let which = format!("@{second}");
         let mut again = sandbox.traced("second", Harm::Kill, &which, UNTIL_IDLE);
-        check_end(&again.wait(LIMIT), Harm::Kill, &again);
+        check_end(again.wait(LIMIT), Harm::Kill, &again);
         outcome.hit_again = again.hit().is_some();
         // The third start adopts what the second left running.
         let code = sandbox.run_until_idle();
@@ -235,7 +235,7 @@ fn first_life(sandbox: &Sandbox, case: &Case, outcome: &mut Outcome) {
     let mut traced = sandbox.traced("first", case.harm, &case.call, scenario.args);
     (scenario.drive)(sandbox, &mut traced);
     let code = traced.wait(LIMIT);
-    check_end(&code, case.harm, &traced);
+    check_end(code, case.harm, &traced);
     outcome.hit = traced.hit().is_some();
     if scenario.name == "add-offline" {
         acknowledge(sandbox, code);
@@ -251,12 +251,12 @@ fn first_life(sandbox: &Sandbox, case: &Case, outcome: &mut Outcome) {
 }
 
 /// A command that was not killed ended with a code of the contract, and not by a panic.
-fn check_end(code: &i32, harm: Harm, traced: &Traced<'_>) {
+fn check_end(code: i32, harm: Harm, traced: &Traced<'_>) {
     let output = traced.output();
     let killed = matches!(harm, Harm::Kill | Harm::Cut);
     let known: &[i32] = if killed { &[0, 1, 137] } else { &[0, 1, 74] };
-    assert!(known.contains(code), "ended with {code}: {output}");
-    assert!(*code != 1 || !output.is_empty(), "failed without a word");
+    assert!(known.contains(&code), "ended with {code}: {output}");
+    assert!(code != 1 || !output.is_empty(), "failed without a word");
     assert!(!output.contains("panicked"), "{output}");
 }
 
@@ -368,14 +368,14 @@ fn collect(folder: &Path, left: &mut Vec<String>) {
     for entry in fs::read_dir(folder).into_iter().flatten() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
-        let lock = name.ends_with(".lock");
-        let temporary =
-            name.ends_with(".new") || name.ends_with(".next.jsonl") || name.ends_with('~');
         // Git's own garbage collection takes what a killed git left half written among the objects.
-        let own = name.starts_with(".tmp") || name.ends_with(".tmp");
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        let at_work = [Some("lock"), Some("new"), Some("tmp")].contains(&ending);
+        let marks = ["swarm-landing", "swarm-rehearsal", "events.next.jsonl"];
+        let temporary = name.starts_with(".tmp") || marks.contains(&name);
         if path.is_dir() && !path.ends_with("runs") {
             collect(&path, left);
-        } else if lock || temporary || own {
+        } else if at_work || temporary {
             left.push(path.display().to_string());
         }
     }
@@ -385,10 +385,10 @@ fn collect(folder: &Path, left: &mut Vec<String>) {
 fn enumerate(dice: &mut Dice) -> (Vec<Case>, usize) {
     let mut groups: BTreeMap<(usize, String), Vec<Case>> = BTreeMap::new();
     let mut positions = 0;
-    for scenario in 0..SCENARIOS.len() {
+    for (scenario, Scenario { name, .. }) in SCENARIOS.iter().enumerate() {
         let calls = count(scenario);
         positions += calls.len();
-        println!("{}: {} calls", SCENARIOS[scenario].name, calls.len());
+        println!("{name}: {} calls", calls.len());
         for call in &calls {
             for harm in [Harm::Kill, Harm::Cut, Harm::Eio, Harm::Enospc] {
                 let kind = kind_of(call);

@@ -292,6 +292,11 @@ static void normalise(const char *path, char *into, size_t size) {
         } else if (!strncmp(path, "objects/", 8) && is_hex(path[8]) && is_hex(path[9]) && !path[10]) {
             n += (size_t)snprintf(into + n, size - n, "objects/*");
             path += 10;
+        } else if (!strncmp(path, ".trash-", 7) || !strncmp(path, ".view-", 6)) {
+            size_t kept = strcspn(path, "-") + 1;
+            while (kept-- && n + 2 < size) into[n++] = *path, path++;
+            into[n++] = '*';
+            path += strcspn(path, "/.");
         } else if (!strncmp(path, "tmp_", 4) || !strncmp(path, ".tmp", 4)) {
             size_t part = strcspn(path, "/");
             size_t kept = part > 6 ? part - 6 : part;
