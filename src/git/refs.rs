@@ -65,10 +65,7 @@ impl Repo {
         self.with_ref_lock(name, || {
             let library = self.library()?;
             let Some(mut reference) = optional(library.find_reference(name), name)? else {
-                // A kill in the middle of it may have left a lock, and every `git gc` would stumble over it.
-                self.ref_locks(name)
-                    .iter()
-                    .try_for_each(|lock| locks::outlive(lock))?;
+                self.free_ref(name)?;
                 return Ok(Attempt::Done);
             };
             if reference.target() != Some(expected) {
@@ -135,6 +132,12 @@ impl Repo {
             };
             judge(result.map(|_| ()), name)
         })
+    }
+
+    /// For a reference that is gone: a kill right after its removal may have left a lock, and every `git gc` would stumble over it.
+    pub(crate) fn free_ref(&self, name: &str) -> Result<(), GitError> {
+        let locks = self.ref_locks(name);
+        locks.iter().try_for_each(|lock| locks::outlive(lock))
     }
 
     fn ref_locks(&self, name: &str) -> [PathBuf; 2] {
