@@ -18,6 +18,7 @@ use git2::Oid;
 
 use super::error::{At, GitError};
 use super::follow::Move;
+use super::locks;
 use super::names::path_of;
 use super::registry::Worktree;
 use super::repo::{Head, Repo};
@@ -32,7 +33,9 @@ const AT_ONCE: usize = 400;
 
 impl Repo {
     /// Puts checkouts back that a killed landing left between two commits. For the start of a daemon; landings do it by themselves.
+    /// A dead lock of the packed references goes too: an agent's git that was killed has left it, and every `git gc` would stumble over it.
     pub fn settle_checkouts(&self) -> Result<(), GitError> {
+        locks::outlive(&self.common_dir().join("packed-refs.lock"))?;
         self.settle_all(None)
     }
 

@@ -313,9 +313,12 @@ fn a_lock_that_a_killed_rehearsal_left_is_ours() {
     assert!(!mark.exists());
     // The start of a daemon puts it right too.
     fs::write(&mark, "").unwrap();
-    fs::write(git_dir.join("index.lock"), "").unwrap();
+    let left = ["index.lock", "packed-refs.lock"].map(|name| git_dir.join(name));
+    for lock in &left {
+        fs::write(lock, "").unwrap();
+    }
     fixture.repo.settle_checkouts().unwrap();
-    assert!(!mark.exists() && !git_dir.join("index.lock").exists());
+    assert!(!mark.exists() && left.iter().all(|lock| !lock.exists()));
 }
 
 /// As a git that is killed while it writes files leaves it: the note, a dead lock, some files new, one begun, the index old.
