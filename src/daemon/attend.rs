@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-use super::handle::Handle;
+use super::handle::{CommandError, Handle};
 use super::inbox::Inbox;
 use super::run::Reloader;
 use super::signals::{self, Asked};
@@ -18,6 +18,9 @@ use crate::domain::view::{self, Rest};
 
 /// Files are looked at this long after the last sign of change, so that they are written by then.
 const SETTLE: Duration = Duration::from_millis(150);
+
+/// How long until an end is asked for again that the log had no room for.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// What the attendant tells the daemon, besides what goes through the actor.
 #[derive(Default)]
@@ -49,19 +52,25 @@ pub(super) struct Attendant {
     reloader: Reloader,
     handle: Handle,
     until_idle: bool,
+    /// The last event of the daemons before this one: what they left says nothing about what this one will do.
+    before: u64,
     notes: Arc<Notes>,
     asked_to_end: bool,
+    again_at: Option<Instant>,
     signalled: bool,
 }
 
 impl Attendant {
     pub(super) fn new(reloader: Reloader, until_idle: bool, notes: Arc<Notes>) -> Self {
+        let handle = reloader.handle.clone();
         Self {
-            handle: reloader.handle.clone(),
+            before: handle.read(|state| state.seq),
+            handle,
             reloader,
             until_idle,
             notes,
             asked_to_end: false,
+            again_at: None,
             signalled: false,
         }
     }
@@ -85,6 +94,7 @@ impl Attendant {
         loop {
             self.end_at_rest().await;
             let settle_at = settled.as_ref().map(|(at, _)| *at);
+            let again_at = self.again_at;
             tokio::select! {
                 Some(asked) = signalled.recv() => self.on_signal(asked).await,
                 Some(what) = changed.recv() => {
@@ -96,6 +106,7 @@ impl Attendant {
                     let (_, list) = settled.take().unwrap_or_else(|| (Instant::now(), Vec::new()));
                     self.on_changes(&list, &mut inbox).await;
                 }
+                () = sleep_until(again_at) => self.again_at = None,
                 alive = seq.changed() => if alive.is_err() { return },
             }
         }
@@ -111,9 +122,8 @@ impl Attendant {
                 let handle = self.handle.clone();
                 // Not awaited here: a second signal must be heard while the first is carried out.
                 tokio::spawn(async move {
-                    let keep_agents = false;
-                    if let Err(error) = handle.command(Command::Shutdown { keep_agents }).await {
-                        tracing::error!(%error, "the end could not be asked for");
+                    while ask_to_end(&handle).await == Asking::Again {
+                        tokio::time::sleep(AGAIN_AFTER).await;
                     }
                 });
             }
@@ -141,14 +151,16 @@ impl Attendant {
 
     /// Asks for the end, once, when nothing is left that happens by itself.
     async fn end_at_rest(&mut self) {
-        if !self.until_idle || self.asked_to_end {
+        if !self.until_idle || self.asked_to_end || self.again_at.is_some() {
             return;
         }
         let at_rest = self.handle.read(|state| {
-            let begun = !matches!(
+            // A daemon that was killed has left `running` as the phase.
+            let recovering = matches!(
                 state.swarm.phase,
                 SwarmPhase::Recovering | SwarmPhase::Stopped
             );
+            let begun = state.seq > self.before && !recovering;
             let rest = view::rest(state);
             (begun && rest != Rest::Busy).then(|| (rest, Box::new(state.clone())))
         });
@@ -161,9 +173,32 @@ impl Attendant {
             .at_rest
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = at_rest;
-        let keep_agents = false;
-        if let Err(error) = self.handle.command(Command::Shutdown { keep_agents }).await {
+        if ask_to_end(&self.handle).await == Asking::Again {
+            // By then there may be something to do again.
+            self.asked_to_end = false;
+            self.again_at = Some(Instant::now() + AGAIN_AFTER);
+        }
+    }
+}
+
+/// What became of asking for the end.
+#[derive(PartialEq, Eq)]
+enum Asking {
+    Over,
+    /// The log could not be written.
+    Again,
+}
+
+async fn ask_to_end(handle: &Handle) -> Asking {
+    let keep_agents = false;
+    match handle.command(Command::Shutdown { keep_agents }).await {
+        Ok(_) => Asking::Over,
+        Err(error) => {
             tracing::error!(%error, "the end could not be asked for");
+            match error {
+                CommandError::Unavailable(_) => Asking::Again,
+                _ => Asking::Over,
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 //! says about being done already.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
@@ -18,6 +19,9 @@ use crate::domain::observation::{FailureKind, Observation, Outcome};
 
 /// Git work at a time; more only makes the disk slower.
 const GIT_AT_ONCE: usize = 4;
+
+/// How long until an effect that failed is done again. A call to the disk that fails now and then is no fact about anybody's work.
+const AGAIN_AFTER: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
 
 /// Sends effects to their drivers.
 #[derive(Clone)]
@@ -37,18 +41,29 @@ impl Dispatcher {
     pub(super) fn dispatch(&self, id: EffectId, effect: Effect) {
         let this = self.clone();
         tokio::spawn(async move {
-            let worker = this.clone();
-            // A task of its own, so that a panic in a driver is an outcome too and nothing waits for ever.
-            let outcome = match tokio::spawn(async move { worker.perform(id, effect).await }).await
-            {
-                Ok(outcome) => outcome,
-                Err(error) => failed(format!("a driver stopped unexpectedly: {error}")),
-            };
+            let mut outcome = this.guarded(id, effect.clone()).await;
+            for pause in AGAIN_AFTER {
+                if !may_pass(&outcome) {
+                    break;
+                }
+                tracing::warn!(effect = %id, ?outcome, "an effect failed; it is done again");
+                tokio::time::sleep(pause).await;
+                outcome = this.guarded(id, effect.clone()).await;
+            }
             let effect = id;
             this.handle
                 .observe(Observation::EffectDone { effect, outcome })
                 .await;
         });
+    }
+
+    /// In a task of its own, so that a panic in a driver is an outcome too and nothing waits for ever.
+    async fn guarded(&self, id: EffectId, effect: Effect) -> Outcome {
+        let worker = self.clone();
+        match tokio::spawn(async move { worker.perform(id, effect).await }).await {
+            Ok(outcome) => outcome,
+            Err(error) => failed(format!("a driver stopped unexpectedly: {error}")),
+        }
     }
 
     async fn perform(&self, id: EffectId, effect: Effect) -> Outcome {
@@ -87,6 +102,17 @@ async fn blocking(work: impl FnOnce() -> Outcome + Send + 'static) -> Outcome {
     match spawn_blocking(work).await {
         Ok(outcome) => outcome,
         Err(error) => failed(format!("a driver stopped unexpectedly: {error}")),
+    }
+}
+
+/// Whether a failure may be the disk's, and over in a moment. What a person must put right is not.
+fn may_pass(outcome: &Outcome) -> bool {
+    let Outcome::Failed { kind, .. } = outcome else {
+        return false;
+    };
+    match kind {
+        FailureKind::NoSpace | FailureKind::Other => true,
+        FailureKind::Repository | FailureKind::AgentUnusable => false,
     }
 }
 

@@ -87,7 +87,9 @@ async fn carry(
     let mut tries = 0;
     let end = loop {
         let launched = match process::inspect(&dir)? {
-            RunStatus::Prepared if tries == LAUNCHES => return Ok(never_began(&dir)),
+            RunStatus::Prepared if tries == LAUNCHES => {
+                return Ok(never_began(&dir, &tools.paths.runs));
+            }
             RunStatus::Prepared => {
                 tries += 1;
                 Some(start(tools, &dir).await?)
@@ -131,10 +133,14 @@ async fn follow(
 }
 
 /// Runner after runner died before it could begin.
-fn never_began(dir: &RunDir) -> Outcome {
+fn never_began(dir: &RunDir, runs: &Path) -> Outcome {
     let log = process::tail(&dir.file("runner.log"), 1_000).unwrap_or_default();
     Outcome::Failed {
-        kind: FailureKind::Other,
+        kind: if is_full(runs) {
+            FailureKind::NoSpace
+        } else {
+            FailureKind::Other
+        },
         message: format!("its runner died {LAUNCHES} times before it could begin: {log}"),
     }
 }
@@ -264,12 +270,15 @@ fn is_for_want_of_room(how: &RunEndKind, place: &Path) -> bool {
         RunEndKind::Signalled { .. } | RunEndKind::NotStarted { .. } => true,
         _ => false,
     };
-    failed
-        && nix::sys::statvfs::statvfs(place).is_ok_and(|disk| {
-            #[allow(clippy::useless_conversion)] // On some systems the counters are narrower.
-            let free = u64::from(disk.blocks_available()).saturating_mul(disk.fragment_size());
-            free < NO_ROOM || (disk.files() > 0 && disk.files_available() == 0)
-        })
+    failed && is_full(place)
+}
+
+fn is_full(place: &Path) -> bool {
+    nix::sys::statvfs::statvfs(place).is_ok_and(|disk| {
+        #[allow(clippy::useless_conversion)] // On some systems the counters are narrower.
+        let free = u64::from(disk.blocks_available()).saturating_mul(disk.fragment_size());
+        free < NO_ROOM || (disk.files() > 0 && disk.files_available() == 0)
+    })
 }
 
 /// The runner was killed: what carries the run's mark is ended before anybody hears of it.

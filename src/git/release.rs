@@ -172,6 +172,7 @@ impl Repo {
     fn let_branch_go(&self, want: &Release) -> Result<bool, GitError> {
         let reference = branch_ref(&want.branch)?;
         let Some(found) = self.read_ref(&reference)? else {
+            self.free_ref(&reference)?;
             return Ok(true);
         };
         let may_go = match &want.proof {

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use crate::harness::{PATIENCE, Sandbox};
 
 /// A small generator; the seed is printed, and `SWARM_IT_SEED` repeats it.
-struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
-    fn thrown() -> Self {
+    pub fn thrown() -> Self {
         let now = || {
             u64::from(
                 SystemTime::now()
@@ -30,7 +30,7 @@ impl Dice {
     }
 
     /// A number below `limit`.
-    fn below(&mut self, limit: u64) -> u64 {
+    pub fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

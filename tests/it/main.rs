@@ -23,4 +23,5 @@ mod offline;
 mod refusals;
 mod shapes;
 mod steering;
+mod syscalls;
 mod versions;
