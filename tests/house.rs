@@ -237,3 +237,22 @@ fn unsafe_code_says_why_it_is_sound() {
         .collect();
     assert!(broken.is_empty(), "{broken:?}");
 }
+
+#[test]
+fn every_crash_point_is_listed_once() {
+    let mut found: Vec<String> = Vec::new();
+    for source in sources() {
+        let calls = source.code.split("crash::point(\"").skip(1);
+        let effects = source.code.split("(\"effect.").skip(1).flat_map(|rest| {
+            let (begin, rest) = rest.split_once('"').unwrap();
+            let done = rest.split('"').nth(1).unwrap().to_owned();
+            [format!("effect.{begin}"), done]
+        });
+        found.extend(calls.map(|rest| rest.split('"').next().unwrap().to_owned()));
+        found.extend(effects);
+    }
+    found.sort();
+    found.dedup();
+    assert!(found.len() >= 60, "only {} crash points", found.len());
+    assert_eq!(found, swarm::crash::LABELS, "crash::LABELS, sorted");
+}

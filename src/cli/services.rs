@@ -14,6 +14,7 @@ use super::backend::{EndReason, Launcher, Offline, Point, Services, StartOptions
 use super::error::{CliError, Kind};
 use super::repo::Repo;
 use crate::api::{ApiContext, Control, DaemonFile, EventLog, ReloadError, Socket, router, serve};
+use crate::crash;
 use crate::daemon::handle::{Accepted, Journaled};
 use crate::daemon::offline::{self, TwoWays, Upto};
 use crate::daemon::run::{ReloadError as DaemonReloadError, Reloader};
@@ -234,8 +235,10 @@ async fn host(
         }),
         stop: stopped.clone(),
     });
+    crash::point("daemon.socket-bound");
     file.write(&state_dir)
         .map_err(|error| CliError::io("write daemon.json", &error))?;
+    crash::point("daemon.announced");
     let server = tokio::spawn(serve(socket, api, stopped));
     let ready = tokio::spawn(when_ready(daemon.handle(), on_ready));
     let ended = daemon

@@ -18,6 +18,7 @@ use super::dispatch::Dispatcher;
 use super::handle::{Accepted, CommandError, Handle, Journaled, Message};
 use super::ledger::{Ledger, Written};
 use super::snapshots::Snapshots;
+use crate::crash;
 use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::effect::Effect;
@@ -146,6 +147,7 @@ impl Actor {
             .iter()
             .map(|(id, effect)| (*id, effect.clone()))
             .collect();
+        crash::point("actor.recover.begin");
         self.observe([Observation::DaemonStarted { version }]);
         // The configuration comes before anything that depends on it.
         let first = std::mem::take(&mut self.first).into_iter();
@@ -153,6 +155,7 @@ impl Actor {
         for (id, effect) in left {
             self.dispatcher.dispatch(id, effect);
         }
+        crash::point("actor.recover.dispatched");
         self.observe([Observation::RecoveryDone]);
     }
 
@@ -222,6 +225,7 @@ impl Actor {
         if !batch.events.is_empty() {
             let expected = batch.last_seq - batch.events.len() as u64;
             self.mark_at = None;
+            crash::point("actor.decided");
             self.ledger
                 .write(expected, now, std::mem::take(&mut batch.events));
             self.writing.push_back(batch);
@@ -239,6 +243,7 @@ impl Actor {
         };
         match written {
             Written::Durable(events) => {
+                crash::point("actor.durable");
                 self.publish(batch, events);
                 Ok(())
             }
@@ -263,13 +268,16 @@ impl Actor {
             })
             .collect();
         self.handle.publish(&records);
+        crash::point("actor.published");
         reply(batch.answers);
+        crash::point("actor.answered");
         for record in &records {
             if let Event::EffectRequested { id, effect } = &record.event {
                 self.dispatcher.dispatch(*id, effect.clone());
             }
         }
         let is_mark = |record: &Arc<Journaled>| matches!(record.event, Event::Mark {});
+        crash::point("actor.dispatched");
         if self.writing.is_empty() && !records.iter().all(is_mark) {
             self.mark_at = Some(Instant::now() + MARK_AFTER);
         }
@@ -339,6 +347,7 @@ impl Actor {
     /// Writes a mark: its line says that all before it is durable.
     fn mark(&mut self) {
         let (now, _) = self.clock.now();
+        crash::point("actor.mark");
         let mut batch = Batch::default();
         self.fold(&mut batch, vec![Event::Mark {}], now);
         self.submit(batch, now);
@@ -365,9 +374,11 @@ impl Actor {
             }
         }
         self.refuse_the_rest();
+        crash::point("actor.end.marked");
         self.snapshots
             .last(&self.handle, self.ledger.position())
             .await;
+        crash::point("actor.end.snapshot-taken");
     }
 }
 

@@ -13,6 +13,7 @@ use super::git_effects as git;
 use super::handle::Handle;
 use super::tools::Tools;
 use super::{inbox, runs};
+use crate::crash;
 use crate::domain::effect::Effect;
 use crate::domain::ids::EffectId;
 use crate::domain::observation::{FailureKind, Observation, Outcome};
@@ -40,7 +41,9 @@ impl Dispatcher {
     /// Begins an effect; its outcome comes as an observation.
     pub(super) fn dispatch(&self, id: EffectId, effect: Effect) {
         let this = self.clone();
+        let (begin, done) = points(&effect);
         tokio::spawn(async move {
+            crash::point(begin);
             let mut outcome = this.guarded(id, effect.clone()).await;
             for pause in AGAIN_AFTER {
                 if !may_pass(&outcome) {
@@ -50,6 +53,7 @@ impl Dispatcher {
                 tokio::time::sleep(pause).await;
                 outcome = this.guarded(id, effect.clone()).await;
             }
+            crash::point(done);
             let effect = id;
             this.handle
                 .observe(Observation::EffectDone { effect, outcome })
@@ -95,6 +99,23 @@ impl Dispatcher {
         };
         let tools = Arc::clone(&self.tools);
         blocking(move || git::perform(&tools, id, &effect)).await
+    }
+}
+
+/// Where a test may kill the daemon: before the driver begins, and when it has done its work and nothing says so yet.
+fn points(effect: &Effect) -> (&'static str, &'static str) {
+    match effect {
+        Effect::PrepareWorktree { .. } => ("effect.prepare.begin", "effect.prepare.done"),
+        Effect::Run { .. } => ("effect.run.begin", "effect.run.done"),
+        Effect::StopRun { .. } => ("effect.stop.begin", "effect.stop.done"),
+        Effect::Seal { .. } => ("effect.seal.begin", "effect.seal.done"),
+        Effect::BuildMerge { .. } => ("effect.build.begin", "effect.build.done"),
+        Effect::PrepareVerify { .. } => ("effect.verify.begin", "effect.verify.done"),
+        Effect::Land { .. } => ("effect.land.begin", "effect.land.done"),
+        Effect::StartResolution { .. } => ("effect.resolve.begin", "effect.resolve.done"),
+        Effect::FinishResolution { .. } => ("effect.finish.begin", "effect.finish.done"),
+        Effect::ReleaseWorktree { .. } => ("effect.release.begin", "effect.release.done"),
+        Effect::ArchiveInbox { .. } => ("effect.archive.begin", "effect.archive.done"),
     }
 }
 

@@ -11,6 +11,7 @@ use super::paths::Paths;
 use super::store::{self, Store};
 use super::tools::target_in;
 use super::{settings, views};
+use crate::crash;
 use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::event::Event;
@@ -61,8 +62,11 @@ pub fn execute(paths: &Paths, command: &Command) -> Result<Accepted, DaemonError
     let own = events.len();
     fold(&mut store.state, &mut events, command, now)?;
     if events.len() > own {
+        crash::point("offline.decided");
         store.journal.append(before, now, &events)?;
+        crash::point("offline.durable");
         store.journal.mark::<Event>(now)?;
+        crash::point("offline.marked");
         views::write(paths, &store.state).map_err(DaemonError::io("write the view files"))?;
     }
     Ok(Accepted {

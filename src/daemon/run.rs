@@ -22,6 +22,7 @@ use super::snapshots::Snapshots;
 use super::store::{self, Store};
 use super::tools::Tools;
 use super::{log, runs, settings, views};
+use crate::crash;
 use crate::domain::command::Command;
 use crate::domain::observation::Observation;
 use crate::domain::settings::Mode;
@@ -98,9 +99,11 @@ impl Daemon {
             .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
         let mode = settings.mode;
         let lock = store::lock(&paths)?;
+        crash::point("daemon.locked");
         // Only now: a start that is refused leaves no trace.
         log::begin(&paths)?;
         let store = Store::under(lock, &paths)?;
+        crash::point("daemon.log-read");
         runs::refuse_newer(&paths.runs, &store.state).map_err(DaemonError::NewerRun)?;
         let alive =
             process::hold(&paths.lease()).map_err(DaemonError::io("hold .swarm/state/lease"))?;
@@ -111,6 +114,7 @@ impl Daemon {
             );
         }
         repo.settle_checkouts()?;
+        crash::point("daemon.checkouts-settled");
         let first = vec![
             Command::LoadSettings {
                 hash: config.hash(),
@@ -201,8 +205,11 @@ impl Daemon {
         };
         keeper.abort();
         attendant.abort();
+        crash::point("daemon.actor-ended");
         finish(&tools, &handle).await;
+        crash::point("daemon.tidied");
         closing.await;
+        crash::point("daemon.closed");
         drop((self.alive, lock));
         match ended {
             Ended::DiskFailed(why) => Err(DaemonError::DiskFailed(why)),

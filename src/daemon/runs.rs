@@ -15,6 +15,7 @@ use super::git_effects::kind_of;
 use super::handle::Handle;
 use super::launch;
 use super::tools::Tools;
+use crate::crash;
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::ids::RunId;
 use crate::domain::observation::{FailureKind, Observation, Outcome, RunEnd, RunEndKind};
@@ -80,7 +81,10 @@ async fn carry(
     let dir = match existing(tools, run)? {
         Some(dir) => dir,
         None => match launch::prepare(tools, handle, run, purpose, timeout_ms).await {
-            Ok(dir) => dir,
+            Ok(dir) => {
+                crash::point("run.prepared");
+                dir
+            }
             Err(unusable) => return Ok(unusable.into()),
         },
     };
@@ -92,7 +96,9 @@ async fn carry(
             }
             RunStatus::Prepared => {
                 tries += 1;
-                Some(start(tools, &dir).await?)
+                let launched = start(tools, &dir).await?;
+                crash::point("run.launched");
+                Some(launched)
             }
             RunStatus::Running { .. } | RunStatus::Exited(_) | RunStatus::Lost { .. } => None,
         };
@@ -111,6 +117,7 @@ async fn carry(
             ),
         });
     }
+    crash::point("run.over");
     let head = launch::head_after(tools, handle, purpose).await;
     Ok(Outcome::RunEnded(RunEnd { head, ..end }))
 }

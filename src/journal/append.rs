@@ -14,6 +14,7 @@ use super::record::{self, EncodeError, FORMAT, Header, JournalEvent, MAX_LINE};
 use super::scan::ChainStart;
 use super::segments::{LIVE_FILE, NEXT_FILE, Position};
 use super::storage::{SegmentFile, Storage, is_full, write_all};
+use crate::crash;
 use crate::domain::time::Timestamp;
 
 /// The log, open for writing. One at a time: its owner holds the [`StateLock`](super::StateLock).
@@ -228,14 +229,17 @@ impl Journal {
         if self.live.length > 0 && self.live.length + length > self.segment_bytes {
             self.rotate()?;
         }
+        crash::point("journal.append.before-write");
         match write_all(&mut *self.live.file, bytes, self.live.length) {
             Err(e) if is_full(&e) => return Err(self.cut_back(&e)),
             Err(e) => return self.salvage(bytes, &e),
             Ok(()) => {}
         }
+        crash::point("journal.append.before-sync");
         if let Err(e) = self.live.file.sync_data() {
             return self.salvage(bytes, &e);
         }
+        crash::point("journal.append.after-sync");
         self.live.length += length;
         Ok(())
     }
@@ -277,6 +281,7 @@ impl Journal {
             }
             Err(e) => return Err(self.unavailable("beginning a new segment", &e)),
         };
+        crash::point("journal.rotate.prepared");
         self.switch_to(prepared, 0)
             .map_err(|e| self.unavailable("rotating the log", &e))
     }
@@ -311,7 +316,9 @@ impl Journal {
             let rotated = self.dir.join(rotated_name(self.live.first));
             self.storage.rename(&live, &rotated)?;
         }
+        crash::point("journal.rotate.between");
         self.storage.rename(&self.dir.join(NEXT_FILE), &live)?;
+        crash::point("journal.rotate.before-sync");
         self.storage.sync_dir(&self.dir)?;
         self.live = Live {
             file,

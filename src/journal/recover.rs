@@ -16,6 +16,7 @@ use super::load::Survey;
 use super::reader::read_from;
 use super::segments::{LIVE_FILE, NEXT_FILE, Position, Torn};
 use super::storage::{Disk, Storage, is_full, make_private_dir, write_all};
+use crate::crash;
 use crate::domain::time::Timestamp;
 
 /// Bytes after which a segment is rotated.
@@ -109,7 +110,9 @@ fn recover(
     let survey = Survey::of(state_dir)?;
     if let Some(torn) = &survey.torn {
         *kept = Some(keep_aside(storage, state_dir, &survey, torn)?);
+        crash::point("journal.recover.kept-aside");
         cut(storage, torn)?;
+        crash::point("journal.recover.cut");
     }
     let resynced = resync_tail(storage, &survey)?;
     let live = open_live(storage, state_dir, &survey)?;

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::record;
 use super::segments::Position;
 use super::storage::{Disk, SegmentFile, Storage, plain_file};
+use crate::crash;
 use crate::domain::time::Timestamp;
 
 /// The name of the newest snapshot in the state directory.
@@ -204,10 +205,15 @@ impl Names {
     ) -> io::Result<()> {
         storage.remove(&self.next)?;
         let mut file = storage.open(&self.next)?;
+        crash::point("journal.snapshot.begun");
         write_json(&mut *file, snapshot)?;
         file.sync_all()?;
+        crash::point("journal.snapshot.written");
         self.keep_last(storage)?;
-        storage.rename(&self.next, &self.newest)
+        crash::point("journal.snapshot.last-kept");
+        storage.rename(&self.next, &self.newest)?;
+        crash::point("journal.snapshot.before-sync");
+        Ok(())
     }
 
     /// Gives the newest snapshot the name of the one before, too. A damaged one must not take the place of a whole one.

@@ -20,6 +20,7 @@ mod merging;
 mod misuse;
 mod names;
 mod offline;
+mod points;
 mod refusals;
 mod shapes;
 mod steering;

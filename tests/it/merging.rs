@@ -174,7 +174,7 @@ fn a_target_that_a_person_moved_is_merged_and_checked_again() {
 }
 
 /// An idea is being verified when a person rewrites the target: `dropped.txt` is gone, `rewritten.txt` has come.
-fn force_pushed() -> (Sandbox, String) {
+pub fn force_pushed() -> (Sandbox, String) {
     let sandbox = with_slow_verification();
     sandbox.write("dropped.txt", "soon gone\n");
     sandbox.commit("To be dropped");
@@ -184,7 +184,7 @@ fn force_pushed() -> (Sandbox, String) {
     )
 }
 
-fn rewrite(sandbox: &Sandbox) -> String {
+pub fn rewrite(sandbox: &Sandbox) -> String {
     sandbox.wait_held("verify");
     sandbox.git(&["reset", "-q", "--hard", "HEAD~1"]);
     sandbox.write("rewritten.txt", "new history\n");
@@ -201,7 +201,7 @@ fn rewrite(sandbox: &Sandbox) -> String {
     rewritten
 }
 
-fn choose(sandbox: &Sandbox, choice: &str) {
+pub fn choose(sandbox: &Sandbox, choice: &str) {
     let need = sandbox.wait_needs_you("target");
     let command = strings(&need["commands"])
         .into_iter()
