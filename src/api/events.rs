@@ -266,6 +266,10 @@ mod tests {
         fn reload(&self) -> BoxFuture<'_, Result<u64, ReloadError>> {
             Box::pin(async { Ok(0) })
         }
+
+        fn target(&self, _: &str) -> crate::domain::view::TargetNow {
+            crate::domain::view::TargetNow::Unknown
+        }
     }
 
     fn mark(seq: u64) -> Arc<Journaled> {

@@ -33,6 +33,7 @@ use tokio::sync::watch;
 
 use crate::daemon::handle::Journaled;
 use crate::daemon::{CommandError, Handle};
+use crate::domain::view::TargetNow;
 
 pub use client::{Client, ClientError, ConnectError};
 pub use daemon_file::DaemonFile;
@@ -71,6 +72,9 @@ pub trait EventLog: Send + Sync {
 pub trait Control: Send + Sync {
     /// Reads the configuration again and has the actor load what changed; the last event's sequence number.
     fn reload(&self) -> BoxFuture<'_, Result<u64, ReloadError>>;
+
+    /// Where a branch is at this moment. Blocks for a moment.
+    fn target(&self, branch: &str) -> TargetNow;
 }
 
 /// Why the configuration was not loaded. The one before stays in force.

@@ -14,7 +14,7 @@ use crate::domain::command::Command;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-use crate::domain::view::Rest;
+use crate::domain::view::{Rest, TargetNow};
 
 /// The state of a repository, with no daemon in between.
 pub trait Offline {
@@ -24,6 +24,9 @@ pub trait Offline {
     /// Takes the lock, decides, makes the events durable, rewrites the views, releases the lock. When somebody else holds the lock the error's kind
     /// is [`Locked`](super::error::Kind::Locked) and nothing has changed.
     fn execute(&self, command: Command) -> Result<Accepted, CliError>;
+
+    /// Where a branch is at this moment.
+    fn target(&self, branch: &str) -> TargetNow;
 
     /// Events after `after`, oldest first, at most `limit`.
     fn events(&self, after: u64, limit: usize) -> Result<Vec<Journaled>, CliError>;

@@ -21,10 +21,13 @@ use crate::daemon::{CommandError, Daemon, DaemonError, End, Options, Paths, cloc
 use crate::domain::command::Command;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::State;
+use crate::domain::view::TargetNow;
 use crate::journal::JournalError;
 
 /// How long a start waits for commands that hold the lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a daemon that was killed may take to be gone.
+const DEATH_PATIENCE: Duration = Duration::from_secs(1);
 /// How long it waits between two tries.
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
@@ -80,6 +83,10 @@ impl Offline for Files {
 
     fn execute(&self, command: Command) -> Result<Accepted, CliError> {
         Ok(offline::execute(&self.paths, &command)?)
+    }
+
+    fn target(&self, branch: &str) -> TargetNow {
+        offline::target(&self.paths, branch)
     }
 
     fn events(&self, after: u64, limit: usize) -> Result<Vec<Journaled>, CliError> {
@@ -167,7 +174,8 @@ impl Launcher for InProcess {
     }
 }
 
-/// A command holds the lock for a moment, and is waited for; a daemon holds it until it ends, and says so in its file.
+/// A command holds the lock for a moment, and is waited for; a daemon holds it until it ends, and says so in its file. One that was killed a
+/// moment ago may still be on its way out.
 fn open_when_free(options: &StartOptions) -> Result<Daemon, CliError> {
     let begun = Instant::now();
     loop {
@@ -177,9 +185,7 @@ fn open_when_free(options: &StartOptions) -> Result<Daemon, CliError> {
             until_idle: options.until_idle,
         });
         match opened {
-            Err(DaemonError::Locked { pid })
-                if !is_daemon(pid, options) && begun.elapsed() < LOCK_PATIENCE =>
-            {
+            Err(DaemonError::Locked { pid }) if begun.elapsed() < patience_with(pid, options) => {
                 thread::sleep(LOCK_PAUSE);
             }
             opened => return Ok(opened?),
@@ -187,9 +193,13 @@ fn open_when_free(options: &StartOptions) -> Result<Daemon, CliError> {
     }
 }
 
-fn is_daemon(pid: Option<u32>, options: &StartOptions) -> bool {
+fn patience_with(pid: Option<u32>, options: &StartOptions) -> Duration {
     let announced = DaemonFile::read(&options.repo.state()).ok().flatten();
-    announced.is_some_and(|file| Some(file.pid) == pid)
+    if announced.is_some_and(|file| Some(file.pid) == pid) {
+        DEATH_PATIENCE
+    } else {
+        LOCK_PATIENCE
+    }
 }
 
 /// Runs a daemon with its socket.
@@ -290,6 +300,10 @@ impl Control for Controls {
                 DaemonReloadError::Refused(error) => command_error(error),
             })
         })
+    }
+
+    fn target(&self, branch: &str) -> TargetNow {
+        self.reloader.target(branch)
     }
 }
 

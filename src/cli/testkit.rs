@@ -100,6 +100,9 @@ fn swarm_events() -> Vec<Event> {
         },
         Event::ModeSet { mode: None },
         Event::ClockWentBack { by_ms: 1_500 },
+        Event::RoomAwaited {
+            until: Timestamp::from_millis(1_000),
+        },
         Event::TargetSeen {
             branch: "main".into(),
             commit: oid(),

@@ -15,7 +15,7 @@ use crate::domain::decide;
 use crate::domain::evolve::evolve;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-use crate::domain::view::Rest;
+use crate::domain::view::{Rest, TargetNow};
 
 /// A log in memory.
 #[derive(Clone, Default)]
@@ -55,6 +55,10 @@ impl Offline for Memory {
         }
         let seq = log.state.seq;
         Ok(Accepted { seq, events })
+    }
+
+    fn target(&self, _: &str) -> TargetNow {
+        TargetNow::Unknown
     }
 
     fn events(&self, after: u64, limit: usize) -> Result<Vec<Journaled>, CliError> {

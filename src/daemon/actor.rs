@@ -289,6 +289,7 @@ impl Actor {
                 drop(answer.send(Err(CommandError::Unavailable(why.to_owned()))));
             }
         }
+        self.handle.stall(self.clock.peek(), why);
         self.ledger.forget_unwritten();
         self.tip = self.handle.read(State::clone);
         self.retry_at = Some(Instant::now() + RETRY_AFTER);

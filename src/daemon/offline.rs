@@ -9,6 +9,7 @@ use super::handle::{Accepted, Journaled};
 use super::loader::Loader;
 use super::paths::Paths;
 use super::store::{self, Store};
+use super::tools::target_in;
 use super::{settings, views};
 use crate::domain::command::Command;
 use crate::domain::decide;
@@ -16,6 +17,7 @@ use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
+use crate::domain::view::TargetNow;
 use crate::git::Repo;
 use crate::journal::{JournalError, LockError, Record, StartFrom, StateLock, load, replay};
 
@@ -25,6 +27,14 @@ use crate::journal::{JournalError, LockError, Record, StartFrom, StateLock, load
 /// Damage to acknowledged events.
 pub fn read(paths: &Paths) -> Result<State, DaemonError> {
     Ok(store::read(&paths.state)?.0)
+}
+
+/// Where a branch is at this moment.
+pub fn target(paths: &Paths, branch: &str) -> TargetNow {
+    match Repo::open(&paths.root) {
+        Ok(repo) => target_in(&repo, branch),
+        Err(_) => TargetNow::Unknown,
+    }
 }
 
 /// Decides on a command, makes its events durable and rewrites the views.

@@ -26,7 +26,7 @@ use crate::domain::command::Command;
 use crate::domain::observation::Observation;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
-use crate::domain::view::Rest;
+use crate::domain::view::{Rest, TargetNow};
 use crate::git::Repo;
 use crate::process::{self, Alive};
 
@@ -242,6 +242,11 @@ pub struct Reloader {
 }
 
 impl Reloader {
+    /// Where a branch is at this moment. Blocks for a moment.
+    pub fn target(&self, branch: &str) -> TargetNow {
+        self.tools.target_now(branch)
+    }
+
     /// The last event's sequence number.
     ///
     /// # Errors

@@ -106,7 +106,7 @@ async fn carry(
         return Ok(Outcome::Failed {
             kind: FailureKind::NoSpace,
             message: format!(
-                "the disk is full, and run {run} ended badly on it; make room, then: swarm resume"
+                "the disk is full, and run {run} ended badly on it; make room, and it goes on by itself"
             ),
         });
     }

@@ -67,6 +67,11 @@ pub enum Event {
         /// By how many milliseconds.
         by_ms: i64,
     },
+    /// The disk is full; nothing is started for a while, then it is tried again.
+    RoomAwaited {
+        /// Until when.
+        until: Timestamp,
+    },
     /// Where the target was seen.
     TargetSeen {
         /// The branch.
@@ -437,6 +442,7 @@ impl Event {
             Self::SettingsLoaded { .. } => "settingsLoaded",
             Self::ModeSet { .. } => "modeSet",
             Self::ClockWentBack { .. } => "clockWentBack",
+            Self::RoomAwaited { .. } => "roomAwaited",
             Self::TargetSeen { .. } => "targetSeen",
             Self::TargetRewritten { .. } => "targetRewritten",
             Self::TargetSettled { .. } => "targetSettled",

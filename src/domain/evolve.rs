@@ -53,9 +53,11 @@ fn swarm_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
             state.swarm.paused = false;
             state.swarm.pause_reason = None;
             state.swarm.failures_in_a_row = 0;
+            state.swarm.held_until = None;
         }
         Event::SettingsLoaded { hash, settings } => load_settings(state, hash, settings),
         Event::ModeSet { mode } => state.swarm.mode_override = *mode,
+        Event::RoomAwaited { until } => state.swarm.held_until = Some(*until),
         Event::TargetSeen { branch, commit } => see_target(state, branch, commit),
         Event::TargetRewritten { from, to } => {
             state.swarm.rewritten = Some(Rewritten {

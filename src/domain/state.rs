@@ -70,6 +70,9 @@ pub struct Swarm {
     pub rewritten: Option<Rewritten>,
     /// After a force-push: replay branches that began on the old history.
     pub rebase: bool,
+    /// The disk was full; nothing is started before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_until: Option<Timestamp>,
     /// The time of the last event.
     pub last_event_at: Timestamp,
 }

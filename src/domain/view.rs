@@ -212,8 +212,39 @@ pub enum Rest {
     Idle,
 }
 
-/// The swarm at a glance. `pid` and `web_url` are the daemon's, which the state does not know.
-pub fn status(state: &State, pid: Option<u32>, web_url: Option<String>) -> StatusView {
+/// What the state does not know, for [`status`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outside {
+    /// The daemon's process id; none: no daemon runs.
+    pub pid: Option<u32>,
+    /// The address of the page.
+    pub web_url: Option<String>,
+    /// Where the target branch is.
+    pub target: TargetNow,
+    /// Since when, and why, nothing can be written to the log.
+    pub stalled: Option<(Timestamp, String)>,
+}
+
+/// Where the target branch is at this moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum TargetNow {
+    /// Nobody looked.
+    #[default]
+    Unknown,
+    /// There.
+    At(Oid),
+    /// There is no such branch.
+    Gone,
+}
+
+/// The swarm at a glance.
+pub fn status(state: &State, outside: Outside) -> StatusView {
+    let Outside {
+        pid,
+        web_url,
+        target: now,
+        stalled,
+    } = outside;
     let phase = match pid {
         Some(_) => state.swarm.phase,
         None => SwarmPhase::Stopped,
@@ -228,7 +259,10 @@ pub fn status(state: &State, pid: Option<u32>, web_url: Option<String>) -> Statu
         last_seq: state.seq,
         target: TargetView {
             branch: settings.map(|settings| settings.target.clone()),
-            commit: target.map(|target| target.commit.clone()),
+            commit: match &now {
+                TargetNow::At(commit) => Some(commit.clone()),
+                _ => target.map(|target| target.commit.clone()),
+            },
         },
         slots: SlotsView {
             used: state.slots_used(),
@@ -242,14 +276,42 @@ pub fn status(state: &State, pid: Option<u32>, web_url: Option<String>) -> Statu
             .collect(),
         merge_queue: merges(state),
         needs_you: needs_you(state),
-        warnings: state
-            .warnings
-            .values()
-            .map(|warning| warning.message.clone())
-            .collect(),
+        warnings: warnings(state, &now, stalled),
         pause_reason: state.swarm.pause_reason.clone(),
         rest: rest(state),
     }
+}
+
+fn warnings(state: &State, now: &TargetNow, stalled: Option<(Timestamp, String)>) -> Vec<String> {
+    let stalled = stalled.map(|(since, why)| {
+        format!(
+            "nothing can be written since {since}, and nothing goes on until it can; it is tried again every second: {why}"
+        )
+    });
+    let gone = (*now == TargetNow::Gone)
+        .then(|| target_gone(state))
+        .flatten();
+    let known = state
+        .warnings
+        .values()
+        .map(|warning| warning.message.clone());
+    stalled.into_iter().chain(gone).chain(known).collect()
+}
+
+fn target_gone(state: &State) -> Option<String> {
+    let branch = &state.settings.as_deref()?.target;
+    let last = state
+        .swarm
+        .target
+        .as_ref()
+        .filter(|seen| seen.branch == *branch);
+    let command = last.map_or_else(
+        || format!("git branch {branch} COMMIT"),
+        |seen| format!("git branch {branch} {}", seen.commit),
+    );
+    Some(format!(
+        "the target branch `{branch}` is gone, so nothing can land; bring it back: {command}"
+    ))
 }
 
 /// Ideas by status.

@@ -15,10 +15,11 @@ use git2::Oid;
 
 use super::error::GitError;
 use super::locks::{self, Lock};
-use super::mend::{begin_rehearsal, end_rehearsal, is_ours, remove_note, write_note};
+use super::mend::{Touched, begin_rehearsal, end_rehearsal, is_ours, remove_note, write_note};
 use super::names::shown;
 use super::registry::Worktree;
 use super::repo::{Head, Repo};
+use super::reset::index_is_plain;
 use super::seal::under_way;
 use super::status::Kind;
 use crate::crash;
@@ -88,19 +89,19 @@ impl Repo {
         if let Some(held) = self.wait_for_index(checkout)? {
             return Ok(Err(held));
         }
-        let hidden = self.ignored_in_the_way(checkout, step)?;
+        let touched = self.touched_paths(step)?;
+        let there = obstacles(checkout, &touched);
+        let hidden = self.ignored_among(checkout, &there)?;
         if !hidden.is_empty() {
             return Ok(Err(in_the_way(checkout, &hidden)));
         }
-        begin_rehearsal(checkout)?;
-        if let Err(reason) = self.rehearse(checkout, step)? {
-            end_rehearsal(checkout)?;
-            let files = self.changes_in_the_way(checkout, step)?;
-            return Ok(Err(if files.is_empty() {
-                blocked(checkout, reason)
-            } else {
-                in_the_way(checkout, &files)
-            }));
+        let sure = there.is_empty() && self.is_as_in_the_index(checkout, &touched)?;
+        if !sure {
+            begin_rehearsal(checkout)?;
+            if let Err(reason) = self.rehearse(checkout, step)? {
+                end_rehearsal(checkout)?;
+                return self.why_not(checkout, &touched, reason).map(Err);
+            }
         }
         write_note(checkout, step)?;
         end_rehearsal(checkout)?;
@@ -115,12 +116,27 @@ impl Repo {
             let now = self.rehearse(checkout, step)?;
             remove_note(checkout)?;
             return match now {
-                Err(reason) => Ok(Err(blocked(checkout, reason))),
+                Err(reason) => self.why_not(checkout, &touched, reason).map(Err),
                 Ok(()) => Err(error),
             };
         }
         crash::point("git.land.followed");
         Ok(Ok(()))
+    }
+
+    /// The files in the way, or git's own reason.
+    fn why_not(
+        &self,
+        checkout: &Worktree,
+        touched: &[Touched],
+        reason: String,
+    ) -> Result<Blocked, GitError> {
+        let files = self.changes_in_the_way(checkout, touched)?;
+        Ok(if files.is_empty() {
+            blocked(checkout, reason)
+        } else {
+            in_the_way(checkout, &files)
+        })
     }
 
     /// Back from the new commit to the old one, after the branch could not be moved.
@@ -207,16 +223,11 @@ impl Repo {
 
     /// Ignored files where the new commit has files that the old one had not. Git itself refuses only for the untracked ones that
     /// are not ignored.
-    fn ignored_in_the_way(
+    fn ignored_among(
         &self,
         checkout: &Worktree,
-        step: Move<'_>,
+        there: &[PathBuf],
     ) -> Result<Vec<PathBuf>, GitError> {
-        let added = self.added_paths(step)?;
-        let there: BTreeSet<PathBuf> = added
-            .iter()
-            .filter_map(|path| obstacle(&checkout.path, path))
-            .collect();
         if there.is_empty() {
             return Ok(Vec::new());
         }
@@ -227,21 +238,32 @@ impl Repo {
             "--ignored",
             "--exclude-standard",
         ];
-        self.list(checkout, &words, &there.into_iter().collect::<Vec<_>>())
+        self.list(checkout, &words, there)
+    }
+
+    /// Whether no file that the move touches differs from the index: then the move, if git refuses it, has touched nothing of the person's,
+    /// and there is no need for a rehearsal, which reads all of both trees.
+    fn is_as_in_the_index(
+        &self,
+        checkout: &Worktree,
+        touched: &[Touched],
+    ) -> Result<bool, GitError> {
+        let words = ["diff-files", "-z", "--name-only", "--no-ext-diff"];
+        let paths: Vec<PathBuf> = touched.iter().map(|one| one.path.clone()).collect();
+        Ok(index_is_plain(checkout) && self.list(checkout, &words, &paths)?.is_empty())
     }
 
     /// Uncommitted paths that the move would have to touch.
     fn changes_in_the_way(
         &self,
         checkout: &Worktree,
-        step: Move<'_>,
+        touched: &[Touched],
     ) -> Result<Vec<PathBuf>, GitError> {
-        let wanted = self.changed_paths(step.old, step.new)?;
         let entries = self.status(checkout)?;
         let hit = |path: &Path| {
-            wanted
+            touched
                 .iter()
-                .any(|other| other.starts_with(path) || path.starts_with(other))
+                .any(|other| other.path.starts_with(path) || path.starts_with(&other.path))
         };
         // A file that is merely gone is never in the way.
         let there = entries
@@ -252,6 +274,15 @@ impl Repo {
             .filter(|path| hit(path))
             .collect())
     }
+}
+
+/// What lies where the new commit has files that the old one had not.
+fn obstacles(checkout: &Worktree, touched: &[Touched]) -> Vec<PathBuf> {
+    let added = touched.iter().filter(|one| one.added);
+    let there: BTreeSet<PathBuf> = added
+        .filter_map(|one| obstacle(&checkout.path, &one.path))
+        .collect();
+    there.into_iter().collect()
 }
 
 /// What is on the way to the path: itself, or a file where it needs a directory.

@@ -31,6 +31,14 @@ const TRIES: u32 = 3;
 /// Paths on one command line.
 const AT_ONCE: usize = 400;
 
+/// A path that a move changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Touched {
+    pub(crate) path: PathBuf,
+    /// The old commit has no such path.
+    pub(crate) added: bool,
+}
+
 impl Repo {
     /// Puts checkouts back that a killed landing left between two commits. For the start of a daemon; landings do it by themselves.
     /// A dead lock of the packed references goes too: an agent's git that was killed has left it, and every `git gc` would stumble over it.
@@ -138,14 +146,14 @@ impl Repo {
         Ok(theirs.iter().all(|path| !ours.contains(path)))
     }
 
-    pub(crate) fn added_paths(&self, step: Move<'_>) -> Result<Vec<PathBuf>, GitError> {
+    /// The paths that the move changes, renames not followed.
+    pub(crate) fn touched_paths(&self, step: Move<'_>) -> Result<Vec<Touched>, GitError> {
         let words = [
             "diff-tree",
             "-r",
             "-z",
-            "--name-only",
+            "--name-status",
             "--no-renames",
-            "--diff-filter=A",
             "--no-ext-diff",
         ];
         let output = self
@@ -153,10 +161,15 @@ impl Repo {
             .args(words)
             .args([step.old.to_string(), step.new.to_string()])
             .ok()?;
-        Ok(output.pieces().map(path_of).collect())
+        let pieces: Vec<_> = output.pieces().collect();
+        let touched = pieces.chunks_exact(2).map(|pair| Touched {
+            added: pair[0] == b"A",
+            path: path_of(pair[1]),
+        });
+        Ok(touched.collect())
     }
 
-    /// Answers of `ls-files` for many paths; a command line holds only so much.
+    /// Answers of a listing command for many paths; a command line holds only so much.
     pub(crate) fn list(
         &self,
         checkout: &Worktree,
@@ -216,7 +229,11 @@ impl Repo {
                 restored.push(entry.path);
             }
         }
-        for path in self.added_paths(step)? {
+        let added = self
+            .touched_paths(step)?
+            .into_iter()
+            .filter(|one| one.added);
+        for Touched { path, .. } in added {
             let file = checkout.path.join(&path);
             if self.is_untracked(checkout, &path)?
                 && self.is_written_by_us(checkout, &path, step.new)?

@@ -22,7 +22,7 @@ use crate::domain::time::Timestamp;
 pub struct BuildMerge {
     /// The branch to merge onto, as it is now.
     pub target_branch: String,
-    /// The commit to merge.
+    /// The commit to merge, sealed: its objects are on disk.
     pub source: Oid,
     /// Subject, body and trailers.
     pub message: String,
@@ -104,7 +104,7 @@ impl Repo {
                     committer: &signature,
                 };
                 let commit = write_commit(&self.library()?, &new)?;
-                self.make_durable(commit, &[target])?;
+                self.make_durable(commit, &[target, want.source])?;
                 Ok(BuildOutcome::Built {
                     commit,
                     target,

@@ -14,7 +14,7 @@ use super::markers::has_markers;
 use super::names::{branch_ref, shown};
 use super::registry::Worktree;
 use super::repo::{Head, Identity, NewCommit, Repo, write_commit};
-use super::reset::HeadTo;
+use super::reset::{HeadTo, index_is_plain};
 use super::snapshot::{add_all, read_oid};
 use super::status::{Entry, Kind, index_trouble};
 use crate::crash;
@@ -86,11 +86,7 @@ impl Repo {
             Ok(tip) => tip,
             Err(strayed) => return Ok(strayed),
         };
-        let nested: Vec<&Entry> = entries
-            .iter()
-            .filter(|entry| entry.kind == Kind::Nested)
-            .collect();
-        let head = if let Some(commit) = self.commit_rest(&worktree, want, tip, &nested)? {
+        let head = if let Some(commit) = self.commit_rest(&worktree, want, tip, &entries)? {
             self.make_durable(commit, &[want.base])?;
             crash::point("git.seal.before-ref");
             self.move_ref(
@@ -110,7 +106,7 @@ impl Repo {
             head,
             committed: head != tip || self.is_ours(head, want)?,
             brought_back: tip != before,
-            nested: nested.iter().map(|entry| shown(&entry.path)).collect(),
+            nested: nested(&entries).map(|entry| shown(&entry.path)).collect(),
         })
     }
 
@@ -179,8 +175,13 @@ impl Repo {
         worktree: &Worktree,
         want: &Seal,
         tip: Oid,
-        nested: &[&Entry],
+        entries: &[Entry],
     ) -> Result<Option<Oid>, GitError> {
+        let nested: Vec<&Entry> = nested(entries).collect();
+        let nothing_new = entries.len() == nested.len() && merge_heads(worktree).is_empty();
+        if nothing_new && index_is_plain(worktree) {
+            return Ok(None);
+        }
         let nested: Vec<_> = nested.iter().map(|entry| entry.path.clone()).collect();
         add_all(worktree.git(self).long(), &nested)
             .ok()
@@ -227,6 +228,11 @@ impl Repo {
                 worktree.name
             )))
     }
+}
+
+/// Repositories inside the worktree that nothing tracks.
+fn nested(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
+    entries.iter().filter(|entry| entry.kind == Kind::Nested)
 }
 
 /// The commits being merged into the worktree, if any.

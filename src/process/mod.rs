@@ -39,7 +39,7 @@ mod tree;
 
 pub use adopt::{RunEnd, RunStatus, adopt, inspect, wait};
 pub use error::ProcessError;
-pub use identity::Identity;
+pub use identity::{Identity, is_stopped};
 pub use launch::{Launched, launch};
 pub use lease::{Alive, Lease, hold};
 pub use output::{OutputFollower, PIECE, tail, tail_lines};

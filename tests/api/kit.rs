@@ -63,6 +63,10 @@ impl Control for Levers {
         let answer = self.reload.lock().unwrap().clone();
         Box::pin(async move { answer.map_or(Ok(7), Err) })
     }
+
+    fn target(&self, _: &str) -> swarm::domain::view::TargetNow {
+        swarm::domain::view::TargetNow::Unknown
+    }
 }
 
 enum Input {

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
+mod answers;
 mod attacks;
 mod backlog;
 mod conflicts;

@@ -13,7 +13,7 @@ use crate::api::schema;
 use crate::api::types::{Done, Health, Nothing, Pause, Shutdown};
 use crate::api::{ApiContext, ReloadError};
 use crate::domain::command::Command;
-use crate::domain::view::{self, StatusView};
+use crate::domain::view::{self, Outside, StatusView, TargetNow};
 
 type Context = State<Arc<ApiContext>>;
 
@@ -31,8 +31,17 @@ pub(super) async fn healthz(State(context): Context) -> Json<Health> {
 /// The swarm at a glance.
 #[utoipa::path(get, path = "/status", tag = "swarm", responses((status = 200, body = schema::Status)))]
 pub(super) async fn status(State(context): Context) -> Json<StatusView> {
-    let (pid, url) = (Some(context.pid), context.web_url.clone());
-    Json(context.handle.read(|state| view::status(state, pid, url)))
+    let branch = context.handle.read(|state| {
+        let settings = state.settings.as_deref();
+        settings.map(|settings| settings.target.clone())
+    });
+    let outside = Outside {
+        pid: Some(context.pid),
+        web_url: context.web_url.clone(),
+        target: branch.map_or(TargetNow::Unknown, |branch| context.control.target(&branch)),
+        stalled: context.handle.stalled(),
+    };
+    Json(context.handle.read(|state| view::status(state, outside)))
 }
 
 /// Start nothing new; hold running attempts at their boundary. It survives a restart.

@@ -49,6 +49,7 @@ kinds! {
     SettingsLoaded "settingsLoaded" News,
     ModeSet "modeSet" News,
     ClockWentBack "clockWentBack" News,
+    RoomAwaited "roomAwaited" News,
     TargetSeen "targetSeen" Inner,
     TargetRewritten "targetRewritten" News,
     TargetSettled "targetSettled" News,
@@ -158,6 +159,9 @@ fn words(event: &Event) -> String {
         Event::ModeSet { mode: Some(to) } => format!("mode {}", mode(*to)),
         Event::ModeSet { mode: None } => "the mode is the configuration's again".into(),
         Event::ClockWentBack { by_ms } => format!("the clock went back by {by_ms} ms"),
+        Event::RoomAwaited { until } => {
+            format!("the disk is full; nothing starts before {until}, then it is tried again")
+        }
         Event::TargetSeen { branch, commit } => format!("{branch} is at {}", short(commit)),
         Event::TargetRewritten { from, to } => format!(
             "the target was force-pushed: it stood at {} and is at {}",

@@ -14,6 +14,8 @@ use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
 use crate::domain::state::{Attempt, AttemptEnd, Ending, Feedback, IdeaStatus, Said, State, Task};
 use crate::domain::time::Timestamp;
 
+/// How long a full disk is left alone before something is started again.
+const ROOM_WAIT_MS: i64 = 10_000;
 /// The warning that there is no room on the disk.
 const DISK_FULL: &str = "disk-full";
 /// The warning that nothing can be done in this repository.
@@ -66,15 +68,20 @@ pub(super) struct Trouble<'a> {
     message: &'a str,
 }
 
-/// The idea goes back as it is, and the swarm pauses.
+/// The idea goes back as it is, and nothing starts until the trouble is over.
 pub(super) fn release(plan: &mut Plan<'_>, agent: &AgentId, trouble: Trouble<'_>) {
-    pause_for(plan, trouble);
+    hold_for(plan, trouble);
     let end = End::keeping(AttemptEnd::Released, IdeaStatus::Pending, None);
     plan.end(agent, end);
 }
 
-pub(super) fn pause_for(plan: &mut Plan<'_>, Trouble { key, message }: Trouble<'_>) {
+/// For room on the disk the swarm waits by itself; the rest pauses it.
+pub(super) fn hold_for(plan: &mut Plan<'_>, Trouble { key, message }: Trouble<'_>) {
     plan.warn(key, message);
+    if key == DISK_FULL {
+        let until = plan.now.plus_millis(ROOM_WAIT_MS);
+        return plan.emit(Event::RoomAwaited { until });
+    }
     if let Err(refused) = super::swarm::pause(plan, Some(message)) {
         plan.warn(key, &format!("{message} ({refused})"));
     }
@@ -183,8 +190,7 @@ fn judge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, e
             plan.move_attempt(agent, AttemptInput::SaidComplete);
         }
         Some(Said::Blocked(why)) => {
-            let why = format!("blocked: {why}");
-            let end = End::keeping(AttemptEnd::Blocked, IdeaStatus::Blocked, Some(why));
+            let end = End::keeping(AttemptEnd::Blocked, IdeaStatus::Blocked, Some(why.clone()));
             plan.end(agent, end);
         }
         Some(Said::NeedsHuman(_)) if by_itself => {

@@ -75,6 +75,7 @@ fn swarm_samples() -> Vec<Event> {
             choice: TargetChoice::Rebase,
             to: oid(2),
         },
+        Event::RoomAwaited { until: START },
         Event::WarningRaised {
             key: "disk-full".into(),
             message: "no room".into(),
