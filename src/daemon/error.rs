@@ -6,6 +6,7 @@ use crate::config::ConfigError;
 use crate::domain::rejection::Rejection;
 use crate::git::GitError;
 use crate::journal::{AppendError, JournalError};
+use crate::process::ProcessError;
 
 /// See the variants; each says what, why and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +53,9 @@ pub enum DaemonError {
         "the disk failed while the event log was written: {0}; agents that run go on under their runners. Look at the disk, then: swarm start"
     )]
     DiskFailed(String),
+    /// A run that is under way has records that a newer version wrote.
+    #[error(transparent)]
+    NewerRun(ProcessError),
     /// The rules refuse a command.
     #[error(transparent)]
     Rejected(#[from] Rejection),

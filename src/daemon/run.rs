@@ -21,7 +21,7 @@ use super::paths::Paths;
 use super::snapshots::Snapshots;
 use super::store::{self, Store};
 use super::tools::Tools;
-use super::{log, settings, views};
+use super::{log, runs, settings, views};
 use crate::domain::command::Command;
 use crate::domain::observation::Observation;
 use crate::domain::settings::Mode;
@@ -101,6 +101,7 @@ impl Daemon {
         // Only now: a start that is refused leaves no trace.
         log::begin(&paths)?;
         let store = Store::under(lock, &paths)?;
+        runs::refuse_newer(&paths.runs, &store.state).map_err(DaemonError::NewerRun)?;
         let alive =
             process::hold(&paths.lease()).map_err(DaemonError::io("hold .swarm/state/lease"))?;
         // The lock is ours: whatever git of an earlier daemon still runs is an orphan, and what it left half done is ours to settle.

@@ -15,9 +15,10 @@ use super::git_effects::kind_of;
 use super::handle::Handle;
 use super::launch;
 use super::tools::Tools;
-use crate::domain::effect::Purpose;
+use crate::domain::effect::{Effect, Purpose};
 use crate::domain::ids::RunId;
 use crate::domain::observation::{FailureKind, Observation, Outcome, RunEnd, RunEndKind};
+use crate::domain::state::State;
 use crate::process::{
     self, EndReason, ExitRecord, Launched, ProcessError, RunDir, RunStatus, Stop,
 };
@@ -142,6 +143,21 @@ fn never_began(dir: &RunDir, runs: &Path) -> Outcome {
         },
         message: format!("its runner died {LAUNCHES} times before it could begin: {log}"),
     }
+}
+
+/// Runs under way whose records a newer version wrote are for that version: to judge them here could end what lives, or do it twice.
+pub(super) fn refuse_newer(runs: &Path, state: &State) -> Result<(), ProcessError> {
+    let under_way = state.outbox.values().filter_map(|effect| match effect {
+        Effect::Run { run, .. } => Some(run),
+        _ => None,
+    });
+    for run in under_way {
+        let looked = RunDir::open(runs, run.as_str()).and_then(|dir| process::inspect(&dir));
+        if let Err(newer @ ProcessError::Newer { .. }) = looked {
+            return Err(newer);
+        }
+    }
+    Ok(())
 }
 
 fn existing(tools: &Tools, run: &RunId) -> Result<Option<RunDir>, RunError> {

@@ -104,7 +104,9 @@ impl Repo {
             }
         }
         write_note(checkout, step)?;
-        end_rehearsal(checkout)?;
+        if !sure {
+            end_rehearsal(checkout)?;
+        }
         crash::point("git.land.noted");
         if let Err(error) = self.two_way(checkout, step.old, step.new, &[]) {
             // A killed git leaves its lock; only under the note is it known to be ours.

@@ -1,4 +1,4 @@
-//! The few file operations that write the log, behind a trait so that tests can make each of them fail.
+//! The few file operations that write the log and its snapshots, behind a trait so that tests can make each of them fail.
 //!
 //! Invariant: everything that changes a segment's bytes or name goes through here; all files are created 0600, never
 //! through a symbolic link, and closed in children.
@@ -18,6 +18,8 @@ pub trait Storage: Send {
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn SegmentFile>>;
     /// Gives a file another name in the same directory, in one step.
     fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a file a second name in the same directory.
+    fn link(&mut self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a name; it is no error if there is none.
     fn remove(&mut self, path: &Path) -> io::Result<()>;
     /// Makes the names in a directory durable.
@@ -50,6 +52,10 @@ impl Storage for Disk {
 
     fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         std::fs::rename(from, to)
+    }
+
+    fn link(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::hard_link(from, to)
     }
 
     fn remove(&mut self, path: &Path) -> io::Result<()> {

@@ -43,7 +43,7 @@ pub use identity::{Identity, is_stopped};
 pub use launch::{Launched, launch};
 pub use lease::{Alive, Lease, hold};
 pub use output::{OutputFollower, PIECE, tail, tail_lines};
-pub use record::{EndReason, ExitRecord, Started, Usage};
+pub use record::{EndReason, ExitRecord, RECORD_FORMAT, Started, Usage};
 pub use rundir::{RunDir, prepare};
 pub use spec::{RunSpec, resolve_program};
 pub use stop::{Stop, StopOutcome, end_survivors, stop};

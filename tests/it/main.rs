@@ -24,3 +24,4 @@ mod refusals;
 mod shapes;
 mod steering;
 mod syscalls;
+mod versions;

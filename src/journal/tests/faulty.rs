@@ -22,6 +22,9 @@ pub(super) enum Fault {
 
 pub(super) const ENOSPC: i32 = 28;
 pub(super) const EIO: i32 = 5;
+pub(super) const EROFS: i32 = 30;
+pub(super) const EDQUOT: i32 = 122;
+pub(super) const EINTR: i32 = 4;
 
 #[derive(Debug, Default)]
 struct Plan {
@@ -41,6 +44,26 @@ impl Faults {
         let faults = Self::default();
         faults.0.lock().unwrap().faults.insert(operation, fault);
         faults
+    }
+
+    /// From this operation on, all fail.
+    pub(super) fn from_on(operation: usize, fault: Fault) -> Self {
+        let faults = Self::default();
+        let all = (operation..operation + 1000).map(|at| (at, fault));
+        faults.0.lock().unwrap().faults.extend(all);
+        faults
+    }
+
+    /// Fails where `other` would.
+    pub(super) fn take_over(&self, other: &Self) {
+        let planned = other.0.lock().unwrap().faults.clone();
+        self.0.lock().unwrap().faults.extend(planned);
+    }
+
+    /// As if the first operations had not been.
+    pub(super) fn without_first(self, count: usize) -> Self {
+        self.0.lock().unwrap().done.drain(..count);
+        self
     }
 
     /// From now on, operations whose name begins with `name` fail.
@@ -95,6 +118,14 @@ impl Faults {
         fault
     }
 
+    fn check_standing(&self, name: &str) -> io::Result<()> {
+        let plan = self.0.lock().unwrap();
+        match plan.standing.iter().find(|(n, _)| *n == name) {
+            Some((_, Fault::Error(errno, _))) => Err(io::Error::from_raw_os_error(*errno)),
+            _ => Ok(()),
+        }
+    }
+
     fn check(&self, name: &str, path: &Path) -> io::Result<()> {
         match self.enter(name, path) {
             Some(Fault::Error(errno, _)) => Err(io::Error::from_raw_os_error(errno)),
@@ -119,6 +150,11 @@ impl Storage for FaultyDisk {
     fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         self.0.check("rename", from)?;
         Disk.rename(from, to)
+    }
+
+    fn link(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        self.0.check("link", from)?;
+        Disk.link(from, to)
     }
 
     fn remove(&mut self, path: &Path) -> io::Result<()> {
@@ -170,7 +206,9 @@ impl SegmentFile for FaultyFile {
         self.file.sync_all()
     }
 
+    /// Changes nothing, and has no number: it fails only while that stands.
     fn length(&self) -> io::Result<Option<u64>> {
+        self.faults.check_standing("length")?;
         self.file.length()
     }
 }
