@@ -65,7 +65,6 @@ impl Repo {
         self.with_ref_lock(name, || {
             let library = self.library()?;
             let Some(mut reference) = optional(library.find_reference(name), name)? else {
-                self.free_ref(name)?;
                 return Ok(Attempt::Done);
             };
             if reference.target() != Some(expected) {
@@ -73,7 +72,8 @@ impl Repo {
             }
             // libgit2 compares once more, under the lock, with what was just read.
             judge(reference.delete(), name)
-        })
+        })?;
+        self.free_ref(name)
     }
 
     /// Makes an annotated tag `refs/tags/<name>` on `target`; the same arguments give the same tag object.
@@ -134,7 +134,8 @@ impl Repo {
         })
     }
 
-    /// For a reference that is gone: a kill right after its removal may have left a lock, and every `git gc` would stumble over it.
+    /// For a reference that is gone: a kill right after its removal, or a disk that failed then, may have left a lock, and every `git gc`
+    /// would stumble over it.
     pub(crate) fn free_ref(&self, name: &str) -> Result<(), GitError> {
         let locks = self.ref_locks(name);
         locks.iter().try_for_each(|lock| locks::outlive(lock))

@@ -90,8 +90,8 @@ fn segment_bytes(sandbox: &Sandbox) -> String {
 impl Traced<'_> {
     /// The exit code of the command itself, once it has ended; its runners may go on.
     pub fn ended(&mut self) -> Option<i32> {
-        let code = fs::read_to_string(self.file("end")).ok();
         let tracer = self.tracer.try_wait().unwrap();
+        let code = fs::read_to_string(self.file("end")).ok();
         if code.is_none() && tracer.is_some() {
             self.sandbox.fail(&format!(
                 "the tracer ended with {tracer:?}; are strace and gdb permitted here (ptrace)?"
