@@ -123,6 +123,10 @@ struct Wanted {
 /// The variable that names a file to which each visit is added, as `<pid> <label>`: how a test learns what there is to kill.
 pub const VISITS: &str = "SWARM_CRASH_VISITS";
 
+/// The variable that names a file which whoever dies makes first, and where it is already nobody dies: one death among the processes that
+/// have the same environment.
+pub const ONCE: &str = "SWARM_CRASH_ONCE";
+
 /// Dies here if the environment asks for it.
 pub fn point(label: &str) {
     static RECORD: OnceLock<Option<std::path::PathBuf>> = OnceLock::new();
@@ -132,14 +136,14 @@ pub fn point(label: &str) {
     }
     static WANTED: OnceLock<Option<Wanted>> = OnceLock::new();
     let wanted = WANTED.get_or_init(|| std::env::var(VARIABLE).ok().map(|text| parse(&text)));
-    if wanted.as_ref().is_some_and(|wanted| wanted.is_now(label)) {
+    if wanted.as_ref().is_some_and(|wanted| wanted.is_now(label)) && is_first() {
         die();
     }
 }
 
 /// Gives the wanted point on to a child of ours that inherits no environment.
 pub fn pass_on(command: &mut std::process::Command) {
-    for name in [VARIABLE, VISITS] {
+    for name in [VARIABLE, ONCE, VISITS] {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
         }
@@ -156,6 +160,11 @@ fn note_visit(file: &std::path::Path, label: &str) {
     if let Err(error) = opened.and_then(|mut file| file.write_all(line.as_bytes())) {
         eprintln!("a visit of {label} cannot be noted: {error}");
     }
+}
+
+fn is_first() -> bool {
+    let create = |file| std::fs::File::create_new(file).is_ok();
+    std::env::var_os(ONCE).is_none_or(create)
 }
 
 fn parse(text: &str) -> Wanted {

@@ -256,3 +256,22 @@ fn every_crash_point_is_listed_once() {
     assert!(found.len() >= 60, "only {} crash points", found.len());
     assert_eq!(found, swarm::crash::LABELS, "crash::LABELS, sorted");
 }
+
+#[test]
+fn every_effect_has_its_row_in_the_table_of_effects() {
+    let table = include_str!("../docs/effects.md");
+    let source = include_str!("../src/domain/effect.rs");
+    let (_, body) = source.split_once("pub enum Effect {\n").unwrap();
+    let (body, _) = body.split_once("\n}\n").unwrap();
+    let variants: Vec<&str> = body
+        .lines()
+        .filter_map(|line| line.strip_prefix("    ")?.strip_suffix(" {"))
+        .filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase()))
+        .collect();
+    assert!(variants.len() >= 11, "{variants:?}");
+    let missing: Vec<_> = variants
+        .iter()
+        .filter(|name| !table.contains(&format!("\n| `{name}` |")))
+        .collect();
+    assert!(missing.is_empty(), "not in docs/effects.md: {missing:?}");
+}
