@@ -14,6 +14,10 @@ use nix::unistd::Pid;
 /// The variable that names the point at which to die.
 pub const VARIABLE: &str = "SWARM_CRASH_POINT";
 
+/// The variable that names a file which whoever dies at the point makes first; once it is there, nobody dies. Without it every process
+/// that reaches the point does.
+pub const ONCE: &str = "SWARM_CRASH_ONCE";
+
 /// Every label there is, sorted.
 pub const LABELS: &[&str] = &[
     "actor.answered",
@@ -66,8 +70,6 @@ pub const LABELS: &[&str] = &[
     "git.prepare.after-branch",
     "git.prepare.before-branch",
     "git.prepare.before-name",
-    "git.rebase.after-ref",
-    "git.rebase.before-ref",
     "git.release.after-rename",
     "git.release.before-branch",
     "git.release.before-delete",
@@ -132,18 +134,25 @@ pub fn point(label: &str) {
     }
     static WANTED: OnceLock<Option<Wanted>> = OnceLock::new();
     let wanted = WANTED.get_or_init(|| std::env::var(VARIABLE).ok().map(|text| parse(&text)));
-    if wanted.as_ref().is_some_and(|wanted| wanted.is_now(label)) {
+    if wanted.as_ref().is_some_and(|wanted| wanted.is_now(label)) && is_first() {
         die();
     }
 }
 
 /// Gives the wanted point on to a child of ours that inherits no environment.
 pub fn pass_on(command: &mut std::process::Command) {
-    for name in [VARIABLE, VISITS] {
+    for name in [VARIABLE, VISITS, ONCE] {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
         }
     }
+}
+
+fn is_first() -> bool {
+    let Some(file) = std::env::var_os(ONCE) else {
+        return true;
+    };
+    std::fs::File::create_new(file).is_ok()
 }
 
 /// One small write to a file opened for appending is whole, whoever else writes.
