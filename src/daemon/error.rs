@@ -50,7 +50,7 @@ pub enum DaemonError {
     Append(#[from] AppendError),
     /// The disk failed while the daemon was writing.
     #[error(
-        "the disk failed while the event log was written: {0}; agents that run go on under their runners. Look at the disk, then: swarm start"
+        "the event log cannot be written any more: {0}. Agents that run go on under their runners. Mend that, then: swarm start"
     )]
     DiskFailed(String),
     /// A run that is under way has records that a newer version wrote.
