@@ -42,6 +42,18 @@ pub enum DaemonError {
     /// Git refuses.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// Git's configuration can run programs that it could not when a daemon worked here last.
+    #[error(
+        "the git configuration of this repository has settings that can run programs and were not there before: {0}. An agent may have \
+         put them there. Remove them (git config --unset-all KEY); or, if they are yours, accept them: swarm config trust-git"
+    )]
+    GitProgramsNew(String),
+    /// The record of what git's configuration may run is not readable.
+    #[error(
+        ".swarm/state/git-programs.json, the record of the programs that git's configuration may run here, cannot be read: {0}. \
+         Look at them and record them anew: swarm config trust-git"
+    )]
+    GitProgramsUnreadable(String),
     /// The event log cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),

@@ -286,6 +286,7 @@ mod tests {
         assert_eq!(kind_of(&io::Error::other(full())), FailureKind::NoSpace);
         let changed = GitError::ConfigChanged {
             key: "core.bare".into(),
+            value: "true".into(),
         };
         let wrapped = io::Error::other(io::Error::other(changed));
         assert_eq!(kind_of(&wrapped), FailureKind::Repository);

@@ -75,3 +75,62 @@ fn branches_of_attempts_that_were_taken_over_do_not_pile_up() {
     }
     assert_eq!(sandbox.git(&["branch", "--list", "agent/*"]), "");
 }
+
+#[test]
+fn what_git_may_run_is_remembered_over_restarts() {
+    let sandbox = Sandbox::ready();
+    let sprung = sandbox.path("out/sprung");
+    let trap = format!("touch '{}'; cat", sprung.display());
+    // A filter that is there before the first start is the person's own.
+    sandbox.git(&["config", "filter.own.clean", "cat"]);
+    sandbox.swarm(&["config", "trust-git"]).ok();
+    // The agent's part comes after every git of ours: nothing of this daemon's can see it.
+    sandbox.idea("write .gitattributes '* filter=evil'; say COMPLETE");
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert!(sandbox.dot_swarm("state/git-programs.json").exists());
+    sandbox.git(&["config", "filter.evil.clean", &trap]);
+    let id = sandbox.idea("write a.txt x; say COMPLETE");
+    for _ in 0..2 {
+        let refused = sandbox.swarm(&["start", "--until-idle"]);
+        refused.refused(
+            1,
+            &[
+                "filter.evil.clean = touch",
+                "swarm config trust-git",
+                "--unset-all",
+            ],
+        );
+        assert!(!refused.stderr.contains("filter.own"), "{refused}");
+    }
+    sandbox
+        .swarm(&["config", "trust-git"])
+        .refused(1, &["filter.evil.clean", "--yes"]);
+    assert!(!sprung.exists(), "swarm ran what an agent had configured");
+    sandbox.git(&["config", "--unset", "filter.evil.clean"]);
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.idea_status(&id), "done");
+    sandbox.git(&["config", "filter.mine.clean", "cat"]);
+    sandbox.swarm(&["config", "trust-git", "--yes"]).ok();
+    assert_eq!(sandbox.run_until_idle(), 0);
+}
+
+#[test]
+fn a_damaged_record_of_what_git_may_run_is_not_guessed_over() {
+    let sandbox = Sandbox::ready();
+    sandbox.git(&["config", "filter.own.clean", "cat"]);
+    assert_eq!(sandbox.run_until_idle(), 0);
+    for damage in ["", "{}", "[\"x\"]", "{\"version\":2,\"programs\":[]}"] {
+        std::fs::write(sandbox.dot_swarm("state/git-programs.json"), damage).unwrap();
+        sandbox
+            .swarm(&["start", "--until-idle"])
+            .refused(1, &["git-programs.json", "swarm config trust-git"]);
+        let accepted = sandbox.swarm(&["config", "trust-git", "--yes", "--json"]);
+        let accepted = accepted.json();
+        let mut keys = accepted["accepted"].as_array().unwrap().iter();
+        assert!(
+            keys.any(|one| one["key"] == "filter.own.clean"),
+            "{accepted}"
+        );
+        assert_eq!(sandbox.run_until_idle(), 0);
+    }
+}

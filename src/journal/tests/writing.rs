@@ -108,7 +108,6 @@ fn one_mark_covers_the_last_batch_and_an_idle_log_does_not_grow() {
 #[test]
 fn whoever_else_touches_the_live_segment_fences_this_writer() {
     let dir = quick_dir();
-    let live = dir.path().join(LIVE_FILE);
     let (mut journal, _) = Journal::open(dir.path()).unwrap();
     append_all(&mut journal, &[1]);
     let (mut other, _) = Journal::open(dir.path()).unwrap();
