@@ -134,3 +134,35 @@ fn a_damaged_record_of_what_git_may_run_is_not_guessed_over() {
         assert_eq!(sandbox.run_until_idle(), 0);
     }
 }
+
+#[test]
+fn an_agent_that_moves_the_target_itself_is_taken_off_it_and_named() {
+    let sandbox = Sandbox::ready();
+    sandbox.commit("Set up");
+    // Nobody has the target checked out, so an agent can.
+    sandbox.git(&["switch", "-q", "-c", "elsewhere"]);
+    let daemon = sandbox.start();
+    sandbox
+        .idea("git checkout -q main; write a.txt x; commit; write b.txt y; hold a; say COMPLETE");
+    sandbox.wait_held("a");
+    let moved = sandbox.head("main");
+    sandbox.swarm(&["pause"]).ok();
+    sandbox.release("a");
+    let status = sandbox.wait_status("the warning", |status| {
+        !status["warnings"].as_array().unwrap().is_empty()
+    });
+    let warning = status["warnings"][0].as_str().unwrap().to_owned();
+    for words in [&moved[..10], "ed-001", "`main`", "no check"] {
+        assert!(warning.contains(words), "`{words}` is missing: {warning}");
+    }
+    sandbox.swarm(&["resume"]).ok();
+    sandbox.wait_idea("idea-001", "done");
+    // What it left uncommitted has come with it, by way of the gate.
+    assert_eq!(sandbox.file_at("main", "b.txt"), "y");
+    let second = sandbox.idea("write c.txt x; say COMPLETE");
+    sandbox.wait_idea(&second, "done");
+    let third = sandbox.idea("write d.txt x; say COMPLETE");
+    sandbox.wait_idea(&third, "done");
+    assert_eq!(sandbox.status()["warnings"], json!([]));
+    daemon.stop();
+}
