@@ -113,6 +113,7 @@ pub const LABELS: &[&str] = &[
     "runner.child-ended",
     "runner.locked",
     "runner.spawned",
+    "trust.before-rename",
     "views.before-rename",
 ];
 

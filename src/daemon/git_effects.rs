@@ -9,7 +9,9 @@ use crate::domain::effect::{Effect, KeptWorktree, Landing};
 use crate::domain::ids::{EffectId, IdeaId, Oid};
 use crate::domain::observation::{FailureKind, Outcome};
 use crate::domain::time::Timestamp;
-use crate::git::{self, Anew, Earlier, GitError, Prepare, Proof, Release, Seal, Sealed, Unfit};
+use crate::git::{
+    self, Anew, Earlier, GitError, Prepare, Proof, Release, Seal, Sealed, Stray, Unfit,
+};
 
 type Done = Result<Outcome, GitError>;
 
@@ -68,6 +70,14 @@ fn failure(error: &GitError) -> Outcome {
         kind: kind_of(error),
         message: error.to_string(),
     }
+}
+
+/// The warning about a target that went past the checks.
+pub(super) fn moved_by_an_agent(target: &str, stray: &Stray) -> String {
+    let Stray { worktree, commit } = stray;
+    format!(
+        "the target `{target}` is at {commit:.10}, a commit that an agent made in {worktree} and put there itself: it has passed no check. Look at it: git show {commit:.10}"
+    )
 }
 
 /// Whose fault an error of any driver is, by what lies at its root.
@@ -286,6 +296,7 @@ mod tests {
         assert_eq!(kind_of(&io::Error::other(full())), FailureKind::NoSpace);
         let changed = GitError::ConfigChanged {
             key: "core.bare".into(),
+            value: "true".into(),
         };
         let wrapped = io::Error::other(io::Error::other(changed));
         assert_eq!(kind_of(&wrapped), FailureKind::Repository);
