@@ -233,7 +233,7 @@ fn lines(sandbox: &Sandbox) -> Vec<String> {
         .map(|entry| entry.unwrap().path())
         .filter(|path| {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            name.starts_with("events") && name.ends_with(".jsonl")
+            name.starts_with("events") && name.strip_suffix(".jsonl").is_some()
         })
         .collect();
     // `events.jsonl`, the live one, comes last: a letter sorts behind digits.
