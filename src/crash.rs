@@ -129,11 +129,11 @@ pub const VISITS: &str = "SWARM_CRASH_VISITS";
 /// Dies here if the environment asks for it.
 pub fn point(label: &str) {
     static RECORD: OnceLock<Option<std::path::PathBuf>> = OnceLock::new();
+    static WANTED: OnceLock<Option<Wanted>> = OnceLock::new();
     let record = RECORD.get_or_init(|| std::env::var_os(VISITS).map(Into::into));
     if let Some(file) = record {
         note_visit(file, label);
     }
-    static WANTED: OnceLock<Option<Wanted>> = OnceLock::new();
     let wanted = WANTED.get_or_init(|| std::env::var(VARIABLE).ok().map(|text| parse(&text)));
     if wanted.as_ref().is_some_and(|wanted| wanted.is_now(label)) && is_first() {
         die();

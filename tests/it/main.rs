@@ -24,5 +24,6 @@ mod points;
 mod refusals;
 mod shapes;
 mod steering;
+mod storm;
 mod syscalls;
 mod versions;
