@@ -128,7 +128,7 @@ fn prepare(
     let tip = tools.repo.branch_commit(target)?;
     let Some(tip) = tip else {
         let message = format!(
-            "the target branch `{target}` is gone; create it again, or name another as `target` in .swarm/config.json"
+            "the target branch `{target}` is gone; swarm status has the command that brings it back, with its last known commit; or name another as `target` in .swarm/config.json"
         );
         let kind = FailureKind::Repository;
         return Ok(Outcome::Failed { kind, message });
