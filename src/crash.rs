@@ -14,6 +14,10 @@ use nix::unistd::Pid;
 /// The variable that names the point at which to die.
 pub const VARIABLE: &str = "SWARM_CRASH_POINT";
 
+/// The variable that names a file which whoever dies at the point makes first; once it is there, nobody dies. Without it every process
+/// that reaches the point does.
+pub const ONCE: &str = "SWARM_CRASH_ONCE";
+
 /// Every label there is, sorted.
 pub const LABELS: &[&str] = &[
     "actor.answered",
@@ -66,8 +70,6 @@ pub const LABELS: &[&str] = &[
     "git.prepare.after-branch",
     "git.prepare.before-branch",
     "git.prepare.before-name",
-    "git.rebase.after-ref",
-    "git.rebase.before-ref",
     "git.release.after-rename",
     "git.release.before-branch",
     "git.release.before-delete",
@@ -111,6 +113,7 @@ pub const LABELS: &[&str] = &[
     "runner.child-ended",
     "runner.locked",
     "runner.spawned",
+    "trust.before-rename",
     "views.before-rename",
 ];
 
@@ -123,18 +126,14 @@ struct Wanted {
 /// The variable that names a file to which each visit is added, as `<pid> <label>`: how a test learns what there is to kill.
 pub const VISITS: &str = "SWARM_CRASH_VISITS";
 
-/// The variable that names a file which whoever dies makes first, and where it is already nobody dies: one death among the processes that
-/// have the same environment.
-pub const ONCE: &str = "SWARM_CRASH_ONCE";
-
 /// Dies here if the environment asks for it.
 pub fn point(label: &str) {
     static RECORD: OnceLock<Option<std::path::PathBuf>> = OnceLock::new();
+    static WANTED: OnceLock<Option<Wanted>> = OnceLock::new();
     let record = RECORD.get_or_init(|| std::env::var_os(VISITS).map(Into::into));
     if let Some(file) = record {
         note_visit(file, label);
     }
-    static WANTED: OnceLock<Option<Wanted>> = OnceLock::new();
     let wanted = WANTED.get_or_init(|| std::env::var(VARIABLE).ok().map(|text| parse(&text)));
     if wanted.as_ref().is_some_and(|wanted| wanted.is_now(label)) && is_first() {
         die();
@@ -143,11 +142,18 @@ pub fn point(label: &str) {
 
 /// Gives the wanted point on to a child of ours that inherits no environment.
 pub fn pass_on(command: &mut std::process::Command) {
-    for name in [VARIABLE, ONCE, VISITS] {
+    for name in [VARIABLE, VISITS, ONCE] {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
         }
     }
+}
+
+fn is_first() -> bool {
+    let Some(file) = std::env::var_os(ONCE) else {
+        return true;
+    };
+    std::fs::File::create_new(file).is_ok()
 }
 
 /// One small write to a file opened for appending is whole, whoever else writes.
@@ -160,11 +166,6 @@ fn note_visit(file: &std::path::Path, label: &str) {
     if let Err(error) = opened.and_then(|mut file| file.write_all(line.as_bytes())) {
         eprintln!("a visit of {label} cannot be noted: {error}");
     }
-}
-
-fn is_first() -> bool {
-    let create = |file| std::fs::File::create_new(file).is_ok();
-    std::env::var_os(ONCE).is_none_or(create)
 }
 
 fn parse(text: &str) -> Wanted {

@@ -258,20 +258,21 @@ fn every_crash_point_is_listed_once() {
 }
 
 #[test]
-fn every_effect_has_its_row_in_the_table_of_effects() {
-    let table = include_str!("../docs/effects.md");
-    let source = include_str!("../src/domain/effect.rs");
-    let (_, body) = source.split_once("pub enum Effect {\n").unwrap();
-    let (body, _) = body.split_once("\n}\n").unwrap();
-    let variants: Vec<&str> = body
+fn the_table_of_effects_has_every_effect() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let table = fs::read_to_string(root.join("docs/effects.md")).unwrap();
+    let source = fs::read_to_string(root.join("src/domain/effect.rs")).unwrap();
+    let body = source.split_once("pub enum Effect {").unwrap().1;
+    let body = body.split_once("\n}").unwrap().0;
+    let names = body
         .lines()
-        .filter_map(|line| line.strip_prefix("    ")?.strip_suffix(" {"))
-        .filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase()))
-        .collect();
-    assert!(variants.len() >= 11, "{variants:?}");
-    let missing: Vec<_> = variants
-        .iter()
-        .filter(|name| !table.contains(&format!("\n| `{name}` |")))
-        .collect();
-    assert!(missing.is_empty(), "not in docs/effects.md: {missing:?}");
+        .filter_map(|line| line.strip_prefix("    ")?.strip_suffix(" {"));
+    let names: Vec<&str> = names.filter(|name| !name.starts_with(' ')).collect();
+    assert!(names.len() > 10, "{names:?}");
+    for name in names {
+        assert!(
+            table.contains(&format!("| `{name}` |")),
+            "{name} is missing in docs/effects.md"
+        );
+    }
 }

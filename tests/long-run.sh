@@ -1,22 +1,28 @@
 #!/usr/bin/env bash
-# The tests that draw at random, with the numbers of a long run. Each prints its counts and its seed; SWARM_IT_SEED repeats one.
-# Usage: tests/long-run.sh [NAME...]   runs all lines of the list, or those of these names.
-set -uo pipefail
+# The same tests with large numbers: hours. Each prints its counts and the seed that repeats it. Arguments choose from the list: points storm ...
+set -euo pipefail
 cd "$(dirname "$0")/.."
-
-# name | variables | arguments of `cargo test`
-list='
-points | SWARM_POINTS_ROUNDS=200              | --test it every_point_is_reached_and_survived
-storm  | SWARM_STORM_KILLS=50                 | --test it twenty_agents_live_through_kills
-'
+export CARGO_TERM_COLOR=never
 
 failed=()
-while IFS='|' read -r name variables arguments; do
-  name=${name// /}
-  [ -n "$name" ] || continue
-  if [ $# -gt 0 ] && ! printf '%s\n' "$@" | grep -qxF -- "$name"; then continue; fi
-  echo "== $name:$variables"
-  # shellcheck disable=SC2086 # words are meant to be split
-  env $variables cargo test --locked --quiet $arguments -- --nocapture --test-threads=1 </dev/null || failed+=("$name")
-done <<<"$list"
-[ ${#failed[@]} -eq 0 ] || { echo "failed: ${failed[*]}" >&2; exit 1; }
+part() { # part NAME COMMAND...: runs it unless other parts were asked for
+  local name=$1
+  shift
+  if [ "${#wanted[@]}" -gt 0 ] && [[ " ${wanted[*]} " != *" $name "* ]]; then return; fi
+  echo "== $name: $*"
+  "$@" || failed+=("$name")
+}
+wanted=("$@")
+
+part points env SWARM_POINTS_ROUNDS=200 cargo test --locked --test it points:: -- --nocapture
+part storm env SWARM_STORM_KILLS=500 cargo test --locked --test it storm:: -- --nocapture
+part syscalls env SWARM_SYSCALLS=all cargo test --locked --test it harm_at -- --nocapture
+part journal env SWARM_EXHAUSTIVE=1 SWARM_SECTOR_CASES=1000000 cargo test --locked --lib journal:: -- --nocapture
+part domain env SWARM_SEQUENCES=200000 cargo test --locked --lib domain::tests::properties -- --nocapture
+part fuzz fuzz/run.sh 60
+
+if [ "${#failed[@]}" -gt 0 ]; then
+  echo "failed: ${failed[*]}" >&2
+  exit 1
+fi
+echo "all passed"

@@ -309,6 +309,7 @@ fn other_events() -> Vec<Event> {
                 stdout_bytes: 10,
                 duration_ms: 1_250,
                 head: None,
+                last_words: None,
             },
         },
         Event::Learned {

@@ -239,7 +239,11 @@ impl Actor {
     /// A batch is on disk, or is not.
     fn settle(&mut self, written: Written) -> Result<(), Ended> {
         let Some(batch) = self.writing.pop_front() else {
-            return Ok(());
+            return match written {
+                // The log was lost while nothing was to be written.
+                Written::Failed(why) => Err(Ended::DiskFailed(why)),
+                Written::Durable(_) | Written::Full(_) => Ok(()),
+            };
         };
         match written {
             Written::Durable(events) => {

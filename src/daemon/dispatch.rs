@@ -97,8 +97,34 @@ impl Dispatcher {
         let Ok(_permit) = self.git.acquire().await else {
             return failed("the daemon is ending");
         };
+        if matches!(effect, Effect::Seal { .. } | Effect::Land { .. }) {
+            self.look_for_strays().await;
+        }
         let tools = Arc::clone(&self.tools);
         blocking(move || git::perform(&tools, id, &effect)).await
+    }
+
+    /// No worktree of ours stays on the target; that an agent has moved it is a warning until a landing moves it on.
+    async fn look_for_strays(&self) {
+        let target = self
+            .handle
+            .read(|state| Some(state.settings.as_ref()?.target.clone()));
+        let Some(target) = target else { return };
+        let (tools, branch) = (Arc::clone(&self.tools), target.clone());
+        let found = tokio::task::spawn_blocking(move || tools.repo.off_target(&branch)).await;
+        let key = "target-moved".to_owned();
+        let observation = match found {
+            Ok(Ok(None)) => Observation::TroubleOver { key },
+            Ok(Ok(Some(stray))) => Observation::Trouble {
+                key,
+                message: git::moved_by_an_agent(&target, &stray),
+            },
+            Ok(Err(error)) => {
+                return tracing::warn!(%error, "the agents' worktrees cannot be looked at");
+            }
+            Err(error) => return tracing::warn!(%error, "looking at the agents' worktrees stopped"),
+        };
+        self.handle.observe(observation).await;
     }
 }
 

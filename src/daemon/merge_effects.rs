@@ -134,7 +134,7 @@ pub(super) fn land(tools: &Tools, target: &str, expected: &Oid, commit: &Oid) ->
             Outcome::TargetMoved { found: ours(found) }
         }
         LandOutcome::TargetMoved { found: None } => failed(format!(
-            "the target branch `{target}` is gone; create it again, then: swarm merge retry"
+            "the target branch `{target}` is gone; bring it back (git branch {target} {expected}), then: swarm merge retry"
         )),
         LandOutcome::CheckoutBlocked(blocked) => Outcome::CheckoutBlocked {
             reason: blocked.reason,

@@ -31,6 +31,7 @@ mod store;
 #[doc(hidden)]
 pub mod testkit;
 mod tools;
+pub mod trust;
 pub mod views;
 mod watch;
 

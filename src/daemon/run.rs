@@ -21,14 +21,13 @@ use super::paths::Paths;
 use super::snapshots::Snapshots;
 use super::store::{self, Store};
 use super::tools::Tools;
-use super::{log, runs, settings, views};
+use super::{log, runs, settings, trust, views};
 use crate::crash;
 use crate::domain::command::Command;
 use crate::domain::observation::Observation;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
 use crate::domain::view::{Rest, TargetNow};
-use crate::git::Repo;
 use crate::process::{self, Alive};
 
 /// Messages that may wait for the actor; senders beyond that wait themselves.
@@ -80,10 +79,10 @@ impl Daemon {
     /// Everything that keeps a daemon from working; nothing has changed then but a torn tail of the log, which is put aside.
     pub fn open(options: Options) -> Result<Self, DaemonError> {
         let paths = Paths::new(&options.root);
-        let repo = Repo::open(&options.root)?;
         if !paths.swarm.is_dir() {
             return Err(DaemonError::NotSetUp { root: paths.root });
         }
+        let repo = trust::open(&paths)?;
         let loader = Loader::new(&paths);
         let config = loader.load_ready()?;
         let head = repo.head_branch()?;
@@ -105,6 +104,7 @@ impl Daemon {
         let store = Store::under(lock, &paths)?;
         crash::point("daemon.log-read");
         runs::refuse_newer(&paths.runs, &store.state).map_err(DaemonError::NewerRun)?;
+        trust::keep(&paths, &repo)?;
         let alive =
             process::hold(&paths.lease()).map_err(DaemonError::io("hold .swarm/state/lease"))?;
         // The lock is ours: whatever git of an earlier daemon still runs is an orphan, and what it left half done is ours to settle.

@@ -15,6 +15,7 @@ use super::git_effects::kind_of;
 use super::handle::Handle;
 use super::launch;
 use super::tools::Tools;
+use crate::agents::text;
 use crate::crash;
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::ids::RunId;
@@ -28,6 +29,9 @@ use crate::process::{
 const LISTEN: Duration = Duration::from_millis(200);
 /// Runners that may die before anything is executed.
 const LAUNCHES: u32 = 3;
+/// How much of the end of an agent's standard error is looked at, in bytes, and how much of it is told, in characters.
+const STDERR_END: usize = 2_048;
+const LAST_WORDS: usize = 200;
 /// Free space (bytes) with which next to nothing can be written any more.
 const NO_ROOM: u64 = 1024 * 1024;
 /// How long what a killed runner left behind may take to end.
@@ -119,7 +123,34 @@ async fn carry(
     }
     crash::point("run.over");
     let head = launch::head_after(tools, handle, purpose).await;
-    Ok(Outcome::RunEnded(RunEnd { head, ..end }))
+    let last_words = match purpose {
+        Purpose::Iteration { .. } => last_words(&dir, &end.how),
+        Purpose::Gate { .. } | Purpose::Verify { .. } => None,
+    };
+    Ok(Outcome::RunEnded(RunEnd {
+        head,
+        last_words,
+        ..end
+    }))
+}
+
+/// The end of what an agent that failed wrote to its standard error: often it says at once what is wrong. The whole is with the run.
+fn last_words(dir: &RunDir, how: &RunEndKind) -> Option<String> {
+    let failed = match how {
+        RunEndKind::Exited { code } => *code != 0,
+        RunEndKind::Signalled { .. } => true,
+        _ => false,
+    };
+    let end = failed.then(|| process::tail(&dir.stderr(), STDERR_END))?;
+    let line = text::one_line(&end.unwrap_or_default());
+    let characters = line.chars().count();
+    let words: String = match characters.checked_sub(LAST_WORDS) {
+        None | Some(0) => line,
+        Some(over) => std::iter::once('\u{2026}')
+            .chain(line.chars().skip(over + 1))
+            .collect(),
+    };
+    (!words.is_empty()).then_some(words)
 }
 
 /// Waits for the end of a run; an agent's output is listened to until then.
@@ -267,6 +298,7 @@ fn ended(record: ExitRecord) -> RunEnd {
         stdout_bytes: record.stdout_bytes,
         duration_ms: record.ended_at.since(record.started_at).max(0),
         head: None,
+        last_words: None,
     }
 }
 
@@ -298,6 +330,7 @@ async fn lost(dir: &RunDir) -> Result<RunEnd, RunError> {
         stdout_bytes,
         duration_ms: 0,
         head: None,
+        last_words: None,
     })
 }
 

@@ -185,6 +185,9 @@ pub struct RunEnd {
     /// After an iteration: where the attempt's branch stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Oid>,
+    /// After an agent's run that failed: the end of its standard error, as one harmless line of at most 200 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_words: Option<String>,
 }
 
 /// The ways in which a run can end.

@@ -514,7 +514,11 @@ fn paused(state: &State) -> Option<NeedsYou> {
     Some(NeedsYou {
         kind: "paused",
         idea_id: None,
-        message: format!("paused: {reason}"),
+        message: if reason.starts_with("paused") {
+            reason.clone()
+        } else {
+            format!("paused: {reason}")
+        },
         commands: vec!["swarm resume".into()],
     })
 }

@@ -7,13 +7,10 @@
 use git2::Oid;
 
 use super::conflict::{ConflictClass, ConflictFile};
-use super::error::{At, GitError};
+use super::error::GitError;
 use super::merge::Settled;
-use super::names::branch_ref;
 use super::repo::{Identity, NewCommit, Repo, subject_of, write_commit};
-use super::reset::{Clean, HeadTo};
 use super::status::Kind;
-use crate::crash;
 use crate::domain::time::Timestamp;
 
 /// What became of the target since it was last seen.
@@ -120,39 +117,6 @@ impl Repo {
             head,
             commits: own.len(),
         })
-    }
-
-    /// Moves a branch that was replayed, and its worktree with it. Uncommitted work refuses it. May be repeated.
-    pub fn adopt_rebase(
-        &self,
-        name: &str,
-        branch: &str,
-        expected: Oid,
-        new: Oid,
-    ) -> Result<(), GitError> {
-        let reference = branch_ref(branch)?;
-        let worktree = self.worktree(name)?;
-        worktree.free_locks(self)?;
-        let note = worktree.git_dir.join("swarm-moving");
-        let resumed = std::fs::read_to_string(&note).is_ok_and(|text| text == new.to_string());
-        if !resumed {
-            if self.read_ref(&reference)? == Some(new) {
-                return Ok(());
-            }
-            worktree.require_branch(branch)?;
-            self.require_clean(&worktree)?;
-            std::fs::write(&note, new.to_string()).at("write", &note)?;
-        }
-        crash::point("git.rebase.before-ref");
-        self.move_ref(
-            &reference,
-            expected,
-            new,
-            "rebase: the target was rewritten",
-        )?;
-        crash::point("git.rebase.after-ref");
-        self.reset(&worktree, new, &HeadTo::Branch(reference), Clean::Untracked)?;
-        std::fs::remove_file(&note).at("delete", &note)
     }
 
     pub(crate) fn require_clean(

@@ -244,15 +244,24 @@ impl Journal {
         Ok(())
     }
 
+    /// Whether the log is still there and ours, for when nothing is to be written. A log that is closed already has said why.
+    pub(super) fn check(&mut self) -> Result<(), AppendError> {
+        if self.closed.is_some() {
+            return Ok(());
+        }
+        self.check_fence()
+    }
+
     /// Whoever else writes to the live segment, or removes it, has taken the log from us.
     fn check_fence(&mut self) -> Result<(), AppendError> {
-        let why = match self.live.file.length() {
+        let path = self.dir.join(LIVE_FILE);
+        let why = match self.live.file.length(&path) {
             Ok(Some(length)) if length == self.live.length => return Ok(()),
             Ok(Some(length)) => format!(
                 "{LIVE_FILE} has {length} bytes, and this writer left {}",
                 self.live.length
             ),
-            Ok(None) => format!("{LIVE_FILE} was removed"),
+            Ok(None) => return Err(self.close(AppendError::Removed { path })),
             Err(e) => return Err(self.close(AppendError::Unavailable { why: e.to_string() })),
         };
         Err(self.close(AppendError::Fenced { why }))
@@ -337,7 +346,7 @@ impl Journal {
     /// Nothing more is taken; and says so.
     fn close(&mut self, why: AppendError) -> AppendError {
         let later = match &why {
-            AppendError::Fenced { .. } => why.clone(),
+            AppendError::Fenced { .. } | AppendError::Removed { .. } => why.clone(),
             other => AppendError::Unavailable {
                 why: other.to_string(),
             },

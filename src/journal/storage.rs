@@ -5,6 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::os::unix::fs::{
     DirBuilderExt as _, FileExt, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
@@ -36,8 +37,8 @@ pub trait SegmentFile: Send {
     fn sync_data(&mut self) -> io::Result<()>;
     /// Makes the bytes and the length durable (fsync).
     fn sync_all(&mut self) -> io::Result<()>;
-    /// Its length in bytes, or `None` when it has no name any more.
-    fn length(&self) -> io::Result<Option<u64>>;
+    /// Its length in bytes, or `None` when `path` does not name it any more.
+    fn length(&self, path: &Path) -> io::Result<Option<u64>>;
 }
 
 /// The real disk.
@@ -84,9 +85,15 @@ impl SegmentFile for File {
         File::sync_all(self)
     }
 
-    fn length(&self) -> io::Result<Option<u64>> {
+    fn length(&self, path: &Path) -> io::Result<Option<u64>> {
         let meta = self.metadata()?;
-        Ok((meta.nlink() > 0).then_some(meta.len()))
+        let named = match std::fs::symlink_metadata(path) {
+            Ok(named) => named,
+            Err(e) if matches!(e.kind(), NotFound | NotADirectory) => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let same = (named.dev(), named.ino()) == (meta.dev(), meta.ino());
+        Ok(same.then_some(meta.len()))
     }
 }
 

@@ -2,9 +2,7 @@
 
 use swarm::git::{BuildMerge, BuildOutcome, ConflictClass, ConflictKind, Oid, Rebase, Rebased};
 
-use crate::fixture::{
-    Fixture, TIME, branch, changed_line, commit_in, git, identity, name, read, write,
-};
+use crate::fixture::{Fixture, TIME, branch, changed_line, commit_in, git, identity, write};
 
 pub fn merge(source: Oid) -> BuildMerge {
     BuildMerge {
@@ -248,31 +246,6 @@ fn a_branch_is_replayed_on_a_rewritten_target() {
     assert_eq!(
         fixture.git(&["show", "-s", "--format=%an %cn", &head.to_string()]),
         "Person Swarm"
-    );
-    write(&path, "dirty", "d");
-    assert!(
-        fixture
-            .repo
-            .adopt_rebase(&name(1), &branch(1), source, head)
-            .is_err()
-    );
-    std::fs::remove_file(path.join("dirty")).unwrap();
-    for _ in 0..2 {
-        fixture
-            .repo
-            .adopt_rebase(&name(1), &branch(1), source, head)
-            .unwrap();
-    }
-    assert_eq!(
-        (
-            fixture.oid(&branch(1)),
-            git(&path, &["status", "--porcelain"])
-        ),
-        (head, String::new())
-    );
-    assert_eq!(
-        (read(&path, "src/b.txt"), path.join("secret").exists()),
-        ("rewritten\n".into(), false)
     );
     fixture.check();
 }

@@ -200,3 +200,28 @@ fn a_dead_daemons_traces_do_not_stop_the_next() {
     sandbox.wait_idea(&id, "done");
     daemon.stop();
 }
+
+#[test]
+fn a_state_that_is_deleted_under_a_daemon_ends_it_and_its_agents_live_on() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    sandbox.idea("hold a; write a.txt x; say COMPLETE");
+    sandbox.wait_held("a");
+    // Nothing is written from here on: the agent holds.
+    sandbox.git(&["clean", "-fdxq", ".swarm/state"]);
+    assert_eq!(daemon.wait_exit(PATIENCE), 74, "{}", daemon.output());
+    let output = daemon.output();
+    for words in ["events.jsonl", "removed", "git clean", "runners"] {
+        assert!(output.contains(words), "`{words}` is missing: {output}");
+    }
+    assert!(
+        !sandbox.processes().is_empty(),
+        "the agent was ended with the daemon"
+    );
+    assert!(
+        !sandbox.dot_swarm("state/events.jsonl").exists(),
+        "a daemon that lost its log must not begin another"
+    );
+    sandbox.release("a");
+    sandbox.assert_nothing_runs();
+}

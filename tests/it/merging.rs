@@ -176,8 +176,6 @@ fn a_target_that_a_person_moved_is_merged_and_checked_again() {
 /// An idea is being verified when a person rewrites the target: `dropped.txt` is gone, `rewritten.txt` has come.
 pub fn force_pushed() -> (Sandbox, String) {
     let sandbox = with_slow_verification();
-    // The configuration must not go with what is dropped.
-    sandbox.commit("Set up");
     sandbox.write("dropped.txt", "soon gone\n");
     sandbox.commit("To be dropped");
     (

@@ -2,7 +2,7 @@
 //! and loses none.
 //!
 //! First each scenario runs undisturbed and notes which points it visits, and how often in one process; then, for each point, as often as
-//! `SWARM_POINTS_ROUNDS` says (2; the long run takes 200), a scenario that visits it runs again in a new repository and is killed there, and in
+//! `SWARM_POINTS_ROUNDS` says (5; the long run takes 200), a scenario that visits it runs again in a new repository and is killed there, and in
 //! every third round the start that follows is killed at a point too.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,9 +20,6 @@ use crate::merging::{force_pushed, rewrite};
 
 /// At a time; they wait for disks and children most of the time.
 const THREADS: usize = 4;
-
-/// Points of a driver that no effect calls: `tests/git/kill.rs` kills there.
-const DRIVER_ONLY: &[&str] = &["git.rebase.after-ref", "git.rebase.before-ref"];
 
 /// A story with one process in it that can be killed.
 struct Scenario {
@@ -173,6 +170,8 @@ fn rewritten() -> Sandbox {
     rewrite(&sandbox);
     daemon.kill();
     drop(daemon);
+    // The history that is gone had it.
+    sandbox.configure(&json!({}));
     sandbox.swarm(&["merge", "target", "rebase"]).ok();
     sandbox
 }
@@ -210,7 +209,12 @@ fn act(sandbox: &Sandbox, command: Command, variables: &[(&str, &str)]) -> i32 {
     let mut command = command;
     command.env(crash::VISITS, visits_file(sandbox));
     command.envs(variables.iter().copied());
-    sandbox.spawn(command).wait_exit(2 * PATIENCE)
+    let process = sandbox.spawn(command);
+    let code = process.wait_exit(2 * PATIENCE);
+    if ![0, 137].contains(&code) {
+        println!("exit code {code}: {}", process.output());
+    }
+    code
 }
 
 /// What was acknowledged before the kill.
@@ -229,7 +233,7 @@ fn lines(sandbox: &Sandbox) -> Vec<String> {
         .map(|entry| entry.unwrap().path())
         .filter(|path| {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            name.starts_with("events") && name.ends_with(".jsonl")
+            name.starts_with("events") && name.strip_suffix(".jsonl").is_some()
         })
         .collect();
     // `events.jsonl`, the live one, comes last: a letter sorts behind digits.
@@ -331,15 +335,17 @@ struct Counts {
     events: AtomicU64,
 }
 
-/// Runs it to its end, or to this point, at which one process dies; whether one did, and the exit code.
-fn act_and_die(sandbox: &Sandbox, command: Command, point: &str, name: &str) -> (bool, i32) {
-    let once = sandbox.path(&format!("out/{name}.died"));
-    let variables = [
-        (crash::VARIABLE, point),
-        (crash::ONCE, once.to_str().unwrap()),
-    ];
-    let code = act(sandbox, command, &variables);
-    (once.exists(), code)
+/// Runs a process that is to die at the point, or a child of it; whether one did.
+fn struck(sandbox: &Sandbox, command: Command, point: &str, name: &str) -> bool {
+    let died = sandbox.path("out").join(name);
+    let once = died.to_str().unwrap();
+    let code = act(
+        sandbox,
+        command,
+        &[(crash::VARIABLE, point), (crash::ONCE, once)],
+    );
+    assert!([0, 137].contains(&code), "{point}: exit code {code}");
+    died.exists()
 }
 
 /// Kills once, or twice, restarts and compares; whether the point was reached.
@@ -352,10 +358,7 @@ fn strike(blow: &Blow, counts: &Counts) -> bool {
         .iter()
         .map(|idea| idea["id"].as_str().unwrap().to_owned())
         .collect();
-    let (hit, code) = act_and_die(&sandbox, (scenario.act)(&sandbox), &blow.point, "first");
-    if !hit && ![0, 6].contains(&code) {
-        sandbox.fail(&format!("{blow:?}: exit code {code}"));
-    }
+    let hit = struck(&sandbox, (scenario.act)(&sandbox), &blow.point, "first");
     let before = Before {
         log: lines(&sandbox),
         ideas: known,
@@ -365,15 +368,13 @@ fn strike(blow: &Blow, counts: &Counts) -> bool {
         .events
         .fetch_add(before.log.len() as u64, Ordering::Relaxed);
     if let Some(again) = &blow.again {
-        let (hit, _) = act_and_die(&sandbox, start(&sandbox), again, "second");
+        let hit = struck(&sandbox, start(&sandbox), again, "second");
         counts
             .second_kills
             .fetch_add(usize::from(hit), Ordering::Relaxed);
     }
     let code = act(&sandbox, start(&sandbox), &[]);
-    if code != 0 {
-        sandbox.fail(&format!("{blow:?}: the start after it ended with {code}"));
-    }
+    assert_eq!(code, 0, "the start after the kill ended with {code}");
     let children = blow.again.iter().chain([&blow.point]);
     let daemon_only = !children
         .into_iter()
@@ -385,16 +386,12 @@ fn strike(blow: &Blow, counts: &Counts) -> bool {
 #[test]
 fn every_point_is_reached_and_survived() {
     let mut dice = Dice::thrown();
-    let rounds: u32 = std::env::var("SWARM_POINTS_ROUNDS").map_or(2, |text| text.parse().unwrap());
+    let rounds: u32 = std::env::var("SWARM_POINTS_ROUNDS").map_or(5, |text| text.parse().unwrap());
     let reached = explore();
-    let listed = crash::LABELS.iter().copied();
-    let all: BTreeSet<&str> = listed
-        .filter(|label| !DRIVER_ONLY.contains(label))
-        .collect();
+    let all: BTreeSet<&str> = crash::LABELS.iter().copied().collect();
     let seen: BTreeSet<&str> = reached.keys().map(String::as_str).collect();
     let never: Vec<_> = all.difference(&seen).collect();
     assert!(never.is_empty(), "no scenario reaches {never:?}");
-    assert!(seen.is_subset(&all), "driver-only points are reached");
     let mut blows = Vec::new();
     for (label, places) in &reached {
         for round in 0..rounds {
@@ -402,13 +399,8 @@ fn every_point_is_reached_and_survived() {
         }
     }
     let counts = Counts::default();
-    let struck = Mutex::new(BTreeSet::<String>::new());
     each_at_once(&blows, |blow| {
         let hit = strike(blow, &counts);
-        if hit {
-            let (label, _) = blow.point.split_once('#').unwrap();
-            struck.lock().unwrap().insert(label.to_owned());
-        }
         counts.kills.fetch_add(usize::from(hit), Ordering::Relaxed);
         counts
             .missed
@@ -425,12 +417,10 @@ fn every_point_is_reached_and_survived() {
          {events:?} events compared; lost 0, twice 0",
         all.len()
     );
-    let struck = struck.into_inner().unwrap();
-    let spared: Vec<_> = all
-        .iter()
-        .filter(|label| !struck.contains(**label))
-        .collect();
-    assert!(spared.is_empty(), "nothing was killed at {spared:?}");
+    assert!(
+        missed.into_inner() * 10 <= blows.len(),
+        "too many points were not reached"
+    );
 }
 
 /// Which scenarios visit a label, and how often.
@@ -443,12 +433,7 @@ fn explore() -> BTreeMap<String, Places> {
         let scenario = &SCENARIOS[*index];
         let sandbox = (scenario.prepare)();
         let code = act(&sandbox, (scenario.act)(&sandbox), &[]);
-        if code != 0 {
-            sandbox.fail(&format!(
-                "`{}` undisturbed: exit code {code}",
-                scenario.name
-            ));
-        }
+        assert_eq!(code, 0, "`{}` undisturbed ended with {code}", scenario.name);
         for (label, count) in visits(&sandbox) {
             let mut reached = reached.lock().unwrap();
             reached.entry(label).or_default().insert(*index, count);
@@ -479,7 +464,7 @@ fn draw(
     } else {
         1 + dice.below(u64::from(*count))
     };
-    let again = (round % 3 == 1).then(|| {
+    let again = (round % 3 == 2).then(|| {
         let other = dice.below(reached.len() as u64);
         let label = reached.keys().nth(usize::try_from(other).unwrap()).unwrap();
         format!("{label}#1")

@@ -253,6 +253,7 @@ fn never_ran(plan: &mut Plan<'_>, run: &RunId) {
             stdout_bytes: 0,
             duration_ms: 0,
             head: None,
+            last_words: None,
         },
     });
 }

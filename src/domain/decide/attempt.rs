@@ -150,6 +150,7 @@ pub(super) fn run_end(outcome: &Outcome) -> Option<RunEnd> {
             stdout_bytes: 0,
             duration_ms: 0,
             head: None,
+            last_words: None,
         }),
         _ => None,
     }
@@ -202,18 +203,14 @@ fn judge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, e
             let end = End::keeping(AttemptEnd::Interrupted, IdeaStatus::Pending, None);
             plan.end(agent, end);
         }
-        _ => ended_badly(plan, agent, attempt, run, &end.how),
+        _ => ended_badly(plan, agent, attempt, run, end),
     }
 }
 
-fn ended_badly(
-    plan: &mut Plan<'_>,
-    agent: &AgentId,
-    attempt: &Attempt,
-    run: &RunId,
-    how: &RunEndKind,
-) {
-    match how {
+fn ended_badly(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, end: &RunEnd) {
+    let words = end.last_words.as_ref();
+    let words = words.map_or_else(String::new, |words| format!(": {}", shorten(words)));
+    match &end.how {
         RunEndKind::TimedOut => {
             let why = "the attempt took longer than agents.timeoutMinutes allows";
             time_out(plan, agent, why);
@@ -223,7 +220,7 @@ fn ended_badly(
             crash(plan, agent, attempt, why);
         }
         RunEndKind::Signalled { signal } => {
-            let why = format!("the agent was killed by signal {signal}");
+            let why = format!("the agent was killed by signal {signal}{words}");
             crash(plan, agent, attempt, why);
         }
         RunEndKind::NotStarted { message } => {
@@ -236,7 +233,7 @@ fn ended_badly(
         }
         RunEndKind::Exited { code } => {
             let why = format!(
-                "the agent exited with code {code}; its output: swarm agent logs {agent} (run {run})"
+                "the agent exited with code {code}{words}; its output: swarm agent logs {agent} (run {run})"
             );
             fail(plan, agent, why);
         }

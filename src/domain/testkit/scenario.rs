@@ -238,6 +238,7 @@ impl Scenario {
             stdout_bytes: 100,
             duration_ms: 1_000,
             head: None,
+            last_words: None,
         });
         self.when(Observation::EffectDone { effect, outcome })
     }
@@ -355,6 +356,7 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
             stdout_bytes: 100,
             duration_ms: 2_000,
             head: None,
+            last_words: None,
         }),
         Effect::StopRun { .. } => Outcome::StopDelivered,
         Effect::Seal { .. } => Outcome::Sealed {

@@ -28,6 +28,7 @@ fn silent(s: &mut Scenario, bytes: u64, millis: i64, head: Option<u64>) {
         stdout_bytes: bytes,
         duration_ms: millis,
         head: head.map(oid),
+        last_words: None,
     };
     let outcome = Outcome::RunEnded(end);
     s.when(Observation::EffectDone { effect, outcome });

@@ -277,6 +277,7 @@ fn run_samples() -> Vec<Event> {
             how,
             stdout_bytes: 4_096,
             duration_ms: 1_234,
+            last_words: None,
         },
     });
     let signals = [

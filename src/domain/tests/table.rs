@@ -42,6 +42,7 @@ fn silent(s: &mut Scenario) {
         stdout_bytes: 1,
         duration_ms: 1,
         head: None,
+        last_words: None,
     };
     let outcome = Outcome::RunEnded(end);
     s.when(Observation::EffectDone { effect, outcome });

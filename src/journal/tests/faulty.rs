@@ -207,8 +207,8 @@ impl SegmentFile for FaultyFile {
     }
 
     /// Changes nothing, and has no number: it fails only while that stands.
-    fn length(&self) -> io::Result<Option<u64>> {
+    fn length(&self, path: &Path) -> io::Result<Option<u64>> {
         self.faults.check_standing("length")?;
-        self.file.length()
+        self.file.length(path)
     }
 }
