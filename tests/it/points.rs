@@ -399,8 +399,13 @@ fn every_point_is_reached_and_survived() {
         }
     }
     let counts = Counts::default();
+    let killed = Mutex::new(BTreeSet::<String>::new());
     each_at_once(&blows, |blow| {
         let hit = strike(blow, &counts);
+        if hit {
+            let (label, _) = blow.point.split_once('#').unwrap();
+            killed.lock().unwrap().insert(label.to_owned());
+        }
         counts.kills.fetch_add(usize::from(hit), Ordering::Relaxed);
         counts
             .missed
@@ -417,6 +422,12 @@ fn every_point_is_reached_and_survived() {
          {events:?} events compared; lost 0, twice 0",
         all.len()
     );
+    let killed = killed.into_inner().unwrap();
+    let spared: Vec<_> = all
+        .iter()
+        .filter(|label| !killed.contains(**label))
+        .collect();
+    assert!(spared.is_empty(), "nothing died at {spared:?}");
     assert!(
         missed.into_inner() * 10 <= blows.len(),
         "too many points were not reached"
