@@ -432,7 +432,9 @@ const PATHS: [&str; 8] = [
 fn act(root: &Path, act: Act, path: &str) {
     use std::os::unix::fs::PermissionsExt;
     let file = root.join(path);
-    let parent_is_dir = file.parent().unwrap().is_dir() || !file.parent().unwrap().exists();
+    let parent = file.parent().unwrap();
+    // A link that leads nowhere is there, too.
+    let parent_is_dir = parent.is_dir() || fs::symlink_metadata(parent).is_err();
     if !parent_is_dir || (file.is_dir() && !file.is_symlink()) {
         return;
     }
