@@ -3,8 +3,9 @@
 //! Invariant: agents can write the shared `.git/config` also while no daemon runs. Once `state/git-programs.json` is there, nothing that
 //! is not in it is run by a git of ours, until a person accepts it. It is there before the first agent starts.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -131,13 +132,17 @@ fn write(paths: &Paths, programs: &[Setting]) -> io::Result<()> {
             .map(|(key, value)| Program { key, value })
             .collect(),
     };
-    let mut file_now = tempfile::Builder::new()
-        .prefix(".git-programs")
-        .suffix(".tmp")
-        .tempfile_in(&paths.state)?;
+    // Always the same name: what a kill leaves of it is written over, and goes.
+    let new = paths.state.join("git-programs.json.new");
+    let mut file_now = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&new)?;
     file_now.write_all(&serde_json::to_vec_pretty(&kept)?)?;
-    file_now.as_file().sync_all()?;
+    file_now.sync_all()?;
     crate::crash::point("trust.before-rename");
-    file_now.persist(file(paths))?;
+    fs::rename(&new, file(paths))?;
     File::open(&paths.state)?.sync_all()
 }
