@@ -26,6 +26,8 @@ const AGAIN_AFTER: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(super) struct Notes {
     again: Notify,
+    given_up: Notify,
+    why: Mutex<String>,
     at_rest: Mutex<Option<(Rest, Box<State>)>>,
 }
 
@@ -38,6 +40,20 @@ impl Notes {
     /// Says that there was one.
     pub(super) fn interrupt(&self) {
         self.again.notify_one();
+    }
+
+    /// Waits until the end cannot be had gracefully; why.
+    pub(super) async fn given_up(&self) -> String {
+        self.given_up.notified().await;
+        self.why
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn give_up(&self, why: String) {
+        *self.why.lock().unwrap_or_else(PoisonError::into_inner) = why;
+        self.given_up.notify_one();
     }
 
     /// How things stood when the attendant asked for the end because nothing was left to do.
@@ -121,8 +137,13 @@ impl Attendant {
                 self.asked_to_end = true;
                 let handle = self.handle.clone();
                 // Not awaited here: a second signal must be heard while the first is carried out.
+                let notes = Arc::clone(&self.notes);
                 tokio::spawn(async move {
-                    while ask_to_end(&handle).await == Asking::Again {
+                    let until = Instant::now() + grace(&handle);
+                    while let Asking::Again(why) = ask_to_end(&handle).await {
+                        if Instant::now() >= until {
+                            return notes.give_up(why);
+                        }
                         tokio::time::sleep(AGAIN_AFTER).await;
                     }
                 });
@@ -173,7 +194,7 @@ impl Attendant {
             .at_rest
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = at_rest;
-        if ask_to_end(&self.handle).await == Asking::Again {
+        if let Asking::Again(_) = ask_to_end(&self.handle).await {
             // By then there may be something to do again.
             self.asked_to_end = false;
             self.again_at = Some(Instant::now() + AGAIN_AFTER);
@@ -185,8 +206,14 @@ impl Attendant {
 #[derive(PartialEq, Eq)]
 enum Asking {
     Over,
-    /// The log could not be written.
-    Again,
+    /// The log could not be written, and why.
+    Again(String),
+}
+
+/// How long a graceful end may take.
+fn grace(handle: &Handle) -> Duration {
+    let millis = handle.read(|state| state.settings.as_deref().map_or(0, |it| it.grace_ms));
+    Duration::from_millis(u64::try_from(millis).unwrap_or(0))
 }
 
 async fn ask_to_end(handle: &Handle) -> Asking {
@@ -196,7 +223,7 @@ async fn ask_to_end(handle: &Handle) -> Asking {
         Err(error) => {
             tracing::error!(%error, "the end could not be asked for");
             match error {
-                CommandError::Unavailable(_) => Asking::Again,
+                CommandError::Unavailable(why) => Asking::Again(why),
                 _ => Asking::Over,
             }
         }

@@ -33,6 +33,8 @@ pub(super) fn build(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
     if let Some(known) = known_target
         && let TargetState::Rewritten { to } = tools.repo.target_state(target, oid(known)?)?
     {
+        // Work that had landed may be reachable from nowhere else.
+        tools.repo.keep_dropped(target, oid(known)?)?;
         return Ok(Outcome::TargetRewritten { found: ours(to) });
     }
     let mut tip = oid(source)?;

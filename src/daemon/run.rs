@@ -202,6 +202,8 @@ impl Daemon {
                 drop(lock);
                 return Ok(End::Interrupted);
             }
+            // Its own end cannot be written down; agents go on under their runners, and the next start adopts them.
+            why = notes.given_up() => Ended::DiskFailed(why),
         };
         keeper.abort();
         attendant.abort();

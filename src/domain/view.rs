@@ -495,13 +495,14 @@ pub fn needs_you(state: &State) -> Vec<NeedsYou> {
 
 fn rewritten_target(state: &State) -> Option<NeedsYou> {
     let rewritten = state.swarm.rewritten.as_ref()?;
-    let target = state.swarm.target.as_ref()?;
+    let branch = &state.swarm.target.as_ref()?.branch;
+    let from = &rewritten.from;
     Some(NeedsYou {
         kind: "target",
         idea_id: None,
         message: format!(
-            "{} was force-pushed: it stood at {:.10} and is at {:.10}; merges wait for your choice: replay finished work onto it (rebase), merge as it is (ignore), or give up what waits (cancel)",
-            target.branch, rewritten.from, rewritten.to
+            "{branch} was force-pushed: it stood at {from:.10} and is at {:.10}; what it lost, landed ideas among it, is kept as refs/swarm/rescue/dropped-{branch}-{from:.10}; merges wait for your choice about the work that waits: replay it onto the new history (rebase), merge it as it is (ignore), or give it up (cancel)",
+            rewritten.to
         ),
         commands: ["rebase", "ignore", "cancel"]
             .map(|choice| format!("swarm merge target {choice}"))

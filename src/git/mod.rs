@@ -61,7 +61,7 @@ pub use guard::Setting;
 pub use land::{Land, LandOutcome};
 pub use merge::{BuildMerge, BuildOutcome};
 pub use names::{branch_ref, check_ref, printable, quoted, shown};
-pub use rebase::{Rebase, Rebased, TargetState};
+pub use rebase::{Rebase, Rebased, TargetState, dropped_ref};
 pub use release::{Proof, Release, Released, rescue_ref};
 pub use repo::{Identity, Repo, Settings};
 pub use resolve::{Finish, FinishResolution};

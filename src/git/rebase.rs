@@ -70,6 +70,11 @@ pub enum Rebased {
     Nothing,
 }
 
+/// Where the commit that a branch stood at before a force-push is kept.
+pub fn dropped_ref(branch: &str, tip: &str) -> String {
+    format!("refs/swarm/rescue/dropped-{branch}-{tip:.10}")
+}
+
 impl Repo {
     /// Compares the branch with where it was last seen.
     pub fn target_state(&self, branch: &str, last_known: Oid) -> Result<TargetState, GitError> {
@@ -79,6 +84,15 @@ impl Repo {
             Some(to) if self.contains(to, last_known)? => TargetState::Advanced { to },
             Some(to) => TargetState::Rewritten { to },
         })
+    }
+
+    /// Keeps what a branch has lost by a force-push, under [`dropped_ref`]. A commit that is gone already cannot be kept.
+    pub fn keep_dropped(&self, branch: &str, tip: Oid) -> Result<(), GitError> {
+        if self.tree_of(tip).is_err() {
+            return Ok(());
+        }
+        let reference = dropped_ref(branch, &tip.to_string());
+        self.create_ref(&reference, tip, "swarm: dropped by a force-push")
     }
 
     /// Replays the source's own commits onto the new base, in memory.

@@ -188,6 +188,37 @@ fn a_full_disk_loses_nothing_that_was_acknowledged_and_the_daemon_goes_on_when_t
 }
 
 #[test]
+fn a_full_disk_does_not_keep_a_daemon_from_ending() {
+    let sandbox = Sandbox::ready();
+    let state = sandbox.dot_swarm("state");
+    let daemon = sandbox.start_on_disk(&state, "32m");
+    sandbox.wait_for("the daemon to answer", || {
+        let mut ask = daemon.beside(env!("CARGO_BIN_EXE_swarm"));
+        let status = sandbox.run(ask.args(["status", "--json"]), b"", PATIENCE);
+        (status.code == 0 && status.stdout.contains("\"running\"")).then_some(())
+    });
+    let mut fill = daemon.beside("sh");
+    let script = "cat /dev/zero >\"$1\" 2>/dev/null; true";
+    let filler = state.join("filler");
+    sandbox
+        .run(fill.args(["-c", script, "sh"]).arg(&filler), b"", PATIENCE)
+        .ok();
+    // What the log has allocated may still take some: first much at once, then the rest.
+    for size in [40 * 1024, 1024, 1] {
+        sandbox.wait_for("the disk to be full", || {
+            let mut add = daemon.beside(env!("CARGO_BIN_EXE_swarm"));
+            let text = "x".repeat(size);
+            let ran = sandbox.run(add.args(["idea", "add", &text]), b"", PATIENCE);
+            (ran.code != 0).then_some(())
+        });
+    }
+    daemon.signal(nix::sys::signal::Signal::SIGTERM);
+    let code = daemon.wait_exit(PATIENCE);
+    // Its last words may still have found room.
+    assert!([0, 74].contains(&code), "{code}: {}", daemon.output());
+}
+
+#[test]
 fn a_dead_daemons_traces_do_not_stop_the_next() {
     let sandbox = Sandbox::ready();
     let daemon = sandbox.start();

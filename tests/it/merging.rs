@@ -193,6 +193,13 @@ pub fn rewrite(sandbox: &Sandbox) -> String {
     let need = sandbox.wait_needs_you("target");
     let commands = strings(&need["commands"]);
     assert_eq!(commands.len(), 3, "{need}");
+    // What was dropped is kept, and the message says where.
+    let kept = sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/swarm/rescue/"]);
+    assert!(
+        need["message"].as_str().unwrap().contains(kept.trim()),
+        "{need}: {kept}"
+    );
+    assert_eq!(sandbox.file_at(kept.trim(), "dropped.txt"), "soon gone");
     assert_eq!(
         sandbox.head("main"),
         rewritten,
