@@ -178,7 +178,8 @@ fn rewritten() -> Sandbox {
 
 fn detached() -> Sandbox {
     let sandbox = Sandbox::ready();
-    sandbox.idea("git checkout -q --detach; write a.txt x; commit; say COMPLETE");
+    sandbox
+        .idea("git checkout -q --detach; write a.txt x; commit; git init -q nested; say COMPLETE");
     sandbox
 }
 
