@@ -96,7 +96,10 @@ fn agents_whose_run_directories_were_deleted_do_not_run_twice() {
     sandbox.wait_held("it");
     daemon.kill();
     drop(daemon);
+    let warnings = sandbox.status()["warnings"].to_string();
+    assert!(warnings.contains("(ed-001 on idea-001)"), "{warnings}");
     fs::remove_dir_all(sandbox.dot_swarm("runs")).unwrap();
+    assert_eq!(sandbox.status()["warnings"], json!([]));
     assert_eq!(sandbox.run_until_idle(), 0);
     assert_eq!(sandbox.file_at("main", "first.txt"), "x");
     assert_eq!(sandbox.notes("runs").len(), 2);
