@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use super::clock::Clock;
-use super::dispatch::Dispatcher;
+use super::dispatch::Drivers;
 use super::handle::{Accepted, CommandError, Handle, Journaled, Message};
 use super::ledger::{Ledger, Written};
 use super::snapshots::Snapshots;
@@ -69,7 +69,7 @@ pub(super) struct Actor {
     handle: Handle,
     seq: watch::Sender<u64>,
     ledger: Ledger,
-    dispatcher: Dispatcher,
+    drivers: Box<dyn Drivers>,
     snapshots: Snapshots,
     clock: Clock,
     first: Vec<Command>,
@@ -89,7 +89,7 @@ impl Actor {
         handle: Handle,
         seq: watch::Sender<u64>,
         ledger: Ledger,
-        dispatcher: Dispatcher,
+        drivers: Box<dyn Drivers>,
         snapshots: Snapshots,
         first: Vec<Command>,
     ) -> Self {
@@ -99,7 +99,7 @@ impl Actor {
             handle,
             seq,
             ledger,
-            dispatcher,
+            drivers,
             snapshots,
             first,
             clock: Clock::after(tip.swarm.last_event_at),
@@ -110,6 +110,13 @@ impl Actor {
             retry_at: None,
             mark_at: None,
         }
+    }
+
+    /// By another wall clock than the machine's.
+    #[cfg(test)]
+    pub(super) fn with_wall(mut self, wall: fn() -> Timestamp) -> Self {
+        self.clock = Clock::of(self.tip.swarm.last_event_at, wall);
+        self
     }
 
     /// Works until the swarm has stopped or the disk fails.
@@ -153,7 +160,7 @@ impl Actor {
         let first = std::mem::take(&mut self.first).into_iter();
         self.take(first.map(|command| Message::Command(command, oneshot::channel().0)));
         for (id, effect) in left {
-            self.dispatcher.dispatch(id, effect);
+            self.drivers.dispatch(id, effect);
         }
         crash::point("actor.recover.dispatched");
         self.observe([Observation::RecoveryDone]);
@@ -277,7 +284,7 @@ impl Actor {
         crash::point("actor.answered");
         for record in &records {
             if let Event::EffectRequested { id, effect } = &record.event {
-                self.dispatcher.dispatch(*id, effect.clone());
+                self.drivers.dispatch(*id, effect.clone());
             }
         }
         let is_mark = |record: &Arc<Journaled>| matches!(record.event, Event::Mark {});

@@ -1,0 +1,7 @@
+//! The real actor with the real ledger, writer, journal and snapshots, against a simple model. Only the drivers are made up.
+//!
+//! `site` is a state directory and the daemons that live there one after the other, `model` what must hold, `lives` what happens to them.
+
+mod lives;
+mod model;
+mod site;
