@@ -4,7 +4,8 @@
 //! written. Decisions see the tip, readers and drivers the published state.
 //!
 //! Invariant: nothing leaves here that is not durable. When a batch cannot be written, `tip` goes back to the published state, requests are
-//! answered with the failure, and observations wait and are judged again.
+//! answered with the failure, and observations wait and are judged again. When the log is lost, it is not known whether the batch is in it;
+//! who asked is told so, and the actor ends.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -263,7 +264,7 @@ impl Actor {
                 Ok(())
             }
             Written::Failed(why) => {
-                self.take_back(batch, &why);
+                self.give_up(batch, &why);
                 Err(Ended::DiskFailed(why))
             }
         }
@@ -312,6 +313,17 @@ impl Actor {
         self.ledger.forget_unwritten();
         self.tip = self.handle.read(State::clone);
         self.retry_at = Some(Instant::now() + RETRY_AFTER);
+    }
+
+    /// Of what is under way the next start shows what is in the log: a failed write may have left whole lines.
+    fn give_up(&mut self, batch: Batch, why: &str) {
+        tracing::error!(%why, "the event log is lost");
+        self.handle.stall(self.clock.peek(), why);
+        let open = std::iter::once(batch).chain(self.writing.drain(..));
+        for (answer, _) in open.flat_map(|batch| batch.answers) {
+            // Nobody waits any more: the client has gone.
+            drop(answer.send(Err(CommandError::Lost(why.to_owned()))));
+        }
     }
 
     /// A graceful end that something hangs on to: its outcome is left to the next start.

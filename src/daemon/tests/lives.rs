@@ -10,7 +10,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use super::model::Model;
-use super::site::{Alive, Site, pass, wall};
+use super::site::{Alive, Site, Still, pass, wall};
 use crate::daemon::actor::Ended;
 use crate::domain::command::Command;
 use crate::domain::decide;
@@ -672,29 +672,20 @@ fn choices(seed: u64) -> Vec<u16> {
     (0..length).map(|_| list()).collect()
 }
 
-/// Lives of the seeds that nobody has taken yet. Time stands: as long as a task for blocking work is there, tokio's paused clock does not
-/// go on by itself while the log is being written.
+/// Lives of the seeds that nobody has taken yet.
 fn work(seeds: &AtomicU64, end: u64, done: &std::sync::mpsc::Sender<Counts>) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .max_blocking_threads(2)
-        .build()
-        .unwrap();
-    let (over, held) = channel::<()>();
-    runtime.spawn_blocking(move || held.recv());
+    let still = Still::new();
     loop {
         let seed = seeds.fetch_add(1, Ordering::Relaxed);
         if seed >= end {
             break;
         }
         let _named = Named(seed);
-        let counts = runtime.block_on(Life::whole(choices(seed)));
+        let counts = still.block_on(Life::whole(choices(seed)));
         if done.send(counts).is_err() {
             break; // the test has given up
         }
     }
-    drop(over);
 }
 
 #[test]

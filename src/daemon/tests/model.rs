@@ -170,7 +170,7 @@ impl Model {
                 assert!(said.iter().map(|record| &record.event).eq(&accepted.events));
                 self.accepted(&command, &accepted.events);
             }
-            Err(CommandError::Unknown) => self.unanswered(&command),
+            Err(CommandError::Unknown | CommandError::Lost(_)) => self.unanswered(&command),
             // Nothing was done, and nothing ever comes of it.
             Err(_) => {
                 if let Command::AddIdea(new) = command {
@@ -258,16 +258,15 @@ impl Model {
     }
 
     pub(super) fn hurt_by(&mut self, effect: &Effect, outcome: &Outcome) {
-        let well = match outcome {
-            Outcome::RunEnded(end) => {
+        let well = match (effect, outcome) {
+            (_, Outcome::RunEnded(end)) => {
                 end.how == (RunEndKind::Exited { code: 0 }) && end.stdout_bytes > 0
             }
-            Outcome::WorktreePrepared { .. }
-            | Outcome::Sealed { .. }
-            | Outcome::Built { .. }
-            | Outcome::VerifyReady
-            | Outcome::Landed
-            | Outcome::Done => true,
+            (Effect::PrepareWorktree { .. }, Outcome::WorktreePrepared { .. })
+            | (Effect::Seal { .. }, Outcome::Sealed { .. })
+            | (Effect::BuildMerge { .. }, Outcome::Built { .. })
+            | (Effect::PrepareVerify { .. }, Outcome::VerifyReady)
+            | (Effect::Land { .. }, Outcome::Landed) => true,
             _ => false,
         };
         if !well {
@@ -314,7 +313,7 @@ impl Drop for Model {
     /// A life that fails tells its end, where that is wanted (`SIM_TAIL=1`).
     fn drop(&mut self) {
         if std::thread::panicking() && std::env::var_os("SIM_TAIL").is_some() {
-            let tail = self.log.len().saturating_sub(120);
+            let tail = self.log.len().saturating_sub(300);
             let events = self.log[tail..].iter().map(|record| &record.event);
             eprintln!("---- life\n{}\n---- end", render::lines(events));
         }

@@ -119,7 +119,7 @@ impl Site {
         left < behind
     }
 
-    /// Waits until no snapshot is being written. Of the runtime's two threads for blocking work one holds the time; see `lives`.
+    /// Waits until no snapshot is being written: there is one thread for them; see [`Still`].
     pub(super) async fn quiet(&self) {
         assert!(self.dir.path().is_dir());
         tokio::task::spawn_blocking(|| ()).await.unwrap();
@@ -300,6 +300,35 @@ impl Alive {
         drop(self.let_go);
         drop(self.actor);
         self.asked.into_iter().map(|(command, _)| command).collect()
+    }
+}
+
+/// Where time stands until [`pass`]: as long as a task for blocking work is there, tokio's paused clock does not go on by itself while the
+/// log is being written. A second thread is for snapshots.
+pub(super) struct Still {
+    // Dropped first: the runtime waits for the task that waits for it.
+    _over: std::sync::mpsc::Sender<()>,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Still {
+    pub(super) fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .max_blocking_threads(2)
+            .build()
+            .unwrap();
+        let (over, held) = std::sync::mpsc::channel();
+        runtime.spawn_blocking(move || held.recv());
+        Self {
+            runtime,
+            _over: over,
+        }
+    }
+
+    pub(super) fn block_on<T>(&self, life: impl Future<Output = T>) -> T {
+        self.runtime.block_on(life)
     }
 }
 
