@@ -23,6 +23,8 @@ use crate::journal::{StartFrom, replay};
 /// What people were told of an idea.
 #[derive(Debug, Default)]
 struct Promise {
+    /// It is there.
+    added: bool,
     cancelled: bool,
     /// Somebody asked and got no answer: both are possible.
     unsure: bool,
@@ -197,7 +199,7 @@ impl Model {
                     _ => None,
                 });
                 if let Some(id) = added {
-                    self.promises.insert(id, Promise::default());
+                    self.promise(&id).added = true;
                 }
             }
             Command::CancelIdea { id } => self.promise(id).cancelled = true,
@@ -279,7 +281,10 @@ impl Model {
         let in_world: BTreeSet<_> = self.world.landed().cloned().collect();
         assert_eq!(self.landed, in_world, "the log and the target differ");
         for (id, promise) in &self.promises {
-            let idea = &self.state.ideas[id];
+            let Some(idea) = self.state.ideas.get(id) else {
+                assert!(!promise.added, "{id} is gone");
+                continue;
+            };
             let fine = match idea.status {
                 IdeaStatus::Done => self.landed.contains(id) || self.had_nothing(id),
                 IdeaStatus::Cancelled => promise.cancelled || promise.unsure,
