@@ -191,7 +191,7 @@ impl Daemon {
             handle.clone(),
             self.seq,
             ledger,
-            dispatcher,
+            Box::new(dispatcher),
             Snapshots::new(&tools.paths, seq),
             self.first,
         );
