@@ -74,6 +74,10 @@ impl Repo {
     }
 
     fn spare(&self, prefix: &str) -> Result<Vec<Spare>, GitError> {
+        // Looking makes no folder.
+        if !self.worktree_path("").is_dir() {
+            return Ok(Vec::new());
+        }
         let each = self.names_with(prefix)?.into_iter().map(|name| {
             let path = self.worktree_path(&name);
             Spare { name, path }

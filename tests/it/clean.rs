@@ -348,3 +348,18 @@ fn work_that_was_rescued_is_counted_and_stays() {
     let page = sandbox.swarm(&["clean"]).ok().to_owned();
     assert!(page.contains("never removed: 2"), "{page}");
 }
+
+#[test]
+fn where_nothing_ever_ran_there_is_nothing_to_clean() {
+    let sandbox = Sandbox::ready();
+    let before = Fingerprint::of(&sandbox.repo());
+    sandbox.swarm(&["clean", "--dry-run"]).ok();
+    before.assert_same(&Fingerprint::of(&sandbox.repo()), "clean --dry-run");
+    let report = clean(&sandbox);
+    assert_eq!(
+        (&report["removed"], &report["bytes"]),
+        (&json!([]), &json!(0))
+    );
+    sandbox.idea("write a.txt x; say COMPLETE");
+    assert_eq!(sandbox.run_until_idle(), 0);
+}

@@ -168,13 +168,11 @@ fn pool(site: &Site<'_>, plan: &mut Plan) -> Result<(), DaemonError> {
         None
     };
     for one in spare {
-        match why_not {
-            Some(why) => count(&mut plan.report.kept.worktrees, why),
-            None => {
-                let why = "nobody works in it";
-                plan.report
-                    .goes(removed(site, Kind::Worktree, &one.path, why));
-            }
+        if let Some(why) = why_not {
+            count(&mut plan.report.kept.worktrees, why);
+        } else {
+            let gone = removed(site, Kind::Worktree, &one.path, "nobody works in it");
+            plan.report.goes(gone);
         }
     }
     plan.pool = why_not.is_none();

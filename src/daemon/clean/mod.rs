@@ -128,7 +128,7 @@ fn carry_out(site: &Site<'_>, plan: Plan) -> (Report, Trash) {
             .failed
             .push(Failure::of(&site.paths.worktrees, &error));
     }
-    (report.as_it_is(&site.paths.root), trash)
+    (report.without_what_stayed(&site.paths.root), trash)
 }
 
 fn emptied(mut report: Report, trash: Trash) -> Report {

@@ -107,7 +107,7 @@ impl Report {
     }
 
     /// What still has its name has not gone.
-    pub(super) fn as_it_is(mut self, root: &Path) -> Self {
+    pub(super) fn without_what_stayed(mut self, root: &Path) -> Self {
         let gone = |it: &Removed| {
             it.kind == Kind::Leftover || fs::symlink_metadata(root.join(&it.path)).is_err()
         };
