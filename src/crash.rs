@@ -76,6 +76,7 @@ pub const LABELS: &[&str] = &[
     "git.release.after-rename",
     "git.release.before-branch",
     "git.release.before-delete",
+    "git.release.before-nested",
     "git.release.before-rename",
     "git.rename.between",
     "git.resolve.after-ref",

@@ -11,6 +11,7 @@ use tokio::task::spawn_blocking;
 
 use super::git_effects as git;
 use super::handle::Handle;
+use super::returns::Returns;
 use super::tools::Tools;
 use super::{inbox, runs};
 use crate::crash;
@@ -30,12 +31,18 @@ pub(super) struct Dispatcher {
     tools: Arc<Tools>,
     handle: Handle,
     git: Arc<Semaphore>,
+    returns: Arc<Returns>,
 }
 
 impl Dispatcher {
     pub(super) fn new(tools: Arc<Tools>, handle: Handle) -> Self {
         let git = Arc::new(Semaphore::new(GIT_AT_ONCE));
-        Self { tools, handle, git }
+        Self {
+            tools,
+            handle,
+            git,
+            returns: Arc::default(),
+        }
     }
 
     /// Begins an effect; its outcome comes as an observation.
@@ -94,6 +101,13 @@ impl Dispatcher {
     }
 
     async fn in_git(&self, id: EffectId, effect: Effect) -> Outcome {
+        let _promise = match &effect {
+            Effect::PrepareWorktree { from: None, .. } => {
+                let returns = Arc::clone(&self.returns);
+                returns.wait(&self.tools.repo, &self.handle).await
+            }
+            _ => None,
+        };
         let Ok(_permit) = self.git.acquire().await else {
             return failed("the daemon is ending");
         };
@@ -101,7 +115,12 @@ impl Dispatcher {
             self.look_for_strays().await;
         }
         let tools = Arc::clone(&self.tools);
-        blocking(move || git::perform(&tools, id, &effect)).await
+        let gives_back = matches!(effect, Effect::ReleaseWorktree { .. });
+        let outcome = blocking(move || git::perform(&tools, id, &effect)).await;
+        if gives_back {
+            self.returns.came_back();
+        }
+        outcome
     }
 
     /// No worktree of ours stays on the target; that an agent has moved it is a warning until a landing moves it on.

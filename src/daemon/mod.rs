@@ -23,6 +23,7 @@ mod log;
 mod merge_effects;
 pub mod offline;
 pub mod paths;
+mod returns;
 pub mod run;
 mod runs;
 mod settings;

@@ -187,7 +187,8 @@ fn rewritten() -> Sandbox {
 
 fn detached() -> Sandbox {
     let sandbox = Sandbox::ready();
-    sandbox.idea("git checkout -q --detach; write a.txt x; commit; say COMPLETE");
+    sandbox
+        .idea("git checkout -q --detach; write a.txt x; commit; git init -q nested; say COMPLETE");
     sandbox
 }
 
