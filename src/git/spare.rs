@@ -8,12 +8,10 @@ use std::path::PathBuf;
 use git2::Oid;
 
 use super::error::GitError;
+use super::nested::kept_name;
 use super::pool::SPARE;
 use super::repo::Repo;
 use crate::domain::time::Timestamp;
-
-/// The folders in which repositories that agents made inside their worktrees are kept: `.kept-<worktree>`.
-const KEPT: &str = ".kept-";
 
 /// A folder under `.swarm/worktrees`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,18 +41,19 @@ impl Repo {
         Ok(found)
     }
 
-    /// The folders of kept repositories; without the dot and the word, each name is its worktree's.
+    /// The folders of kept repositories, each with the name of the worktree that they lay in.
     pub fn kept_repositories(&self) -> Result<Vec<(String, Spare)>, GitError> {
-        let each = self.spare(KEPT)?.into_iter();
+        let prefix = kept_name("");
+        let each = self.spare(&prefix)?.into_iter();
         Ok(each
-            .map(|spare| (spare.name[KEPT.len()..].to_owned(), spare))
+            .map(|spare| (spare.name[prefix.len()..].to_owned(), spare))
             .collect())
     }
 
     /// Deletes such a folder, all of it.
     pub fn discard_kept_repositories(&self, worktree: &str) -> Result<(), GitError> {
         let _held = self.registry();
-        self.discard_directory(&format!("{KEPT}{worktree}"))
+        self.discard_directory(&kept_name(worktree))
     }
 
     /// Everything under `refs/swarm/rescue/`.

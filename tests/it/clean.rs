@@ -363,3 +363,22 @@ fn where_nothing_ever_ran_there_is_nothing_to_clean() {
     sandbox.idea("write a.txt x; say COMPLETE");
     assert_eq!(sandbox.run_until_idle(), 0);
 }
+
+#[test]
+fn repositories_that_an_agent_made_go_when_their_idea_is_over_for_long_enough() {
+    let sandbox = Sandbox::ready();
+    sandbox.idea("git init -q inner; write inner/mine.txt x; write a.txt x; say COMPLETE");
+    assert_eq!(sandbox.run_until_idle(), 0);
+    let kept = sandbox.dot_swarm("worktrees/.kept-ed-001-idea-001/inner/mine.txt");
+    assert!(kept.exists());
+    let young = clean(&sandbox);
+    assert_eq!(young["kept"]["repositories"], json!({"young": 1}));
+    assert!(kept.exists());
+    sandbox.configure(&json!({"retention": {"runsDays": 0}}));
+    let report = clean(&sandbox);
+    let gone = of(&[".swarm/worktrees/.kept-ed-001-idea-001"]);
+    assert_eq!(removed(&report, "repositories"), gone);
+    assert!(!kept.exists());
+    assert_eq!(sandbox.run_until_idle(), 0);
+    sandbox.assert_repository_clean();
+}
