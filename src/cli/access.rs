@@ -127,6 +127,14 @@ impl Access {
         }
     }
 
+    /// Removes what is over for long enough: `clean --json`.
+    pub fn clean(&mut self, dry_run: bool) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.post("clean", &json!({ "dryRun": dry_run })),
+            Self::Offline(offline) => to_value(&offline.clean(dry_run)?),
+        }
+    }
+
     /// Asks for a change; the answer has the `seq` of its last event and, of a new idea, its `id`.
     pub fn execute(&mut self, command: &Command) -> Result<Value, CliError> {
         match self {

@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 use super::args::Cli;
 use super::output::tests::Shared;
 use super::*;
+use crate::daemon::clean::Report;
 use crate::daemon::handle::{Accepted, Journaled};
 use crate::domain::command::Command;
 use crate::domain::decide;
@@ -90,6 +91,13 @@ impl Offline for Memory {
             snapshot_seq: Some(1),
             tail_events: last_seq - 1,
             difference: Some("swarm.paused: true | false".into()),
+        })
+    }
+
+    fn clean(&self, dry_run: bool) -> Result<Report, CliError> {
+        Ok(Report {
+            dry_run,
+            ..Report::default()
         })
     }
 

@@ -3,11 +3,12 @@
 //! Invariant: an event is on disk before anything that follows from it happens; only the actor decides, and no driver touches the state.
 //!
 //! `run` starts and ends it; `actor` is the loop; `ledger`, `snapshots` and `views` are what it writes; `dispatch` sends effects to `runs`,
-//! `git_effects` and `inbox`; `attend` listens to signals and files.
+//! `git_effects` and `inbox`; `attend` listens to signals and files; `clean` makes room.
 
 mod actor;
 mod attend;
 mod briefing;
+pub mod clean;
 pub mod clock;
 mod dispatch;
 mod ear;

@@ -21,7 +21,7 @@ use super::paths::Paths;
 use super::snapshots::Snapshots;
 use super::store::{self, Store};
 use super::tools::Tools;
-use super::{log, runs, settings, trust, views};
+use super::{clean, log, runs, settings, trust, views};
 use crate::crash;
 use crate::domain::command::Command;
 use crate::domain::observation::Observation;
@@ -197,6 +197,7 @@ impl Daemon {
         );
         let keeper = tokio::spawn(views::keep(tools.paths.clone(), handle.clone()));
         let attendant = tokio::spawn(attendant.attend());
+        let cleaner = tokio::spawn(clean::keep(Arc::clone(&tools), handle.clone()));
         let ended = tokio::select! {
             ended = actor.run() => ended,
             () = notes.interrupted() => {
@@ -209,6 +210,7 @@ impl Daemon {
         };
         keeper.abort();
         attendant.abort();
+        cleaner.abort();
         crash::point("daemon.actor-ended");
         finish(&tools, &handle).await;
         crash::point("daemon.tidied");

@@ -11,6 +11,7 @@ pub mod ids;
 pub mod lifecycle;
 pub mod observation;
 pub mod rejection;
+pub mod retention;
 pub mod select;
 pub mod settings;
 pub mod signal;
