@@ -436,7 +436,13 @@ fn nothing_to_merge_is_done_too() {
 fn rewritten() -> Scenario {
     let mut s = Scenario::running();
     s.add("one").well_until("buildMerge").quietly();
-    s.answer("buildMerge", Outcome::TargetRewritten { found: oid(0x99) });
+    s.answer(
+        "buildMerge",
+        Outcome::TargetRewritten {
+            found: oid(0x99),
+            dropped: vec![],
+        },
+    );
     s
 }
 
@@ -506,8 +512,14 @@ fn giving_up_after_a_force_push_waits_for_a_resolver_that_works() {
     let (head, committed) = (oid(5), false);
     s.answer("seal", Outcome::Sealed { head, committed });
     s.check(exit(0));
-    s.answer("buildMerge", Outcome::TargetRewritten { found: oid(0x99) })
-        .quietly();
+    s.answer(
+        "buildMerge",
+        Outcome::TargetRewritten {
+            found: oid(0x99),
+            dropped: vec![],
+        },
+    )
+    .quietly();
     s.command(Command::SettleTarget {
         choice: TargetChoice::Cancel,
     });
