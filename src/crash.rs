@@ -4,6 +4,7 @@
 //! reaches the point of that label gets SIGKILL: no destructor, no flush, no exit handler runs. A label is
 //! `<room>.<act>.<where>`, for example `git.prepare.after-branch`; `label#3` means the third time that it is reached.
 
+use std::io::Write as _;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,25 +14,161 @@ use nix::unistd::Pid;
 /// The variable that names the point at which to die.
 pub const VARIABLE: &str = "SWARM_CRASH_POINT";
 
+/// The variable that names a file which whoever dies at the point makes first; once it is there, nobody dies. Without it every process
+/// that reaches the point does.
+pub const ONCE: &str = "SWARM_CRASH_ONCE";
+
+/// Every label there is, sorted.
+pub const LABELS: &[&str] = &[
+    "actor.answered",
+    "actor.decided",
+    "actor.dispatched",
+    "actor.durable",
+    "actor.end.marked",
+    "actor.end.snapshot-taken",
+    "actor.mark",
+    "actor.published",
+    "actor.recover.begin",
+    "actor.recover.dispatched",
+    "child.after-claim",
+    "child.before-claim",
+    "clean.deleted",
+    "clean.planned",
+    "clean.renamed",
+    "daemon.actor-ended",
+    "daemon.announced",
+    "daemon.checkouts-settled",
+    "daemon.closed",
+    "daemon.locked",
+    "daemon.log-read",
+    "daemon.socket-bound",
+    "daemon.tidied",
+    "effect.archive.begin",
+    "effect.archive.done",
+    "effect.build.begin",
+    "effect.build.done",
+    "effect.finish.begin",
+    "effect.finish.done",
+    "effect.land.begin",
+    "effect.land.done",
+    "effect.prepare.begin",
+    "effect.prepare.done",
+    "effect.release.begin",
+    "effect.release.done",
+    "effect.resolve.begin",
+    "effect.resolve.done",
+    "effect.run.begin",
+    "effect.run.done",
+    "effect.seal.begin",
+    "effect.seal.done",
+    "effect.stop.begin",
+    "effect.stop.done",
+    "effect.verify.begin",
+    "effect.verify.done",
+    "git.discard.between",
+    "git.land.after-ref",
+    "git.land.before-ref",
+    "git.land.followed",
+    "git.land.noted",
+    "git.prepare.after-branch",
+    "git.prepare.before-branch",
+    "git.prepare.before-name",
+    "git.release.after-rename",
+    "git.release.before-branch",
+    "git.release.before-delete",
+    "git.release.before-nested",
+    "git.release.before-rename",
+    "git.rename.between",
+    "git.resolve.after-ref",
+    "git.resolve.before-ref",
+    "git.resolve.merged",
+    "git.resolve.noted",
+    "git.seal.after-add",
+    "git.seal.after-ref",
+    "git.seal.before-ref",
+    "git.seal.brought-back",
+    "git.take.after-branch",
+    "git.take.before-branch",
+    "git.take.before-delete",
+    "git.take.before-rename",
+    "inbox.moved",
+    "inbox.read",
+    "journal.append.after-sync",
+    "journal.append.before-sync",
+    "journal.append.before-write",
+    "journal.recover.cut",
+    "journal.recover.kept-aside",
+    "journal.rotate.before-sync",
+    "journal.rotate.between",
+    "journal.rotate.prepared",
+    "journal.snapshot.before-sync",
+    "journal.snapshot.begun",
+    "journal.snapshot.last-kept",
+    "journal.snapshot.written",
+    "offline.decided",
+    "offline.durable",
+    "offline.marked",
+    "prepare.before-rename",
+    "run.launched",
+    "run.over",
+    "run.prepared",
+    "runner.after-exit-record",
+    "runner.before-exit-record",
+    "runner.child-ended",
+    "runner.locked",
+    "runner.spawned",
+    "trust.before-rename",
+    "views.before-rename",
+];
+
 struct Wanted {
     label: String,
     time: u32,
     seen: AtomicU32,
 }
 
+/// The variable that names a file to which each visit is added, as `<pid> <label>`: how a test learns what there is to kill.
+pub const VISITS: &str = "SWARM_CRASH_VISITS";
+
 /// Dies here if the environment asks for it.
 pub fn point(label: &str) {
+    static RECORD: OnceLock<Option<std::path::PathBuf>> = OnceLock::new();
     static WANTED: OnceLock<Option<Wanted>> = OnceLock::new();
+    let record = RECORD.get_or_init(|| std::env::var_os(VISITS).map(Into::into));
+    if let Some(file) = record {
+        note_visit(file, label);
+    }
     let wanted = WANTED.get_or_init(|| std::env::var(VARIABLE).ok().map(|text| parse(&text)));
-    if wanted.as_ref().is_some_and(|wanted| wanted.is_now(label)) {
+    if wanted.as_ref().is_some_and(|wanted| wanted.is_now(label)) && is_first() {
         die();
     }
 }
 
 /// Gives the wanted point on to a child of ours that inherits no environment.
 pub fn pass_on(command: &mut std::process::Command) {
-    if let Some(wanted) = std::env::var_os(VARIABLE) {
-        command.env(VARIABLE, wanted);
+    for name in [VARIABLE, VISITS, ONCE] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+}
+
+fn is_first() -> bool {
+    let Some(file) = std::env::var_os(ONCE) else {
+        return true;
+    };
+    std::fs::File::create_new(file).is_ok()
+}
+
+/// One small write to a file opened for appending is whole, whoever else writes.
+fn note_visit(file: &std::path::Path, label: &str) {
+    let line = format!("{} {label}\n", std::process::id());
+    let opened = std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(file);
+    if let Err(error) = opened.and_then(|mut file| file.write_all(line.as_bytes())) {
+        eprintln!("a visit of {label} cannot be noted: {error}");
     }
 }
 

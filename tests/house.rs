@@ -237,3 +237,42 @@ fn unsafe_code_says_why_it_is_sound() {
         .collect();
     assert!(broken.is_empty(), "{broken:?}");
 }
+
+#[test]
+fn every_crash_point_is_listed_once() {
+    let mut found: Vec<String> = Vec::new();
+    for source in sources() {
+        let calls = source.code.split("crash::point(\"").skip(1);
+        let effects = source.code.split("(\"effect.").skip(1).flat_map(|rest| {
+            let (begin, rest) = rest.split_once('"').unwrap();
+            let done = rest.split('"').nth(1).unwrap().to_owned();
+            [format!("effect.{begin}"), done]
+        });
+        found.extend(calls.map(|rest| rest.split('"').next().unwrap().to_owned()));
+        found.extend(effects);
+    }
+    found.sort();
+    found.dedup();
+    assert!(found.len() >= 60, "only {} crash points", found.len());
+    assert_eq!(found, swarm::crash::LABELS, "crash::LABELS, sorted");
+}
+
+#[test]
+fn the_table_of_effects_has_every_effect() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let table = fs::read_to_string(root.join("docs/effects.md")).unwrap();
+    let source = fs::read_to_string(root.join("src/domain/effect.rs")).unwrap();
+    let body = source.split_once("pub enum Effect {").unwrap().1;
+    let body = body.split_once("\n}").unwrap().0;
+    let names = body
+        .lines()
+        .filter_map(|line| line.strip_prefix("    ")?.strip_suffix(" {"));
+    let names: Vec<&str> = names.filter(|name| !name.starts_with(' ')).collect();
+    assert!(names.len() > 10, "{names:?}");
+    for name in names {
+        assert!(
+            table.contains(&format!("| `{name}` |")),
+            "{name} is missing in docs/effects.md"
+        );
+    }
+}

@@ -428,12 +428,18 @@ async fn a_child_starts_with_no_signal_blocked_or_ignored() {
 
 #[tokio::test]
 async fn a_timeout_ends_what_ignores_term() {
-    let lab = Lab::new().await;
-    let mut spec = lab.script("trap '' TERM; while :; do sleep 1000; done");
-    (spec.timeout_ms, spec.grace_ms) = (Some(50), 50);
-    let record = lab.run(&spec).await;
-    assert_eq!(record.reason, EndReason::TimedOut);
-    assert_eq!(record.signal, Some(9));
+    // On a busy machine the time may be over before the script has come to ignore anything: then it has more.
+    for timeout in [50, 500, 5_000, 50_000] {
+        let lab = Lab::new().await;
+        let mut spec = lab.script("trap '' TERM; echo ready >>count; while :; do sleep 1000; done");
+        (spec.timeout_ms, spec.grace_ms) = (Some(timeout), 50);
+        let record = lab.run(&spec).await;
+        assert_eq!(record.reason, EndReason::TimedOut);
+        if lab.count() == 1 {
+            return assert_eq!(record.signal, Some(9));
+        }
+    }
+    panic!("the script never began");
 }
 
 #[tokio::test]
@@ -684,7 +690,7 @@ async fn kill_9_at_every_step_runs_the_child_at_most_once() {
     let exited: Expect = |status| matches!(status, RunStatus::Exited(_));
     let ended: [(&str, Expect, Expect, usize); 6] = [
         ("runner.locked", prepared, exited, 1),
-        ("child.before-claim", exited, exited, 0),
+        ("child.before-claim", prepared, exited, 1),
         ("child.after-claim", exited, exited, 0),
         ("runner.child-ended", lost, lost, 1),
         ("runner.before-exit-record", lost, lost, 1),
@@ -716,20 +722,16 @@ async fn kill_9_while_the_child_starts_runs_it_at_most_once() {
     }
 }
 
+/// A kill before the claim says nothing about the program: no record, so that whoever launches again runs it.
 #[tokio::test]
-async fn a_child_that_died_before_its_program_says_so() {
+async fn a_child_that_died_before_its_claim_leaves_the_run_to_the_next_runner() {
     let lab = Lab::new().await;
     let dir = lab.prepare(&lab.script("echo >>count"));
-    let RunStatus::Exited(record) = crash_at(&dir, "child.before-claim") else {
+    assert_eq!(crash_at(&dir, "child.before-claim"), RunStatus::Prepared);
+    let (RunEnd::Exited(record), count) = settle(&lab, &dir).await else {
         panic!("no record");
     };
-    assert_eq!(record.reason, EndReason::SpawnError);
-    assert!(
-        record
-            .spawn_error
-            .unwrap()
-            .contains("before it could execute")
-    );
+    assert_eq!((record.reason, count), (EndReason::Exited, 1));
 }
 
 // ---- the daemon comes and goes ----

@@ -1,6 +1,8 @@
 //! A daemon of the program under test, and what the system knows of its process.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -48,6 +50,27 @@ pub fn swarm(copy: &Copy, args: &[&str]) -> Result<String> {
 impl Daemon {
     /// Starts one in the configured repository and waits until it answers.
     pub fn start(copy: &Copy) -> Result<Self> {
+        let mut this = Self::spawn(copy)?;
+        let begun = Instant::now();
+        while this.phase() != Some("running".to_owned()) {
+            this.expect_to_run(copy, begun)?;
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(this)
+    }
+
+    /// Starts one in the configured repository, and the time from there until its socket has answered.
+    pub fn answering(copy: &Copy) -> Result<(Self, Duration)> {
+        let begun = Instant::now();
+        let mut this = Self::spawn(copy)?;
+        while !this.answers() {
+            this.expect_to_run(copy, begun)?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok((this, begun.elapsed()))
+    }
+
+    fn spawn(copy: &Copy) -> Result<Self> {
         let log = fs::File::create(copy.place("daemon.log"))?;
         let child = command(SWARM, &copy.home())
             .current_dir(copy.root())
@@ -56,17 +79,49 @@ impl Daemon {
             .stderr(log)
             .spawn()?;
         let (root, home) = (copy.root(), copy.home());
-        let mut this = Self { child, root, home };
-        let begun = Instant::now();
-        while this.phase() != Some("running".to_owned()) {
-            let ended = this.child.try_wait()?;
-            if ended.is_some() || begun.elapsed() > PATIENCE {
-                let said = fs::read_to_string(copy.place("daemon.log"))?;
-                return Err(format!("the daemon does not run ({ended:?}): {said}").into());
-            }
-            std::thread::sleep(Duration::from_millis(20));
+        Ok(Self { child, root, home })
+    }
+
+    fn expect_to_run(&mut self, copy: &Copy, begun: Instant) -> Result {
+        let ended = self.child.try_wait()?;
+        if ended.is_none() && begun.elapsed() <= PATIENCE {
+            return Ok(());
         }
-        Ok(this)
+        let said = fs::read_to_string(copy.place("daemon.log"))?;
+        Err(format!("the daemon does not run ({ended:?}): {said}").into())
+    }
+
+    /// Whether this very process answers on the socket that it has announced.
+    fn answers(&self) -> bool {
+        let ours = |file: &DaemonFile| file.pid == self.child.id();
+        let Some(file) = DaemonFile::read(&self.root.join(".swarm/state"))
+            .ok()
+            .flatten()
+            .filter(ours)
+        else {
+            return false;
+        };
+        let Ok(mut stream) = UnixStream::connect(file.socket) else {
+            return false;
+        };
+        let request =
+            b"GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        let mut answer = [0; 12];
+        let asked = stream.write_all(request);
+        asked.and_then(|()| stream.read_exact(&mut answer)).is_ok() && &answer == b"HTTP/1.1 200"
+    }
+
+    /// Kills it with SIGKILL, and not those it has started.
+    pub fn kill(mut self) -> Result {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Waits until it has ended by itself.
+    pub fn gone(mut self) -> Result {
+        self.child.wait()?;
+        Ok(())
     }
 
     fn phase(&self) -> Option<String> {

@@ -215,6 +215,7 @@ impl Maker {
                 let head = if iteration { Some(self.oid()?) } else { None };
                 let how = RunEndKind::Exited { code: 0 };
                 Outcome::RunEnded(RunEnd {
+                    last_words: None,
                     how,
                     stdout_bytes: 900,
                     duration_ms: 60_000,

@@ -12,6 +12,11 @@ impl Samples {
         Self(Vec::new())
     }
 
+    /// Whether there is no round yet.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Adds a round's number.
     pub fn push(&mut self, value: f64) {
         self.0.push(value);

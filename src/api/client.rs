@@ -20,9 +20,15 @@ use tokio::net::UnixStream;
 use super::daemon_file::DaemonFile;
 use super::error::ErrorBody;
 use super::peer;
+use super::resolution::JUDGEMENT_TIMEOUT;
 
 /// Idle connections older than this are not used again: well below the time after which the server closes them.
 const KEEP_IDLE: Duration = Duration::from_secs(10);
+
+/// How long a view may take: it is read from memory.
+const READ_LIMIT: Duration = Duration::from_secs(10);
+/// How long a change may take: it waits for the disk.
+const CHANGE_LIMIT: Duration = Duration::from_secs(20);
 
 /// A longer line comes in pieces of this size.
 const MAX_LINE: usize = 8 * 1024 * 1024;
@@ -70,6 +76,14 @@ pub enum ClientError {
         details: String,
         /// What to do next.
         suggestions: Vec<String>,
+    },
+    /// The daemon lives, and says nothing. Whether a change took effect is not known.
+    #[error("the daemon (pid {pid}) has not answered within {} s", limit.as_secs())]
+    Silent {
+        /// The daemon's process id.
+        pid: u32,
+        /// How long was waited.
+        limit: Duration,
     },
     /// The connection broke. Whether a change took effect is not known: the status shows it.
     #[error("the connection to the daemon broke: {0}; look: swarm status")]
@@ -124,7 +138,7 @@ impl Client {
     /// Reads line by line: events as JSON lines, or an agent's output.
     pub async fn stream(&self, path: &str) -> Result<Stream, ClientError> {
         let request = request(&Method::GET, path, None, "application/x-ndjson, text/plain")?;
-        let (sender, response) = self.send(request).await?;
+        let (sender, response) = self.within(READ_LIMIT, self.send(request)).await?;
         if !response.status().is_success() {
             return Err(self.refusal(sender, response).await?);
         }
@@ -136,6 +150,36 @@ impl Client {
     }
 
     async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, ClientError> {
+        let limit = match method {
+            Method::GET => READ_LIMIT,
+            _ if path.ends_with("/resolve") => JUDGEMENT_TIMEOUT + CHANGE_LIMIT,
+            _ => CHANGE_LIMIT,
+        };
+        self.within(limit, self.ask_patiently(method, path, body))
+            .await
+    }
+
+    /// A daemon that is stopped, or stuck, must not take its clients with it.
+    async fn within<T>(
+        &self,
+        limit: Duration,
+        answer: impl Future<Output = Result<T, ClientError>>,
+    ) -> Result<T, ClientError> {
+        let silent = ClientError::Silent {
+            pid: self.daemon.pid,
+            limit,
+        };
+        tokio::time::timeout(limit, answer)
+            .await
+            .unwrap_or(Err(silent))
+    }
+
+    async fn ask_patiently(
         &self,
         method: Method,
         path: &str,

@@ -31,8 +31,10 @@ use axum::extract::DefaultBodyLimit;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
+use crate::daemon::clean::Report;
 use crate::daemon::handle::Journaled;
 use crate::daemon::{CommandError, Handle};
+use crate::domain::view::TargetNow;
 
 pub use client::{Client, ClientError, ConnectError};
 pub use daemon_file::DaemonFile;
@@ -71,6 +73,13 @@ pub trait EventLog: Send + Sync {
 pub trait Control: Send + Sync {
     /// Reads the configuration again and has the actor load what changed; the last event's sequence number.
     fn reload(&self) -> BoxFuture<'_, Result<u64, ReloadError>>;
+
+    /// Where a branch is at this moment. Blocks for a moment.
+    fn target(&self, branch: &str) -> TargetNow;
+
+    /// Removes what is over for long enough, as far as that is safe beside the daemon; or says what would go. An error says what, why, and
+    /// that nothing was removed.
+    fn clean(&self, dry_run: bool) -> BoxFuture<'_, Result<Report, String>>;
 }
 
 /// Why the configuration was not loaded. The one before stays in force.

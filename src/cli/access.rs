@@ -19,7 +19,7 @@ use crate::domain::event::Event;
 use crate::domain::ids::IdeaId;
 use crate::domain::rejection::Rejection;
 use crate::domain::state::{IdeaStatus, State};
-use crate::domain::view;
+use crate::domain::view::{self, Outside, TargetNow};
 
 /// How long a command goes on trying when a daemon starts or ends at the same moment, or other commands change the state: each of them
 /// takes some milliseconds, and there may be many.
@@ -68,7 +68,21 @@ impl Access {
     pub fn status(&mut self) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get("status"),
-            Self::Offline(offline) => to_value(&view::status(&offline.read()?, None, None)),
+            Self::Offline(offline) => {
+                let state = offline.read()?;
+                let target = state
+                    .settings
+                    .as_deref()
+                    .map_or(TargetNow::Unknown, |settings| {
+                        offline.target(&settings.target)
+                    });
+                let outside = Outside {
+                    target,
+                    left_running: offline.left_running(&state),
+                    ..Outside::default()
+                };
+                to_value(&view::status(&state, outside))
+            }
         }
     }
 
@@ -110,6 +124,14 @@ impl Access {
                 let events = offline.events(after, limit)?;
                 events.iter().map(super::journaled::to_json).collect()
             }
+        }
+    }
+
+    /// Removes what is over for long enough: `clean --json`.
+    pub fn clean(&mut self, dry_run: bool) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.post("clean", &json!({ "dryRun": dry_run })),
+            Self::Offline(offline) => to_value(&offline.clean(dry_run)?),
         }
     }
 

@@ -10,6 +10,7 @@ use super::repo::Repo;
 use crate::api::client::Stream;
 use crate::api::{Client, ClientError, ConnectError};
 use crate::domain::command::Command;
+use crate::process;
 
 /// A connection to the daemon.
 pub struct Daemon {
@@ -181,10 +182,25 @@ fn from_client(error: ClientError) -> CliError {
             error.hints = suggestions;
             error
         }
+        ClientError::Silent { pid, .. } => silent(pid, &error.to_string()),
         ClientError::Io(error) => CliError::refused(format!("the daemon did not answer: {error}"))
             .details("whether the request took effect is not known")
             .hint("look before you try again: swarm status, swarm events"),
     }
+}
+
+fn silent(pid: u32, message: &str) -> CliError {
+    let error = CliError::refused(message).details("whether a change took effect is not known");
+    if process::is_stopped(pid) {
+        return error.hint(format!(
+            "it is stopped by a signal; let it go on: kill -CONT {pid}"
+        ));
+    }
+    error
+        .hint("it may be busy: try again in a while")
+        .hint(format!(
+            "if it stays silent, end it and start anew, nothing is lost: kill -9 {pid} && swarm start"
+        ))
 }
 
 #[cfg(test)]

@@ -171,12 +171,8 @@ fn head(output: &Output, status: &Value) -> String {
         "stopped" => Tone::Dim,
         _ => Tone::Warn,
     };
-    let reason = safe(text(status, "pauseReason"));
-    let phase = match reason.as_str() {
-        "" => safe(phase),
-        reason => format!("{} ({reason})", safe(phase)),
-    };
-    let mut parts = vec![output.paint(tone, &phase).into_owned()];
+    // Why it is paused stands among what needs the person.
+    let mut parts = vec![output.paint(tone, &safe(phase)).into_owned()];
     parts.push(safe(text(status, "mode")));
     let target = status.get("target").unwrap_or(&Value::Null);
     match (text(target, "branch"), commit(text(target, "commit"))) {

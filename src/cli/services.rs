@@ -14,13 +14,17 @@ use super::backend::{EndReason, Launcher, Offline, Point, Services, StartOptions
 use super::error::{CliError, Kind};
 use super::repo::Repo;
 use crate::api::{ApiContext, Control, DaemonFile, EventLog, ReloadError, Socket, router, serve};
+use crate::crash;
+use crate::daemon::clean::{self, Report};
 use crate::daemon::handle::{Accepted, Journaled};
 use crate::daemon::offline::{self, TwoWays, Upto};
 use crate::daemon::run::{ReloadError as DaemonReloadError, Reloader};
 use crate::daemon::{CommandError, Daemon, DaemonError, End, Options, Paths, clock};
 use crate::domain::command::Command;
+use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::State;
+use crate::domain::view::TargetNow;
 use crate::journal::JournalError;
 
 /// How long a start waits for commands that hold the lock.
@@ -51,6 +55,7 @@ impl From<DaemonError> for CliError {
             DaemonError::DiskFailed(_) => Self::new(Kind::Disk, error.to_string()),
             DaemonError::Append(error) => Self::new(Kind::Disk, error.to_string()),
             DaemonError::Journal(error) => error.into(),
+            DaemonError::NewerRun(_) => Self::new(Kind::Damaged, error.to_string()),
             DaemonError::Rejected(rejection) => rejection.into(),
             DaemonError::Config(_) => Self::refused(error.to_string())
                 .hint("mend it, then look again: swarm config check"),
@@ -84,6 +89,14 @@ impl Offline for Files {
         Ok(offline::execute(&self.paths, &command)?)
     }
 
+    fn target(&self, branch: &str) -> TargetNow {
+        offline::target(&self.paths, branch)
+    }
+
+    fn left_running(&self, state: &State) -> Vec<(AgentId, IdeaId)> {
+        offline::left_running(&self.paths, state)
+    }
+
     fn events(&self, after: u64, limit: usize) -> Result<Vec<Journaled>, CliError> {
         Ok(offline::events(&self.paths, after, limit)?)
     }
@@ -106,6 +119,10 @@ impl Offline for Files {
 
     fn verify(&self) -> Result<VerifyReport, CliError> {
         Ok(report(&offline::both_ways(&self.paths)?))
+    }
+
+    fn clean(&self, dry_run: bool) -> Result<Report, CliError> {
+        Ok(clean::offline(&self.paths, dry_run)?)
     }
 
     fn is_locked(&self) -> Result<bool, CliError> {
@@ -228,8 +245,10 @@ async fn host(
         }),
         stop: stopped.clone(),
     });
+    crash::point("daemon.socket-bound");
     file.write(&state_dir)
         .map_err(|error| CliError::io("write daemon.json", &error))?;
+    crash::point("daemon.announced");
     let server = tokio::spawn(serve(socket, api, stopped));
     let ready = tokio::spawn(when_ready(daemon.handle(), on_ready));
     let ended = daemon
@@ -294,6 +313,17 @@ impl Control for Controls {
                 },
                 DaemonReloadError::Refused(error) => command_error(error),
             })
+        })
+    }
+
+    fn target(&self, branch: &str) -> TargetNow {
+        self.reloader.target(branch)
+    }
+
+    fn clean(&self, dry_run: bool) -> BoxFuture<'_, Result<Report, String>> {
+        Box::pin(async move {
+            let cleaned = self.reloader.clean(dry_run).await;
+            cleaned.map_err(|error| error.to_string())
         })
     }
 }

@@ -100,6 +100,9 @@ fn swarm_events() -> Vec<Event> {
         },
         Event::ModeSet { mode: None },
         Event::ClockWentBack { by_ms: 1_500 },
+        Event::RoomAwaited {
+            until: Timestamp::from_millis(1_000),
+        },
         Event::TargetSeen {
             branch: "main".into(),
             commit: oid(),
@@ -107,6 +110,7 @@ fn swarm_events() -> Vec<Event> {
         Event::TargetRewritten {
             from: oid(),
             to: oid(),
+            dropped: vec![idea_id()],
         },
         Event::TargetSettled {
             choice: TargetChoice::Rebase,
@@ -306,6 +310,7 @@ fn other_events() -> Vec<Event> {
                 stdout_bytes: 10,
                 duration_ms: 1_250,
                 head: None,
+                last_words: None,
             },
         },
         Event::Learned {

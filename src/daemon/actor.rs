@@ -4,7 +4,8 @@
 //! written. Decisions see the tip, readers and drivers the published state.
 //!
 //! Invariant: nothing leaves here that is not durable. When a batch cannot be written, `tip` goes back to the published state, requests are
-//! answered with the failure, and observations wait and are judged again.
+//! answered with the failure, and observations wait and are judged again. When the log is lost, it is not known whether the batch is in it;
+//! who asked is told so, and the actor ends.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,10 +15,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use super::clock::Clock;
-use super::dispatch::Dispatcher;
+use super::dispatch::Drivers;
 use super::handle::{Accepted, CommandError, Handle, Journaled, Message};
 use super::ledger::{Ledger, Written};
 use super::snapshots::Snapshots;
+use crate::crash;
 use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::effect::Effect;
@@ -68,7 +70,7 @@ pub(super) struct Actor {
     handle: Handle,
     seq: watch::Sender<u64>,
     ledger: Ledger,
-    dispatcher: Dispatcher,
+    drivers: Box<dyn Drivers>,
     snapshots: Snapshots,
     clock: Clock,
     first: Vec<Command>,
@@ -88,7 +90,7 @@ impl Actor {
         handle: Handle,
         seq: watch::Sender<u64>,
         ledger: Ledger,
-        dispatcher: Dispatcher,
+        drivers: Box<dyn Drivers>,
         snapshots: Snapshots,
         first: Vec<Command>,
     ) -> Self {
@@ -98,7 +100,7 @@ impl Actor {
             handle,
             seq,
             ledger,
-            dispatcher,
+            drivers,
             snapshots,
             first,
             clock: Clock::after(tip.swarm.last_event_at),
@@ -109,6 +111,13 @@ impl Actor {
             retry_at: None,
             mark_at: None,
         }
+    }
+
+    /// By another wall clock than the machine's.
+    #[cfg(test)]
+    pub(super) fn with_wall(mut self, wall: fn() -> Timestamp) -> Self {
+        self.clock = Clock::of(self.tip.swarm.last_event_at, wall);
+        self
     }
 
     /// Works until the swarm has stopped or the disk fails.
@@ -146,13 +155,15 @@ impl Actor {
             .iter()
             .map(|(id, effect)| (*id, effect.clone()))
             .collect();
+        crash::point("actor.recover.begin");
         self.observe([Observation::DaemonStarted { version }]);
         // The configuration comes before anything that depends on it.
         let first = std::mem::take(&mut self.first).into_iter();
         self.take(first.map(|command| Message::Command(command, oneshot::channel().0)));
         for (id, effect) in left {
-            self.dispatcher.dispatch(id, effect);
+            self.drivers.dispatch(id, effect);
         }
+        crash::point("actor.recover.dispatched");
         self.observe([Observation::RecoveryDone]);
     }
 
@@ -222,6 +233,7 @@ impl Actor {
         if !batch.events.is_empty() {
             let expected = batch.last_seq - batch.events.len() as u64;
             self.mark_at = None;
+            crash::point("actor.decided");
             self.ledger
                 .write(expected, now, std::mem::take(&mut batch.events));
             self.writing.push_back(batch);
@@ -235,10 +247,15 @@ impl Actor {
     /// A batch is on disk, or is not.
     fn settle(&mut self, written: Written) -> Result<(), Ended> {
         let Some(batch) = self.writing.pop_front() else {
-            return Ok(());
+            return match written {
+                // The log was lost while nothing was to be written.
+                Written::Failed(why) => Err(Ended::DiskFailed(why)),
+                Written::Durable(_) | Written::Full(_) => Ok(()),
+            };
         };
         match written {
             Written::Durable(events) => {
+                crash::point("actor.durable");
                 self.publish(batch, events);
                 Ok(())
             }
@@ -247,7 +264,7 @@ impl Actor {
                 Ok(())
             }
             Written::Failed(why) => {
-                self.take_back(batch, &why);
+                self.give_up(batch, &why);
                 Err(Ended::DiskFailed(why))
             }
         }
@@ -263,13 +280,16 @@ impl Actor {
             })
             .collect();
         self.handle.publish(&records);
+        crash::point("actor.published");
         reply(batch.answers);
+        crash::point("actor.answered");
         for record in &records {
             if let Event::EffectRequested { id, effect } = &record.event {
-                self.dispatcher.dispatch(*id, effect.clone());
+                self.drivers.dispatch(*id, effect.clone());
             }
         }
         let is_mark = |record: &Arc<Journaled>| matches!(record.event, Event::Mark {});
+        crash::point("actor.dispatched");
         if self.writing.is_empty() && !records.iter().all(is_mark) {
             self.mark_at = Some(Instant::now() + MARK_AFTER);
         }
@@ -289,9 +309,21 @@ impl Actor {
                 drop(answer.send(Err(CommandError::Unavailable(why.to_owned()))));
             }
         }
+        self.handle.stall(self.clock.peek(), why);
         self.ledger.forget_unwritten();
         self.tip = self.handle.read(State::clone);
         self.retry_at = Some(Instant::now() + RETRY_AFTER);
+    }
+
+    /// Of what is under way the next start shows what is in the log: a failed write may have left whole lines.
+    fn give_up(&mut self, batch: Batch, why: &str) {
+        tracing::error!(%why, "the event log is lost");
+        self.handle.stall(self.clock.peek(), why);
+        let open = std::iter::once(batch).chain(self.writing.drain(..));
+        for (answer, _) in open.flat_map(|batch| batch.answers) {
+            // Nobody waits any more: the client has gone.
+            drop(answer.send(Err(CommandError::Lost(why.to_owned()))));
+        }
     }
 
     /// A graceful end that something hangs on to: its outcome is left to the next start.
@@ -338,6 +370,7 @@ impl Actor {
     /// Writes a mark: its line says that all before it is durable.
     fn mark(&mut self) {
         let (now, _) = self.clock.now();
+        crash::point("actor.mark");
         let mut batch = Batch::default();
         self.fold(&mut batch, vec![Event::Mark {}], now);
         self.submit(batch, now);
@@ -364,9 +397,11 @@ impl Actor {
             }
         }
         self.refuse_the_rest();
+        crash::point("actor.end.marked");
         self.snapshots
             .last(&self.handle, self.ledger.position())
             .await;
+        crash::point("actor.end.snapshot-taken");
     }
 }
 

@@ -6,6 +6,7 @@ use crate::config::ConfigError;
 use crate::domain::rejection::Rejection;
 use crate::git::GitError;
 use crate::journal::{AppendError, JournalError};
+use crate::process::ProcessError;
 
 /// See the variants; each says what, why and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +42,18 @@ pub enum DaemonError {
     /// Git refuses.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// Git's configuration can run programs that it could not when a daemon worked here last.
+    #[error(
+        "the git configuration of this repository has settings that can run programs and were not there before: {0}. An agent may have \
+         put them there. Remove them (git config --unset-all KEY); or, if they are yours, accept them: swarm config trust-git"
+    )]
+    GitProgramsNew(String),
+    /// The record of what git's configuration may run is not readable.
+    #[error(
+        ".swarm/state/git-programs.json, the record of the programs that git's configuration may run here, cannot be read: {0}. \
+         Look at them and record them anew: swarm config trust-git"
+    )]
+    GitProgramsUnreadable(String),
     /// The event log cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -49,9 +62,12 @@ pub enum DaemonError {
     Append(#[from] AppendError),
     /// The disk failed while the daemon was writing.
     #[error(
-        "the disk failed while the event log was written: {0}; agents that run go on under their runners. Look at the disk, then: swarm start"
+        "the event log cannot be written any more: {0}. Agents that run go on under their runners. Mend that, then: swarm start"
     )]
     DiskFailed(String),
+    /// A run that is under way has records that a newer version wrote.
+    #[error(transparent)]
+    NewerRun(ProcessError),
     /// The rules refuse a command.
     #[error(transparent)]
     Rejected(#[from] Rejection),

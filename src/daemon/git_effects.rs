@@ -9,7 +9,9 @@ use crate::domain::effect::{Effect, KeptWorktree, Landing};
 use crate::domain::ids::{EffectId, IdeaId, Oid};
 use crate::domain::observation::{FailureKind, Outcome};
 use crate::domain::time::Timestamp;
-use crate::git::{self, Anew, Earlier, GitError, Prepare, Proof, Release, Seal, Sealed, Unfit};
+use crate::git::{
+    self, Anew, Earlier, GitError, Prepare, Proof, Release, Seal, Sealed, Stray, Unfit,
+};
 
 type Done = Result<Outcome, GitError>;
 
@@ -70,6 +72,14 @@ fn failure(error: &GitError) -> Outcome {
     }
 }
 
+/// The warning about a target that went past the checks.
+pub(super) fn moved_by_an_agent(target: &str, stray: &Stray) -> String {
+    let Stray { worktree, commit } = stray;
+    format!(
+        "the target `{target}` is at {commit:.10}, a commit that an agent made in {worktree} and put there itself: it has passed no check. Look at it: git show {commit:.10}"
+    )
+}
+
 /// Whose fault an error of any driver is, by what lies at its root.
 pub(super) fn kind_of(error: &(dyn std::error::Error + 'static)) -> FailureKind {
     if let Some(error) = error.downcast_ref::<GitError>() {
@@ -118,7 +128,7 @@ fn prepare(
     let tip = tools.repo.branch_commit(target)?;
     let Some(tip) = tip else {
         let message = format!(
-            "the target branch `{target}` is gone; create it again, or name another as `target` in .swarm/config.json"
+            "the target branch `{target}` is gone; swarm status has the command that brings it back, with its last known commit; or name another as `target` in .swarm/config.json"
         );
         let kind = FailureKind::Repository;
         return Ok(Outcome::Failed { kind, message });
@@ -265,7 +275,9 @@ fn release(
     if let Some(commit) = released.rescued {
         tracing::info!(%commit, worktree, "uncommitted work kept under refs/swarm/rescue/");
     }
-    Ok(Outcome::Done)
+    let place = || format!(".swarm/worktrees/{}", git::kept_name(worktree));
+    let kept = released.nested.then(place);
+    Ok(Outcome::Released { kept })
 }
 
 fn is_contained(tools: &Tools, landing: &Landing) -> Result<bool, GitError> {
@@ -286,6 +298,7 @@ mod tests {
         assert_eq!(kind_of(&io::Error::other(full())), FailureKind::NoSpace);
         let changed = GitError::ConfigChanged {
             key: "core.bare".into(),
+            value: "true".into(),
         };
         let wrapped = io::Error::other(io::Error::other(changed));
         assert_eq!(kind_of(&wrapped), FailureKind::Repository);

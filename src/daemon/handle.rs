@@ -45,6 +45,9 @@ pub enum CommandError {
     /// The log cannot be written now; nothing has changed.
     #[error("the event log cannot be written: {0}")]
     Unavailable(String),
+    /// The log failed for good while this was being written: it may be in it. The daemon ends.
+    #[error("the event log failed while this was being written: {0}")]
+    Lost(String),
     /// The daemon is ending; nothing has changed.
     #[error("the daemon is ending")]
     Ended,
@@ -66,6 +69,8 @@ pub(crate) enum Message {
 pub(crate) struct Published {
     pub(crate) state: State,
     pub(crate) recent: VecDeque<Arc<Journaled>>,
+    /// Since when, and why, nothing can be written.
+    pub(crate) stalled: Option<(Timestamp, String)>,
 }
 
 /// A handle on the daemon's actor. Cheap to clone.
@@ -99,6 +104,7 @@ impl Handle {
             .published
             .write()
             .unwrap_or_else(PoisonError::into_inner);
+        published.stalled = None;
         for record in records {
             evolve(&mut published.state, record.seq, record.ts, &record.event);
             if published.recent.len() >= RECENT_RECORDS {
@@ -115,6 +121,25 @@ impl Handle {
             .read()
             .unwrap_or_else(PoisonError::into_inner);
         read(&published.state)
+    }
+
+    /// Nothing can be written, from `now` on if that is new.
+    pub(crate) fn stall(&self, now: Timestamp, why: &str) {
+        let mut published = self
+            .published
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        let since = published.stalled.take().map_or(now, |(since, _)| since);
+        published.stalled = Some((since, why.to_owned()));
+    }
+
+    /// Since when, and why, nothing can be written to the log; none: all is well.
+    pub fn stalled(&self) -> Option<(Timestamp, String)> {
+        let published = self
+            .published
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        published.stalled.clone()
     }
 
     /// Durable events after `seq`, oldest first, at most `limit`; `None` when they are no longer in memory and must be read from the log.

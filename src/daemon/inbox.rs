@@ -15,6 +15,7 @@ use super::dispatch::failed;
 use super::handle::Handle;
 use super::tools::Tools;
 use crate::config::inbox::{InboxIdea, parse};
+use crate::crash;
 use crate::domain::command::{Command, InboxFile, NewIdea};
 use crate::domain::effect::Effect;
 use crate::domain::ids::BadId;
@@ -65,6 +66,7 @@ impl Inbox {
         self.taken
             .retain(|name, _| dropped.iter().any(|file| file.name == *name));
         for file in dropped {
+            crash::point("inbox.read");
             self.take(file).await;
         }
     }
@@ -173,7 +175,10 @@ pub(super) fn archive(folder: &Path, name: &str, sha256: &str) -> Outcome {
         _ => return Outcome::Done,
     }
     match free_name(&folder.join("accepted"), name).and_then(|to| std::fs::rename(&path, to)) {
-        Ok(()) => Outcome::Done,
+        Ok(()) => {
+            crash::point("inbox.moved");
+            Outcome::Done
+        }
         Err(error) => failed(format!(
             ".swarm/inbox/{name} became an idea, but could not be moved to accepted/: {error}; move it by hand"
         )),

@@ -72,13 +72,14 @@ impl Ledger {
         }
     }
 
-    /// What became of the next batch, in the order in which they were handed in. Waits for ever when none is under way.
+    /// What became of the next batch, in the order in which they were handed in. When none is under way, waits for the log to be lost.
     pub(super) async fn written(&mut self) -> Written {
         loop {
             let Some(appended) = self.results.recv().await else {
                 return Written::Failed("the event log's writer stopped".to_owned());
             };
-            self.in_flight -= 1;
+            // A log that was lost is reported though no batch is under way.
+            self.in_flight = self.in_flight.saturating_sub(1);
             if self.forgotten > 0 {
                 self.forgotten -= 1;
                 continue;

@@ -28,6 +28,8 @@ pub fn begin(paths: &Paths) -> Result<(), DaemonError> {
     let begun = tracing_subscriber::fmt()
         .json()
         .with_env_filter(filter)
+        // On a full disk each line would be a message on the terminal.
+        .log_internal_errors(false)
         .with_writer(Mutex::new(file))
         .try_init();
     if begun.is_err() {

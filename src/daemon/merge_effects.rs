@@ -1,5 +1,7 @@
 //! Effects of the merge queue in git.
 
+use std::collections::BTreeSet;
+
 use super::dispatch::failed;
 use super::git_effects::{oid, ours};
 use super::tools::Tools;
@@ -13,6 +15,9 @@ use crate::git::{
 };
 
 type Done = Result<Outcome, GitError>;
+
+/// So many ideas that a force-push dropped are named at most: a record has its limit.
+const DROPPED: usize = 1_000;
 
 /// Builds the merged commit in memory.
 pub(super) fn build(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
@@ -33,7 +38,12 @@ pub(super) fn build(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
     if let Some(known) = known_target
         && let TargetState::Rewritten { to } = tools.repo.target_state(target, oid(known)?)?
     {
-        return Ok(Outcome::TargetRewritten { found: ours(to) });
+        // Work that had landed may be reachable from nowhere else.
+        tools.repo.keep_dropped(target, oid(known)?)?;
+        return Ok(Outcome::TargetRewritten {
+            found: ours(to),
+            dropped: dropped(tools, oid(known)?, to),
+        });
     }
     let mut tip = oid(source)?;
     if *rebase {
@@ -116,6 +126,25 @@ fn replay(
     })
 }
 
+/// The ideas that had landed before a force-push and that the history now there has not. Of commits that git has thrown away already nothing
+/// can be said.
+fn dropped(tools: &Tools, before: git::Oid, now: git::Oid) -> Vec<IdeaId> {
+    let landed = |tip, hidden| match tools.repo.landings(tip, Some(hidden)) {
+        Ok(landed) => landed,
+        Err(error) => {
+            tracing::warn!(%error, "which landed ideas a force-push dropped cannot be said");
+            Vec::new()
+        }
+    };
+    let kept: BTreeSet<String> = landed(now, before).into_iter().map(|it| it.idea).collect();
+    let lost = landed(before, now).into_iter().map(|it| it.idea);
+    let lost: BTreeSet<IdeaId> = lost
+        .filter(|idea| !kept.contains(idea))
+        .filter_map(|idea| idea.parse().ok())
+        .collect();
+    lost.into_iter().take(DROPPED).collect()
+}
+
 /// The merge commit's message; the trailers are part of the contract.
 fn message(idea: &IdeaId, branch: &str, title: &str, id: EffectId) -> String {
     format!("Merge {idea}: {title}\n\nFrom {branch}.\n\nSwarm-Idea: {idea}\nSwarm-Op: {id}\n")
@@ -134,7 +163,7 @@ pub(super) fn land(tools: &Tools, target: &str, expected: &Oid, commit: &Oid) ->
             Outcome::TargetMoved { found: ours(found) }
         }
         LandOutcome::TargetMoved { found: None } => failed(format!(
-            "the target branch `{target}` is gone; create it again, then: swarm merge retry"
+            "the target branch `{target}` is gone; bring it back (git branch {target} {expected}), then: swarm merge retry"
         )),
         LandOutcome::CheckoutBlocked(blocked) => Outcome::CheckoutBlocked {
             reason: blocked.reason,

@@ -9,15 +9,21 @@ use super::handle::{Accepted, Journaled};
 use super::loader::Loader;
 use super::paths::Paths;
 use super::store::{self, Store};
+use super::tools::target_in;
 use super::{settings, views};
+use crate::crash;
 use crate::domain::command::Command;
 use crate::domain::decide;
+use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
+use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
+use crate::domain::view::TargetNow;
 use crate::git::Repo;
 use crate::journal::{JournalError, LockError, Record, StartFrom, StateLock, load, replay};
+use crate::process::{self, RunDir, RunStatus};
 
 /// The state after the last event.
 ///
@@ -25,6 +31,34 @@ use crate::journal::{JournalError, LockError, Record, StartFrom, StateLock, load
 /// Damage to acknowledged events.
 pub fn read(paths: &Paths) -> Result<State, DaemonError> {
     Ok(store::read(&paths.state)?.0)
+}
+
+/// Where a branch is at this moment.
+pub fn target(paths: &Paths, branch: &str) -> TargetNow {
+    match Repo::open(&paths.root) {
+        Ok(repo) => target_in(&repo, branch),
+        Err(_) => TargetNow::Unknown,
+    }
+}
+
+/// The agents that run on under their runners, and what they work on.
+pub fn left_running(paths: &Paths, state: &State) -> Vec<(AgentId, IdeaId)> {
+    let iterations = state.outbox.values().filter_map(|effect| match effect {
+        Effect::Run {
+            run,
+            purpose: Purpose::Iteration { agent, .. },
+            ..
+        } => Some((run, agent)),
+        _ => None,
+    });
+    let alive = iterations.filter(|(run, _)| {
+        let dir = RunDir::open(&paths.runs, run.as_str());
+        let status = dir.and_then(|dir| process::inspect(&dir));
+        matches!(status, Ok(RunStatus::Running { .. }))
+    });
+    alive
+        .filter_map(|(_, agent)| Some((agent.clone(), state.agents.get(agent)?.idea.clone())))
+        .collect()
 }
 
 /// Decides on a command, makes its events durable and rewrites the views.
@@ -51,8 +85,11 @@ pub fn execute(paths: &Paths, command: &Command) -> Result<Accepted, DaemonError
     let own = events.len();
     fold(&mut store.state, &mut events, command, now)?;
     if events.len() > own {
+        crash::point("offline.decided");
         store.journal.append(before, now, &events)?;
+        crash::point("offline.durable");
         store.journal.mark::<Event>(now)?;
+        crash::point("offline.marked");
         views::write(paths, &store.state).map_err(DaemonError::io("write the view files"))?;
     }
     Ok(Accepted {

@@ -21,13 +21,13 @@ use super::paths::Paths;
 use super::snapshots::Snapshots;
 use super::store::{self, Store};
 use super::tools::Tools;
-use super::{log, settings, views};
+use super::{clean, log, runs, settings, trust, views};
+use crate::crash;
 use crate::domain::command::Command;
 use crate::domain::observation::Observation;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
-use crate::domain::view::Rest;
-use crate::git::Repo;
+use crate::domain::view::{Rest, TargetNow};
 use crate::process::{self, Alive};
 
 /// Messages that may wait for the actor; senders beyond that wait themselves.
@@ -79,10 +79,10 @@ impl Daemon {
     /// Everything that keeps a daemon from working; nothing has changed then but a torn tail of the log, which is put aside.
     pub fn open(options: Options) -> Result<Self, DaemonError> {
         let paths = Paths::new(&options.root);
-        let repo = Repo::open(&options.root)?;
         if !paths.swarm.is_dir() {
             return Err(DaemonError::NotSetUp { root: paths.root });
         }
+        let repo = trust::open(&paths)?;
         let loader = Loader::new(&paths);
         let config = loader.load_ready()?;
         let head = repo.head_branch()?;
@@ -98,9 +98,13 @@ impl Daemon {
             .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
         let mode = settings.mode;
         let lock = store::lock(&paths)?;
+        crash::point("daemon.locked");
         // Only now: a start that is refused leaves no trace.
         log::begin(&paths)?;
         let store = Store::under(lock, &paths)?;
+        crash::point("daemon.log-read");
+        runs::refuse_newer(&paths.runs, &store.state).map_err(DaemonError::NewerRun)?;
+        trust::keep(&paths, &repo)?;
         let alive =
             process::hold(&paths.lease()).map_err(DaemonError::io("hold .swarm/state/lease"))?;
         // The lock is ours: whatever git of an earlier daemon still runs is an orphan, and what it left half done is ours to settle.
@@ -109,7 +113,10 @@ impl Daemon {
                 "a git command of an earlier daemon still runs; what it holds is waited for"
             );
         }
+        runs::end_vanished(&paths.runs)
+            .map_err(DaemonError::io("end agents whose run directory is gone"))?;
         repo.settle_checkouts()?;
+        crash::point("daemon.checkouts-settled");
         let first = vec![
             Command::LoadSettings {
                 hash: config.hash(),
@@ -184,12 +191,13 @@ impl Daemon {
             handle.clone(),
             self.seq,
             ledger,
-            dispatcher,
+            Box::new(dispatcher),
             Snapshots::new(&tools.paths, seq),
             self.first,
         );
         let keeper = tokio::spawn(views::keep(tools.paths.clone(), handle.clone()));
         let attendant = tokio::spawn(attendant.attend());
+        let cleaner = tokio::spawn(clean::keep(Arc::clone(&tools), handle.clone()));
         let ended = tokio::select! {
             ended = actor.run() => ended,
             () = notes.interrupted() => {
@@ -197,11 +205,17 @@ impl Daemon {
                 drop(lock);
                 return Ok(End::Interrupted);
             }
+            // Its own end cannot be written down; agents go on under their runners, and the next start adopts them.
+            why = notes.given_up() => Ended::DiskFailed(why),
         };
         keeper.abort();
         attendant.abort();
+        cleaner.abort();
+        crash::point("daemon.actor-ended");
         finish(&tools, &handle).await;
+        crash::point("daemon.tidied");
         closing.await;
+        crash::point("daemon.closed");
         drop((self.alive, lock));
         match ended {
             Ended::DiskFailed(why) => Err(DaemonError::DiskFailed(why)),
@@ -242,6 +256,11 @@ pub struct Reloader {
 }
 
 impl Reloader {
+    /// Where a branch is at this moment. Blocks for a moment.
+    pub fn target(&self, branch: &str) -> TargetNow {
+        self.tools.target_now(branch)
+    }
+
     /// The last event's sequence number.
     ///
     /// # Errors

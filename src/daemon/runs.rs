@@ -15,9 +15,12 @@ use super::git_effects::kind_of;
 use super::handle::Handle;
 use super::launch;
 use super::tools::Tools;
-use crate::domain::effect::Purpose;
+use crate::agents::text;
+use crate::crash;
+use crate::domain::effect::{Effect, Purpose};
 use crate::domain::ids::RunId;
 use crate::domain::observation::{FailureKind, Observation, Outcome, RunEnd, RunEndKind};
+use crate::domain::state::State;
 use crate::process::{
     self, EndReason, ExitRecord, Launched, ProcessError, RunDir, RunStatus, Stop,
 };
@@ -26,6 +29,9 @@ use crate::process::{
 const LISTEN: Duration = Duration::from_millis(200);
 /// Runners that may die before anything is executed.
 const LAUNCHES: u32 = 3;
+/// How much of the end of an agent's standard error is looked at, in bytes, and how much of it is told, in characters.
+const STDERR_END: usize = 2_048;
+const LAST_WORDS: usize = 200;
 /// Free space (bytes) with which next to nothing can be written any more.
 const NO_ROOM: u64 = 1024 * 1024;
 /// How long what a killed runner left behind may take to end.
@@ -79,17 +85,24 @@ async fn carry(
     let dir = match existing(tools, run)? {
         Some(dir) => dir,
         None => match launch::prepare(tools, handle, run, purpose, timeout_ms).await {
-            Ok(dir) => dir,
+            Ok(dir) => {
+                crash::point("run.prepared");
+                dir
+            }
             Err(unusable) => return Ok(unusable.into()),
         },
     };
     let mut tries = 0;
     let end = loop {
         let launched = match process::inspect(&dir)? {
-            RunStatus::Prepared if tries == LAUNCHES => return Ok(never_began(&dir)),
+            RunStatus::Prepared if tries == LAUNCHES => {
+                return Ok(never_began(&dir, &tools.paths.runs));
+            }
             RunStatus::Prepared => {
                 tries += 1;
-                Some(start(tools, &dir).await?)
+                let launched = start(tools, &dir).await?;
+                crash::point("run.launched");
+                Some(launched)
             }
             RunStatus::Running { .. } | RunStatus::Exited(_) | RunStatus::Lost { .. } => None,
         };
@@ -104,12 +117,40 @@ async fn carry(
         return Ok(Outcome::Failed {
             kind: FailureKind::NoSpace,
             message: format!(
-                "the disk is full, and run {run} ended badly on it; make room, then: swarm resume"
+                "the disk is full, and run {run} ended badly on it; make room, and it goes on by itself"
             ),
         });
     }
+    crash::point("run.over");
     let head = launch::head_after(tools, handle, purpose).await;
-    Ok(Outcome::RunEnded(RunEnd { head, ..end }))
+    let last_words = match purpose {
+        Purpose::Iteration { .. } => last_words(&dir, &end.how),
+        Purpose::Gate { .. } | Purpose::Verify { .. } => None,
+    };
+    Ok(Outcome::RunEnded(RunEnd {
+        head,
+        last_words,
+        ..end
+    }))
+}
+
+/// The end of what an agent that failed wrote to its standard error: often it says at once what is wrong. The whole is with the run.
+fn last_words(dir: &RunDir, how: &RunEndKind) -> Option<String> {
+    let failed = match how {
+        RunEndKind::Exited { code } => *code != 0,
+        RunEndKind::Signalled { .. } => true,
+        _ => false,
+    };
+    let end = failed.then(|| process::tail(&dir.stderr(), STDERR_END))?;
+    let line = text::one_line(&end.unwrap_or_default());
+    let characters = line.chars().count();
+    let words: String = match characters.checked_sub(LAST_WORDS) {
+        None | Some(0) => line,
+        Some(over) => std::iter::once('\u{2026}')
+            .chain(line.chars().skip(over + 1))
+            .collect(),
+    };
+    (!words.is_empty()).then_some(words)
 }
 
 /// Waits for the end of a run; an agent's output is listened to until then.
@@ -130,12 +171,43 @@ async fn follow(
 }
 
 /// Runner after runner died before it could begin.
-fn never_began(dir: &RunDir) -> Outcome {
+fn never_began(dir: &RunDir, runs: &Path) -> Outcome {
     let log = process::tail(&dir.file("runner.log"), 1_000).unwrap_or_default();
     Outcome::Failed {
-        kind: FailureKind::Other,
+        kind: if is_full(runs) {
+            FailureKind::NoSpace
+        } else {
+            FailureKind::Other
+        },
         message: format!("its runner died {LAUNCHES} times before it could begin: {log}"),
     }
+}
+
+/// Somebody has deleted directories of runs: what still runs there cannot be followed, and begins again.
+pub(super) fn end_vanished(runs: &Path) -> io::Result<()> {
+    let ended = process::end_vanished(runs, SURVIVORS).map_err(io::Error::other)?;
+    if ended > 0 {
+        tracing::warn!(
+            processes = ended,
+            "agents still ran whose directory under .swarm/runs has been deleted; they were ended, and their iterations begin again in the same worktrees"
+        );
+    }
+    Ok(())
+}
+
+/// Runs under way whose records a newer version wrote are for that version: to judge them here could end what lives, or do it twice.
+pub(super) fn refuse_newer(runs: &Path, state: &State) -> Result<(), ProcessError> {
+    let under_way = state.outbox.values().filter_map(|effect| match effect {
+        Effect::Run { run, .. } => Some(run),
+        _ => None,
+    });
+    for run in under_way {
+        let looked = RunDir::open(runs, run.as_str()).and_then(|dir| process::inspect(&dir));
+        if let Err(newer @ ProcessError::Newer { .. }) = looked {
+            return Err(newer);
+        }
+    }
+    Ok(())
 }
 
 fn existing(tools: &Tools, run: &RunId) -> Result<Option<RunDir>, RunError> {
@@ -238,6 +310,7 @@ fn ended(record: ExitRecord) -> RunEnd {
         stdout_bytes: record.stdout_bytes,
         duration_ms: record.ended_at.since(record.started_at).max(0),
         head: None,
+        last_words: None,
     }
 }
 
@@ -248,12 +321,15 @@ fn is_for_want_of_room(how: &RunEndKind, place: &Path) -> bool {
         RunEndKind::Signalled { .. } | RunEndKind::NotStarted { .. } => true,
         _ => false,
     };
-    failed
-        && nix::sys::statvfs::statvfs(place).is_ok_and(|disk| {
-            #[allow(clippy::useless_conversion)] // On some systems the counters are narrower.
-            let free = u64::from(disk.blocks_available()).saturating_mul(disk.fragment_size());
-            free < NO_ROOM || (disk.files() > 0 && disk.files_available() == 0)
-        })
+    failed && is_full(place)
+}
+
+fn is_full(place: &Path) -> bool {
+    nix::sys::statvfs::statvfs(place).is_ok_and(|disk| {
+        #[allow(clippy::useless_conversion)] // On some systems the counters are narrower.
+        let free = u64::from(disk.blocks_available()).saturating_mul(disk.fragment_size());
+        free < NO_ROOM || (disk.files() > 0 && disk.files_available() == 0)
+    })
 }
 
 /// The runner was killed: what carries the run's mark is ended before anybody hears of it.
@@ -266,6 +342,7 @@ async fn lost(dir: &RunDir) -> Result<RunEnd, RunError> {
         stdout_bytes,
         duration_ms: 0,
         head: None,
+        last_words: None,
     })
 }
 

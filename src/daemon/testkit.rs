@@ -29,7 +29,11 @@ impl Seat {
         let (inbox, received) = mpsc::channel(1_024);
         let (seq, watched) = watch::channel(state.seq);
         let recent = VecDeque::new();
-        let published = Arc::new(RwLock::new(Published { state, recent }));
+        let published = Arc::new(RwLock::new(Published {
+            state,
+            recent,
+            stalled: None,
+        }));
         let seat = Self {
             inbox: received,
             published: published.clone(),

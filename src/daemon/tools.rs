@@ -1,8 +1,9 @@
 //! What the drivers need to do their work, the same for all of them.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use super::git_effects::ours;
 use super::paths::Paths;
 use super::settings;
 use crate::agents::adapter::OutputReader;
@@ -10,6 +11,7 @@ use crate::agents::environment::Environment;
 use crate::agents::{AdapterKind, Profile};
 use crate::config::Config;
 use crate::domain::ids::ProfileName;
+use crate::domain::view::TargetNow;
 use crate::git::Repo;
 
 /// The drivers' tools.
@@ -23,6 +25,10 @@ pub struct Tools {
     /// The daemon's environment; children get what the allow-list lets through.
     pub inherited: Environment,
     config: RwLock<Arc<Config>>,
+    /// One at a time takes away what is over.
+    pub(super) cleaning: Mutex<()>,
+    /// One at a time deletes what was taken away.
+    pub(super) emptying: Mutex<()>,
 }
 
 impl Tools {
@@ -34,6 +40,8 @@ impl Tools {
             exe,
             inherited: std::env::vars_os().collect(),
             config: RwLock::new(Arc::new(config)),
+            cleaning: Mutex::default(),
+            emptying: Mutex::default(),
         }
     }
 
@@ -49,6 +57,11 @@ impl Tools {
         *current = Arc::new(config);
     }
 
+    /// Where a branch is at this moment.
+    pub(super) fn target_now(&self, branch: &str) -> TargetNow {
+        target_in(&self.repo, branch)
+    }
+
     /// A profile of today's configuration.
     pub fn profile(&self, name: &ProfileName) -> Option<Profile> {
         settings::profile(&self.config(), name)
@@ -60,5 +73,17 @@ impl Tools {
             .profile(name)
             .map_or(AdapterKind::Command, |profile| profile.adapter);
         kind.adapter().reader()
+    }
+}
+
+/// Where a branch of this repository is.
+pub(super) fn target_in(repo: &Repo, branch: &str) -> TargetNow {
+    match repo.branch_commit(branch) {
+        Ok(Some(commit)) => TargetNow::At(ours(commit)),
+        Ok(None) => TargetNow::Gone,
+        Err(error) => {
+            tracing::warn!(%error, branch, "the target branch cannot be read");
+            TargetNow::Unknown
+        }
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::handle::Handle;
 use super::paths::Paths;
+use crate::crash;
 use crate::domain::ids::AgentId;
 use crate::domain::state::State;
 use crate::domain::view;
@@ -111,6 +112,7 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         .suffix(".tmp")
         .tempfile_in(folder)?;
     file.write_all(content)?;
+    crash::point("views.before-rename");
     file.persist(path)?;
     Ok(())
 }

@@ -68,6 +68,11 @@ pub enum Event {
         /// By how many milliseconds.
         by_ms: i64,
     },
+    /// The disk is full; nothing is started for a while, then it is tried again.
+    RoomAwaited {
+        /// Until when.
+        until: Timestamp,
+    },
     /// Where the target was seen.
     TargetSeen {
         /// The branch.
@@ -81,6 +86,9 @@ pub enum Event {
         from: Oid,
         /// Where it is.
         to: Oid,
+        /// Ideas that had landed on it and that it has no longer.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        dropped: Vec<IdeaId>,
     },
     /// Somebody said what to do about it.
     TargetSettled {
@@ -487,6 +495,7 @@ impl Event {
             Self::SettingsLoaded { .. } => "settingsLoaded",
             Self::ModeSet { .. } => "modeSet",
             Self::ClockWentBack { .. } => "clockWentBack",
+            Self::RoomAwaited { .. } => "roomAwaited",
             Self::TargetSeen { .. } => "targetSeen",
             Self::TargetRewritten { .. } => "targetRewritten",
             Self::TargetSettled { .. } => "targetSettled",

@@ -55,18 +55,26 @@ fn swarm_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
             state.swarm.paused = false;
             state.swarm.pause_reason = None;
             state.swarm.failures_in_a_row = 0;
+            state.swarm.held_until = None;
         }
         Event::SettingsLoaded { hash, settings } => load_settings(state, hash, settings),
         Event::ModeSet { mode } => {
             state.swarm.mode_override = *mode;
             autopilot_off(state);
         }
+        Event::RoomAwaited { until } => state.swarm.held_until = Some(*until),
         Event::TargetSeen { branch, commit } => see_target(state, branch, commit),
-        Event::TargetRewritten { from, to } => {
+        Event::TargetRewritten { from, to, dropped } => {
             state.swarm.rewritten = Some(Rewritten {
                 from: from.clone(),
                 to: to.clone(),
+                dropped: dropped.clone(),
             });
+            for id in dropped {
+                with_idea(state, id, at, |idea| {
+                    audit(idea, at, "dropped_by_force_push", to.as_str());
+                });
+            }
         }
         Event::TargetSettled { choice, to } => {
             state.swarm.rewritten = None;

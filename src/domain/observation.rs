@@ -116,6 +116,8 @@ pub enum Outcome {
     TargetRewritten {
         /// Where it is now.
         found: Oid,
+        /// Ideas that had landed on it and that it has no longer.
+        dropped: Vec<IdeaId>,
     },
     /// The merged tree is checked out.
     VerifyReady,
@@ -159,6 +161,11 @@ pub enum Outcome {
         /// What was put aside, if anything was in the way.
         stashed: Vec<Oid>,
     },
+    /// The worktree is given back.
+    Released {
+        /// Where the git repositories are now that the agent had made inside it, if there were any.
+        kept: Option<String>,
+    },
     /// Nothing to tell.
     Done,
     /// It could not be done.
@@ -197,6 +204,9 @@ pub struct RunEnd {
     /// After an iteration: where the attempt's branch stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Oid>,
+    /// After an agent's run that failed: the end of its standard error, as one harmless line of at most 200 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_words: Option<String>,
 }
 
 /// The ways in which a run can end.

@@ -77,6 +77,9 @@ pub struct Swarm {
     pub rewritten: Option<Rewritten>,
     /// After a force-push: replay branches that began on the old history.
     pub rebase: bool,
+    /// The disk was full; nothing is started before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_until: Option<Timestamp>,
     /// The time of the last event.
     pub last_event_at: Timestamp,
     /// Ideas that have landed since the last periodic checkpoint was asked for.
@@ -108,6 +111,9 @@ pub struct Rewritten {
     pub from: Oid,
     /// Where it was found.
     pub to: Oid,
+    /// Ideas that had landed on it and that it has no longer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<IdeaId>,
 }
 
 /// What a decision left to be tidied up. It is requested level-triggered: a decision of which a torn log kept only the first events

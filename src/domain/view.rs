@@ -1,6 +1,7 @@
 //! The state as people and programs see it: what the command line, the API and the page show. Names and shapes are part of the contract.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -212,8 +213,42 @@ pub enum Rest {
     Idle,
 }
 
-/// The swarm at a glance. `pid` and `web_url` are the daemon's, which the state does not know.
-pub fn status(state: &State, pid: Option<u32>, web_url: Option<String>) -> StatusView {
+/// What the state does not know, for [`status`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outside {
+    /// The daemon's process id; none: no daemon runs.
+    pub pid: Option<u32>,
+    /// The address of the page.
+    pub web_url: Option<String>,
+    /// Where the target branch is.
+    pub target: TargetNow,
+    /// Since when, and why, nothing can be written to the log.
+    pub stalled: Option<(Timestamp, String)>,
+    /// Without a daemon: the agents that run on under their runners, and what they work on.
+    pub left_running: Vec<(AgentId, IdeaId)>,
+}
+
+/// Where the target branch is at this moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum TargetNow {
+    /// Nobody looked.
+    #[default]
+    Unknown,
+    /// There.
+    At(Oid),
+    /// There is no such branch.
+    Gone,
+}
+
+/// The swarm at a glance.
+pub fn status(state: &State, outside: Outside) -> StatusView {
+    let Outside {
+        pid,
+        web_url,
+        target: now,
+        stalled,
+        left_running,
+    } = outside;
     let phase = match pid {
         Some(_) => state.swarm.phase,
         None => SwarmPhase::Stopped,
@@ -228,7 +263,10 @@ pub fn status(state: &State, pid: Option<u32>, web_url: Option<String>) -> Statu
         last_seq: state.seq,
         target: TargetView {
             branch: settings.map(|settings| settings.target.clone()),
-            commit: target.map(|target| target.commit.clone()),
+            commit: match &now {
+                TargetNow::At(commit) => Some(commit.clone()),
+                _ => target.map(|target| target.commit.clone()),
+            },
         },
         slots: SlotsView {
             used: state.slots_used(),
@@ -242,26 +280,78 @@ pub fn status(state: &State, pid: Option<u32>, web_url: Option<String>) -> Statu
             .collect(),
         merge_queue: merges(state),
         needs_you: needs_you(state),
-        warnings: state
-            .warnings
-            .values()
-            .map(|warning| warning.message.clone())
+        warnings: still_running(&left_running)
+            .into_iter()
+            .chain(warnings(state, &now, stalled))
             .collect(),
         pause_reason: state.swarm.pause_reason.clone(),
         rest: rest(state),
     }
 }
 
+/// The first names of a list, and how many more there are.
+pub fn names<T: fmt::Display>(all: &[T]) -> String {
+    let shown: Vec<String> = all.iter().take(4).map(T::to_string).collect();
+    match all.len().saturating_sub(shown.len()) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+fn still_running(left: &[(AgentId, IdeaId)]) -> Option<String> {
+    let each: Vec<String> = left
+        .iter()
+        .map(|(agent, idea)| format!("{agent} on {idea}"))
+        .collect();
+    (!each.is_empty()).then(|| {
+        format!(
+            "no daemon runs, but agents work on without it ({}); take them up again: swarm start; or end them: swarm start --detach, then swarm stop",
+            each.join(", ")
+        )
+    })
+}
+
+fn warnings(state: &State, now: &TargetNow, stalled: Option<(Timestamp, String)>) -> Vec<String> {
+    let stalled = stalled.map(|(since, why)| {
+        format!(
+            "nothing can be written since {since}, and nothing goes on until it can; it is tried again every second: {why}"
+        )
+    });
+    let gone = (*now == TargetNow::Gone)
+        .then(|| target_gone(state))
+        .flatten();
+    let known = state
+        .warnings
+        .values()
+        .map(|warning| warning.message.clone());
+    stalled.into_iter().chain(gone).chain(known).collect()
+}
+
+fn target_gone(state: &State) -> Option<String> {
+    let branch = &state.settings.as_deref()?.target;
+    let last = state
+        .swarm
+        .target
+        .as_ref()
+        .filter(|seen| seen.branch == *branch);
+    let command = last.map_or_else(
+        || format!("git branch {branch} COMMIT"),
+        |seen| format!("git branch {branch} {}", seen.commit),
+    );
+    Some(format!(
+        "the target branch `{branch}` is gone, so nothing can land; bring it back: {command}"
+    ))
+}
+
 /// Ideas by status.
 pub fn count(state: &State) -> BTreeMap<&'static str, usize> {
-    let mut count: BTreeMap<&'static str, usize> = IdeaStatus::ALL
-        .iter()
-        .map(|status| (status.as_str(), 0))
-        .collect();
+    let mut count = [0; IdeaStatus::ALL.len()];
     for idea in state.ideas.values() {
-        *count.entry(idea.status.as_str()).or_default() += 1;
+        count[idea.status as usize] += 1;
     }
-    count
+    let each = IdeaStatus::ALL.iter();
+    each.map(|status| (status.as_str(), count[*status as usize]))
+        .collect()
 }
 
 /// An idea.
@@ -433,13 +523,18 @@ pub fn needs_you(state: &State) -> Vec<NeedsYou> {
 
 fn rewritten_target(state: &State) -> Option<NeedsYou> {
     let rewritten = state.swarm.rewritten.as_ref()?;
-    let target = state.swarm.target.as_ref()?;
+    let branch = &state.swarm.target.as_ref()?.branch;
+    let from = &rewritten.from;
+    let lost = match rewritten.dropped.len() {
+        0 => String::new(),
+        _ => format!(", landed ideas among it ({}),", names(&rewritten.dropped)),
+    };
     Some(NeedsYou {
         kind: "target",
         idea_id: None,
         message: format!(
-            "{} was force-pushed: it stood at {:.10} and is at {:.10}; merges wait for your choice: replay finished work onto it (rebase), merge as it is (ignore), or give up what waits (cancel)",
-            target.branch, rewritten.from, rewritten.to
+            "{branch} was force-pushed: it stood at {from:.10} and is at {:.10}; what it lost{lost} is kept as refs/swarm/rescue/dropped-{branch}-{from:.10}; merges wait for your choice about the work that waits: replay it onto the new history (rebase), merge it as it is (ignore), or give it up (cancel)",
+            rewritten.to
         ),
         commands: ["rebase", "ignore", "cancel"]
             .map(|choice| format!("swarm merge target {choice}"))
@@ -452,7 +547,11 @@ fn paused(state: &State) -> Option<NeedsYou> {
     Some(NeedsYou {
         kind: "paused",
         idea_id: None,
-        message: format!("paused: {reason}"),
+        message: if reason.starts_with("paused") {
+            reason.clone()
+        } else {
+            format!("paused: {reason}")
+        },
         commands: vec!["swarm resume".into()],
     })
 }

@@ -80,12 +80,16 @@ pub enum GitError {
     },
     /// The repository's own configuration would now run a program or read a file that it did not when it was opened.
     #[error(
-        "the git configuration of this repository now has `{key}`, which was not there when swarm opened it and can run \
-         programs. An agent may have put it there. Remove it (`git config --unset-all {key}`), or start swarm again to accept it"
+        "the git configuration of this repository now has `{key} = {}`, which was not there when swarm began to work here and can run \
+         programs. An agent may have put it there. Remove it (`git config --unset-all {key}`); or, if it is yours, accept it \
+         (`swarm config trust-git`) and start swarm again",
+        value.escape_debug()
     )]
     ConfigChanged {
         /// The key, lower case.
         key: String,
+        /// What it says.
+        value: String,
     },
     /// A git command ended with an unexpected status.
     #[error("`{command}` failed ({status}): {stderr}")]

@@ -15,7 +15,7 @@ use git2::Oid;
 
 use super::error::GitError;
 use super::locks::{self, Lock};
-use super::mend::{Touched, read_note, remove_note, write_note};
+use super::mend::{Touched, begin_rehearsal, end_rehearsal, is_ours, remove_note, write_note};
 use super::names::shown;
 use super::registry::Worktree;
 use super::repo::{Head, Repo};
@@ -96,19 +96,30 @@ impl Repo {
             return Ok(Err(in_the_way(checkout, &hidden)));
         }
         let sure = there.is_empty() && self.is_as_in_the_index(checkout, &touched)?;
-        if !sure && let Err(reason) = self.rehearse(checkout, step)? {
-            return self.why_not(checkout, &touched, reason).map(Err);
+        if !sure {
+            begin_rehearsal(checkout)?;
+            if let Err(reason) = self.rehearse(checkout, step)? {
+                end_rehearsal(checkout)?;
+                return self.why_not(checkout, &touched, reason).map(Err);
+            }
         }
         write_note(checkout, step)?;
+        if !sure {
+            end_rehearsal(checkout)?;
+        }
         crash::point("git.land.noted");
         if let Err(error) = self.two_way(checkout, step.old, step.new, &[]) {
+            // A killed git leaves its lock; only under the note is it known to be ours.
+            if let Some(held) = self.wait_for_index(checkout)? {
+                return Ok(Err(held));
+            }
             self.put_back(checkout, step)?;
+            // Somebody who changed a file since is still in the way; what was git's own trouble (killed, the disk) passes.
+            let now = self.rehearse(checkout, step)?;
             remove_note(checkout)?;
-            return match error {
-                GitError::Failed { stderr, .. } => {
-                    self.why_not(checkout, &touched, stderr).map(Err)
-                }
-                other => Err(other),
+            return match now {
+                Err(reason) => self.why_not(checkout, &touched, reason).map(Err),
+                Ok(()) => Err(error),
             };
         }
         crash::point("git.land.followed");
@@ -159,13 +170,17 @@ impl Repo {
     }
 
     /// The two-way merge without touching anything; the reason if it would be refused.
-    fn rehearse(
+    pub(crate) fn rehearse(
         &self,
         checkout: &Worktree,
         step: Move<'_>,
     ) -> Result<Result<(), String>, GitError> {
         if self.two_way(checkout, step.old, step.new, &["-n"]).is_ok() {
             return Ok(Ok(()));
+        }
+        // A killed git has left its lock.
+        if let Some(held) = self.wait_for_index(checkout)? {
+            return Ok(Err(held.reason));
         }
         // Files that were touched but not changed look changed until the index is refreshed; the exit code only tells of real changes.
         checkout
@@ -175,6 +190,7 @@ impl Repo {
             .run()?;
         match self.two_way(checkout, step.old, step.new, &["-n"]) {
             Ok(()) => Ok(Ok(())),
+            Err(error) if error.was_killed() => Err(error),
             Err(GitError::Failed { stderr, .. }) => Ok(Err(stderr)),
             Err(other) => Err(other),
         }
@@ -188,7 +204,7 @@ impl Repo {
             let state = locks::look(&lock)?;
             match state {
                 Lock::Absent => return Ok(None),
-                Lock::Dead if read_note(checkout).is_some() => locks::remove_if_dead(&lock)?,
+                Lock::Dead if is_ours(checkout) => locks::remove_if_dead(&lock)?,
                 Lock::Held if Instant::now() < end => super::command::pause(),
                 Lock::Held => {
                     return Ok(Some(blocked(

@@ -53,12 +53,17 @@ impl Guard {
 
     /// Refuses when the configuration that git would read for `git_dir` has something new that could run programs.
     pub(crate) fn check(&self, git_dir: &Path) -> Result<(), GitError> {
-        let now = settings(&files(&self.common, git_dir))?;
-        let is_new = |setting: &&Setting| !self.pinned.contains(*setting) && !is_harmless(setting);
-        match now.iter().find(is_new) {
-            Some((key, _)) => Err(GitError::ConfigChanged { key: key.clone() }),
+        match self.news(git_dir)?.into_iter().next() {
+            Some((key, value)) => Err(GitError::ConfigChanged { key, value }),
             None => Ok(()),
         }
+    }
+
+    /// What the configuration that git would read for `git_dir` has that could run programs and is not pinned.
+    pub(crate) fn news(&self, git_dir: &Path) -> Result<Vec<Setting>, GitError> {
+        let now = settings(&files(&self.common, git_dir))?;
+        let is_new = |setting: &Setting| !self.pinned.contains(setting) && !is_harmless(setting);
+        Ok(now.into_iter().filter(is_new).collect())
     }
 
     /// What is pinned, to be written down and given back at the next opening.

@@ -7,7 +7,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::GitError;
 use super::error::At;
@@ -55,6 +55,15 @@ pub(crate) fn remove_if_dead(lock: &Path) -> Result<(), GitError> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).at("remove", lock),
         _ => Ok(()),
     }
+}
+
+/// The same, and a lock too new to be judged is given the moment that it takes. Whose owner lives stays.
+pub(crate) fn outlive(lock: &Path) -> Result<(), GitError> {
+    let end = Instant::now() + GRACE;
+    while look(lock)? == Lock::Held && Instant::now() < end {
+        super::command::pause();
+    }
+    remove_if_dead(lock)
 }
 
 /// The error for a lock that did not go away.

@@ -5,6 +5,9 @@
 //! - the index already the new one: the two-way merge is repeated (it then does nothing) or run backwards.
 //!
 //! A file with any other content is the person's and stays. A checkout that is on another branch by now is left alone.
+//!
+//! Before that, while it is only tried out whether the checkout can follow, the note `swarm-rehearsal` says that a lock of the index may be
+//! ours. Nothing else is put right for it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,12 +18,16 @@ use git2::Oid;
 
 use super::error::{At, GitError};
 use super::follow::Move;
+use super::locks;
 use super::names::path_of;
 use super::registry::Worktree;
 use super::repo::{Head, Repo};
 use super::status::Kind;
 
 const NOTE: &str = "swarm-landing";
+const REHEARSAL: &str = "swarm-rehearsal";
+/// So often a two-way merge that failed in the middle is begun.
+const TRIES: u32 = 3;
 /// Paths on one command line.
 const AT_ONCE: usize = 400;
 
@@ -34,7 +41,9 @@ pub(crate) struct Touched {
 
 impl Repo {
     /// Puts checkouts back that a killed landing left between two commits. For the start of a daemon; landings do it by themselves.
+    /// A dead lock of the packed references goes too: an agent's git that was killed has left it, and every `git gc` would stumble over it.
     pub fn settle_checkouts(&self) -> Result<(), GitError> {
+        locks::outlive(&self.common_dir().join("packed-refs.lock"))?;
         self.settle_all(None)
     }
 
@@ -48,6 +57,10 @@ impl Repo {
                     new,
                 };
                 self.settle_one(&checkout, noted, current == Some(noted))?;
+            } else if is_ours(&checkout) {
+                // If somebody else holds the index now, the lock is theirs.
+                self.wait_for_index(&checkout)?;
+                end_rehearsal(&checkout)?;
             }
         }
         Ok(())
@@ -78,8 +91,12 @@ impl Repo {
             // The landing goes on from here: its two-way merge finds the work done.
             return Ok(());
         } else if self.still_old(tip, noted)? {
-            // Refused only if the person has since changed those very files; then they are theirs.
-            let _ = self.two_way(checkout, noted.new, noted.old, &[]);
+            let back = Move {
+                old: noted.new,
+                new: noted.old,
+                ..noted
+            };
+            self.two_way_or_theirs(checkout, back)?;
         }
         remove_note(checkout)
     }
@@ -94,9 +111,28 @@ impl Repo {
         if !away && !self.index_is_at(checkout, noted)? {
             // The branch moved, the files did not get there whole (the machine stopped): they follow now.
             self.put_back(checkout, noted)?;
-            let _ = self.two_way(checkout, noted.old, noted.new, &[]);
+            self.two_way_or_theirs(checkout, noted)?;
         }
         remove_note(checkout)
+    }
+
+    /// The two-way merge under the note. It is refused only if the person has since changed those very files; then they are theirs. A git
+    /// that was killed, or that the disk failed, has left files between the two commits: they are put back, and it is started again.
+    fn two_way_or_theirs(&self, checkout: &Worktree, step: Move<'_>) -> Result<(), GitError> {
+        let mut tries = 0;
+        loop {
+            let Err(error) = self.two_way(checkout, step.old, step.new, &[]) else {
+                return Ok(());
+            };
+            tries += 1;
+            if tries == TRIES || self.wait_for_index(checkout)?.is_some() {
+                return Err(error);
+            }
+            self.put_back(checkout, step)?;
+            if self.rehearse(checkout, step)?.is_err() {
+                return Ok(());
+            }
+        }
     }
 
     /// Whether the branch, wherever it is now, has none of the noted change.
@@ -275,6 +311,30 @@ pub(crate) fn write_note(checkout: &Worktree, step: Move<'_>) -> Result<(), GitE
         .at("sync", &checkout.git_dir)
 }
 
+/// Says, before a git of ours takes the index's lock, that it may be ours. Not synced: neither is the lock, which comes later in the same
+/// directory.
+pub(crate) fn begin_rehearsal(checkout: &Worktree) -> Result<(), GitError> {
+    let path = checkout.git_dir.join(REHEARSAL);
+    fs::write(&path, "").at("write", &path)
+}
+
+/// Nothing of ours is at the index any more, or the landing's note says so.
+pub(crate) fn end_rehearsal(checkout: &Worktree) -> Result<(), GitError> {
+    remove(&checkout.git_dir.join(REHEARSAL))
+}
+
+/// Whether a lock that nobody holds is ours.
+pub(crate) fn is_ours(checkout: &Worktree) -> bool {
+    checkout.git_dir.join(REHEARSAL).exists() || read_note(checkout).is_some()
+}
+
+fn remove(path: &Path) -> Result<(), GitError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).at("delete", path),
+        _ => Ok(()),
+    }
+}
+
 /// None also for a note that a kill left half written: then nothing had been touched yet.
 pub(crate) fn read_note(checkout: &Worktree) -> Option<(String, Oid, Oid)> {
     let text = fs::read_to_string(checkout.git_dir.join(NOTE)).ok()?;
@@ -287,11 +347,5 @@ pub(crate) fn read_note(checkout: &Worktree) -> Option<(String, Oid, Oid)> {
 }
 
 pub(crate) fn remove_note(checkout: &Worktree) -> Result<(), GitError> {
-    let path = checkout.git_dir.join(NOTE);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).at("delete", &path)
-        }
-        _ => Ok(()),
-    }
+    remove(&checkout.git_dir.join(NOTE))
 }

@@ -7,13 +7,10 @@
 use git2::Oid;
 
 use super::conflict::{ConflictClass, ConflictFile};
-use super::error::{At, GitError};
+use super::error::GitError;
 use super::merge::Settled;
-use super::names::branch_ref;
 use super::repo::{Identity, NewCommit, Repo, subject_of, write_commit};
-use super::reset::{Clean, HeadTo};
 use super::status::Kind;
-use crate::crash;
 use crate::domain::time::Timestamp;
 
 /// What became of the target since it was last seen.
@@ -73,6 +70,11 @@ pub enum Rebased {
     Nothing,
 }
 
+/// Where the commit that a branch stood at before a force-push is kept.
+pub fn dropped_ref(branch: &str, tip: &str) -> String {
+    format!("refs/swarm/rescue/dropped-{branch}-{tip:.10}")
+}
+
 impl Repo {
     /// Compares the branch with where it was last seen.
     pub fn target_state(&self, branch: &str, last_known: Oid) -> Result<TargetState, GitError> {
@@ -82,6 +84,15 @@ impl Repo {
             Some(to) if self.contains(to, last_known)? => TargetState::Advanced { to },
             Some(to) => TargetState::Rewritten { to },
         })
+    }
+
+    /// Keeps what a branch has lost by a force-push, under [`dropped_ref`]. A commit that is gone already cannot be kept.
+    pub fn keep_dropped(&self, branch: &str, tip: Oid) -> Result<(), GitError> {
+        if self.tree_of(tip).is_err() {
+            return Ok(());
+        }
+        let reference = dropped_ref(branch, &tip.to_string());
+        self.create_ref(&reference, tip, "swarm: dropped by a force-push")
     }
 
     /// Replays the source's own commits onto the new base, in memory.
@@ -120,39 +131,6 @@ impl Repo {
             head,
             commits: own.len(),
         })
-    }
-
-    /// Moves a branch that was replayed, and its worktree with it. Uncommitted work refuses it. May be repeated.
-    pub fn adopt_rebase(
-        &self,
-        name: &str,
-        branch: &str,
-        expected: Oid,
-        new: Oid,
-    ) -> Result<(), GitError> {
-        let reference = branch_ref(branch)?;
-        let worktree = self.worktree(name)?;
-        worktree.free_locks(self)?;
-        let note = worktree.git_dir.join("swarm-moving");
-        let resumed = std::fs::read_to_string(&note).is_ok_and(|text| text == new.to_string());
-        if !resumed {
-            if self.read_ref(&reference)? == Some(new) {
-                return Ok(());
-            }
-            worktree.require_branch(branch)?;
-            self.require_clean(&worktree)?;
-            std::fs::write(&note, new.to_string()).at("write", &note)?;
-        }
-        crash::point("git.rebase.before-ref");
-        self.move_ref(
-            &reference,
-            expected,
-            new,
-            "rebase: the target was rewritten",
-        )?;
-        crash::point("git.rebase.after-ref");
-        self.reset(&worktree, new, &HeadTo::Branch(reference), Clean::Untracked)?;
-        std::fs::remove_file(&note).at("delete", &note)
     }
 
     pub(crate) fn require_clean(

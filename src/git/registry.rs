@@ -11,6 +11,7 @@
 //! | `.new-<name>`, `.take-<name>` | being made, being taken over: see `worktree` |
 //! | `.old-<name>`, `.pool-<n>` | nothing of value is in them: see `release`, `pool` |
 //! | `.merge` | the one in which merged trees are verified |
+//! | `.kept-<name>` | the repositories that an agent made inside its worktree: see `nested` |
 //! | `.trash-<n>` | to be deleted |
 
 use std::ffi::OsString;
@@ -75,10 +76,11 @@ impl Worktree {
         })
     }
 
-    /// Waits, within bounds, until nobody holds the locks of index and `HEAD`; takes away those that a dead git left.
+    /// Waits, within bounds, until nobody holds a lock of the index, `HEAD` or the like (`AUTO_MERGE` of a merge); takes away those that a
+    /// dead git left.
     pub(crate) fn free_locks(&self, repo: &Repo) -> Result<(), GitError> {
         let end = std::time::Instant::now() + repo.lock_wait();
-        for lock in ["index.lock", "HEAD.lock"].map(|name| self.git_dir.join(name)) {
+        for lock in self.locks()? {
             loop {
                 match locks::look(&lock)? {
                     Lock::Absent => break,
@@ -89,6 +91,18 @@ impl Worktree {
             }
         }
         Ok(())
+    }
+
+    /// The lock files beside the index.
+    fn locks(&self) -> Result<Vec<PathBuf>, GitError> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.git_dir).at("list", &self.git_dir)? {
+            let path = entry.at("list", &self.git_dir)?.path();
+            if path.extension().is_some_and(|ending| ending == "lock") {
+                found.push(path);
+            }
+        }
+        Ok(found)
     }
 }
 

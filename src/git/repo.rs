@@ -197,6 +197,11 @@ impl Repo {
         self.0.host.guard.pinned()
     }
 
+    /// What in the configuration can run programs now and is not among [`Repo::programs`].
+    pub fn new_programs(&self) -> Result<Vec<Setting>, GitError> {
+        self.0.host.guard.news(&self.0.common)
+    }
+
     /// The version of the installed git (major, minor).
     pub fn git_version(&self) -> (u32, u32) {
         self.0.host.version

@@ -14,6 +14,7 @@ use super::record::{self, EncodeError, FORMAT, Header, JournalEvent, MAX_LINE};
 use super::scan::ChainStart;
 use super::segments::{LIVE_FILE, NEXT_FILE, Position};
 use super::storage::{SegmentFile, Storage, is_full, write_all};
+use crate::crash;
 use crate::domain::time::Timestamp;
 
 /// The log, open for writing. One at a time: its owner holds the [`StateLock`](super::StateLock).
@@ -228,27 +229,39 @@ impl Journal {
         if self.live.length > 0 && self.live.length + length > self.segment_bytes {
             self.rotate()?;
         }
+        crash::point("journal.append.before-write");
         match write_all(&mut *self.live.file, bytes, self.live.length) {
             Err(e) if is_full(&e) => return Err(self.cut_back(&e)),
             Err(e) => return self.salvage(bytes, &e),
             Ok(()) => {}
         }
+        crash::point("journal.append.before-sync");
         if let Err(e) = self.live.file.sync_data() {
             return self.salvage(bytes, &e);
         }
+        crash::point("journal.append.after-sync");
         self.live.length += length;
         Ok(())
     }
 
+    /// Whether the log is still there and ours, for when nothing is to be written. A log that is closed already has said why.
+    pub(super) fn check(&mut self) -> Result<(), AppendError> {
+        if self.closed.is_some() {
+            return Ok(());
+        }
+        self.check_fence()
+    }
+
     /// Whoever else writes to the live segment, or removes it, has taken the log from us.
     fn check_fence(&mut self) -> Result<(), AppendError> {
-        let why = match self.live.file.length() {
+        let path = self.dir.join(LIVE_FILE);
+        let why = match self.live.file.length(&path) {
             Ok(Some(length)) if length == self.live.length => return Ok(()),
             Ok(Some(length)) => format!(
                 "{LIVE_FILE} has {length} bytes, and this writer left {}",
                 self.live.length
             ),
-            Ok(None) => format!("{LIVE_FILE} was removed"),
+            Ok(None) => return Err(self.close(AppendError::Removed { path })),
             Err(e) => return Err(self.close(AppendError::Unavailable { why: e.to_string() })),
         };
         Err(self.close(AppendError::Fenced { why }))
@@ -277,6 +290,7 @@ impl Journal {
             }
             Err(e) => return Err(self.unavailable("beginning a new segment", &e)),
         };
+        crash::point("journal.rotate.prepared");
         self.switch_to(prepared, 0)
             .map_err(|e| self.unavailable("rotating the log", &e))
     }
@@ -311,7 +325,9 @@ impl Journal {
             let rotated = self.dir.join(rotated_name(self.live.first));
             self.storage.rename(&live, &rotated)?;
         }
+        crash::point("journal.rotate.between");
         self.storage.rename(&self.dir.join(NEXT_FILE), &live)?;
+        crash::point("journal.rotate.before-sync");
         self.storage.sync_dir(&self.dir)?;
         self.live = Live {
             file,
@@ -330,7 +346,7 @@ impl Journal {
     /// Nothing more is taken; and says so.
     fn close(&mut self, why: AppendError) -> AppendError {
         let later = match &why {
-            AppendError::Fenced { .. } => why.clone(),
+            AppendError::Fenced { .. } | AppendError::Removed { .. } => why.clone(),
             other => AppendError::Unavailable {
                 why: other.to_string(),
             },

@@ -126,6 +126,16 @@ pub enum AppendError {
         /// How that was seen.
         why: String,
     },
+    /// The live segment's name is gone, or is another file's. Nothing was written; what was is lost with the file.
+    #[error(
+        "the event log {} was removed or replaced while this daemon wrote it, as `git clean -fdx` does: nothing more is \
+         acknowledged. Put `.swarm/state/` back from where it went or from a backup; without one, `swarm start` begins an empty log",
+        path.display()
+    )]
+    Removed {
+        /// Where it was.
+        path: PathBuf,
+    },
     /// The disk is full. The log is as before the batch, and a later append works when there is room.
     #[error("the disk is full: {why}. Free some space; the log itself is intact")]
     Full {
@@ -172,7 +182,10 @@ impl AppendError {
     pub fn is_final(&self) -> bool {
         matches!(
             self,
-            Self::Fenced { .. } | Self::Unknown { .. } | Self::Unavailable { .. }
+            Self::Fenced { .. }
+                | Self::Removed { .. }
+                | Self::Unknown { .. }
+                | Self::Unavailable { .. }
         )
     }
 }

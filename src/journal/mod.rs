@@ -50,8 +50,8 @@ pub use scan::{ChainStart, Scan, Tail, scan};
 pub use segments::{LIVE_FILE, Position, Segment, Segments, Torn};
 pub use snapshot::{
     PREVIOUS_FILE, SNAPSHOT_FILE, SNAPSHOT_VERSION, Snapshot, SnapshotFault, read_snapshot,
-    write_snapshot,
+    write_snapshot, write_snapshot_with,
 };
 pub use storage::{Disk, SegmentFile, Storage};
-pub use upcast::{OLDEST, OldEvent, Step};
+pub use upcast::{OLDEST, OldEvent, Step, upcast};
 pub use writer::{Appended, Batch, Writer, WriterDied, spawn_writer};

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::upcast;
 use crate::domain::time::Timestamp;
 
-/// The format that is written. Older ones are read through [`upcast`].
+/// The format that is written. Older ones are read through [`mod@upcast`].
 pub const FORMAT: u64 = 1;
 
 /// Bytes that a line may have, its line end included.

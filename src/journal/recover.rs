@@ -16,10 +16,14 @@ use super::load::Survey;
 use super::reader::read_from;
 use super::segments::{LIVE_FILE, NEXT_FILE, Position, Torn};
 use super::storage::{Disk, Storage, is_full, make_private_dir, write_all};
+use crate::crash;
 use crate::domain::time::Timestamp;
 
 /// Bytes after which a segment is rotated.
 pub const SEGMENT_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The variable by which a test has the log rotate after fewer bytes.
+const SEGMENT_BYTES_VARIABLE: &str = "SWARM_SEGMENT_BYTES";
 
 /// What [`Journal::open`] found and did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +53,7 @@ impl Journal {
     /// Opens the log of a state directory for writing; the caller holds its [`StateLock`](super::StateLock). A missing
     /// log is begun. Damage, a newer format, or a snapshot of missing records: an error, and nothing is touched.
     pub fn open(state_dir: &Path) -> Result<(Self, Opened), JournalError> {
-        Self::open_with(state_dir, SEGMENT_BYTES, Box::new(Disk))
+        Self::open_with(state_dir, segment_bytes(), Box::new(Disk))
     }
 
     /// As [`Self::open`], rotating after `segment_bytes`, through a storage of the caller's.
@@ -106,7 +110,9 @@ fn recover(
     let survey = Survey::of(state_dir)?;
     if let Some(torn) = &survey.torn {
         *kept = Some(keep_aside(storage, state_dir, &survey, torn)?);
+        crash::point("journal.recover.kept-aside");
         cut(storage, torn)?;
+        crash::point("journal.recover.cut");
     }
     let resynced = resync_tail(storage, &survey)?;
     let live = open_live(storage, state_dir, &survey)?;
@@ -116,6 +122,12 @@ fn recover(
         resynced,
         live,
     })
+}
+
+fn segment_bytes() -> u64 {
+    let wanted = std::env::var(SEGMENT_BYTES_VARIABLE).ok();
+    let wanted = wanted.and_then(|bytes| bytes.parse().ok());
+    wanted.unwrap_or(SEGMENT_BYTES)
 }
 
 fn refuse_link(state_dir: &Path) -> Result<(), JournalError> {

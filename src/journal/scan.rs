@@ -15,6 +15,9 @@ use std::io::BufRead as _;
 use super::record::{self, FORMAT, Header, MAX_LINE};
 use super::upcast::OLDEST;
 
+/// The fewest bytes that a disk writes at once.
+const SECTOR: usize = 512;
+
 /// What the next line of the log must follow on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChainStart {
@@ -263,14 +266,43 @@ pub(super) fn judge(rest: &[u8], at: &Progress, known_durable: u64, stop: &Stop)
             claim.header.dur
         ));
     }
-    match record::version(rest) {
-        Some((found, _)) if found > FORMAT => Tail::Newer { offset, found },
-        _ => Tail::Torn {
+    match newer_lines(rest, seq) {
+        Some((at, found)) => Tail::Newer {
+            offset: offset + at as u64,
+            found,
+        },
+        None => Tail::Torn {
             offset,
             seq,
             why: why.clone(),
         },
     }
+}
+
+/// Where in `rest` lines of a newer format begin, and which. Their crc may be another than ours, so their word must do: of the first line
+/// if it goes on with the expected seq, of later ones if two in a row say the same and are not the same. One such line alone may be two
+/// halves, of which a power cut has lost the other halves: `{"v":1` and `208,"dur":`; or that twice over.
+fn newer_lines(rest: &[u8], seq: u64) -> Option<(usize, u64)> {
+    let version = |line: &[u8]| Some(record::version(line)?.0).filter(|v| *v > FORMAT);
+    if let Some((found, more)) = record::version(rest)
+        && found > FORMAT
+        && more.starts_with(format!(",\"seq\":{seq},").as_bytes())
+    {
+        return Some((0, found));
+    }
+    let mut at = 0;
+    let mut before = None;
+    for line in rest.split(|byte| *byte == b'\n') {
+        let found = version(line).map(|found| (found, &line[..line.len().min(SECTOR)]));
+        match (before, found) {
+            (Some((start, v, other)), Some((found, head))) if v == found && other != head => {
+                return Some((start, found));
+            }
+            _ => before = found.map(|(found, head)| (at, found, head)),
+        }
+        at += line.len() + 1;
+    }
+    None
 }
 
 /// Something that has the form of a record's line, somewhere in bytes that as a whole do not hold together.
@@ -286,11 +318,11 @@ struct Candidate<'a> {
 /// The first line in `rest` whose word counts (see the module) that record `seq` was on disk. `rest` begins where the
 /// record `seq` should be, after an intact record.
 fn first_claim(rest: &[u8], seq: u64) -> Option<Candidate<'_>> {
-    let starts = starts(rest);
-    let limits = starts.iter().skip(1).copied().chain([rest.len()]);
+    let mut starts = starts(rest).peekable();
     // The seq and the end of the line before, if that line is intact.
     let mut before = Some((seq - 1, 0));
-    for (start, limit) in starts.iter().copied().zip(limits) {
+    while let Some(start) = starts.next() {
+        let limit = starts.peek().copied().unwrap_or(rest.len());
         let Some(found) = candidate(rest, start, limit) else {
             before = None;
             continue;
@@ -298,7 +330,7 @@ fn first_claim(rest: &[u8], seq: u64) -> Option<Candidate<'_>> {
         let verified = verifies(rest, &found);
         let follows = before.is_some_and(|(seq, end)| (seq + 1, end) == (found.header.seq, start));
         let claims = (seq..found.header.seq).contains(&found.header.dur);
-        if claims && (verified || !follows) {
+        if claims && (verified || !follows && found.header.v <= FORMAT) {
             return Some(found);
         }
         before = verified.then_some((found.header.seq, found.end));
@@ -306,19 +338,11 @@ fn first_claim(rest: &[u8], seq: u64) -> Option<Candidate<'_>> {
     None
 }
 
-/// Where something begins as a record of a known format does, whether or not a line end precedes it. Text inside an
-/// event cannot: its quotes are escaped.
-fn starts(rest: &[u8]) -> Vec<usize> {
-    let mut found = Vec::new();
-    let mut from = 0;
-    while let Some(at) = rest[from..].iter().position(|b| *b == b'{') {
-        let start = from + at;
-        if record::header(&rest[start..]).is_some_and(|header| header.v <= FORMAT) {
-            found.push(start);
-        }
-        from = start + 1;
-    }
-    found
+/// Where something begins as a record does, whether or not a line end precedes it. Text inside an event cannot: its quotes are escaped.
+fn starts(rest: &[u8]) -> impl Iterator<Item = usize> {
+    (0..rest.len())
+        .filter(|at| rest[*at] == b'{')
+        .filter(|at| record::header(&rest[*at..]).is_some())
 }
 
 /// The record's line that begins at `start`, and ends at its line end or, if that is gone, before `limit`.
@@ -538,6 +562,52 @@ mod tests {
                 found: 3
             }
         ));
+    }
+
+    #[test]
+    fn one_line_glued_together_from_two_is_no_newer_format() {
+        let log = hand_made(&[2, 3]);
+        let whole = &log.bytes[..log.end(2)];
+        for glued in [
+            &br#"{"v":1208,"dur":2,"ts":"2026-01-01T00:00:00.000Z"}"#[..],
+            br#"{"v":12,"ts":"2026-01-01T00:00:00.000Z"}"#,
+            br#"{"v":11,"seq":4,"dur":2,"ts":"2026-01-01T00:00:00.000Z"}"#,
+        ] {
+            let rest = [b"\n", &log.bytes[log.start(4)..]].concat();
+            assert_eq!(torn_at(&[whole, glued, &rest].concat()), Some(3));
+        }
+    }
+
+    #[test]
+    fn the_same_two_halves_twice_over_are_no_newer_format() {
+        let log = hand_made(&[2]);
+        let half = format!(
+            "{{\"v\":8,\"dur\":2,\"text\":\"{}\"}}\n",
+            "x".repeat(SECTOR)
+        );
+        let bytes = [&log.bytes, half.as_bytes(), half.as_bytes()].concat();
+        assert_eq!(torn_at(&bytes), Some(3));
+    }
+
+    #[test]
+    fn damage_before_lines_of_a_newer_format_is_not_cut_off_with_them() {
+        let log = hand_made(&[1, 1]);
+        let mut bytes = log.bytes.clone();
+        bytes[log.start(2) + 60] ^= 1;
+        // Its form is another.
+        let other = [&bytes[..], b"{\"v\":2,\"n\":3}\n{\"v\":2,\"n\":4}\n"].concat();
+        let tail = verdict(&other).tail;
+        let lines = bytes.len() as u64;
+        assert!(
+            matches!(tail, Tail::Newer { found: 2, offset } if offset == lines),
+            "{tail:?}"
+        );
+        // Its form is the same, and its crc too.
+        let body =
+            r#"{"v":2,"seq":3,"dur":2,"ts":"2026-01-01T00:00:00.000Z","kind":"mark","data":{}"#;
+        let crc = record::chain(log.end.crc, body.as_bytes());
+        bytes.extend_from_slice(format!("{body},\"crc\":\"{crc:08x}\"}}\n").as_bytes());
+        assert_eq!(damaged_at(&bytes), Some(2));
     }
 
     #[test]

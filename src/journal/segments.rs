@@ -14,6 +14,9 @@ use super::reader::{read_from, walk_segment};
 use super::record::{self, Header, MAX_LINE};
 use super::scan::{ChainStart, Line, Progress, Tail};
 
+/// So often a log that is rotated while it is looked at is looked at again.
+const TRIES: u32 = 100;
+
 /// The name of the live segment.
 pub const LIVE_FILE: &str = "events.jsonl";
 
@@ -78,12 +81,7 @@ pub(super) struct Cursor {
 impl Segments {
     /// Opens all segments and checks that they join. A directory that is not there has none.
     pub fn open(state_dir: &Path) -> Result<Self, JournalError> {
-        // The live one first: if it is rotated right now, it is found below under its other name and counted once.
-        let live = Found::live(state_dir)?;
-        let mut found = Found::rotated(state_dir)?;
-        if let Some(live) = &live {
-            found.retain(|rotated| rotated.inode != live.inode);
-        }
+        let (live, mut found) = found_together(state_dir)?;
         found.sort_by_key(|rotated| rotated.claimed);
         let has_live = live.is_some();
         found.extend(live);
@@ -211,6 +209,27 @@ impl Segments {
             file: found.file,
         });
         Ok(())
+    }
+}
+
+/// The live segment and the rotated ones, as they were at one moment. Readers hold no lock: a live one that is found among the rotated ones
+/// as well was rotated in between, and there may be newer ones that it would seem to come after.
+fn found_together(state_dir: &Path) -> Result<(Option<Found>, Vec<Found>), JournalError> {
+    let mut tries = 0;
+    loop {
+        // The live one first, so that one that is being rotated is not missed.
+        let live = Found::live(state_dir)?;
+        let mut rotated = Found::rotated(state_dir)?;
+        let same = |one: &Found| live.as_ref().is_some_and(|live| live.inode == one.inode);
+        if !rotated.iter().any(same) {
+            return Ok((live, rotated));
+        }
+        tries += 1;
+        if tries == TRIES {
+            // Nobody rotates so often: it is one file under two names.
+            rotated.retain(|one| !same(one));
+            return Ok((live, rotated));
+        }
     }
 }
 

@@ -4,7 +4,6 @@
 //! ever a shortcut: its crc says that its bytes are whole, and its `seq` and `logCrc` must be those of a record of the
 //! very log beside it, or it is not used. It is written only of records that are on disk.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -13,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::record;
 use super::segments::Position;
-use super::storage::{plain_file, remove_if_there};
+use super::storage::{Disk, SegmentFile, Storage, plain_file};
+use crate::crash;
 use crate::domain::time::Timestamp;
 
 /// The name of the newest snapshot in the state directory.
@@ -81,15 +81,24 @@ pub enum SnapshotFault {
 /// Writes the snapshot beside the log, keeps the last whole one as `snapshot.prev.json`, and returns when all of it is
 /// durable. A reference will do for the state: `Snapshot<&State>`.
 pub fn write_snapshot<S: Serialize>(state_dir: &Path, snapshot: &Snapshot<S>) -> io::Result<()> {
+    write_snapshot_with(&mut Disk, state_dir, snapshot)
+}
+
+/// As [`write_snapshot`], through a storage of the caller's.
+pub fn write_snapshot_with<S: Serialize>(
+    storage: &mut dyn Storage,
+    state_dir: &Path,
+    snapshot: &Snapshot<S>,
+) -> io::Result<()> {
     let names = Names::of(state_dir);
-    remove_if_there(&names.next)?;
-    let mut options = plain_file();
-    let file = options.write(true).create_new(true).open(&names.next)?;
-    write_json(&file, snapshot)?;
-    file.sync_all()?;
-    names.keep_last()?;
-    std::fs::rename(&names.next, &names.newest)?;
-    File::open(state_dir)?.sync_all()
+    let written = names.write(storage, snapshot);
+    if written.is_err() {
+        // On a full disk half a snapshot would keep the room that the log needs. What matters is why it failed.
+        let _ = storage.remove(&names.next);
+        let _ = storage.remove(&names.next_previous);
+        return written;
+    }
+    storage.sync_dir(state_dir)
 }
 
 /// Reads a snapshot file (the newest, the one before, or an exported one) and checks that it is whole. Whether it
@@ -188,46 +197,72 @@ impl Names {
         }
     }
 
+    /// All but that the names are durable.
+    fn write<S: Serialize>(
+        &self,
+        storage: &mut dyn Storage,
+        snapshot: &Snapshot<S>,
+    ) -> io::Result<()> {
+        storage.remove(&self.next)?;
+        let mut file = storage.open(&self.next)?;
+        crash::point("journal.snapshot.begun");
+        write_json(&mut *file, snapshot)?;
+        file.sync_all()?;
+        crash::point("journal.snapshot.written");
+        self.keep_last(storage)?;
+        crash::point("journal.snapshot.last-kept");
+        storage.rename(&self.next, &self.newest)?;
+        crash::point("journal.snapshot.before-sync");
+        Ok(())
+    }
+
     /// Gives the newest snapshot the name of the one before, too. A damaged one must not take the place of a whole one.
-    fn keep_last(&self) -> io::Result<()> {
+    fn keep_last(&self, storage: &mut dyn Storage) -> io::Result<()> {
         if read_whole(&self.newest).is_err() {
             return Ok(());
         }
-        remove_if_there(&self.next_previous)?;
-        std::fs::hard_link(&self.newest, &self.next_previous)?;
-        std::fs::rename(&self.next_previous, &self.previous)?;
+        storage.remove(&self.next_previous)?;
+        storage.link(&self.newest, &self.next_previous)?;
+        storage.rename(&self.next_previous, &self.previous)?;
         // A rename between two names of one file does nothing: then the extra name is still there.
-        remove_if_there(&self.next_previous)
+        storage.remove(&self.next_previous)
     }
 }
 
-fn write_json<S: Serialize>(file: &File, snapshot: &Snapshot<S>) -> io::Result<()> {
+fn write_json<S: Serialize>(file: &mut dyn SegmentFile, snapshot: &Snapshot<S>) -> io::Result<()> {
     let mut head = serde_json::to_vec(&Head::of(snapshot))?;
     head.pop();
-    let crc_writer = CrcWriter { file, crc: 0 };
+    let crc_writer = CrcWriter {
+        file,
+        crc: 0,
+        length: 0,
+    };
     let mut out = BufWriter::with_capacity(256 * 1024, crc_writer);
     out.write_all(&head)?;
     out.write_all(STATE_KEY)?;
     serde_json::to_writer(&mut out, &snapshot.state)?;
-    let CrcWriter { mut file, crc } = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    writeln!(file, r#","crc":"{crc:08x}"}}"#)
+    let mut out = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    let crc = out.crc;
+    out.write_all(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes())
 }
 
 /// Sums what passes through.
 struct CrcWriter<'a> {
-    file: &'a File,
+    file: &'a mut dyn SegmentFile,
     crc: u32,
+    length: u64,
 }
 
 impl Write for CrcWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
+        let written = self.file.write_at(bytes, self.length)?;
         self.crc = record::chain(self.crc, &bytes[..written]);
+        self.length += written as u64;
         Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        Ok(())
     }
 }
 
@@ -242,7 +277,8 @@ fn read_whole(path: &Path) -> Result<Vec<u8>, SnapshotFault> {
     whole(bytes)
 }
 
-fn whole(mut bytes: Vec<u8>) -> Result<Vec<u8>, SnapshotFault> {
+/// The bytes that the crc covers, when it fits.
+pub(super) fn whole(mut bytes: Vec<u8>) -> Result<Vec<u8>, SnapshotFault> {
     let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
     let damaged = |why: &str| Err(SnapshotFault::Damaged(why.into()));
     let Some((body, crc)) = record::split_crc(text) else {

@@ -1,10 +1,11 @@
-//! The few file operations that write the log, behind a trait so that tests can make each of them fail.
+//! The few file operations that write the log and its snapshots, behind a trait so that tests can make each of them fail.
 //!
 //! Invariant: everything that changes a segment's bytes or name goes through here; all files are created 0600, never
 //! through a symbolic link, and closed in children.
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::os::unix::fs::{
     DirBuilderExt as _, FileExt, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
@@ -18,6 +19,8 @@ pub trait Storage: Send {
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn SegmentFile>>;
     /// Gives a file another name in the same directory, in one step.
     fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a file a second name in the same directory.
+    fn link(&mut self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a name; it is no error if there is none.
     fn remove(&mut self, path: &Path) -> io::Result<()>;
     /// Makes the names in a directory durable.
@@ -34,8 +37,8 @@ pub trait SegmentFile: Send {
     fn sync_data(&mut self) -> io::Result<()>;
     /// Makes the bytes and the length durable (fsync).
     fn sync_all(&mut self) -> io::Result<()>;
-    /// Its length in bytes, or `None` when it has no name any more.
-    fn length(&self) -> io::Result<Option<u64>>;
+    /// Its length in bytes, or `None` when `path` does not name it any more.
+    fn length(&self, path: &Path) -> io::Result<Option<u64>>;
 }
 
 /// The real disk.
@@ -50,6 +53,10 @@ impl Storage for Disk {
 
     fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         std::fs::rename(from, to)
+    }
+
+    fn link(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::hard_link(from, to)
     }
 
     fn remove(&mut self, path: &Path) -> io::Result<()> {
@@ -78,9 +85,15 @@ impl SegmentFile for File {
         File::sync_all(self)
     }
 
-    fn length(&self) -> io::Result<Option<u64>> {
+    fn length(&self, path: &Path) -> io::Result<Option<u64>> {
         let meta = self.metadata()?;
-        Ok((meta.nlink() > 0).then_some(meta.len()))
+        let named = match std::fs::symlink_metadata(path) {
+            Ok(named) => named,
+            Err(e) if matches!(e.kind(), NotFound | NotADirectory) => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let same = (named.dev(), named.ino()) == (meta.dev(), meta.ino());
+        Ok(same.then_some(meta.len()))
     }
 }
 

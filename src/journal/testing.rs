@@ -1,5 +1,7 @@
 //! What the tests of this room share: an event type, and logs made by hand.
 
+pub(crate) mod faulty;
+
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
@@ -98,4 +100,61 @@ impl HandMade {
     pub(crate) fn end(&self, seq: u64) -> usize {
         self.lines[usize::try_from(seq).unwrap() - 1].1
     }
+}
+
+/// A small generator (splitmix64). Its seed is printed; `SWARM_TEST_SEED` repeats it.
+#[derive(Debug, Clone)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn from_environment() -> Self {
+        let since = std::time::UNIX_EPOCH.elapsed().unwrap();
+        let fresh = u64::try_from(since.as_nanos() % (1 << 48)).unwrap();
+        let seed = number("SWARM_TEST_SEED", fresh);
+        println!("SWARM_TEST_SEED={seed}");
+        Self(seed)
+    }
+
+    /// What this seed gives.
+    pub(crate) fn from(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+
+    /// A number below `limit`, which is at least 1.
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.next() % limit as u64).unwrap()
+    }
+
+    /// Text that looks as much like a record as text in a record can.
+    pub(crate) fn text(&mut self, longest: usize) -> String {
+        const PIECES: &[&str] = &[
+            "plain words ",
+            "{\"v\":1,\"seq\":9,\"dur\":8,\"ts\":\"",
+            "\n",
+            "\\",
+            "\",\"crc\":\"00000000\"}\n",
+            "{",
+            "\u{1f980}",
+            "0123456789",
+        ];
+        let length = self.below(longest + 1);
+        let mut text = String::new();
+        while text.len() < length {
+            text.push_str(PIECES[self.below(PIECES.len())]);
+        }
+        text
+    }
+}
+
+/// A number from the environment, to make a test larger.
+pub(crate) fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }

@@ -2,10 +2,11 @@
 //!
 //! Invariant: batches are answered in the order in which they were handed in, each exactly once, and only when they are
 //! on disk or refused. A batch that was decided on top of a refused one is refused too (its `expected` is not there),
-//! until its owner decides again from the log's real end.
+//! until its owner decides again from the log's real end. That the log was lost is said once, also while nothing is to be written.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 use super::append::{Journal, StagedEnd};
 use super::error::AppendError;
@@ -15,6 +16,9 @@ use crate::domain::time::Timestamp;
 
 /// Staged bytes after which no more batches are waited for.
 const GROUP_BYTES: usize = 4 * 1024 * 1024;
+
+/// How often the log is looked at while nothing is to be written: a removed one must not be found out at the next event only.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Events that are decided together, and stand or fall together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,13 +31,27 @@ pub struct Batch<E> {
     pub events: Vec<E>,
 }
 
-/// What became of a batch.
+/// What became of a batch. One without events, that nobody handed in, says that the log was lost while nothing was to be written.
 #[derive(Debug)]
 pub struct Appended<E> {
     /// The batch, given back.
     pub batch: Batch<E>,
     /// Where it ends in the log, now that it is on disk; or why it is not in the log.
     pub result: Result<Position, AppendError>,
+}
+
+impl<E> Appended<E> {
+    fn lost(why: AppendError) -> Self {
+        let batch = Batch {
+            expected: 0,
+            ts: Timestamp::from_millis(0),
+            events: Vec::new(),
+        };
+        Self {
+            batch,
+            result: Err(why),
+        }
+    }
 }
 
 /// The owner's end of the writer's thread. Dropping it waits until all that was handed in is answered.
@@ -99,7 +117,17 @@ fn run<E: JournalEvent>(
     mut sink: impl FnMut(Appended<E>),
 ) -> Journal {
     let mut group = Vec::new();
-    while let Ok(first) = batches.recv() {
+    loop {
+        let first = match batches.recv_timeout(LOOK_EVERY) {
+            Ok(first) => first,
+            Err(RecvTimeoutError::Disconnected) => return journal,
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(gone) = journal.check() {
+                    sink(Appended::lost(gone));
+                }
+                continue;
+            }
+        };
         stage(&mut journal, &mut group, first);
         while journal.staged_bytes() < GROUP_BYTES {
             let Ok(next) = batches.try_recv() else { break };
@@ -107,7 +135,6 @@ fn run<E: JournalEvent>(
         }
         finish(&mut journal, &mut group, &mut sink);
     }
-    journal
 }
 
 type Staged<E> = (Batch<E>, Result<StagedEnd, AppendError>);

@@ -5,6 +5,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::record::RECORD_FORMAT;
+
 /// A failure of this room. A child that fails is not one: that is an [`ExitRecord`](super::ExitRecord).
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
@@ -46,6 +48,17 @@ pub enum ProcessError {
         path: PathBuf,
         /// What the parser said.
         source: serde_json::Error,
+    },
+    /// A JSON file of a run was written by a newer version.
+    #[error(
+        "`{}` has format {found}, and this version knows formats up to {RECORD_FORMAT}. Nothing was changed; use the newer swarm that wrote it",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u64,
     },
     /// A specification that JSON cannot hold: a working directory that is not UTF-8.
     #[error("the specification of run `{id}` cannot be written as JSON: {source}")]

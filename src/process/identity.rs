@@ -38,6 +38,16 @@ impl Identity {
     }
 }
 
+/// Whether a signal has stopped the process of that number (SIGSTOP, Ctrl+Z). For messages only.
+pub fn is_stopped(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat
+        .rsplit(") ")
+        .next()
+        .and_then(|rest| rest.chars().next());
+    matches!(state, Some('T' | 't'))
+}
+
 /// The random id that the kernel gave to this boot of the machine.
 pub(super) fn boot_id() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?

@@ -18,6 +18,10 @@ use super::rundir::RunDir;
 use crate::crash;
 use crate::domain::time::Timestamp;
 
+/// The format of these records, and of `spec.json`. What a newer one changes so that this version would misread it carries a higher `v`;
+/// format 1 carries none.
+pub const RECORD_FORMAT: u64 = 1;
+
 /// `started.json`: the child was, or is about to be, executed. No other child is ever started for this run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -143,11 +147,23 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
             });
         }
     };
-    let parsed = serde_json::from_slice(&bytes);
-    parsed.map(Some).map_err(|source| ProcessError::Damaged {
+    let damaged = |source| ProcessError::Damaged {
         path: path.to_owned(),
         source,
-    })
+    };
+    match serde_json::from_slice(&bytes).map_err(damaged)? {
+        Version { v: Some(found) } if found > RECORD_FORMAT => Err(ProcessError::Newer {
+            path: path.to_owned(),
+            found,
+        }),
+        _ => serde_json::from_slice(&bytes).map(Some).map_err(damaged),
+    }
+}
+
+/// What is read before the rest is trusted to have the form it has today.
+#[derive(Deserialize)]
+struct Version {
+    v: Option<u64>,
 }
 
 /// Creates `started.json` whole and synced, unless it exists; whether this call created it.
@@ -216,6 +232,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Barrier;
 
+    use super::super::adopt::inspect;
     use super::super::rundir::prepare;
     use super::super::spec::RunSpec;
     use super::*;
@@ -299,6 +316,52 @@ mod tests {
         assert!(fs::metadata(dir.exit()).unwrap().len() <= reserved);
         assert!(!dir.exit_reserve().exists());
         assert_eq!(read(&dir.exit()).unwrap(), Some(record));
+    }
+
+    fn golden(name: &str) -> std::path::PathBuf {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/runs-v1");
+        folder.join(name)
+    }
+
+    #[test]
+    fn records_of_format_1_are_read_and_written_byte_for_byte() {
+        fn same<T: DeserializeOwned + Serialize>(name: &str) -> T {
+            let record: T = read(&golden(name)).unwrap().unwrap();
+            let text = fs::read_to_string(golden(name)).unwrap();
+            assert_eq!(serde_json::to_string(&record).unwrap(), text.trim_end());
+            record
+        }
+        assert_eq!(
+            RECORD_FORMAT, 1,
+            "keep these, and add some of the new format"
+        );
+        assert_eq!(same::<Started>("started.json").pid, 4251);
+        assert_eq!(same::<ExitRecord>("exit.json").signal, Some(15));
+        assert!(same::<ExitRecord>("exit-clean.json").is_success());
+        assert_eq!(same::<RunSpec>("spec.json").grace_ms, 5_000);
+    }
+
+    #[test]
+    fn a_record_of_a_newer_format_is_refused_by_name_and_not_read_as_an_old_one() {
+        let (_temporary, dir) = run_dir();
+        let text = fs::read_to_string(golden("exit-clean.json")).unwrap();
+        for newer in [
+            text.replacen('{', "{\"v\":2,", 1),
+            r#"{"v":3,"how":"unheard of"}"#.into(),
+        ] {
+            fs::write(dir.exit(), &newer).unwrap();
+            let error = inspect(&dir).unwrap_err();
+            assert!(matches!(error, ProcessError::Newer { .. }), "{error}");
+            assert!(error.to_string().contains("exit.json"), "{error}");
+            assert_eq!(fs::read_to_string(dir.exit()).unwrap(), newer);
+        }
+        fs::write(dir.exit(), text.replacen('{', "{\"v\":1,\"later\":[],", 1)).unwrap();
+        assert!(
+            read::<ExitRecord>(&dir.exit())
+                .unwrap()
+                .unwrap()
+                .is_success()
+        );
     }
 
     #[test]

@@ -13,6 +13,7 @@ fn ended(code: i32, stdout_bytes: u64) -> Outcome {
         stdout_bytes,
         duration_ms: 5_000,
         head: Some(oid('a')),
+        last_words: None,
     })
 }
 

@@ -114,7 +114,7 @@ fn a_filter_that_turns_up_later_stops_every_call_with_its_name() {
     ]);
     let refused = fixture.repo.prepare_worktree(&fixture.want(1));
     assert!(
-        matches!(&refused, Err(GitError::ConfigChanged { key }) if key == "filter.evil.smudge"),
+        matches!(&refused, Err(GitError::ConfigChanged { key, .. }) if key == "filter.evil.smudge"),
         "{refused:?}"
     );
     assert!(!trace.exists());

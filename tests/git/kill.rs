@@ -8,8 +8,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use swarm::git::{
-    Anew, BuildOutcome, Earlier, Finish, Land, LandOutcome, Oid, Prepare, Proof, Rebase, Rebased,
-    Release, Repo, Sealed,
+    Anew, BuildOutcome, Earlier, Finish, Land, LandOutcome, Oid, Prepare, Proof, Release, Repo,
+    Sealed,
 };
 
 use crate::fixture::{
@@ -31,7 +31,6 @@ enum Act {
     Land(Land),
     Start(Oid),
     Finish,
-    Adopt(Oid, Oid),
     Drain,
     Verify(Oid),
 }
@@ -53,7 +52,6 @@ fn words(act: &Act) -> String {
         Act::Land(want) => format!("land {} {}", want.expected, want.commit),
         Act::Start(target) => format!("start {target}"),
         Act::Finish => "finish".into(),
-        Act::Adopt(old, new) => format!("adopt {old} {new}"),
         Act::Drain => "drain".into(),
         Act::Verify(commit) => format!("verify {commit}"),
     }
@@ -161,11 +159,6 @@ fn act(repo: &Repo, words: &str) -> String {
             Finish::NotStarted => repo.branch_commit(&branch(1)).unwrap().unwrap().to_string(),
             open @ Finish::StillConflicted { .. } => panic!("{open:?}"),
         },
-        ["adopt", old, new] => format!(
-            "{:?}",
-            repo.adopt_rebase(&name(1), &branch(1), oid(old), oid(new))
-                .unwrap()
-        ),
         ["drain"] => format!("{:?}", repo.drain_pool().unwrap()),
         ["verify", commit] => repo.verify_tree(oid(commit)).unwrap().display().to_string(),
         _ => panic!("{words:?}"),
@@ -361,6 +354,8 @@ fn work_of_any_kind_is_gone_on_from() {
 #[test]
 fn releasing() {
     let points = [
+        "git.release.before-nested#1",
+        "git.release.before-nested#2",
         "git.release.before-rename",
         "git.rename.between#1",
         "git.release.after-rename",
@@ -372,6 +367,10 @@ fn releasing() {
         let fixture = Fixture::new();
         let (path, tip) = fixture.attempt(1, &[("x", "x")]);
         write(&path, "untracked", "u");
+        for nested in ["one", "deep/two"] {
+            write(&path, &format!("{nested}/inner"), nested);
+            git(&path.join(nested), &["init", "-q"]);
+        }
         fixture.git(&["merge", "-q", &branch(1)]);
         let proof = Proof::Contained {
             tip,
@@ -381,6 +380,11 @@ fn releasing() {
     };
     at_each(&points, make, |fixture, deleted| {
         assert_eq!(deleted, "true");
+        let kept = fixture.repo.worktree_path(&swarm::git::kept_name(&name(1)));
+        for nested in ["one", "deep/two"] {
+            assert_eq!(read(&kept, &format!("{nested}/inner")), nested);
+            git(&kept.join(nested), &["status"]);
+        }
         assert_eq!(fixture.repo.pool_size().unwrap(), 1);
         let rescue = swarm::git::rescue_ref(&name(1));
         assert_eq!(
@@ -618,44 +622,6 @@ fn finishing_a_resolution() {
                     .split(' ')
                     .count(),
                 2
-            );
-        },
-    );
-}
-
-#[test]
-fn adopting_a_replayed_branch() {
-    let make = || {
-        let fixture = Fixture::new();
-        let old_base = fixture.oid("main");
-        let (_, source) = fixture.attempt(1, &[("x", "x")]);
-        fixture.git(&["commit", "-q", "--amend", "-m", "rewritten"]);
-        let want = Rebase {
-            source,
-            old_base,
-            new_base: fixture.oid("main"),
-            identity: identity(),
-            time: TIME,
-        };
-        let Rebased::Replayed { head, .. } = fixture.repo.rebase_source(&want).unwrap() else {
-            panic!()
-        };
-        (fixture, Act::Adopt(source, head))
-    };
-    at_each(
-        &["git.rebase.before-ref", "git.rebase.after-ref"],
-        make,
-        |fixture, _| {
-            let path = fixture.repo.worktree_path(&name(1));
-            assert_eq!(
-                git(&path, &["status", "--porcelain", "--branch"]),
-                format!("## {}", branch(1))
-            );
-            assert!(
-                fixture
-                    .repo
-                    .contains(fixture.oid(&branch(1)), fixture.oid("main"))
-                    .unwrap()
             );
         },
     );

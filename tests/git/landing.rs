@@ -300,6 +300,27 @@ fn an_index_lock_is_waited_for_and_never_taken_from_a_person() {
     assert_eq!(fixture.repo.land(&want).unwrap(), LandOutcome::Landed);
 }
 
+#[test]
+fn a_lock_that_a_killed_rehearsal_left_is_ours() {
+    let fixture = Fixture::new();
+    let commit = prepared_merge(&fixture);
+    let want = land(&fixture, commit);
+    let git_dir = fixture.root().join(".git");
+    let mark = git_dir.join("swarm-rehearsal");
+    fs::write(&mark, "").unwrap();
+    fs::write(git_dir.join("index.lock"), "").unwrap();
+    assert_eq!(fixture.repo.land(&want).unwrap(), LandOutcome::Landed);
+    assert!(!mark.exists());
+    // The start of a daemon puts it right too.
+    fs::write(&mark, "").unwrap();
+    let left = ["index.lock", "packed-refs.lock"].map(|name| git_dir.join(name));
+    for lock in &left {
+        fs::write(lock, "").unwrap();
+    }
+    fixture.repo.settle_checkouts().unwrap();
+    assert!(!mark.exists() && left.iter().all(|lock| !lock.exists()));
+}
+
 /// As a git that is killed while it writes files leaves it: the note, a dead lock, some files new, one begun, the index old.
 fn half_written(fixture: &Fixture, want: &Land) {
     let root = fixture.root();
@@ -411,7 +432,9 @@ const PATHS: [&str; 8] = [
 fn act(root: &Path, act: Act, path: &str) {
     use std::os::unix::fs::PermissionsExt;
     let file = root.join(path);
-    let parent_is_dir = file.parent().unwrap().is_dir() || !file.parent().unwrap().exists();
+    let parent = file.parent().unwrap();
+    // A link that leads nowhere is there, too.
+    let parent_is_dir = parent.is_dir() || fs::symlink_metadata(parent).is_err();
     if !parent_is_dir || (file.is_dir() && !file.is_symlink()) {
         return;
     }

@@ -2,9 +2,7 @@
 
 use swarm::git::{BuildMerge, BuildOutcome, ConflictClass, ConflictKind, Oid, Rebase, Rebased};
 
-use crate::fixture::{
-    Fixture, TIME, branch, changed_line, commit_in, git, identity, name, read, write,
-};
+use crate::fixture::{Fixture, TIME, branch, changed_line, commit_in, git, identity, write};
 
 pub fn merge(source: Oid) -> BuildMerge {
     BuildMerge {
@@ -249,31 +247,6 @@ fn a_branch_is_replayed_on_a_rewritten_target() {
         fixture.git(&["show", "-s", "--format=%an %cn", &head.to_string()]),
         "Person Swarm"
     );
-    write(&path, "dirty", "d");
-    assert!(
-        fixture
-            .repo
-            .adopt_rebase(&name(1), &branch(1), source, head)
-            .is_err()
-    );
-    std::fs::remove_file(path.join("dirty")).unwrap();
-    for _ in 0..2 {
-        fixture
-            .repo
-            .adopt_rebase(&name(1), &branch(1), source, head)
-            .unwrap();
-    }
-    assert_eq!(
-        (
-            fixture.oid(&branch(1)),
-            git(&path, &["status", "--porcelain"])
-        ),
-        (head, String::new())
-    );
-    assert_eq!(
-        (read(&path, "src/b.txt"), path.join("secret").exists()),
-        ("rewritten\n".into(), false)
-    );
     fixture.check();
 }
 
@@ -318,4 +291,27 @@ fn a_branch_with_a_merge_inside_is_replayed_as_one_commit() {
         ..want
     };
     assert_eq!(fixture.repo.rebase_source(&want).unwrap(), Rebased::Nothing);
+}
+
+#[test]
+fn the_history_tells_what_has_landed() {
+    let fixture = Fixture::new();
+    let base = fixture.oid("main");
+    let land = |idea: &str, op: &str| {
+        let message =
+            format!("Merge {idea}: a title\n\nFrom b.\n\nSwarm-Idea: {idea}\nSwarm-Op: {op}\n");
+        fixture.git(&["commit", "-q", "--allow-empty", "-m", &message]);
+        fixture.oid("main")
+    };
+    let first = land("idea-001", "7");
+    fixture.commit(&[("by-hand", "Swarm-Op: no trailer\n")]);
+    let second = land("idea-002", "9");
+    let found = fixture.repo.landings(second, Some(base)).unwrap();
+    let each: Vec<_> = found
+        .iter()
+        .map(|it| (it.idea.as_str(), it.op.as_str(), it.commit))
+        .collect();
+    assert_eq!(each, [("idea-002", "9", second), ("idea-001", "7", first)]);
+    assert_eq!(fixture.repo.landings(second, Some(first)).unwrap().len(), 1);
+    assert_eq!(fixture.repo.landings(base, None).unwrap(), []);
 }

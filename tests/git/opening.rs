@@ -109,7 +109,12 @@ fn references_move_only_from_where_they_were_expected() {
         [(name.to_owned(), second)]
     );
     repo.delete_ref(name, second).unwrap();
+    // As a kill right after the removal leaves it.
+    let lock = repo.common_dir().join(format!("{name}.lock"));
+    std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    std::fs::write(&lock, "").unwrap();
     repo.delete_ref(name, second).unwrap();
+    assert!(!lock.exists());
     assert_eq!(repo.read_ref(name).unwrap(), None);
     fixture.git(&["pack-refs", "--all"]);
     repo.move_ref("refs/heads/main", second, first, "test")

@@ -75,3 +75,94 @@ fn branches_of_attempts_that_were_taken_over_do_not_pile_up() {
     }
     assert_eq!(sandbox.git(&["branch", "--list", "agent/*"]), "");
 }
+
+#[test]
+fn what_git_may_run_is_remembered_over_restarts() {
+    let sandbox = Sandbox::ready();
+    let sprung = sandbox.path("out/sprung");
+    let trap = format!("touch '{}'; cat", sprung.display());
+    // A filter that is there before the first start is the person's own.
+    sandbox.git(&["config", "filter.own.clean", "cat"]);
+    sandbox.swarm(&["config", "trust-git"]).ok();
+    // The agent's part comes after every git of ours: nothing of this daemon's can see it.
+    sandbox.idea("write .gitattributes '* filter=evil'; say COMPLETE");
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert!(sandbox.dot_swarm("state/git-programs.json").exists());
+    sandbox.git(&["config", "filter.evil.clean", &trap]);
+    let id = sandbox.idea("write a.txt x; say COMPLETE");
+    for _ in 0..2 {
+        let refused = sandbox.swarm(&["start", "--until-idle"]);
+        refused.refused(
+            1,
+            &[
+                "filter.evil.clean = touch",
+                "swarm config trust-git",
+                "--unset-all",
+            ],
+        );
+        assert!(!refused.stderr.contains("filter.own"), "{refused}");
+    }
+    sandbox
+        .swarm(&["config", "trust-git"])
+        .refused(1, &["filter.evil.clean", "--yes"]);
+    assert!(!sprung.exists(), "swarm ran what an agent had configured");
+    sandbox.git(&["config", "--unset", "filter.evil.clean"]);
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.idea_status(&id), "done");
+    sandbox.git(&["config", "filter.mine.clean", "cat"]);
+    sandbox.swarm(&["config", "trust-git", "--yes"]).ok();
+    assert_eq!(sandbox.run_until_idle(), 0);
+}
+
+#[test]
+fn a_damaged_record_of_what_git_may_run_is_not_guessed_over() {
+    let sandbox = Sandbox::ready();
+    sandbox.git(&["config", "filter.own.clean", "cat"]);
+    assert_eq!(sandbox.run_until_idle(), 0);
+    for damage in ["", "{}", "[\"x\"]", "{\"version\":2,\"programs\":[]}"] {
+        std::fs::write(sandbox.dot_swarm("state/git-programs.json"), damage).unwrap();
+        sandbox
+            .swarm(&["start", "--until-idle"])
+            .refused(1, &["git-programs.json", "swarm config trust-git"]);
+        let accepted = sandbox.swarm(&["config", "trust-git", "--yes", "--json"]);
+        let accepted = accepted.json();
+        let mut keys = accepted["accepted"].as_array().unwrap().iter();
+        assert!(
+            keys.any(|one| one["key"] == "filter.own.clean"),
+            "{accepted}"
+        );
+        assert_eq!(sandbox.run_until_idle(), 0);
+    }
+}
+
+#[test]
+fn an_agent_that_moves_the_target_itself_is_taken_off_it_and_named() {
+    let sandbox = Sandbox::ready();
+    sandbox.commit("Set up");
+    // Nobody has the target checked out, so an agent can.
+    sandbox.git(&["switch", "-q", "-c", "elsewhere"]);
+    let daemon = sandbox.start();
+    sandbox
+        .idea("git checkout -q main; write a.txt x; commit; write b.txt y; hold a; say COMPLETE");
+    sandbox.wait_held("a");
+    let moved = sandbox.head("main");
+    sandbox.swarm(&["pause"]).ok();
+    sandbox.release("a");
+    let status = sandbox.wait_status("the warning", |status| {
+        !status["warnings"].as_array().unwrap().is_empty()
+    });
+    let warning = status["warnings"][0].as_str().unwrap().to_owned();
+    for words in [&moved[..10], "ed-001", "`main`", "no check"] {
+        assert!(warning.contains(words), "`{words}` is missing: {warning}");
+    }
+    sandbox.swarm(&["resume"]).ok();
+    sandbox.wait_idea("idea-001", "done");
+    // What it left uncommitted has come with it, by way of the gate.
+    assert_eq!(sandbox.file_at("main", "b.txt"), "y");
+    let second = sandbox.idea("write c.txt x; say COMPLETE");
+    sandbox.wait_idea(&second, "done");
+    let third = sandbox.idea("write d.txt x; say COMPLETE");
+    sandbox.wait_idea(&third, "done");
+    assert_eq!(sandbox.status()["warnings"], json!([]));
+    daemon.stop();
+}

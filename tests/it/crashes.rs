@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use crate::harness::{PATIENCE, Sandbox};
 
 /// A small generator; the seed is printed, and `SWARM_IT_SEED` repeats it.
-struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
-    fn thrown() -> Self {
+    pub fn thrown() -> Self {
         let now = || {
             u64::from(
                 SystemTime::now()
@@ -30,7 +30,7 @@ impl Dice {
     }
 
     /// A number below `limit`.
-    fn below(&mut self, limit: u64) -> u64 {
+    pub fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -81,6 +81,29 @@ fn a_daemon_killed_at_any_instant_lands_each_idea_once() {
         );
     }
     sandbox.assert_repository_clean();
+    sandbox.assert_log_sound();
+    sandbox.assert_nothing_runs();
+}
+
+#[test]
+fn agents_whose_run_directories_were_deleted_do_not_run_twice() {
+    let sandbox = Sandbox::ready();
+    let alone = "for pid in $(cut -d' ' -f6 \"$OUT/runs\"); do [ $pid = $$ ] || ! kill -0 $pid 2>/dev/null || note together; done";
+    sandbox.idea(&format!(
+        "{alone}; if [ ! -e first.txt ]; then write first.txt x; hold it; fi; say COMPLETE"
+    ));
+    let daemon = sandbox.start();
+    sandbox.wait_held("it");
+    daemon.kill();
+    drop(daemon);
+    let warnings = sandbox.status()["warnings"].to_string();
+    assert!(warnings.contains("(ed-001 on idea-001)"), "{warnings}");
+    fs::remove_dir_all(sandbox.dot_swarm("runs")).unwrap();
+    assert_eq!(sandbox.status()["warnings"], json!([]));
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.file_at("main", "first.txt"), "x");
+    assert_eq!(sandbox.notes("runs").len(), 2);
+    assert_eq!(sandbox.notes("together"), Vec::<String>::new());
     sandbox.assert_log_sound();
     sandbox.assert_nothing_runs();
 }

@@ -156,11 +156,9 @@ fn a_full_disk_loses_nothing_that_was_acknowledged_and_the_daemon_goes_on_when_t
         "the daemon must go on: {}",
         daemon.output()
     );
-    assert_eq!(
-        swarm(&["status", "--json"]).code,
-        0,
-        "reading needs no room"
-    );
+    let status = swarm(&["status", "--json"]).json();
+    let warnings = status["warnings"].to_string();
+    assert!(warnings.contains("nothing can be written"), "{status}");
     sandbox
         .run(daemon.beside("rm").arg(&filler), b"", PATIENCE)
         .ok();
@@ -169,6 +167,9 @@ fn a_full_disk_loses_nothing_that_was_acknowledged_and_the_daemon_goes_on_when_t
         (ran.code == 0).then_some(ran)
     });
     acknowledged.push(after.stdout.trim().to_owned());
+    let status = swarm(&["status", "--json"]).json();
+    let warnings = status["warnings"].to_string();
+    assert!(!warnings.contains("nothing can be written"), "{status}");
     let list = swarm(&["idea", "list", "--json"]).json();
     let listed: Vec<&str> = list
         .as_array()
@@ -187,6 +188,37 @@ fn a_full_disk_loses_nothing_that_was_acknowledged_and_the_daemon_goes_on_when_t
 }
 
 #[test]
+fn a_full_disk_does_not_keep_a_daemon_from_ending() {
+    let sandbox = Sandbox::ready();
+    let state = sandbox.dot_swarm("state");
+    let daemon = sandbox.start_on_disk(&state, "32m");
+    sandbox.wait_for("the daemon to answer", || {
+        let mut ask = daemon.beside(env!("CARGO_BIN_EXE_swarm"));
+        let status = sandbox.run(ask.args(["status", "--json"]), b"", PATIENCE);
+        (status.code == 0 && status.stdout.contains("\"running\"")).then_some(())
+    });
+    let mut fill = daemon.beside("sh");
+    let script = "cat /dev/zero >\"$1\" 2>/dev/null; true";
+    let filler = state.join("filler");
+    sandbox
+        .run(fill.args(["-c", script, "sh"]).arg(&filler), b"", PATIENCE)
+        .ok();
+    // What the log has allocated may still take some: first much at once, then the rest.
+    for size in [40 * 1024, 1024, 1] {
+        sandbox.wait_for("the disk to be full", || {
+            let mut add = daemon.beside(env!("CARGO_BIN_EXE_swarm"));
+            let text = "x".repeat(size);
+            let ran = sandbox.run(add.args(["idea", "add", &text]), b"", PATIENCE);
+            (ran.code != 0).then_some(())
+        });
+    }
+    daemon.signal(nix::sys::signal::Signal::SIGTERM);
+    let code = daemon.wait_exit(PATIENCE);
+    // Its last words may still have found room.
+    assert!([0, 74].contains(&code), "{code}: {}", daemon.output());
+}
+
+#[test]
 fn a_dead_daemons_traces_do_not_stop_the_next() {
     let sandbox = Sandbox::ready();
     let daemon = sandbox.start();
@@ -198,4 +230,29 @@ fn a_dead_daemons_traces_do_not_stop_the_next() {
     let daemon = sandbox.start();
     sandbox.wait_idea(&id, "done");
     daemon.stop();
+}
+
+#[test]
+fn a_state_that_is_deleted_under_a_daemon_ends_it_and_its_agents_live_on() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    sandbox.idea("hold a; write a.txt x; say COMPLETE");
+    sandbox.wait_held("a");
+    // Nothing is written from here on: the agent holds.
+    sandbox.git(&["clean", "-fdxq", ".swarm/state"]);
+    assert_eq!(daemon.wait_exit(PATIENCE), 74, "{}", daemon.output());
+    let output = daemon.output();
+    for words in ["events.jsonl", "removed", "git clean", "runners"] {
+        assert!(output.contains(words), "`{words}` is missing: {output}");
+    }
+    assert!(
+        !sandbox.processes().is_empty(),
+        "the agent was ended with the daemon"
+    );
+    assert!(
+        !sandbox.dot_swarm("state/events.jsonl").exists(),
+        "a daemon that lost its log must not begin another"
+    );
+    sandbox.release("a");
+    sandbox.assert_nothing_runs();
 }

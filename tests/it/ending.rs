@@ -237,3 +237,18 @@ fn a_daemon_in_the_background() {
     sandbox.swarm(&["start", "--detach"]).refused(1, &["fly"]);
     sandbox.assert_nothing_runs();
 }
+
+/// Until the new daemon has spoken, the state is the dead one's: nothing to do for a semi-automatic one, plenty for this one.
+#[test]
+fn what_a_killed_daemon_left_is_not_taken_for_the_end_of_the_work() {
+    let sandbox = Sandbox::ready();
+    for round in 1..=6 {
+        sandbox.configure(&json!({"mode": "semi-auto"}));
+        let daemon = sandbox.start();
+        let id = sandbox.idea("write $SWARM_IDEA_ID.txt x; say COMPLETE");
+        daemon.kill();
+        sandbox.configure(&json!({"mode": "autopilot"}));
+        assert_eq!(sandbox.run_until_idle(), 0);
+        assert_eq!(sandbox.idea_status(&id), "done", "in round {round}");
+    }
+}

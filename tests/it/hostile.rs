@@ -237,3 +237,22 @@ fn an_agent_that_tampers_with_the_shared_git_configuration_runs_nothing_in_our_g
         2
     );
 }
+
+#[test]
+fn the_last_words_of_an_agent_that_failed_are_in_the_reason() {
+    let sandbox = Sandbox::ready();
+    let long = "x".repeat(300);
+    let id = sandbox.idea(&format!(
+        "printf '%s\\n\\033[31mno key\\007 for the\\r\\nservice\\033]0;title\\007\\n' {long} >&2; exit 3"
+    ));
+    assert_eq!(sandbox.run_until_idle(), 5);
+    let why = sandbox.show(&id)["lastError"].as_str().unwrap().to_owned();
+    let words = why
+        .split_once("exited with code 3: ")
+        .and_then(|(_, rest)| rest.rsplit_once("; its output"))
+        .unwrap_or_else(|| panic!("{why}"))
+        .0;
+    assert!(words.ends_with("x no key for the service"), "{words}");
+    assert_eq!(words.chars().count(), 200, "{words}");
+    assert!(!why.contains(char::is_control), "{why:?}");
+}

@@ -5,8 +5,10 @@
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
+mod answers;
 mod attacks;
 mod backlog;
+mod clean;
 mod conflicts;
 mod crashes;
 mod damage;
@@ -19,6 +21,10 @@ mod merging;
 mod misuse;
 mod names;
 mod offline;
+mod points;
 mod refusals;
 mod shapes;
 mod steering;
+mod storm;
+mod syscalls;
+mod versions;

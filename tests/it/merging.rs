@@ -174,7 +174,7 @@ fn a_target_that_a_person_moved_is_merged_and_checked_again() {
 }
 
 /// An idea is being verified when a person rewrites the target: `dropped.txt` is gone, `rewritten.txt` has come.
-fn force_pushed() -> (Sandbox, String) {
+pub fn force_pushed() -> (Sandbox, String) {
     let sandbox = with_slow_verification();
     sandbox.write("dropped.txt", "soon gone\n");
     sandbox.commit("To be dropped");
@@ -184,7 +184,7 @@ fn force_pushed() -> (Sandbox, String) {
     )
 }
 
-fn rewrite(sandbox: &Sandbox) -> String {
+pub fn rewrite(sandbox: &Sandbox) -> String {
     sandbox.wait_held("verify");
     sandbox.git(&["reset", "-q", "--hard", "HEAD~1"]);
     sandbox.write("rewritten.txt", "new history\n");
@@ -193,6 +193,13 @@ fn rewrite(sandbox: &Sandbox) -> String {
     let need = sandbox.wait_needs_you("target");
     let commands = strings(&need["commands"]);
     assert_eq!(commands.len(), 3, "{need}");
+    // What was dropped is kept, and the message says where.
+    let kept = sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/swarm/rescue/"]);
+    assert!(
+        need["message"].as_str().unwrap().contains(kept.trim()),
+        "{need}: {kept}"
+    );
+    assert_eq!(sandbox.file_at(kept.trim(), "dropped.txt"), "soon gone");
     assert_eq!(
         sandbox.head("main"),
         rewritten,
@@ -201,7 +208,7 @@ fn rewrite(sandbox: &Sandbox) -> String {
     rewritten
 }
 
-fn choose(sandbox: &Sandbox, choice: &str) {
+pub fn choose(sandbox: &Sandbox, choice: &str) {
     let need = sandbox.wait_needs_you("target");
     let command = strings(&need["commands"])
         .into_iter()
@@ -274,6 +281,34 @@ fn after_a_force_push_the_work_can_be_given_up() {
         !kept.is_empty(),
         "the commits of the cancelled work are not kept"
     );
+}
+
+#[test]
+fn landed_ideas_that_a_force_push_dropped_are_named() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    let first = sandbox.idea("write a.txt x; commit; say COMPLETE");
+    let kept = sandbox.wait_idea(&first, "done")["commit"].clone();
+    let second = sandbox.idea("write b.txt x; commit; say COMPLETE");
+    sandbox.wait_idea(&second, "done");
+    let third = sandbox.idea("write c.txt x; commit; hold it; say COMPLETE");
+    sandbox.wait_held("it");
+    sandbox.git(&["reset", "-q", "--hard", kept.as_str().unwrap()]);
+    sandbox.write("other.txt", "x");
+    sandbox.commit("Another history");
+    sandbox.release("it");
+    let need = sandbox.wait_needs_you("target");
+    let message = need["message"].as_str().unwrap();
+    assert!(
+        message.contains("landed ideas among it (idea-002),"),
+        "{message}"
+    );
+    let audit = sandbox.show(&second)["history"].to_string();
+    assert!(audit.contains("dropped_by_force_push"), "{audit}");
+    choose(&sandbox, "rebase");
+    sandbox.wait_idea(&third, "done");
+    daemon.stop();
+    sandbox.assert_sound();
 }
 
 #[test]

@@ -388,3 +388,24 @@ fn an_idea_can_be_cancelled_in_every_state() {
     daemon.stop();
     sandbox.assert_repository_clean();
 }
+
+#[test]
+fn the_reason_of_a_pause_is_said_once() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    for (args, said) in [
+        (&["pause"][..], "paused by hand"),
+        (&["pause", "--reason", "lunch"][..], "paused: lunch"),
+    ] {
+        sandbox.swarm(args).ok();
+        let page = sandbox.swarm(&["status"]).ok().to_owned();
+        assert_eq!(page.matches(said).count(), 1, "{page}");
+        assert_eq!(
+            page.matches("paused:").count(),
+            usize::from(said.contains(':')),
+            "{page}"
+        );
+        sandbox.swarm(&["resume"]).ok();
+    }
+    daemon.stop();
+}

@@ -10,10 +10,11 @@ use super::run;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::extract::Body;
 use crate::api::schema;
-use crate::api::types::{Done, Health, Nothing, Pause, Shutdown};
+use crate::api::types::{Clean, Done, Health, Nothing, Pause, Shutdown};
 use crate::api::{ApiContext, ReloadError};
+use crate::daemon::clean::Report;
 use crate::domain::command::Command;
-use crate::domain::view::{self, StatusView};
+use crate::domain::view::{self, Outside, StatusView, TargetNow};
 
 type Context = State<Arc<ApiContext>>;
 
@@ -31,8 +32,18 @@ pub(super) async fn healthz(State(context): Context) -> Json<Health> {
 /// The swarm at a glance.
 #[utoipa::path(get, path = "/status", tag = "swarm", responses((status = 200, body = schema::Status)))]
 pub(super) async fn status(State(context): Context) -> Json<StatusView> {
-    let (pid, url) = (Some(context.pid), context.web_url.clone());
-    Json(context.handle.read(|state| view::status(state, pid, url)))
+    let branch = context.handle.read(|state| {
+        let settings = state.settings.as_deref();
+        settings.map(|settings| settings.target.clone())
+    });
+    let outside = Outside {
+        pid: Some(context.pid),
+        web_url: context.web_url.clone(),
+        target: branch.map_or(TargetNow::Unknown, |branch| context.control.target(&branch)),
+        stalled: context.handle.stalled(),
+        left_running: Vec::new(),
+    };
+    Json(context.handle.read(|state| view::status(state, outside)))
 }
 
 /// Start nothing new; hold running attempts at their boundary. It survives a restart.
@@ -86,6 +97,25 @@ impl From<ReloadError> for ApiError {
             }
         }
     }
+}
+
+/// Remove what is over for long enough, as far as that is safe beside the daemon. It is answered when the names are gone from the disk; what
+/// is behind them is deleted after that.
+#[utoipa::path(
+    post, path = "/clean", tag = "swarm", request_body = Clean,
+    responses((status = 200, body = schema::CleanReport), (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn clean(
+    State(context): Context,
+    Body(body): Body<Clean>,
+) -> Result<Json<Report>, ApiError> {
+    let failed = |message: String| {
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "CLEAN_FAILED", message)
+            .details("nothing was removed")
+            .suggest("see what is wrong: swarm doctor")
+    };
+    let report = context.control.clean(body.dry_run).await;
+    report.map(Json).map_err(failed)
 }
 
 /// End the daemon. It is answered when the wish is on disk; the daemon has gone when its lock is free.

@@ -3,13 +3,14 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::write_page;
+use super::{agree, write_page};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::repo::Repo;
 use crate::cli::table::Rows;
-use crate::cli::terminal::Tone;
+use crate::cli::terminal::{Tone, safe};
 use crate::config::{self, ConfigError, Layered, Problem, schema};
+use crate::daemon::{Paths, trust};
 
 /// The commands about the configuration.
 #[derive(Debug, Subcommand)]
@@ -20,6 +21,19 @@ pub enum Config {
     Check(Check),
     /// Write the JSON Schema of `config.json`.
     Schema(Schema),
+    /// Accept what git's own configuration can run in this repository, as it is now.
+    TrustGit(TrustGit),
+}
+
+/// `config trust-git`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  $ swarm config trust-git
+  $ swarm config trust-git --yes")]
+pub struct TrustGit {
+    /// Accept without asking.
+    #[arg(long, short)]
+    pub yes: bool,
 }
 
 /// `config show`.
@@ -49,7 +63,34 @@ pub fn run(verb: &Config, context: &mut Context<'_>) -> Result<(), CliError> {
             let text = schema::schema_text();
             context.output.raw(&text)
         }
+        Config::TrustGit(args) => trust_git(args, context),
     }
+}
+
+/// Shows what is new, asks, accepts it.
+fn trust_git(args: &TrustGit, context: &mut Context<'_>) -> Result<(), CliError> {
+    let paths = Paths::new(context.repo()?.root());
+    let new = trust::unaccepted(&paths)?;
+    for (key, value) in &new {
+        context
+            .output
+            .note(format!("  {} = {}", safe(key), safe(value)));
+    }
+    if !new.is_empty() {
+        agree(context, args.yes, "Let git run these for swarm?")?;
+    }
+    trust::accept(&paths, &new)?;
+    if context.output.json {
+        let each = new.iter();
+        let each = each.map(|(key, value)| json!({ "key": key, "value": value }));
+        let accepted: Vec<_> = each.collect();
+        return context.output.document(&json!({ "accepted": accepted }));
+    }
+    context.output.note(match new.len() {
+        0 => "nothing is new: git's configuration runs what it ran before",
+        _ => "accepted; a daemon that runs now knows it from its next start on",
+    });
+    Ok(())
 }
 
 /// The effective configuration.

@@ -78,6 +78,7 @@ pub fn next_deadline(state: &State, now: Timestamp) -> Option<Timestamp> {
         .into_iter()
         .flat_map(|deadline| [deadline, deadline.plus_millis(DRAIN_KILL_MS)]);
     attempts
+        .chain(state.swarm.held_until)
         .chain(entries)
         .chain(ideas)
         .chain(drain)
@@ -261,6 +262,7 @@ fn never_ran(plan: &mut Plan<'_>, run: &RunId) {
             stdout_bytes: 0,
             duration_ms: 0,
             head: None,
+            last_words: None,
         },
     });
 }
@@ -329,7 +331,7 @@ fn next_gate(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: 
 /// Attempts at their boundary go on when time and slots allow; those that have a slot begin their next iteration.
 fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
-    let running = state.swarm.phase == SwarmPhase::Running;
+    let running = may_start(plan);
     for (agent, attempt) in &state.agents {
         match attempt.phase {
             AttemptPhase::Starting if running => {
@@ -359,6 +361,13 @@ fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
     if let Some((agent, _)) = next {
         plan.move_attempt(agent, AttemptInput::Continue);
     }
+}
+
+/// Whether anything new may be started: while room on the disk is awaited, one attempt after the other finds out.
+fn may_start(plan: &Plan<'_>) -> bool {
+    let state = plan.state;
+    let held = state.swarm.held_until.is_some_and(|until| until > plan.now);
+    state.swarm.phase == SwarmPhase::Running && !held
 }
 
 /// With what the gate said last, if it was the gate that sent the agent back.
@@ -423,7 +432,7 @@ fn claim(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let begun = state.agents.values();
     let begun = begun.filter(|attempt| attempt.phase == AttemptPhase::Backoff);
-    if state.swarm.phase != SwarmPhase::Running || state.slots_free() <= begun.count() {
+    if !may_start(plan) || state.slots_free() <= begun.count() {
         return;
     }
     let before_autopilot = |effect: &Effect| {

@@ -14,6 +14,8 @@ use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
 use crate::domain::state::{Attempt, AttemptEnd, Ending, Feedback, IdeaStatus, Said, State, Task};
 use crate::domain::time::Timestamp;
 
+/// How long a full disk is left alone before something is started again.
+const ROOM_WAIT_MS: i64 = 10_000;
 /// The warning that there is no room on the disk.
 const DISK_FULL: &str = "disk-full";
 /// The warning that nothing can be done in this repository.
@@ -66,15 +68,20 @@ pub(super) struct Trouble<'a> {
     message: &'a str,
 }
 
-/// The idea goes back as it is, and the swarm pauses.
+/// The idea goes back as it is, and nothing starts until the trouble is over.
 pub(super) fn release(plan: &mut Plan<'_>, agent: &AgentId, trouble: Trouble<'_>) {
-    pause_for(plan, trouble);
+    hold_for(plan, trouble);
     let end = End::keeping(AttemptEnd::Released, IdeaStatus::Pending, None);
     plan.end(agent, end);
 }
 
-pub(super) fn pause_for(plan: &mut Plan<'_>, Trouble { key, message }: Trouble<'_>) {
+/// For room on the disk the swarm waits by itself; the rest pauses it.
+pub(super) fn hold_for(plan: &mut Plan<'_>, Trouble { key, message }: Trouble<'_>) {
     plan.warn(key, message);
+    if key == DISK_FULL {
+        let until = plan.now.plus_millis(ROOM_WAIT_MS);
+        return plan.emit(Event::RoomAwaited { until });
+    }
     if let Err(refused) = super::swarm::pause(plan, Some(message)) {
         plan.warn(key, &format!("{message} ({refused})"));
     }
@@ -143,6 +150,7 @@ pub(super) fn run_end(outcome: &Outcome) -> Option<RunEnd> {
             stdout_bytes: 0,
             duration_ms: 0,
             head: None,
+            last_words: None,
         }),
         _ => None,
     }
@@ -183,8 +191,7 @@ fn judge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, e
             plan.move_attempt(agent, AttemptInput::SaidComplete);
         }
         Some(Said::Blocked(why)) => {
-            let why = format!("blocked: {why}");
-            let end = End::keeping(AttemptEnd::Blocked, IdeaStatus::Blocked, Some(why));
+            let end = End::keeping(AttemptEnd::Blocked, IdeaStatus::Blocked, Some(why.clone()));
             plan.end(agent, end);
         }
         Some(Said::NeedsHuman(_)) if by_itself => {
@@ -196,18 +203,14 @@ fn judge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, e
             let end = End::keeping(AttemptEnd::Interrupted, IdeaStatus::Pending, None);
             plan.end(agent, end);
         }
-        _ => ended_badly(plan, agent, attempt, run, &end.how),
+        _ => ended_badly(plan, agent, attempt, run, end),
     }
 }
 
-fn ended_badly(
-    plan: &mut Plan<'_>,
-    agent: &AgentId,
-    attempt: &Attempt,
-    run: &RunId,
-    how: &RunEndKind,
-) {
-    match how {
+fn ended_badly(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, end: &RunEnd) {
+    let words = end.last_words.as_ref();
+    let words = words.map_or_else(String::new, |words| format!(": {}", shorten(words)));
+    match &end.how {
         RunEndKind::TimedOut => {
             let why = "the attempt took longer than agents.timeoutMinutes allows";
             time_out(plan, agent, why);
@@ -217,7 +220,7 @@ fn ended_badly(
             crash(plan, agent, attempt, why);
         }
         RunEndKind::Signalled { signal } => {
-            let why = format!("the agent was killed by signal {signal}");
+            let why = format!("the agent was killed by signal {signal}{words}");
             crash(plan, agent, attempt, why);
         }
         RunEndKind::NotStarted { message } => {
@@ -230,7 +233,7 @@ fn ended_badly(
         }
         RunEndKind::Exited { code } => {
             let why = format!(
-                "the agent exited with code {code}; its output: swarm agent logs {agent} (run {run})"
+                "the agent exited with code {code}{words}; its output: swarm agent logs {agent} (run {run})"
             );
             fail(plan, agent, why);
         }

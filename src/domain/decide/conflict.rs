@@ -2,7 +2,7 @@
 //!
 //! Invariant: the decisions only record where a conflict stands; what is to be done next follows from that in [`train`](super::train).
 
-use super::attempt::{fail, failure_of, is_stopped, nobodys_fault, pause_for};
+use super::attempt::{fail, failure_of, hold_for, is_stopped, nobodys_fault};
 use super::plan::{Plan, few, shorten};
 use crate::domain::effect::ConflictLevel;
 use crate::domain::event::Event;
@@ -182,7 +182,7 @@ pub(super) fn resolver_over(
         return;
     };
     if let Some(trouble) = nobodys_fault(outcome) {
-        pause_for(plan, trouble);
+        hold_for(plan, trouble);
         plan.move_attempt(agent, AttemptInput::Hold);
         return;
     }

@@ -83,10 +83,14 @@ fn request_build(plan: &mut Plan<'_>, entry: &MergeEntry, settings: &Settings) {
     });
 }
 
-/// The first line of an idea's text, at most 60 characters.
+/// The first line of an idea's text, without heading marks, at most 60 characters.
 pub(crate) fn title_of(state: &State, id: &IdeaId) -> String {
     let text = state.ideas.get(id).map_or("", |idea| &idea.text);
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    // A heading's marks say nothing in a subject.
+    let lines = text
+        .lines()
+        .map(|line| line.trim().trim_start_matches('#').trim_start());
+    let line = lines.into_iter().find(|line| !line.is_empty());
     let line: String = line
         .unwrap_or_default()
         .chars()

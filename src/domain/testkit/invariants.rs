@@ -118,7 +118,8 @@ fn rests(state: &State, attempt: &Attempt, now: Timestamp) -> bool {
         AttemptPhase::Backoff => {
             let later = attempt.not_before.is_some_and(|time| time > now);
             let caught_up = attempt.catch_up.is_none() || draining;
-            caught_up && (!running || later || state.slots_free() == 0)
+            let held = state.swarm.held_until.is_some_and(|time| time > now);
+            caught_up && (!running || later || held || state.slots_free() == 0)
         }
         AttemptPhase::Gating => draining,
         AttemptPhase::ReadyToMerge => state.entry(&attempt.idea).is_some(),

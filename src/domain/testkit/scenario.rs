@@ -238,6 +238,7 @@ impl Scenario {
             stdout_bytes: 100,
             duration_ms: 1_000,
             head: None,
+            last_words: None,
         });
         self.when(Observation::EffectDone { effect, outcome })
     }
@@ -355,6 +356,7 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
             stdout_bytes: 100,
             duration_ms: 2_000,
             head: None,
+            last_words: None,
         }),
         Effect::StopRun { .. } => Outcome::StopDelivered,
         Effect::Seal { .. } => Outcome::Sealed {
@@ -373,6 +375,7 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
             files: vec!["a.rs".into()],
         },
         Effect::FinishResolution { .. } => Outcome::ResolutionFinished { head: new },
-        Effect::ReleaseWorktree { .. } | Effect::ArchiveInbox { .. } => Outcome::Done,
+        Effect::ReleaseWorktree { .. } => Outcome::Released { kept: None },
+        Effect::ArchiveInbox { .. } => Outcome::Done,
     }
 }

@@ -40,6 +40,7 @@ impl World {
             stdout_bytes: 0,
             duration_ms: 0,
             head: None,
+            last_words: None,
         };
         self.ended.entry(run.clone()).or_insert(lost);
     }
@@ -187,6 +188,7 @@ impl World {
             stdout_bytes: if choices.chance(15) { 0 } else { 100 },
             duration_ms: 1_500 - duration.min(1_500),
             head: choices.chance(50).then(|| self.commit()),
+            last_words: None,
         };
         self.ended.insert(run.clone(), end.clone());
         Outcome::RunEnded(end)
@@ -228,7 +230,10 @@ impl World {
                 if known.is_none() {
                     return cannot(choices);
                 }
-                Outcome::TargetRewritten { found }
+                Outcome::TargetRewritten {
+                    found,
+                    dropped: vec![],
+                }
             }
             15 => cannot(choices),
             _ => {

@@ -28,6 +28,7 @@ fn silent(s: &mut Scenario, bytes: u64, millis: i64, head: Option<u64>) {
         stdout_bytes: bytes,
         duration_ms: millis,
         head: head.map(oid),
+        last_words: None,
     };
     let outcome = Outcome::RunEnded(end);
     s.when(Observation::EffectDone { effect, outcome });
@@ -292,10 +293,10 @@ fn blocked_frees_the_slot_and_keeps_the_worktree() {
     assert_snapshot!(s.then(), @r"
     signalSeen {agent: ed-001, offset: 10, run: r0001-ed-001-i1, signal: {blocked: no access to the registry}}
     run r0001-ed-001-i1 Exited { code: 0 }
-    attemptEnded {agent: ed-001, end: blocked, keepWorktree: true, message: blocked: no access to the registry, status: blocked}
+    attemptEnded {agent: ed-001, end: blocked, keepWorktree: true, message: no access to the registry, status: blocked}
     end #2
     ");
-    assert_snapshot!(view::needs_you(&s.state)[0].message, @r"idea-001 is blocked: blocked: no access to the registry");
+    assert_snapshot!(view::needs_you(&s.state)[0].message, @r"idea-001 is blocked: no access to the registry");
     s.command(Command::RetryIdea { id: idea(1) });
     assert_snapshot!(s.then(), @r"
     ideaRetried {id: idea-001}
@@ -467,15 +468,16 @@ fn no_room_on_the_disk_is_nobodys_fault() {
     );
     assert_snapshot!(s.then(), @r"
     warningRaised {key: disk-full, message: no room for a worktree}
-    phaseChanged {phase: pausing, reason: no room for a worktree}
-    pauseSet {reason: no room for a worktree}
+    roomAwaited {until: 2026-01-01T00:00:10.000Z}
     attemptEnded {agent: ed-001, end: released, keepWorktree: true, status: pending}
     end #1: no room for a worktree
-    phaseChanged {phase: paused, reason: no room for a worktree}
     ask #2 releaseWorktree ed-001-idea-001
     ");
     assert_eq!(s.idea(1).failed_attempts, 0);
-    s.command(Command::Resume).well_until("iteration");
+    s.answer("releaseWorktree", Outcome::Released { kept: None })
+        .quietly();
+    assert!(s.state.agents.is_empty(), "nothing starts while it waits");
+    s.wait(10_000).well_until("iteration");
     assert!(s.state.warnings.is_empty());
 }
 

@@ -70,11 +70,18 @@ fn swarm_samples() -> Vec<Event> {
         Event::TargetRewritten {
             from: oid(1),
             to: oid(2),
+            dropped: vec![],
+        },
+        Event::TargetRewritten {
+            from: oid(1),
+            to: oid(2),
+            dropped: vec![idea(3), idea(4)],
         },
         Event::TargetSettled {
             choice: TargetChoice::Rebase,
             to: oid(2),
         },
+        Event::RoomAwaited { until: START },
         Event::WarningRaised {
             key: "disk-full".into(),
             message: "no room".into(),
@@ -276,6 +283,7 @@ fn run_samples() -> Vec<Event> {
             how,
             stdout_bytes: 4_096,
             duration_ms: 1_234,
+            last_words: None,
         },
     });
     let signals = [

@@ -69,6 +69,11 @@ impl std::fmt::Debug for Life {
     }
 }
 
+/// `SWARM_SEQUENCES` asks for more.
+fn sequences() -> u32 {
+    std::env::var("SWARM_SEQUENCES").map_or(10_000, |text| text.parse().unwrap())
+}
+
 fn lives() -> impl Strategy<Value = Life> {
     // Long lives and short ones; a short one is easier to understand when it fails.
     prop_oneof![
@@ -79,7 +84,7 @@ fn lives() -> impl Strategy<Value = Life> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_500))]
+    #![proptest_config(ProptestConfig::with_cases(sequences()))]
 
     #[test]
     fn whatever_happens_all_comes_to_rest_and_lands_once(life in lives()) {

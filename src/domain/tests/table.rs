@@ -42,6 +42,7 @@ fn silent(s: &mut Scenario) {
         stdout_bytes: 1,
         duration_ms: 1,
         head: None,
+        last_words: None,
     };
     let outcome = Outcome::RunEnded(end);
     s.when(Observation::EffectDone { effect, outcome });
@@ -122,7 +123,13 @@ const SITUATIONS: &[(&str, Way)] = &[
     }),
     ("target rewritten", |s| {
         s.add("one").well_until("buildMerge");
-        s.answer("buildMerge", Outcome::TargetRewritten { found: oid(9) });
+        s.answer(
+            "buildMerge",
+            Outcome::TargetRewritten {
+                found: oid(9),
+                dropped: vec![],
+            },
+        );
     }),
     ("verifying", |s| {
         s.add("one").well_until("verify");
@@ -385,7 +392,13 @@ const PHASES: &[(&str, Way)] = &[
     }),
     ("target rewritten", |s| {
         s.add("one").well_until("buildMerge");
-        s.answer("buildMerge", Outcome::TargetRewritten { found: oid(9) });
+        s.answer(
+            "buildMerge",
+            Outcome::TargetRewritten {
+                found: oid(9),
+                dropped: vec![],
+            },
+        );
     }),
 ];
 

@@ -1,4 +1,6 @@
 //! Every released format stays readable: a log and a snapshot of each are kept in `tests/golden/`.
+//!
+//! `cargo test golden_of_the_present_format -- --ignored` writes those of a new format; what is there is never overwritten.
 
 use std::path::PathBuf;
 
@@ -60,4 +62,35 @@ fn format_1_is_written_byte_for_byte() {
     write_golden(dir.path());
     assert_eq!(FORMAT, 1, "keep this log, and add one of the new format");
     assert_eq!(files(dir.path()), files(&golden("v1")));
+}
+
+#[test]
+#[ignore = "writes tests/golden/v<FORMAT>, once for each format"]
+fn write_the_golden_of_the_present_format() {
+    let folder = golden(&format!("v{FORMAT}"));
+    assert!(
+        !folder.exists(),
+        "{} is there: a released format never changes; raise FORMAT first",
+        folder.display()
+    );
+    std::fs::create_dir(&folder).unwrap();
+    write_golden(&folder);
+    println!("written: {}", folder.display());
+}
+
+#[test]
+fn each_format_there_is_has_its_golden_log_and_its_test() {
+    let names = std::fs::read_dir(golden("")).unwrap();
+    let mut formats: Vec<String> = names
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with('v'))
+        .collect();
+    formats.sort();
+    let expected: Vec<String> = (OLDEST..=FORMAT).map(|v| format!("v{v}")).collect();
+    assert_eq!(formats, expected);
+    for format in formats {
+        assert_eq!(verify(&golden(&format)).unwrap(), 5, "{format}");
+        let tested = include_str!("golden.rs").contains(&format!("let dir = golden(\"{format}\")"));
+        assert!(tested, "{format} has no test that reads it");
+    }
 }

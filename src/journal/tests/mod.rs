@@ -1,18 +1,21 @@
 //! The journal as a whole, on a real directory: what it promises after a kill, a full disk, a failed sync, a flipped bit.
 
+mod exhaustive;
 mod faults;
-mod faulty;
 mod golden;
 mod kills;
+mod matrix;
 mod opening;
 mod property;
+mod sectors;
 mod starting;
 mod writing;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::testing::{Note, TS};
+use super::testing::faulty;
+use super::testing::{Note, Random, TS};
 use super::*;
 
 /// A segment takes about four records.

@@ -108,19 +108,55 @@ fn one_mark_covers_the_last_batch_and_an_idle_log_does_not_grow() {
 #[test]
 fn whoever_else_touches_the_live_segment_fences_this_writer() {
     let dir = quick_dir();
-    let live = dir.path().join(LIVE_FILE);
     let (mut journal, _) = Journal::open(dir.path()).unwrap();
     append_all(&mut journal, &[1]);
     let (mut other, _) = Journal::open(dir.path()).unwrap();
     append_all(&mut other, &[1]);
     let fenced = journal.append(1, TS, &notes(2, 1));
     assert!(matches!(fenced, Err(AppendError::Fenced { .. })));
-    std::fs::remove_file(live).unwrap();
-    for _ in 0..2 {
-        let fenced = other.append(2, TS, &notes(3, 1)).unwrap_err();
-        assert!(matches!(&fenced, AppendError::Fenced { why } if why.contains("removed")));
-        assert!(fenced.is_final());
+}
+
+#[test]
+fn a_live_segment_that_lost_its_name_takes_nothing_more() {
+    let takeaways: [fn(&Path); 3] = [
+        |live| std::fs::remove_file(live).unwrap(),
+        |live| std::fs::rename(live, live.with_extension("away")).unwrap(),
+        |live| {
+            let copy = live.with_extension("copy");
+            std::fs::copy(live, &copy).unwrap();
+            std::fs::rename(copy, live).unwrap();
+        },
+    ];
+    for take_away in takeaways {
+        let dir = quick_dir();
+        let (mut journal, _) = Journal::open(dir.path()).unwrap();
+        append_all(&mut journal, &[2]);
+        assert_eq!(journal.check(), Ok(()));
+        take_away(&dir.path().join(LIVE_FILE));
+        for _ in 0..2 {
+            let removed = journal.append(2, TS, &notes(3, 1)).unwrap_err();
+            assert!(matches!(&removed, AppendError::Removed { .. }), "{removed}");
+            assert!(removed.is_final());
+        }
     }
+}
+
+#[test]
+fn a_live_segment_that_lost_its_name_is_noticed_once_while_nothing_is_written() {
+    let dir = quick_dir();
+    let (journal, _) = open_small(dir.path());
+    let (writer, answered) = writer(journal);
+    writer.submit(batch(0, 1)).unwrap();
+    assert!(answered.recv().unwrap().result.is_ok());
+    std::fs::remove_file(dir.path().join(LIVE_FILE)).unwrap();
+    let lost = answered.recv().unwrap();
+    assert!(matches!(lost.result, Err(AppendError::Removed { .. })));
+    assert_eq!(lost.batch.events, []);
+    writer.submit(batch(1, 1)).unwrap();
+    drop(writer);
+    let rest: Vec<_> = answered.iter().collect();
+    assert_eq!(rest.len(), 1, "{rest:?}");
+    assert!(matches!(rest[0].result, Err(AppendError::Removed { .. })));
 }
 
 #[test]

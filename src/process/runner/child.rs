@@ -34,6 +34,8 @@ pub(super) const PROGRAM: &str = "__child";
 pub(super) enum Report {
     /// Another child has claimed this run.
     AlreadyStarted,
+    /// The claim could not be put on disk. Nothing was executed, and that says nothing about the program.
+    NotClaimed(String),
     /// It could not be.
     Failed(String),
 }
@@ -103,8 +105,10 @@ fn claim_and_execute(path: &Path, runner: &str) -> Result<Option<Report>, String
     let spec = dir.spec().map_err(|error| error.to_string())?;
     let mut command = command(&dir, &spec)?;
     crash::point("child.before-claim");
-    if !claim(&dir, runner).map_err(|error| format!("cannot record the start: {error}"))? {
-        return Ok(Some(Report::AlreadyStarted));
+    match claim(&dir, runner) {
+        Ok(true) => {}
+        Ok(false) => return Ok(Some(Report::AlreadyStarted)),
+        Err(error) => return Ok(Some(Report::NotClaimed(error.to_string()))),
     }
     crash::point("child.after-claim");
     // Not needed any more, whatever happens from here, and it may hold secrets.

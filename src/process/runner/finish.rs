@@ -22,15 +22,29 @@ use super::super::rundir::RunDir;
 use super::supervise::Outcome;
 use crate::crash;
 
-/// Writes `exit.json`, and again each second while the disk is full, unless asked to end now.
+/// So often the record is begun anew on a disk that fails.
+const TRIES: u32 = 3;
+
+/// Writes `exit.json`, and again each second while the disk is full, unless asked to end now. A disk that fails has a few chances: without
+/// the record the run counts as lost, and its work is done again.
 pub(super) fn record(dir: &RunDir, outcome: &Outcome, signals: &SignalFd) -> Result<()> {
     // Only there when the child failed before its claim; it may hold secrets and serves nobody any more.
     let _ = fs::remove_file(dir.env());
     let record = exit_record(dir, outcome);
+    let mut tries = 1;
     loop {
         match record::write_exit(dir, &record) {
             Err(error) if is_full(&error) => {
                 eprintln!("no room for the exit record, trying again: {error}");
+                if asked_to_end_now(signals) {
+                    return Err(error).on("write", &dir.exit());
+                }
+            }
+            Err(error) if tries < TRIES => {
+                eprintln!("the exit record could not be written, trying again: {error}");
+                tries += 1;
+                // A file whose sync failed is not synced again: the next is a new one.
+                let _ = fs::remove_file(dir.exit_reserve());
                 if asked_to_end_now(signals) {
                     return Err(error).on("write", &dir.exit());
                 }

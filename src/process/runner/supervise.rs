@@ -259,8 +259,13 @@ impl<'a> Supervisor<'a> {
         let claimed: Option<Started> = record::read(&self.dir.started())?;
         let spawn_error = match report {
             Some(Report::Failed(why)) => Some(why),
+            // Without a record: whoever launches again finds a run that never began, or that is lost if the claim is there after all.
+            Some(Report::NotClaimed(why)) if self.reason.is_none() => {
+                return Err(io::Error::other(why)).on("claim", &self.dir.started());
+            }
             None if claimed.is_none() && self.reason.is_none() => {
-                Some("the process ended before it could execute the program".to_owned())
+                let killed = "the process was killed before it could claim its run";
+                return Err(io::Error::other(killed)).on("claim", &self.dir.started());
             }
             _ => None,
         };

@@ -10,6 +10,7 @@ mod fingerprint;
 mod git;
 mod journal;
 pub mod processes;
+mod tracer;
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -24,6 +25,7 @@ use serde_json::{Value, json};
 
 pub use daemon::Daemon;
 pub use fingerprint::Fingerprint;
+pub use tracer::{Harm, Traced};
 
 /// How long anything may take that has no limit of its own.
 pub const PATIENCE: Duration = Duration::from_secs(30);

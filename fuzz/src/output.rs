@@ -1,0 +1,44 @@
+//! The output of agents and of quality commands: readers give the same text however it is split; text is made plain.
+
+use swarm::agents::AdapterKind;
+use swarm::agents::test_status::TestStatus;
+use swarm::agents::text::{fenced, head, one_line, plain, tail};
+
+use super::pieces;
+
+/// See the module.
+pub fn check(data: &[u8]) {
+    for kind in [AdapterKind::Command, AdapterKind::Demo] {
+        assert_eq!(read(kind, &pieces(data)), read(kind, &[data]));
+    }
+    let text = String::from_utf8_lossy(data);
+    let safe = plain(&text);
+    assert!(
+        !safe
+            .chars()
+            .any(|c| c.is_control() && c != '\n' && c != '\t')
+    );
+    assert_eq!(plain(&safe), safe);
+    let line = one_line(&text);
+    assert!(!line.contains(['\n', '\t', '\r']));
+    assert_eq!(one_line(&line), line);
+    let max = data.len() / 2;
+    assert!(text.starts_with(head(&text, max)) && head(&text, max).len() <= max);
+    assert!(text.ends_with(tail(&text, max)) && tail(&text, max).len() <= max);
+    let block = fenced(&text);
+    let fence = block.lines().next().expect("a block has a first line");
+    assert!(!text.contains(fence) && block.trim_end().ends_with(fence));
+    if let Some(status) = TestStatus::from_output(&text) {
+        assert!(status.total() >= status.passed);
+    }
+}
+
+fn read(kind: AdapterKind, pieces: &[&[u8]]) -> Vec<u8> {
+    let mut reader = kind.adapter().reader();
+    let mut text = Vec::new();
+    for piece in pieces {
+        reader.push(piece, &mut text);
+    }
+    reader.finish(&mut text);
+    text
+}

@@ -1,0 +1,536 @@
+//! kill -9 at every labelled point of the program: restarted, it has every acknowledged event, lands every idea once, runs no agent twice
+//! and loses none.
+//!
+//! First each scenario runs undisturbed and notes which points it visits, and how often in one process; then, for each point, as often as
+//! `SWARM_POINTS_ROUNDS` says (5; the long run takes 200), a scenario that visits it runs again in a new repository and is killed there, and in
+//! every third round the start that follows is killed at a point too.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use serde_json::json;
+use swarm::crash;
+
+use crate::crashes::Dice;
+use crate::harness::{PATIENCE, Sandbox};
+use crate::merging::{force_pushed, rewrite};
+
+/// At a time; they wait for disks and children most of the time.
+const THREADS: usize = 4;
+
+/// A story with one process in it that can be killed.
+struct Scenario {
+    name: &'static str,
+    /// What lies there before.
+    prepare: fn() -> Sandbox,
+    /// The process to kill.
+    act: fn(&Sandbox) -> Command,
+}
+
+const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "landing",
+        prepare: landing,
+        act: start,
+    },
+    Scenario {
+        name: "adding without a daemon",
+        prepare: Sandbox::ready,
+        act: add,
+    },
+    Scenario {
+        name: "conflict",
+        prepare: conflict,
+        act: start,
+    },
+    Scenario {
+        name: "taking over",
+        prepare: taking_over,
+        act: start,
+    },
+    Scenario {
+        name: "rotation and inbox",
+        prepare: inbox,
+        act: start_with_small_segments,
+    },
+    Scenario {
+        name: "torn tail",
+        prepare: torn,
+        act: start,
+    },
+    Scenario {
+        name: "stopped agent",
+        prepare: stopped,
+        act: start,
+    },
+    Scenario {
+        name: "rewritten target",
+        prepare: rewritten,
+        act: start,
+    },
+    Scenario {
+        name: "detached head",
+        prepare: detached,
+        act: start,
+    },
+    Scenario {
+        name: "cleaning",
+        prepare: given_up,
+        act: clean,
+    },
+];
+
+fn start(sandbox: &Sandbox) -> Command {
+    sandbox.swarm_command(&["start", "--until-idle"])
+}
+
+fn start_with_small_segments(sandbox: &Sandbox) -> Command {
+    let mut command = start(sandbox);
+    command.env("SWARM_SEGMENT_BYTES", "4096");
+    command
+}
+
+const SIMPLE: &str = "DO: write $SWARM_IDEA_ID.txt x; say COMPLETE";
+
+fn add(sandbox: &Sandbox) -> Command {
+    sandbox.swarm_command(&["idea", "add", SIMPLE])
+}
+
+fn clean(sandbox: &Sandbox) -> Command {
+    sandbox.swarm_command(&["clean"])
+}
+
+fn landing() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"qualityCommands": ["test ! -e bad.txt"]}));
+    sandbox.idea(
+        "write a.txt x; if iteration 1; then write bad.txt x; else rm -f bad.txt; fi; say COMPLETE",
+    );
+    sandbox.idea_with(
+        "write b.txt x; commit; say COMPLETE",
+        &["--after", "idea-001"],
+    );
+    sandbox
+}
+
+fn conflict() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("lines.txt", "one\ntwo\nthree\n");
+    sandbox.commit("Lines");
+    sandbox.set_up();
+    sandbox.configure(&json!({"agents": {"failuresToPause": 100}}));
+    for _ in 0..2 {
+        sandbox.idea(
+            "sed \"s/^two/two $SWARM_IDEA_ID/\" lines.txt >new; mv new lines.txt; commit; say COMPLETE\n\
+             RESOLVE: sed '/^[<=>]/d' lines.txt >new; mv new lines.txt; say RESOLVED",
+        );
+    }
+    sandbox
+}
+
+fn taking_over() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    let id = sandbox.idea(
+        "if attempt 1; then write a.txt x; commit; write left.txt y; say BLOCKED:no; else say COMPLETE; fi",
+    );
+    assert_eq!(sandbox.run_until_idle(), 5);
+    sandbox.swarm(&["idea", "retry", &id]).ok();
+    sandbox
+}
+
+fn inbox() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    fs::write(sandbox.dot_swarm("inbox/one.md"), SIMPLE).unwrap();
+    sandbox.idea("write a.txt x; say COMPLETE");
+    sandbox
+}
+
+fn torn() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    sandbox.idea("write a.txt x; say COMPLETE");
+    let path = sandbox.dot_swarm("state/events.jsonl");
+    let mut log = fs::read(&path).unwrap();
+    log.extend(b"{\"v\":1,\"seq\":99,\"dur\":1,\"ts\":\"20");
+    fs::write(&path, log).unwrap();
+    sandbox
+}
+
+/// An agent was asked to end, and its daemon was killed before anything came of it.
+fn stopped() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    sandbox.idea("if attempt 1; then hold it; fi; write a.txt x; say COMPLETE");
+    let daemon = sandbox.start();
+    sandbox.wait_held("it");
+    daemon.kill();
+    drop(daemon);
+    sandbox.swarm(&["idea", "cancel", "idea-001"]).ok();
+    sandbox.idea("write b.txt x; say COMPLETE");
+    sandbox
+}
+
+/// The person has chosen what to do about the history that was rewritten, and the daemon was killed before it did it.
+fn rewritten() -> Sandbox {
+    let (sandbox, doing) = force_pushed();
+    let daemon = sandbox.start();
+    sandbox.idea(&doing);
+    rewrite(&sandbox);
+    daemon.kill();
+    drop(daemon);
+    // The history that is gone had it.
+    sandbox.configure(&json!({}));
+    sandbox.swarm(&["merge", "target", "rebase"]).ok();
+    sandbox
+}
+
+fn detached() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    sandbox
+        .idea("git checkout -q --detach; write a.txt x; commit; git init -q nested; say COMPLETE");
+    sandbox
+}
+
+/// Two ideas whose output may go, and one that is still to be worked on.
+fn given_up() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"retention": {"runsDays": 0}}));
+    let ideas = [0, 1].map(|_| sandbox.idea("say BLOCKED:no"));
+    assert_eq!(sandbox.run_until_idle(), 5);
+    for id in ideas {
+        sandbox.swarm(&["idea", "cancel", &id]).ok();
+    }
+    sandbox.idea("write a.txt x; say COMPLETE");
+    sandbox
+}
+
+/// Labels and how often one process visited them, at most.
+type Visits = BTreeMap<String, u32>;
+
+fn visits_file(sandbox: &Sandbox) -> std::path::PathBuf {
+    sandbox.path("out/visits")
+}
+
+fn visits(sandbox: &Sandbox) -> Visits {
+    let text = fs::read_to_string(visits_file(sandbox)).unwrap_or_default();
+    let mut each: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+    for line in text.lines() {
+        let (pid, label) = line.split_once(' ').unwrap();
+        *each.entry((label, pid)).or_default() += 1;
+    }
+    let mut most = Visits::new();
+    for ((label, _), count) in each {
+        let entry = most.entry(label.to_owned()).or_default();
+        *entry = count.max(*entry);
+    }
+    most
+}
+
+/// Runs the process that can be killed, with these variables; its exit code.
+fn act(sandbox: &Sandbox, command: Command, variables: &[(&str, &str)]) -> i32 {
+    let mut command = command;
+    command.env(crash::VISITS, visits_file(sandbox));
+    command.envs(variables.iter().copied());
+    let process = sandbox.spawn(command);
+    let code = process.wait_exit(2 * PATIENCE);
+    if ![0, 137].contains(&code) {
+        println!("exit code {code}: {}", process.output());
+    }
+    code
+}
+
+/// What was acknowledged before the kill.
+struct Before {
+    /// Whole lines of the log.
+    log: Vec<String>,
+    ideas: BTreeSet<String>,
+    base: String,
+}
+
+/// The whole lines of all segments, oldest first.
+fn lines(sandbox: &Sandbox) -> Vec<String> {
+    let state = sandbox.dot_swarm("state");
+    let mut segments: Vec<_> = fs::read_dir(&state)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            name.starts_with("events") && name.strip_suffix(".jsonl").is_some()
+        })
+        .collect();
+    // `events.jsonl`, the live one, comes last: a letter sorts behind digits.
+    segments.sort();
+    let read = |path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
+    let text: String = segments.into_iter().map(read).collect();
+    let whole = text
+        .split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'));
+    whole.map(str::to_owned).collect()
+}
+
+/// Everything that must hold when the story is over. `daemon_only`: no agent had a reason to be run again.
+fn check(sandbox: &Sandbox, before: &Before, daemon_only: bool) {
+    let log = lines(sandbox);
+    let kept = before
+        .log
+        .iter()
+        .zip(&log)
+        .take_while(|(one, other)| one == other);
+    assert_eq!(
+        kept.count(),
+        before.log.len(),
+        "acknowledged events are gone"
+    );
+    let ideas = sandbox.ideas();
+    let ids: BTreeSet<String> = ideas
+        .iter()
+        .map(|idea| idea["id"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(
+        ids.is_superset(&before.ideas),
+        "acknowledged ideas are gone: {ids:?}"
+    );
+    let mut done = BTreeSet::new();
+    for idea in &ideas {
+        let status = idea["status"].as_str().unwrap();
+        assert!(["done", "cancelled"].contains(&status), "{idea}");
+        if daemon_only {
+            assert_eq!(idea["retryCount"], 0, "an agent was lost: {idea}");
+        }
+        if status == "done" {
+            done.insert(idea["id"].as_str().unwrap().to_owned());
+        }
+    }
+    let landed: Vec<String> = sandbox
+        .landings(&before.base, "main")
+        .into_iter()
+        .filter_map(|(_, idea)| ids.contains(&idea).then_some(idea))
+        .collect();
+    let once: BTreeSet<String> = landed.iter().cloned().collect();
+    assert_eq!(once.len(), landed.len(), "landed twice: {landed:?}");
+    assert_eq!(once, done);
+    let runs = sandbox.notes("runs");
+    let names: BTreeSet<&str> = runs
+        .iter()
+        .map(|run| run.split(' ').nth(4).unwrap())
+        .collect();
+    assert_eq!(
+        names.len(),
+        runs.len(),
+        "a run was executed twice: {runs:#?}"
+    );
+    let asked = log
+        .iter()
+        .filter(|line| line.contains("\"kind\":\"iterationStarted\""))
+        .count();
+    assert!(
+        runs.len() <= asked,
+        "runs that the log does not know: {runs:#?}"
+    );
+    if daemon_only {
+        assert_eq!(
+            runs.len(),
+            asked,
+            "runs that were asked for and never began"
+        );
+    }
+    sandbox.swarm(&["replay", "--verify"]).ok();
+    sandbox.assert_repository_clean();
+    sandbox.assert_nothing_runs();
+}
+
+/// Where to kill.
+#[derive(Debug, Clone)]
+struct Blow {
+    scenario: usize,
+    /// `label#n`
+    point: String,
+    /// A point at which the start that follows is killed.
+    again: Option<String>,
+}
+
+#[derive(Default)]
+struct Counts {
+    kills: AtomicUsize,
+    second_kills: AtomicUsize,
+    missed: AtomicUsize,
+    events: AtomicU64,
+}
+
+/// Runs a process that is to die at the point, or a child of it; whether one did.
+fn struck(sandbox: &Sandbox, command: Command, point: &str, name: &str) -> bool {
+    let died = sandbox.path("out").join(name);
+    let once = died.to_str().unwrap();
+    let code = act(
+        sandbox,
+        command,
+        &[(crash::VARIABLE, point), (crash::ONCE, once)],
+    );
+    assert!([0, 137].contains(&code), "{point}: exit code {code}");
+    died.exists()
+}
+
+/// Kills once, or twice, restarts and compares; whether the point was reached.
+fn strike(blow: &Blow, counts: &Counts) -> bool {
+    let scenario = &SCENARIOS[blow.scenario];
+    let sandbox = (scenario.prepare)();
+    let base = sandbox.head("main");
+    let known: BTreeSet<String> = sandbox
+        .ideas()
+        .iter()
+        .map(|idea| idea["id"].as_str().unwrap().to_owned())
+        .collect();
+    let hit = struck(&sandbox, (scenario.act)(&sandbox), &blow.point, "first");
+    let before = Before {
+        log: lines(&sandbox),
+        ideas: known,
+        base,
+    };
+    counts
+        .events
+        .fetch_add(before.log.len() as u64, Ordering::Relaxed);
+    if let Some(again) = &blow.again {
+        let hit = struck(&sandbox, start(&sandbox), again, "second");
+        counts
+            .second_kills
+            .fetch_add(usize::from(hit), Ordering::Relaxed);
+    }
+    let code = act(&sandbox, start(&sandbox), &[]);
+    assert_eq!(code, 0, "the start after the kill ended with {code}");
+    let children = blow.again.iter().chain([&blow.point]);
+    let daemon_only = !children
+        .into_iter()
+        .any(|point| point.starts_with("runner.") || point.starts_with("child."));
+    check(&sandbox, &before, daemon_only);
+    hit
+}
+
+#[test]
+fn every_point_is_reached_and_survived() {
+    let mut dice = Dice::thrown();
+    let rounds: u32 = std::env::var("SWARM_POINTS_ROUNDS").map_or(5, |text| text.parse().unwrap());
+    let reached = explore();
+    let all: BTreeSet<&str> = crash::LABELS.iter().copied().collect();
+    let seen: BTreeSet<&str> = reached.keys().map(String::as_str).collect();
+    let never: Vec<_> = all.difference(&seen).collect();
+    assert!(never.is_empty(), "no scenario reaches {never:?}");
+    let mut blows = Vec::new();
+    for (label, places) in &reached {
+        for round in 0..rounds {
+            blows.push(draw(&mut dice, label, places, round, &reached));
+        }
+    }
+    let counts = Counts::default();
+    let killed = Mutex::new(BTreeSet::<String>::new());
+    each_at_once(&blows, |blow| {
+        let hit = strike(blow, &counts);
+        if hit {
+            let (label, _) = blow.point.split_once('#').unwrap();
+            killed.lock().unwrap().insert(label.to_owned());
+        }
+        counts.kills.fetch_add(usize::from(hit), Ordering::Relaxed);
+        counts
+            .missed
+            .fetch_add(usize::from(!hit), Ordering::Relaxed);
+    });
+    let Counts {
+        kills,
+        second_kills,
+        missed,
+        events,
+    } = counts;
+    println!(
+        "{} points, {kills:?} kills, {second_kills:?} in the start that followed, {missed:?} not reached this time, \
+         {events:?} events compared; lost 0, twice 0",
+        all.len()
+    );
+    let killed = killed.into_inner().unwrap();
+    let spared: Vec<_> = all
+        .iter()
+        .filter(|label| !killed.contains(**label))
+        .collect();
+    assert!(spared.is_empty(), "nothing died at {spared:?}");
+    assert!(
+        missed.into_inner() * 10 <= blows.len(),
+        "too many points were not reached"
+    );
+}
+
+/// Which scenarios visit a label, and how often.
+type Places = BTreeMap<usize, u32>;
+
+fn explore() -> BTreeMap<String, Places> {
+    let reached = Mutex::new(BTreeMap::<String, Places>::new());
+    let all: Vec<usize> = (0..SCENARIOS.len()).collect();
+    each_at_once(&all, |index| {
+        let scenario = &SCENARIOS[*index];
+        let sandbox = (scenario.prepare)();
+        let code = act(&sandbox, (scenario.act)(&sandbox), &[]);
+        assert_eq!(code, 0, "`{}` undisturbed ended with {code}", scenario.name);
+        for (label, count) in visits(&sandbox) {
+            let mut reached = reached.lock().unwrap();
+            reached.entry(label).or_default().insert(*index, count);
+        }
+        if scenario.name.starts_with("adding") {
+            assert_eq!(sandbox.run_until_idle(), 0);
+        }
+    });
+    reached.into_inner().unwrap()
+}
+
+/// The first visit of the first scenario first, then any.
+fn draw(
+    dice: &mut Dice,
+    label: &str,
+    places: &Places,
+    round: u32,
+    reached: &BTreeMap<String, Places>,
+) -> Blow {
+    let at = if round == 0 {
+        0
+    } else {
+        dice.below(places.len() as u64)
+    };
+    let (scenario, count) = places.iter().nth(usize::try_from(at).unwrap()).unwrap();
+    let visit = if round == 0 {
+        1
+    } else {
+        1 + dice.below(u64::from(*count))
+    };
+    let again = (round % 3 == 2).then(|| {
+        let other = dice.below(reached.len() as u64);
+        let label = reached.keys().nth(usize::try_from(other).unwrap()).unwrap();
+        format!("{label}#1")
+    });
+    Blow {
+        scenario: *scenario,
+        point: format!("{label}#{visit}"),
+        again,
+    }
+}
+
+/// Does it for each, some at a time; names the one that failed.
+fn each_at_once<T: Sync + std::fmt::Debug>(list: &[T], work: impl Fn(&T) + Sync) {
+    let next = AtomicUsize::new(0);
+    let failed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                while let Some(one) = list.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(one)));
+                    if done.is_err() {
+                        failed.lock().unwrap().push(format!("{one:?}"));
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().unwrap();
+    assert!(
+        failed.is_empty(),
+        "{} failed:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
+}

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# The same tests with large numbers: hours. Each prints its counts and the seed that repeats it. Arguments choose from the list: points storm ...
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CARGO_TERM_COLOR=never
+
+failed=()
+part() { # part NAME COMMAND...: runs it unless other parts were asked for
+  local name=$1
+  shift
+  if [ "${#wanted[@]}" -gt 0 ] && [[ " ${wanted[*]} " != *" $name "* ]]; then return; fi
+  echo "== $name: $*"
+  "$@" || failed+=("$name")
+}
+wanted=("$@")
+
+part points env SWARM_POINTS_ROUNDS=200 cargo test --locked --test it points:: -- --nocapture
+part storm env SWARM_STORM_KILLS=500 cargo test --locked --test it storm:: -- --nocapture
+part syscalls env SWARM_SYSCALLS=all cargo test --locked --test it harm_at -- --nocapture
+part journal env SWARM_EXHAUSTIVE=1 SWARM_SECTOR_CASES=1000000 cargo test --locked --lib journal:: -- --nocapture
+part domain env SWARM_SEQUENCES=200000 cargo test --locked --lib domain::tests::properties -- --nocapture
+part actor env SWARM_TEST_SEED="$(date +%s)" SWARM_ACTOR_SEQUENCES=200000 cargo test --locked --lib daemon::tests::lives -- --nocapture
+part fuzz fuzz/run.sh 60
+
+if [ "${#failed[@]}" -gt 0 ]; then
+  echo "failed: ${failed[*]}" >&2
+  exit 1
+fi
+echo "all passed"
