@@ -135,6 +135,11 @@ impl Client {
         self.ask(Method::PATCH, path, Some(body)).await
     }
 
+    /// Asks for something to be removed.
+    pub async fn delete(&self, path: &str) -> Result<Value, ClientError> {
+        self.ask(Method::DELETE, path, None).await
+    }
+
     /// Reads line by line: events as JSON lines, or an agent's output.
     pub async fn stream(&self, path: &str) -> Result<Stream, ClientError> {
         let request = request(&Method::GET, path, None, "application/x-ndjson, text/plain")?;

@@ -125,8 +125,11 @@ impl From<Rejection> for ApiError {
 /// Unknown names are 404, what has no meaning now is 409, values out of bounds are 422.
 fn status_of(rejection: &Rejection) -> StatusCode {
     match rejection {
-        Rejection::IdeaUnknown(_) | Rejection::AgentUnknown(_) => StatusCode::NOT_FOUND,
+        Rejection::IdeaUnknown(_)
+        | Rejection::AgentUnknown(_)
+        | Rejection::CheckpointUnknown { .. } => StatusCode::NOT_FOUND,
         Rejection::AgentOver(_)
+        | Rejection::CheckpointTaken(_)
         | Rejection::Cycle(_)
         | Rejection::NotNow { .. }
         | Rejection::Illegal(_) => StatusCode::CONFLICT,

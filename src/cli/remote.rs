@@ -82,6 +82,10 @@ impl Daemon {
                 let answer = self.block_on(self.client.patch(&path, &body));
                 answer.map_err(from_client)
             }
+            Some(Request::Delete(path)) => {
+                let answer = self.block_on(self.client.delete(&path));
+                answer.map_err(from_client)
+            }
             None => Err(CliError::refused(format!(
                 "a daemon takes no such request: {command:?}"
             ))),
@@ -109,6 +113,7 @@ impl Daemon {
 enum Request {
     Post(String, Value),
     Patch(String, Value),
+    Delete(String),
 }
 
 /// How to ask a daemon for a change. Settings and mode are its own affair: it reads the configuration.
@@ -150,6 +155,12 @@ fn request(command: &Command) -> Option<Request> {
             post("shutdown".into(), json!({ "keepAgents": keep_agents }))
         }
         Command::ShutdownNow => post("shutdown".into(), json!({ "now": true })),
+        Command::CreateCheckpoint { name } => post("checkpoints".into(), json!({ "name": name })),
+        Command::DeleteCheckpoint { name } => Some(Request::Delete(format!("checkpoints/{name}"))),
+        Command::RollBack { name, stash, pause } => post(
+            format!("checkpoints/{name}/rollback"),
+            json!({ "stash": stash, "pause": pause }),
+        ),
         Command::LoadSettings { .. } | Command::SetMode { .. } => None,
     }
 }

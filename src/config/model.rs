@@ -252,6 +252,9 @@ pub struct Checkpoints {
     pub periodic: u32,
     /// A checkpoint each time autopilot begins.
     pub before_autopilot: bool,
+    /// So many checkpoints that nobody asked for are kept, the newest; those that a person made stay until a person deletes them.
+    #[schemars(range(min = 1, max = 10000))]
+    pub keep: u32,
 }
 
 impl Default for Checkpoints {
@@ -259,6 +262,7 @@ impl Default for Checkpoints {
         Self {
             periodic: 5,
             before_autopilot: true,
+            keep: 50,
         }
     }
 }

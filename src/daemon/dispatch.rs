@@ -13,7 +13,7 @@ use super::git_effects as git;
 use super::handle::Handle;
 use super::returns::Returns;
 use super::tools::Tools;
-use super::{inbox, runs};
+use super::{checkpoints, inbox, runs};
 use crate::crash;
 use crate::domain::effect::Effect;
 use crate::domain::ids::EffectId;
@@ -102,7 +102,14 @@ impl Dispatcher {
             | Effect::Land { .. }
             | Effect::StartResolution { .. }
             | Effect::FinishResolution { .. }
-            | Effect::ReleaseWorktree { .. } => self.in_git(id, effect).await,
+            | Effect::ReleaseWorktree { .. }
+            | Effect::DeleteCheckpoint { .. }
+            | Effect::CheckRollback { .. }
+            | Effect::MoveTarget { .. } => self.in_git(id, effect).await,
+            Effect::MakeCheckpoint { .. } => {
+                let state = checkpoints::settled(&self.handle).await;
+                blocking(move || git::made(&tools, &state, id, &effect)).await
+            }
             Effect::ArchiveInbox { name, sha256 } => {
                 blocking(move || inbox::archive(&tools.paths.inbox, &name, &sha256)).await
             }
@@ -169,6 +176,10 @@ fn points(effect: &Effect) -> (&'static str, &'static str) {
         Effect::StartResolution { .. } => ("effect.resolve.begin", "effect.resolve.done"),
         Effect::FinishResolution { .. } => ("effect.finish.begin", "effect.finish.done"),
         Effect::ReleaseWorktree { .. } => ("effect.release.begin", "effect.release.done"),
+        Effect::MakeCheckpoint { .. } => ("effect.checkpoint.begin", "effect.checkpoint.done"),
+        Effect::DeleteCheckpoint { .. } => ("effect.forget.begin", "effect.forget.done"),
+        Effect::CheckRollback { .. } => ("effect.check.begin", "effect.check.done"),
+        Effect::MoveTarget { .. } => ("effect.move.begin", "effect.move.done"),
         Effect::ArchiveInbox { .. } => ("effect.archive.begin", "effect.archive.done"),
     }
 }

@@ -2,12 +2,14 @@
 
 use std::io;
 
+use super::checkpoints;
 use super::clock;
 use super::dispatch::failed;
 use super::tools::Tools;
 use crate::domain::effect::{Effect, KeptWorktree, Landing};
 use crate::domain::ids::{EffectId, IdeaId, Oid};
 use crate::domain::observation::{FailureKind, Outcome};
+use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::git::{
     self, Anew, Earlier, GitError, Prepare, Proof, Release, Seal, Sealed, Stray, Unfit,
@@ -21,10 +23,19 @@ const TRIES: usize = 3;
 /// Carries out an effect in git. Blocks. A git that was killed (for want of memory, say) says nothing about the work: an effect may be
 /// repeated, so it is.
 pub(super) fn perform(tools: &Tools, id: EffectId, effect: &Effect) -> Outcome {
-    let mut last = attempt(tools, id, effect);
+    persistent(|| attempt(tools, id, effect))
+}
+
+/// The same for a checkpoint, which keeps this state.
+pub(super) fn made(tools: &Tools, state: &State, id: EffectId, effect: &Effect) -> Outcome {
+    persistent(|| checkpoints::make(tools, state, id, effect))
+}
+
+fn persistent(attempt: impl Fn() -> Done) -> Outcome {
+    let mut last = attempt();
     for _ in 1..TRIES {
         match last {
-            Err(ref error) if error.was_killed() => last = attempt(tools, id, effect),
+            Err(ref error) if error.was_killed() => last = attempt(),
             _ => break,
         }
     }
@@ -59,9 +70,13 @@ fn attempt(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
             landed,
             at,
         } => release(tools, worktree, branch, landed.as_ref(), *at),
-        Effect::Run { .. } | Effect::StopRun { .. } | Effect::ArchiveInbox { .. } => {
-            Ok(failed("this effect is not git's"))
-        }
+        Effect::DeleteCheckpoint { name, in_use } => checkpoints::remove(tools, name, in_use),
+        Effect::CheckRollback { .. } => checkpoints::check(tools, effect),
+        Effect::MoveTarget { .. } => checkpoints::move_target(tools, effect),
+        Effect::Run { .. }
+        | Effect::StopRun { .. }
+        | Effect::ArchiveInbox { .. }
+        | Effect::MakeCheckpoint { .. } => Ok(failed("this effect is not git's alone")),
     }
 }
 
@@ -142,10 +157,17 @@ fn prepare(
         name: worktree.to_owned(),
         branch: branch.to_owned(),
         base: left.unwrap_or(tip),
-        from: from.map(|kept| Earlier {
+        from: from.filter(|kept| kept.saved.is_none()).map(|kept| Earlier {
             worktree: kept.worktree.clone(),
             branch: kept.branch.clone(),
         }),
+        saved: match from.and_then(|kept| kept.saved.as_ref()) {
+            Some(saved) => Some(git::Saved {
+                tip: oid(&saved.tip)?,
+                wip: saved.wip.as_ref().map(oid).transpose()?,
+            }),
+            None => None,
+        },
     };
     let anew = Anew {
         target: target.to_owned(),

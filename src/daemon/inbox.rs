@@ -160,7 +160,8 @@ fn read(path: &Path) -> Result<(String, String), String> {
     Ok((digest, text))
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// The SHA-256 in hex digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
     let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
     let digest = Sha256::digest(bytes);
     let halves = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);

@@ -8,6 +8,7 @@
 mod actor;
 mod attend;
 mod briefing;
+pub mod checkpoints;
 pub mod clean;
 pub mod clock;
 mod dispatch;

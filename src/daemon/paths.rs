@@ -15,6 +15,8 @@ pub struct Paths {
     pub runs: PathBuf,
     /// `.swarm/worktrees/`
     pub worktrees: PathBuf,
+    /// `.swarm/checkpoints/`
+    pub checkpoints: PathBuf,
     /// `.swarm/inbox/`
     pub inbox: PathBuf,
     /// `.swarm/logs/`
@@ -30,6 +32,7 @@ impl Paths {
             state: swarm.join("state"),
             runs: swarm.join("runs"),
             worktrees: swarm.join("worktrees"),
+            checkpoints: swarm.join("checkpoints"),
             inbox: swarm.join("inbox"),
             logs: swarm.join("logs"),
             swarm,

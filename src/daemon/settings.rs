@@ -44,6 +44,9 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
             None => None,
         },
         grace_ms: i64::from(config.shutdown.grace_seconds) * 1_000,
+        checkpoint_every: config.checkpoints.periodic,
+        checkpoint_before_autopilot: config.checkpoints.before_autopilot,
+        checkpoints_kept: config.checkpoints.keep,
     })
 }
 

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use super::effect::{KeptWorktree, Saved};
 use super::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
-use super::lifecycle::AttemptPhase;
 use super::state::{Attempt, Feedback, Idea, IdeaStatus, Kept, State};
 use super::time::Timestamp;
 
@@ -58,9 +57,6 @@ pub struct SavedWork {
     /// What was not committed, as a commit on top of that; none: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wip: Option<Oid>,
-    /// It was complete: only the gate and the landing are left.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub complete: bool,
     /// Iterations that the attempt had.
     pub iterations: u32,
     /// The run of its last iteration.
@@ -91,7 +87,6 @@ impl SavedWork {
             },
             feedback: self.feedback.clone(),
             messages: self.messages.clone(),
-            complete: self.complete,
             iterations: self.iterations,
             last_run: self.last_run.clone(),
         }
@@ -192,8 +187,6 @@ pub struct Unfinished {
     pub branch: String,
     /// Where it left the target.
     pub base: Oid,
-    /// It is complete: only the gate and the landing are left.
-    pub complete: bool,
     /// Iterations so far.
     pub iterations: u32,
     /// The run of the last iteration.
@@ -232,7 +225,6 @@ fn of_attempt(agent: &AgentId, attempt: &Attempt) -> Option<Unfinished> {
         worktree: attempt.worktree.clone(),
         branch: attempt.branch.clone(),
         base,
-        complete: attempt.phase == AttemptPhase::ReadyToMerge,
         iterations: attempt.iteration,
         last_run: attempt.last_iteration().cloned(),
         feedback: attempt.feedback.clone(),
@@ -248,7 +240,6 @@ fn of_kept(id: &IdeaId, kept: &Kept) -> Unfinished {
         worktree: kept.worktree.worktree.clone(),
         branch: kept.worktree.branch.clone(),
         base: kept.worktree.base.clone(),
-        complete: kept.complete,
         iterations: kept.iterations,
         last_run: kept.last_run.clone(),
         feedback: kept.feedback.clone(),

@@ -171,6 +171,8 @@ pub enum Effect {
         name: CheckpointName,
         /// Its commit.
         commit: Oid,
+        /// Its tag's object.
+        tag: Oid,
         /// SHA-256 of its file.
         sha256: String,
         /// The target branch.

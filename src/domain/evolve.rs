@@ -681,11 +681,12 @@ fn audit_word(end: AttemptEnd) -> &'static str {
 
 /// What the attempt leaves. An attempt that never had its worktree hands on what it was to take over.
 fn keep(agent: &AgentId, attempt: Attempt, crashed: bool) -> Option<Box<Kept>> {
+    let last_run = attempt.last_iteration().cloned();
     let Some(base) = attempt.base else {
         return attempt.kept;
     };
     Some(Box::new(Kept {
-        last_run: attempt.last_iteration().cloned(),
+        last_run,
         worktree: KeptWorktree {
             worktree: attempt.worktree,
             branch: attempt.branch,
@@ -696,7 +697,6 @@ fn keep(agent: &AgentId, attempt: Attempt, crashed: bool) -> Option<Box<Kept>> {
         },
         feedback: attempt.feedback,
         messages: attempt.messages,
-        complete: attempt.phase == AttemptPhase::ReadyToMerge,
         iterations: attempt.iteration,
     }))
 }

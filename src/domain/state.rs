@@ -301,9 +301,6 @@ pub struct Kept {
     /// What a person said and no prompt has carried yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<String>,
-    /// It was complete: only the gate and the landing are left.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub complete: bool,
     /// Iterations that the attempt had.
     pub iterations: u32,
     /// The run of its last iteration.

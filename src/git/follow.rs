@@ -127,7 +127,7 @@ impl Repo {
     }
 
     /// The files in the way, or git's own reason.
-    fn why_not(
+    pub(crate) fn why_not(
         &self,
         checkout: &Worktree,
         touched: &[Touched],
@@ -225,7 +225,7 @@ impl Repo {
 
     /// Ignored files where the new commit has files that the old one had not. Git itself refuses only for the untracked ones that
     /// are not ignored.
-    fn ignored_among(
+    pub(crate) fn ignored_among(
         &self,
         checkout: &Worktree,
         there: &[PathBuf],
@@ -256,7 +256,7 @@ impl Repo {
     }
 
     /// Uncommitted paths that the move would have to touch.
-    fn changes_in_the_way(
+    pub(crate) fn changes_in_the_way(
         &self,
         checkout: &Worktree,
         touched: &[Touched],
@@ -279,7 +279,7 @@ impl Repo {
 }
 
 /// What lies where the new commit has files that the old one had not.
-fn obstacles(checkout: &Worktree, touched: &[Touched]) -> Vec<PathBuf> {
+pub(crate) fn obstacles(checkout: &Worktree, touched: &[Touched]) -> Vec<PathBuf> {
     let added = touched.iter().filter(|one| one.added);
     let there: BTreeSet<PathBuf> = added
         .filter_map(|one| obstacle(&checkout.path, &one.path))
@@ -310,7 +310,7 @@ fn rebases(git_dir: &Path, branch: &str) -> bool {
         .any(|name| fs::read_to_string(git_dir.join(name)).is_ok_and(is_it))
 }
 
-fn blocked(checkout: &Worktree, reason: String) -> Blocked {
+pub(crate) fn blocked(checkout: &Worktree, reason: String) -> Blocked {
     Blocked {
         worktree: checkout.path.clone(),
         reason,
@@ -318,7 +318,7 @@ fn blocked(checkout: &Worktree, reason: String) -> Blocked {
     }
 }
 
-fn in_the_way(checkout: &Worktree, files: &[PathBuf]) -> Blocked {
+pub(crate) fn in_the_way(checkout: &Worktree, files: &[PathBuf]) -> Blocked {
     Blocked {
         files: files.iter().map(|path| shown(path)).collect(),
         ..blocked(

@@ -11,15 +11,16 @@
 //! | file | does |
 //! | --- | --- |
 //! | `command`, `child`, `guard`, `locks` | start git, and what stands in its way |
-//! | `repo`, `refs`, `durable`, `names`, `landings` | where things are and what they are called, what has landed |
+//! | `repo`, `refs`, `durable`, `names`, `landings`, `tags` | where things are and what they are called, what has landed |
 //! | `registry`, `worktree`, `pool`, `release`, `nested`, `reset` | the life of a worktree |
 //! | `status`, `snapshot`, `seal`, `markers` | the work in it |
 //! | `merge`, `conflict`, `weave`, `layout`, `rebase`, `resolve` | bringing work together |
-//! | `verify`, `land`, `follow`, `mend` | the merged tree, the target, the person's checkout |
+//! | `verify`, `land`, `follow`, `mend`, `aside` | the merged tree, the target, the person's checkout |
 //!
 //! At the start of a daemon: [`Repo::orphans_gone`], then [`Repo::settle_checkouts`].
 
 mod anew;
+mod aside;
 mod child;
 mod command;
 mod conflict;
@@ -50,11 +51,13 @@ mod snapshot;
 mod spare;
 mod status;
 mod stray;
+mod tags;
 mod verify;
 mod weave;
 mod worktree;
 
 pub use anew::Anew;
+pub use aside::Aside;
 pub use conflict::{ConflictClass, ConflictFile, ConflictKind};
 pub use error::GitError;
 pub use fitness::Unfit;
@@ -71,9 +74,10 @@ pub use release::{Proof, Release, Released, rescue_ref};
 pub use repo::{Identity, Repo, Settings};
 pub use resolve::{Finish, FinishResolution};
 pub use seal::{Seal, Sealed};
-pub use snapshot::Snapshot;
+pub use snapshot::{KeptWork, Snapshot};
 pub use spare::{Rescued, Spare};
 pub use status::WorktreeState;
 pub use stray::Stray;
+pub use tags::Tag;
 pub use verify::{MERGE, TreeCheck};
-pub use worktree::{Earlier, Prepare, Prepared};
+pub use worktree::{Earlier, Prepare, Prepared, Saved};

@@ -13,7 +13,7 @@ use git2::Oid;
 use super::command::Git;
 use super::error::{At, GitError};
 use super::names::check_ref;
-use super::registry::Worktree;
+use super::registry::{Found, Worktree};
 use super::repo::{Identity, NewCommit, Repo, write_commit};
 use super::reset::index_is_plain;
 use super::status::{Kind, status_by};
@@ -38,43 +38,159 @@ pub struct Snapshot {
 const INDEX: &str = "swarm-index";
 /// A working agent may change a file while it is being read.
 const TRIES: u32 = 3;
+/// Paths on one command line.
+const AT_ONCE: usize = 400;
+
+/// Whose work it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Work<'a> {
+    /// An agent's: its files are what counts, whatever its index hides.
+    Agents,
+    /// A person's: what the index says is kept too, and these files even if they are ignored.
+    Persons { forced: &'a [PathBuf] },
+}
+
+/// What an attempt has done so far, by commits that a reference keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptWork {
+    /// What is committed.
+    pub tip: Oid,
+    /// The files as they are, on top of that; none: as the tip has them.
+    pub wip: Option<Oid>,
+}
 
 impl Repo {
-    /// Keeps the uncommitted work. None: there is none, and no reference is made.
-    pub fn snapshot_worktree(&self, want: &Snapshot) -> Result<Option<Oid>, GitError> {
+    /// Keeps all the work of an attempt under the reference: of its worktree, or, where that is gone, of its branch. None: there is neither.
+    pub fn keep_attempt(&self, want: &Snapshot, branch: &str) -> Result<Option<KeptWork>, GitError> {
         check_ref(&want.reference)?;
-        let worktree = self.worktree(&want.name)?;
-        let head = self.last_head(&worktree)?;
-        let tree = self.snapshot_tree(&worktree, head)?;
-        if tree == self.tree_of(head)? {
-            return Ok(None);
+        let on_branch = self.branch_commit(branch)?;
+        let Found::Ours(worktree) = self.look_up(&want.name)? else {
+            let Some(tip) = on_branch else {
+                return Ok(None);
+            };
+            self.keep_also(&want.reference, tip)?;
+            return Ok(Some(KeptWork { tip, wip: None }));
+        };
+        let tip = self.last_head(&worktree)?;
+        if let Some(other) = on_branch.filter(|other| *other != tip)
+            && !self.contains(tip, other)?
+        {
+            // The worktree has left its branch.
+            self.keep_also(&format!("{}-branch", want.reference), other)?;
         }
-        self.keep_snapshot(want, head, tree).map(Some)
+        let wip = self.keep_work(&worktree, want, Work::Agents)?;
+        if wip.is_none() {
+            self.keep_also(&want.reference, tip)?;
+        }
+        Ok(Some(KeptWork { tip, wip }))
     }
 
-    fn keep_snapshot(&self, want: &Snapshot, head: Oid, tree: Oid) -> Result<Oid, GitError> {
+    /// Keeps a commit under the reference, so that git does not throw it away.
+    pub fn keep_commit(&self, reference: &str, commit: Oid) -> Result<(), GitError> {
+        check_ref(reference)?;
+        self.keep_also(reference, commit)
+    }
+
+    /// Keeps this commit under the reference; what an earlier call has put there, and this commit does not have, under the next free name.
+    fn keep_also(&self, reference: &str, commit: Oid) -> Result<(), GitError> {
+        self.make_durable(commit, &[])?;
+        let mut name = reference.to_owned();
+        let mut number = 2;
+        loop {
+            match self.read_ref(&name)? {
+                Some(before) if before != commit && !self.contains(commit, before)? => {
+                    name = format!("{reference}-{number}");
+                    number += 1;
+                }
+                before => return self.keep_at(&name, before, commit),
+            }
+        }
+    }
+
+    /// Keeps the uncommitted work. None: there is none, and no reference is made.
+    pub fn snapshot_worktree(&self, want: &Snapshot) -> Result<Option<Oid>, GitError> {
+        let worktree = self.worktree(&want.name)?;
+        self.keep_work(&worktree, want, Work::Agents)
+    }
+
+    /// The same, of any checkout.
+    pub(crate) fn keep_work(
+        &self,
+        worktree: &Worktree,
+        want: &Snapshot,
+        work: Work<'_>,
+    ) -> Result<Option<Oid>, GitError> {
+        check_ref(&want.reference)?;
+        let head = self.last_head(worktree)?;
+        let tree = self.snapshot_tree(worktree, head, work)?;
+        let index = match work {
+            Work::Agents => None,
+            Work::Persons { .. } => self.index_commit(worktree, want, head, tree)?,
+        };
+        if tree == self.tree_of(head)? && index.is_none() {
+            return Ok(None);
+        }
+        self.keep_snapshot(want, head, index, tree).map(Some)
+    }
+
+    /// The index as a commit, if it says something that neither the commit checked out nor the files say.
+    fn index_commit(
+        &self,
+        worktree: &Worktree,
+        want: &Snapshot,
+        head: Oid,
+        files: Oid,
+    ) -> Result<Option<Oid>, GitError> {
+        let Some(tree) = self.index_as_tree(worktree)? else {
+            return Ok(None);
+        };
+        if tree == files || tree == self.tree_of(head)? {
+            return Ok(None);
+        }
+        let message = format!("What was staged\n\n{}", want.message);
+        self.write_snapshot(want, &[head], &message, tree).map(Some)
+    }
+
+    fn keep_snapshot(
+        &self,
+        want: &Snapshot,
+        head: Oid,
+        index: Option<Oid>,
+        tree: Oid,
+    ) -> Result<Oid, GitError> {
         let before = self.read_ref(&want.reference)?;
         if let Some(before) = before
             && self.tree_of(before)? == tree
             && self.contains(before, head)?
+            && index.map_or(Ok(true), |index| self.contains(before, index))?
         {
             return Ok(before);
         }
-        let parents: Vec<Oid> = std::iter::once(head).chain(before).collect();
-        let signature = want.identity.signature(want.time)?;
-        let commit = write_commit(
-            &self.library()?,
-            &NewCommit {
-                tree,
-                parents: &parents,
-                message: &want.message,
-                author: &signature,
-                committer: &signature,
-            },
-        )?;
+        let parents: Vec<Oid> = std::iter::once(head).chain(index).chain(before).collect();
+        let commit = self.write_snapshot(want, &parents, &want.message, tree)?;
         self.make_durable(commit, &[])?;
         self.keep_at(&want.reference, before, commit)?;
         Ok(commit)
+    }
+
+    fn write_snapshot(
+        &self,
+        want: &Snapshot,
+        parents: &[Oid],
+        message: &str,
+        tree: Oid,
+    ) -> Result<Oid, GitError> {
+        let signature = want.identity.signature(want.time)?;
+        write_commit(
+            &self.library()?,
+            &NewCommit {
+                tree,
+                parents,
+                message,
+                author: &signature,
+                committer: &signature,
+            },
+        )
     }
 
     /// Makes the reference, or moves it on from where it was.
@@ -105,28 +221,52 @@ impl Repo {
     }
 
     /// The files of the worktree as a tree.
-    fn snapshot_tree(&self, worktree: &Worktree, head: Oid) -> Result<Oid, GitError> {
+    fn snapshot_tree(
+        &self,
+        worktree: &Worktree,
+        head: Oid,
+        work: Work<'_>,
+    ) -> Result<Oid, GitError> {
         let mut tries = 1;
         loop {
-            match self.snapshot_once(worktree, head) {
+            match self.snapshot_once(worktree, head, work) {
                 Err(GitError::Failed { .. }) if tries < TRIES => tries += 1,
                 other => return other,
             }
         }
     }
 
-    fn snapshot_once(&self, worktree: &Worktree, head: Oid) -> Result<Oid, GitError> {
-        let index = self.copied_index(worktree, head)?;
+    fn snapshot_once(
+        &self,
+        worktree: &Worktree,
+        head: Oid,
+        work: Work<'_>,
+    ) -> Result<Oid, GitError> {
+        let index = self.copied_index(worktree, head, work)?;
         let with_index = || worktree.git(self).long().env("GIT_INDEX_FILE", &index);
         let nested = self.nested_repositories(worktree, &index)?;
         add_all(with_index(), &nested).ok()?;
+        if let Work::Persons { forced } = work {
+            for some in forced.chunks(AT_ONCE) {
+                let there = |path: &&PathBuf| worktree.path.join(path).symlink_metadata().is_ok();
+                let some: Vec<_> = some.iter().filter(there).collect();
+                if !some.is_empty() {
+                    with_index().args(["add", "--force", "--sparse"]).paths(some).ok()?;
+                }
+            }
+        }
         let tree = read_oid(&with_index().arg("write-tree").ok()?)?;
         fs::remove_file(&index).at("delete", &index)?;
         Ok(tree)
     }
 
     /// The worktree's own index if it can be trusted (then unchanged files need not be read), else one made from the commit.
-    fn copied_index(&self, worktree: &Worktree, head: Oid) -> Result<PathBuf, GitError> {
+    fn copied_index(
+        &self,
+        worktree: &Worktree,
+        head: Oid,
+        work: Work<'_>,
+    ) -> Result<PathBuf, GitError> {
         let index = worktree.git_dir.join(INDEX);
         for left in [
             index.clone(),
@@ -140,7 +280,8 @@ impl Repo {
             }
         }
         let own = worktree.git_dir.join("index");
-        if index_is_plain(worktree) && fs::copy(&own, &index).is_ok() {
+        let trusted = matches!(work, Work::Persons { .. }) || index_is_plain(worktree);
+        if trusted && fs::copy(&own, &index).is_ok() {
             return Ok(index);
         }
         let git = worktree

@@ -30,6 +30,17 @@ pub struct Prepare {
     pub base: Oid,
     /// An earlier attempt to go on from.
     pub from: Option<Earlier>,
+    /// Or work that a checkpoint kept.
+    pub saved: Option<Saved>,
+}
+
+/// Work by its commits. There is no worktree of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Saved {
+    /// Where the branch stood: the new one begins there.
+    pub tip: Oid,
+    /// The files as they were, as a commit on top of that; none: as the tip has them.
+    pub wip: Option<Oid>,
 }
 
 /// What an earlier attempt left.
@@ -170,6 +181,7 @@ impl Repo {
             return Err(GitError::CommitMissing { oid: want.base });
         }
         match before {
+            None if want.saved.is_some() => Ok(want.saved.map_or(want.base, |saved| saved.tip)),
             None => self.earlier_tip(want).map(|tip| tip.unwrap_or(want.base)),
             // A call that was cut short began where the target was then; it may have gone on since.
             Some(found)
@@ -201,17 +213,35 @@ impl Repo {
         self.create_ref(reference, tip, "attempt")?;
         crash::point("git.prepare.after-branch");
         let head = HeadTo::Branch(reference.to_owned());
-        match self.reset(&staged, tip, &head, Clean::Everything) {
+        match self.fill(&staged, want, tip, &head) {
             Ok(()) => Ok(staged),
             Err(full @ GitError::DiskFull { .. }) => Err(full),
             // What came from the pool may be in a state that only a new one mends.
             Err(_) => {
                 self.discard_directory(&staged.name)?;
                 let fresh = self.added(&staged.name, tip)?;
-                self.reset(&fresh, tip, &head, Clean::Everything)?;
+                self.fill(&fresh, want, tip, &head)?;
                 Ok(fresh)
             }
         }
+    }
+
+    /// The files of the commit; of saved work those that it had, with what was not committed shown as such.
+    fn fill(
+        &self,
+        staged: &Worktree,
+        want: &Prepare,
+        tip: Oid,
+        head: &HeadTo,
+    ) -> Result<(), GitError> {
+        let Some(wip) = want.saved.and_then(|saved| saved.wip) else {
+            return self.reset(staged, tip, head, Clean::Everything);
+        };
+        self.reset(staged, wip, head, Clean::Everything)?;
+        crash::point("git.prepare.saved-files");
+        let git = staged.git(self).long().config("core.sparseCheckout=false");
+        git.args(["read-tree", "--reset"]).arg(tip.to_string()).ok()?;
+        Ok(())
     }
 
     /// After an error (a full disk, say) nothing half made stays. The error itself is what the caller hears.

@@ -118,6 +118,7 @@ impl Fixture {
             branch: branch(number),
             base: self.oid("main"),
             from: None,
+            saved: None,
         }
     }
 

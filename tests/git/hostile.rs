@@ -97,6 +97,7 @@ fn nothing_that_an_agent_configured_is_run() {
         branch: "agent/ed-002/x".into(),
         base: commit,
         from: None,
+        saved: None,
     })
     .unwrap();
     repo.drain_pool().unwrap();

@@ -12,7 +12,7 @@ use crate::domain::state::{AttemptEnd, Task};
 use crate::domain::view::names;
 
 use words::{
-    attempt_end, because, conflict_level, effect_words, ending_words, failed_command, run_end,
+    attempt_end, because, conflict_level, effect_words, ending_words, failed_command, rollback_step, run_end,
     signal_words, swarm_phase, target_choice,
 };
 pub use words::{attempt_phase, merge_phase, mode, short, status_tone};
@@ -88,6 +88,13 @@ kinds! {
     VerifyPassed "verifyPassed" Inner,
     MergeReturned "mergeReturned" News,
     IdeaLanded "ideaLanded" News,
+    CheckpointMade "checkpointMade" News,
+    CheckpointDeleted "checkpointDeleted" News,
+    RollbackBegun "rollbackBegun" News,
+    RollbackPlanned "rollbackPlanned" Inner,
+    RollbackStepped "rollbackStepped" Inner,
+    RolledBack "rolledBack" News,
+    RollbackAbandoned "rollbackAbandoned" News,
     Learned "learned" News,
     WarningRaised "warningRaised" News,
     WarningCleared "warningCleared" News,
@@ -205,6 +212,28 @@ fn words(event: &Event) -> String {
             id, agent, attempt, ..
         } => format!("{agent} takes {id}, attempt {attempt}"),
         Event::IdeaLanded { id, commit } => format!("{id} landed as {}", short(commit)),
+        Event::CheckpointMade { name, checkpoint } => {
+            format!("checkpoint {name} of {}", short(&checkpoint.commit))
+        }
+        Event::CheckpointDeleted { name } => format!("checkpoint {name} is deleted"),
+        Event::RollbackBegun { rollback } => {
+            format!("rolling back to {} ({})", rollback.to, short(&rollback.commit))
+        }
+        Event::RollbackPlanned { id, idea } => {
+            format!("{id} will be {}", idea.status.as_str())
+        }
+        Event::RollbackStepped { step } => format!("the rollback is {}", rollback_step(*step)),
+        Event::RolledBack { to, commit, safety } => format!(
+            "rolled back to {to}, target at {}; to undo: swarm rollback {safety}",
+            short(commit)
+        ),
+        Event::RollbackAbandoned { to, why, files } => {
+            let files = match files.as_slice() {
+                [] => String::new(),
+                some => format!(" ({})", names(some)),
+            };
+            format!("the rollback to {to} was given up, nothing has changed: {why}{files}")
+        }
 
         Event::AttemptMoved { agent, phase, .. } => format!("{agent} is {}", attempt_phase(*phase)),
         Event::WorktreeReady { agent, head, .. } => {

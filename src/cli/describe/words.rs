@@ -3,6 +3,7 @@
 //! Invariant: a part's words are the same wherever it is shown; foreign text in them is not yet safe, the caller makes the line safe.
 
 use crate::cli::terminal::Tone;
+use crate::domain::checkpoint::RollbackStep;
 use crate::domain::command::TargetChoice;
 use crate::domain::effect::{ConflictLevel, Effect, Purpose};
 use crate::domain::ids::Oid;
@@ -150,6 +151,16 @@ pub(super) fn run_end(end: &RunEnd) -> String {
     format!("{how} after {seconds:.1} s")
 }
 
+pub(super) fn rollback_step(step: RollbackStep) -> &'static str {
+    match step {
+        RollbackStep::Checking => "looking at the checkpoint",
+        RollbackStep::Stopping => "stopping the agents",
+        RollbackStep::Saving => "making a checkpoint of how things are",
+        RollbackStep::Moving => "taking the target back",
+        RollbackStep::Restoring => "making the ideas what they were",
+    }
+}
+
 pub(super) fn effect_words(effect: &Effect) -> String {
     match effect {
         Effect::PrepareWorktree { worktree, .. } => format!("prepare worktree {worktree}"),
@@ -162,6 +173,12 @@ pub(super) fn effect_words(effect: &Effect) -> String {
         Effect::StartResolution { idea, .. } => format!("lay out the conflict of {idea}"),
         Effect::FinishResolution { idea, .. } => format!("conclude the merge of {idea}"),
         Effect::ReleaseWorktree { worktree, .. } => format!("give back worktree {worktree}"),
+        Effect::MakeCheckpoint { name, .. } => format!("make checkpoint {name}"),
+        Effect::DeleteCheckpoint { name, .. } => format!("delete checkpoint {name}"),
+        Effect::CheckRollback { name, .. } => format!("see whether {name} can be rolled back to"),
+        Effect::MoveTarget { target, commit, .. } => {
+            format!("take {target} back to {}", short(commit))
+        }
         Effect::ArchiveInbox { name, .. } => format!("move inbox file {name} to accepted"),
     }
 }

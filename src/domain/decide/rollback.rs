@@ -86,6 +86,7 @@ fn check(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
     plan.request(Effect::CheckRollback {
         name: rollback.to.clone(),
         commit: rollback.commit.clone(),
+        tag: checkpoint.tag.clone(),
         sha256: checkpoint.sha256.clone(),
         target: settings.target.clone(),
         stash: rollback.stash,

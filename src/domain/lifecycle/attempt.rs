@@ -120,8 +120,7 @@ impl State<Machine> for AttemptPhase {
             (Self::Preparing, I::Prepared)
             | (Self::Backoff | Self::WaitingForHuman, I::Continue) => Transition(Self::Starting),
             (Self::Starting, I::Started) => Transition(Self::Working),
-            // Complete work that is taken up again needs no iteration, only its gate.
-            (Self::Working | Self::Preparing, I::SaidComplete) => Transition(Self::Gating),
+            (Self::Working, I::SaidComplete) => Transition(Self::Gating),
             (Self::Working | Self::Gating | Self::Starting, I::Hold)
             | (Self::ReadyToMerge, I::Returned) => Transition(Self::Backoff),
             (Self::Working, I::NeedsHuman) => Transition(Self::WaitingForHuman),

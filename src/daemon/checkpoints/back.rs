@@ -1,0 +1,207 @@
+//! Going back to a checkpoint: whether that can be done, and the move of the target.
+//!
+//! Invariant: the look changes nothing. The move is by compare-and-swap, with every checkout of the target following or none; a person's changes in
+//! the way stop it, or, where that was asked for, are kept under `refs/swarm/rescue/` first.
+
+use std::collections::BTreeMap;
+
+use super::file;
+use super::tag_of;
+use crate::daemon::dispatch::failed;
+use crate::daemon::git_effects::{oid, ours};
+use crate::daemon::tools::Tools;
+use crate::domain::checkpoint::{IdeaThen, SavedWork};
+use crate::domain::effect::Effect;
+use crate::domain::ids::{CheckpointName, IdeaId, Oid};
+use crate::domain::observation::{FailureKind, Outcome};
+use crate::git::{Aside, Blocked, GitError, Land, LandOutcome, Snapshot};
+
+type Done = Result<Outcome, GitError>;
+
+/// What a rollback makes of the ideas, if it can be done. Blocks.
+pub(in crate::daemon) fn check(tools: &Tools, effect: &Effect) -> Done {
+    let Effect::CheckRollback {
+        name,
+        commit,
+        tag,
+        sha256,
+        target,
+        stash,
+    } = effect
+    else {
+        return Ok(failed("this effect is not a look at a checkpoint"));
+    };
+    let ideas = match sound(tools, name, commit, tag, sha256)? {
+        Ok(ideas) => ideas,
+        Err(why) => return Ok(refused(name, &why)),
+    };
+    let Some(now) = tools.repo.branch_commit(target)? else {
+        return Ok(failed(format!(
+            "the target branch `{target}` is gone; swarm status has the command that brings it back"
+        )));
+    };
+    let in_the_way = tools.repo.in_the_way_of(target, now, oid(commit)?)?;
+    Ok(match stops(in_the_way, *stash) {
+        Some(blocked) => blocked_by(blocked),
+        None => Outcome::RollbackReady(ideas),
+    })
+}
+
+/// Files can be put aside; what else stops a checkout cannot.
+fn stops(all: Vec<Blocked>, stash: bool) -> Option<Blocked> {
+    all.into_iter()
+        .find(|blocked| !stash || blocked.files.is_empty())
+}
+
+fn blocked_by(blocked: Blocked) -> Outcome {
+    let place = blocked.worktree.display();
+    Outcome::CheckoutBlocked {
+        reason: format!(
+            "in {place}: {}{}",
+            blocked.reason,
+            if blocked.files.is_empty() {
+                ""
+            } else {
+                "; or have them put aside: --stash"
+            }
+        ),
+        files: blocked.files,
+    }
+}
+
+/// Nothing has changed and nothing will by itself.
+fn refused(name: &CheckpointName, why: &str) -> Outcome {
+    Outcome::Failed {
+        kind: FailureKind::Repository,
+        message: format!("the checkpoint `{name}` cannot be rolled back to: {why}"),
+    }
+}
+
+/// The ideas as the checkpoint has them, or why it cannot be trusted.
+fn sound(
+    tools: &Tools,
+    name: &CheckpointName,
+    commit: &Oid,
+    tag: &Oid,
+    sha256: &str,
+) -> Result<Result<BTreeMap<IdeaId, IdeaThen>, String>, GitError> {
+    let (file, found) = match file::read(&tools.paths, name) {
+        Ok(read) => read,
+        Err(fault) => return Ok(Err(fault.to_string())),
+    };
+    if found != sha256 {
+        let path = file::path_of(&tools.paths, name);
+        return Ok(Err(format!(
+            "its file {} is not the one that was written (SHA-256 {found:.12}, not {sha256:.12}); put that back from a copy",
+            path.display()
+        )));
+    }
+    if let Some(why) = tag_trouble(tools, name, commit, tag)? {
+        return Ok(Err(why));
+    }
+    let works = file.works();
+    for (id, work) in &works {
+        if let Some(gone) = missing(tools, work)? {
+            return Ok(Err(format!(
+                "the work of {} on {id} is gone: git has no commit {gone:.10} any more",
+                work.agent
+            )));
+        }
+    }
+    let mut works = works;
+    let ideas = file.state_snapshot.ideas.iter();
+    Ok(Ok(ideas
+        .map(|(id, idea)| (id.clone(), IdeaThen::of(idea, works.remove(id))))
+        .collect()))
+}
+
+fn tag_trouble(
+    tools: &Tools,
+    name: &CheckpointName,
+    commit: &Oid,
+    tag: &Oid,
+) -> Result<Option<String>, GitError> {
+    let full = tag_of(name);
+    if tools.repo.resolve_commit(commit.as_str())?.is_none() {
+        return Ok(Some(format!(
+            "its commit {commit:.10} is gone: git has thrown it away"
+        )));
+    }
+    let back = format!("put it back: git update-ref refs/tags/{full} {tag}");
+    Ok(match tools.repo.tag(&full)? {
+        None => Some(format!("its tag `{full}` was deleted; {back}")),
+        Some(found) if found.oid != oid(tag)? => Some(format!(
+            "its tag `{full}` was moved to {:.10}; {back}",
+            found.oid
+        )),
+        Some(_) => None,
+    })
+}
+
+fn missing(tools: &Tools, work: &SavedWork) -> Result<Option<Oid>, GitError> {
+    for commit in std::iter::once(&work.tip).chain(&work.wip) {
+        if tools.repo.resolve_commit(commit.as_str())?.is_none() {
+            return Ok(Some(commit.clone()));
+        }
+    }
+    Ok(None)
+}
+
+/// Moves the target. Blocks.
+pub(in crate::daemon) fn move_target(tools: &Tools, effect: &Effect) -> Done {
+    let Effect::MoveTarget {
+        target,
+        expected,
+        commit,
+        stash,
+        at,
+    } = effect
+    else {
+        return Ok(failed("this effect is not the move of the target"));
+    };
+    let (from, to) = (oid(expected)?, oid(commit)?);
+    let mut stashed = Vec::new();
+    if let Some(name) = stash
+        && tools.repo.branch_commit(target)? == Some(from)
+    {
+        let in_the_way = tools.repo.in_the_way_of(target, from, to)?;
+        if let Some(blocked) = stops(in_the_way, true) {
+            return Ok(blocked_by(blocked));
+        }
+        stashed = tools.repo.put_aside(&Aside {
+            branch: target.clone(),
+            from,
+            to,
+            keep: Snapshot {
+                name: String::new(),
+                reference: stash_ref(name),
+                message: format!("Changes that were in the way of a rollback ({name})\n"),
+                identity: tools.repo.identity()?,
+                time: *at,
+            },
+        })?;
+    }
+    let moved = tools.repo.move_target(&Land {
+        branch: target.clone(),
+        expected: from,
+        commit: to,
+    })?;
+    Ok(match moved {
+        LandOutcome::Landed | LandOutcome::AlreadyLanded => Outcome::TargetMovedTo {
+            stashed: stashed.into_iter().map(ours).collect(),
+        },
+        LandOutcome::TargetMoved { found: Some(found) } => {
+            Outcome::TargetMoved { found: ours(found) }
+        }
+        LandOutcome::TargetMoved { found: None } => failed(format!(
+            "the target branch `{target}` is gone; bring it back (git branch {target} {expected}), then roll back again"
+        )),
+        LandOutcome::CheckoutBlocked(blocked) => blocked_by(blocked),
+        LandOutcome::NotAFastForward => failed("a rollback moves backwards"),
+    })
+}
+
+/// Where changes in the way of a rollback are kept.
+fn stash_ref(name: &str) -> String {
+    format!("refs/swarm/rescue/stash-{name}")
+}

@@ -1,0 +1,35 @@
+//! Checkpoints and the moves of a rollback: what they are made of outside the log.
+//!
+//! | file | does |
+//! | --- | --- |
+//! | `file` | the JSON file of a checkpoint: written whole or not at all, read with suspicion |
+//! | `make`, `remove` | a checkpoint comes and goes: private references, tag, file |
+//! | `back` | whether a rollback can be done, and the move of the target |
+//!
+//! Invariant: a checkpoint is there when its file is: that comes last and goes first. Everything may be done again after a kill; what a call
+//! that was cut short left is known by the number of its effect, which tag and file carry.
+
+mod back;
+pub mod file;
+mod make;
+mod remove;
+
+pub(super) use back::{check, move_target};
+pub(super) use make::{make, settled};
+pub(super) use remove::remove;
+
+use crate::domain::ids::{AgentId, CheckpointName};
+
+/// The name of a checkpoint's tag, below `refs/tags/`.
+pub fn tag_of(name: &CheckpointName) -> String {
+    format!("swarm/checkpoint/{name}")
+}
+
+/// Where its private references are.
+fn references(name: &CheckpointName) -> String {
+    format!("refs/swarm/checkpoints/{name}/")
+}
+
+fn reference(name: &CheckpointName, agent: &AgentId) -> String {
+    format!("{}{agent}", references(name))
+}

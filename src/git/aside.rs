@@ -1,0 +1,229 @@
+//! A person's uncommitted changes that are in the way of a rollback: named beforehand, and, where that was asked for, put aside.
+//!
+//! Invariant: not a byte is lost. First everything that is not committed in that checkout becomes a commit under a reference (the index, where
+//! it says something else, as a parent of it); then what is in the way is moved, by rename, into a folder beside the index; there it goes only
+//! if the commit has it byte for byte. A kill in between leaves it in one of the two places, and the same call carries on.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use git2::Oid;
+
+use super::error::{At, GitError};
+use super::follow::{Blocked, Move, in_the_way, obstacles};
+use super::mend::{begin_rehearsal, end_rehearsal};
+use super::names::branch_ref;
+use super::registry::Worktree;
+use super::repo::Repo;
+use super::seal::under_way;
+use super::snapshot::{Snapshot, Work, read_oid};
+use crate::crash;
+
+/// Beside the index of the checkout.
+const FOLDER: &str = "swarm-aside";
+
+/// What is put aside.
+#[derive(Debug, Clone)]
+pub struct Aside {
+    /// The branch that is about to move.
+    pub branch: String,
+    /// Where it stands.
+    pub from: Oid,
+    /// Where it goes.
+    pub to: Oid,
+    /// How the changes are kept; the reference of a second checkout has a number behind it. The name of the worktree does not count.
+    pub keep: Snapshot,
+}
+
+impl Repo {
+    /// What would stop the branch from going there, in each checkout of it. Nothing of a person's changes.
+    pub fn in_the_way_of(&self, branch: &str, from: Oid, to: Oid) -> Result<Vec<Blocked>, GitError> {
+        branch_ref(branch)?;
+        let step = Move {
+            branch,
+            old: from,
+            new: to,
+        };
+        let mut found = Vec::new();
+        for checkout in self.checkouts_of(branch)? {
+            found.extend(self.hindrance(&checkout, step)?);
+        }
+        Ok(found)
+    }
+
+    /// Puts aside what would stop it. Returns the commits that have it.
+    pub fn put_aside(&self, want: &Aside) -> Result<Vec<Oid>, GitError> {
+        let step = Move {
+            branch: &want.branch,
+            old: want.from,
+            new: want.to,
+        };
+        let mut kept = Vec::new();
+        for (number, checkout) in self.checkouts_of(&want.branch)?.iter().enumerate() {
+            let mut keep = want.keep.clone();
+            if number > 0 {
+                keep.reference = format!("{}-{}", keep.reference, number + 1);
+            }
+            kept.extend(self.clear_the_way(checkout, step, &keep)?);
+        }
+        Ok(kept)
+    }
+
+    fn hindrance(&self, checkout: &Worktree, step: Move<'_>) -> Result<Option<Blocked>, GitError> {
+        if let Some(what) = under_way(&checkout.git_dir) {
+            return Ok(Some(super::follow::blocked(
+                checkout,
+                format!("a {what} is under way there"),
+            )));
+        }
+        if let Some(held) = self.wait_for_index(checkout)? {
+            return Ok(Some(held));
+        }
+        let touched = self.touched_paths(step)?;
+        let hidden = self.ignored_among(checkout, &obstacles(checkout, &touched))?;
+        if !hidden.is_empty() {
+            return Ok(Some(in_the_way(checkout, &hidden)));
+        }
+        begin_rehearsal(checkout)?;
+        let refused = self.rehearse(checkout, step)?.err();
+        end_rehearsal(checkout)?;
+        match refused {
+            Some(reason) => self.why_not(checkout, &touched, reason).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn clear_the_way(
+        &self,
+        checkout: &Worktree,
+        step: Move<'_>,
+        keep: &Snapshot,
+    ) -> Result<Option<Oid>, GitError> {
+        let left = checkout.git_dir.join(FOLDER);
+        let before = self.read_ref(&keep.reference)?;
+        if fs::symlink_metadata(&left).is_ok() {
+            // A kill came between. What it had moved is in the commit, or stays where it is.
+            self.let_go(&left, before)?;
+        }
+        let touched = self.touched_paths(step)?;
+        let mut ways: BTreeSet<PathBuf> = self
+            .ignored_among(checkout, &obstacles(checkout, &touched))?
+            .into_iter()
+            .collect();
+        let changed = self.changes_in_the_way(checkout, &touched)?;
+        ways.extend(changed);
+        if ways.is_empty() {
+            return Ok(before);
+        }
+        let nested = |path: &PathBuf| checkout.path.join(path).join(".git").exists();
+        if let Some(path) = ways.iter().find(|path| nested(path)) {
+            let path = checkout.path.join(path);
+            let why = "it is a git repository of its own; move it away, then roll back again";
+            return Err(GitError::PathTaken {
+                path,
+                why: why.into(),
+            });
+        }
+        let ways: Vec<PathBuf> = ways.into_iter().collect();
+        let commit = self.keep_work(checkout, keep, Work::Persons { forced: &ways })?;
+        crash::point("git.aside.kept");
+        self.move_away(checkout, step.old, &ways, &left)?;
+        crash::point("git.aside.moved");
+        self.let_go(&left, commit)?;
+        Ok(commit)
+    }
+
+    /// The paths get the old commit's content, in the index and as files; what was there goes into the folder.
+    fn move_away(
+        &self,
+        checkout: &Worktree,
+        old: Oid,
+        ways: &[PathBuf],
+        folder: &Path,
+    ) -> Result<(), GitError> {
+        for path in ways {
+            let (from, to) = (checkout.path.join(path), folder.join(path));
+            if fs::symlink_metadata(&from).is_err() {
+                continue;
+            }
+            let above = to.parent().unwrap_or(folder);
+            fs::create_dir_all(above).at("make", above)?;
+            fs::rename(&from, &to).at("put aside", &from)?;
+        }
+        crash::point("git.aside.files");
+        for some in ways.chunks(400) {
+            let reset = checkout.git(self).long().args(["reset", "-q"]);
+            reset.arg(old.to_string()).paths(some).ok()?;
+            let there = self.list_tree(old, some)?;
+            if !there.is_empty() {
+                let out = checkout.git(self).long().args(["checkout-index", "-f", "-q"]);
+                out.paths(&there).ok()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes from the folder what the commit has, byte for byte; the rest stays there.
+    fn let_go(&self, folder: &Path, commit: Option<Oid>) -> Result<(), GitError> {
+        let Some(commit) = commit else { return Ok(()) };
+        let library = self.library()?;
+        let read = GitError::library(format!("read {commit}"));
+        let tree = library
+            .find_commit(commit)
+            .and_then(|commit| commit.tree())
+            .map_err(read)?;
+        let mut open = vec![folder.to_owned()];
+        let mut folders = Vec::new();
+        while let Some(dir) = open.pop() {
+            for entry in fs::read_dir(&dir).at("list", &dir)? {
+                let entry = entry.at("list", &dir)?;
+                let path = entry.path();
+                let kind = entry.file_type().at("look at", &path)?;
+                if kind.is_dir() {
+                    open.push(path);
+                    continue;
+                }
+                let name = path.strip_prefix(folder).unwrap_or(&path).to_owned();
+                let blob = if kind.is_symlink() {
+                    use std::os::unix::ffi::OsStrExt as _;
+                    let target = fs::read_link(&path).at("read", &path)?;
+                    Oid::hash_object(git2::ObjectType::Blob, target.as_os_str().as_bytes())
+                } else {
+                    Oid::hash_file(git2::ObjectType::Blob, &path)
+                };
+                let known = tree.get_path(&name).map(|entry| entry.id());
+                if known.is_ok() && known.ok() == blob.ok() {
+                    fs::remove_file(&path).at("delete", &path)?;
+                }
+            }
+            folders.push(dir);
+        }
+        for dir in folders.into_iter().rev() {
+            // One that still has something stays.
+            let _ = fs::remove_dir(&dir);
+        }
+        Ok(())
+    }
+
+    /// Which of these paths the commit has.
+    fn list_tree(&self, commit: Oid, paths: &[PathBuf]) -> Result<Vec<PathBuf>, GitError> {
+        let library = self.library()?;
+        let tree = library
+            .find_commit(commit)
+            .and_then(|commit| commit.tree())
+            .map_err(GitError::library(format!("read {commit}")))?;
+        let there = paths.iter().filter(|path| tree.get_path(path).is_ok());
+        Ok(there.cloned().collect())
+    }
+
+    /// The index of the checkout as a commit, if it says something else than the commit checked out and the files.
+    pub(crate) fn index_as_tree(&self, checkout: &Worktree) -> Result<Option<Oid>, GitError> {
+        let written = checkout.git(self).long().arg("write-tree").run()?;
+        // With conflicts in it there is no tree; their text is in the files.
+        if written.code != 0 {
+            return Ok(None);
+        }
+        read_oid(&written).map(Some)
+    }
+}
