@@ -9,12 +9,13 @@ use super::file;
 use super::tag_of;
 use crate::daemon::dispatch::failed;
 use crate::daemon::git_effects::{oid, ours};
+use crate::daemon::paths::Paths;
 use crate::daemon::tools::Tools;
 use crate::domain::checkpoint::{IdeaThen, SavedWork};
 use crate::domain::effect::Effect;
 use crate::domain::ids::{CheckpointName, IdeaId, Oid};
 use crate::domain::observation::{FailureKind, Outcome};
-use crate::git::{Aside, Blocked, GitError, Land, LandOutcome, Snapshot};
+use crate::git::{Aside, Blocked, GitError, Land, LandOutcome, Repo, Snapshot};
 
 type Done = Result<Outcome, GitError>;
 
@@ -31,7 +32,13 @@ pub(in crate::daemon) fn check(tools: &Tools, effect: &Effect) -> Done {
     else {
         return Ok(failed("this effect is not a look at a checkpoint"));
     };
-    let ideas = match sound(tools, name, commit, tag, sha256)? {
+    let wanted = Recorded {
+        name,
+        commit,
+        tag,
+        sha256,
+    };
+    let ideas = match wanted.ideas(&tools.repo, &tools.paths)? {
         Ok(ideas) => ideas,
         Err(why) => return Ok(refused(name, &why)),
     };
@@ -77,70 +84,74 @@ fn refused(name: &CheckpointName, why: &str) -> Outcome {
     }
 }
 
-/// The ideas as the checkpoint has them, or why it cannot be trusted.
-fn sound(
-    tools: &Tools,
-    name: &CheckpointName,
-    commit: &Oid,
-    tag: &Oid,
-    sha256: &str,
-) -> Result<Result<BTreeMap<IdeaId, IdeaThen>, String>, GitError> {
-    let (file, found) = match file::read(&tools.paths, name) {
-        Ok(read) => read,
-        Err(fault) => return Ok(Err(fault.to_string())),
-    };
-    if found != sha256 {
-        let path = file::path_of(&tools.paths, name);
-        return Ok(Err(format!(
-            "its file {} is not the one that was written (SHA-256 {found:.12}, not {sha256:.12}); put that back from a copy",
-            path.display()
-        )));
-    }
-    if let Some(why) = tag_trouble(tools, name, commit, tag)? {
-        return Ok(Err(why));
-    }
-    let works = file.works();
-    for (id, work) in &works {
-        if let Some(gone) = missing(tools, work)? {
+/// A checkpoint as the log has it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Recorded<'a> {
+    pub(super) name: &'a CheckpointName,
+    pub(super) commit: &'a Oid,
+    pub(super) tag: &'a Oid,
+    pub(super) sha256: &'a str,
+}
+
+impl Recorded<'_> {
+    /// The ideas as a rollback to it leaves them, or why it cannot be trusted.
+    pub(super) fn ideas(
+        &self,
+        repo: &Repo,
+        paths: &Paths,
+    ) -> Result<Result<BTreeMap<IdeaId, IdeaThen>, String>, GitError> {
+        let (file, found) = match file::read(paths, self.name) {
+            Ok(read) => read,
+            Err(fault) => return Ok(Err(fault.to_string())),
+        };
+        if found != self.sha256 {
+            let path = file::path_of(paths, self.name);
             return Ok(Err(format!(
-                "the work of {} on {id} is gone: git has no commit {gone:.10} any more",
-                work.agent
+                "its file {} is not the one that was written (SHA-256 {found:.12}, not {:.12}); put that back from a copy",
+                path.display(),
+                self.sha256
             )));
         }
+        if let Some(why) = self.tag_trouble(repo)? {
+            return Ok(Err(why));
+        }
+        let mut works = file.works();
+        for (id, work) in &works {
+            if let Some(gone) = missing(repo, work)? {
+                return Ok(Err(format!(
+                    "the work of {} on {id} is gone: git has no commit {gone:.10} any more",
+                    work.agent
+                )));
+            }
+        }
+        let ideas = file.state_snapshot.ideas.iter();
+        Ok(Ok(ideas
+            .map(|(id, idea)| (id.clone(), IdeaThen::of(idea, works.remove(id))))
+            .collect()))
     }
-    let mut works = works;
-    let ideas = file.state_snapshot.ideas.iter();
-    Ok(Ok(ideas
-        .map(|(id, idea)| (id.clone(), IdeaThen::of(idea, works.remove(id))))
-        .collect()))
+
+    fn tag_trouble(&self, repo: &Repo) -> Result<Option<String>, GitError> {
+        let (full, commit, tag) = (tag_of(self.name), self.commit, self.tag);
+        if repo.resolve_commit(commit.as_str())?.is_none() {
+            return Ok(Some(format!(
+                "its commit {commit:.10} is gone: git has thrown it away"
+            )));
+        }
+        let back = format!("put it back: git update-ref refs/tags/{full} {tag}");
+        Ok(match repo.tag(&full)? {
+            None => Some(format!("its tag `{full}` was deleted; {back}")),
+            Some(found) if found.oid != oid(tag)? => Some(format!(
+                "its tag `{full}` was moved to {:.10}; {back}",
+                found.oid
+            )),
+            Some(_) => None,
+        })
+    }
 }
 
-fn tag_trouble(
-    tools: &Tools,
-    name: &CheckpointName,
-    commit: &Oid,
-    tag: &Oid,
-) -> Result<Option<String>, GitError> {
-    let full = tag_of(name);
-    if tools.repo.resolve_commit(commit.as_str())?.is_none() {
-        return Ok(Some(format!(
-            "its commit {commit:.10} is gone: git has thrown it away"
-        )));
-    }
-    let back = format!("put it back: git update-ref refs/tags/{full} {tag}");
-    Ok(match tools.repo.tag(&full)? {
-        None => Some(format!("its tag `{full}` was deleted; {back}")),
-        Some(found) if found.oid != oid(tag)? => Some(format!(
-            "its tag `{full}` was moved to {:.10}; {back}",
-            found.oid
-        )),
-        Some(_) => None,
-    })
-}
-
-fn missing(tools: &Tools, work: &SavedWork) -> Result<Option<Oid>, GitError> {
+fn missing(repo: &Repo, work: &SavedWork) -> Result<Option<Oid>, GitError> {
     for commit in std::iter::once(&work.tip).chain(&work.wip) {
-        if tools.repo.resolve_commit(commit.as_str())?.is_none() {
+        if repo.resolve_commit(commit.as_str())?.is_none() {
             return Ok(Some(commit.clone()));
         }
     }

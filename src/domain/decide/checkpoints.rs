@@ -46,7 +46,8 @@ pub(super) fn delete(plan: &mut Plan<'_>, name: &CheckpointName) -> Result<(), R
     Ok(())
 }
 
-pub(super) fn unknown(state: &State, name: &CheckpointName) -> Rejection {
+/// The refusal of a checkpoint that is not there.
+pub fn unknown(state: &State, name: &CheckpointName) -> Rejection {
     let newest = state.checkpoints.iter().max_by_key(|(_, checkpoint)| checkpoint.seq);
     Rejection::CheckpointUnknown {
         name: name.clone(),

@@ -16,6 +16,8 @@ mod signals;
 mod swarm;
 mod train;
 
+pub use checkpoints::unknown as unknown_checkpoint;
+
 use super::command::Command;
 use super::effect::{Effect, Purpose};
 use super::event::Event;
