@@ -78,6 +78,7 @@ impl Access {
                     });
                 let outside = Outside {
                     target,
+                    left_running: offline.left_running(&state),
                     ..Outside::default()
                 };
                 to_value(&view::status(&state, outside))

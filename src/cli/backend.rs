@@ -12,6 +12,7 @@ use super::repo::Repo;
 use crate::daemon::clean::Report;
 use crate::daemon::handle::{Accepted, Handle, Journaled};
 use crate::domain::command::Command;
+use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
@@ -28,6 +29,9 @@ pub trait Offline {
 
     /// Where a branch is at this moment.
     fn target(&self, branch: &str) -> TargetNow;
+
+    /// The agents that run on although no daemon does.
+    fn left_running(&self, state: &State) -> Vec<(AgentId, IdeaId)>;
 
     /// Events after `after`, oldest first, at most `limit`.
     fn events(&self, after: u64, limit: usize) -> Result<Vec<Journaled>, CliError>;

@@ -21,6 +21,7 @@ use crate::daemon::offline::{self, TwoWays, Upto};
 use crate::daemon::run::{ReloadError as DaemonReloadError, Reloader};
 use crate::daemon::{CommandError, Daemon, DaemonError, End, Options, Paths, clock};
 use crate::domain::command::Command;
+use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::State;
 use crate::domain::view::TargetNow;
@@ -90,6 +91,10 @@ impl Offline for Files {
 
     fn target(&self, branch: &str) -> TargetNow {
         offline::target(&self.paths, branch)
+    }
+
+    fn left_running(&self, state: &State) -> Vec<(AgentId, IdeaId)> {
+        offline::left_running(&self.paths, state)
     }
 
     fn events(&self, after: u64, limit: usize) -> Result<Vec<Journaled>, CliError> {

@@ -14,6 +14,7 @@ use crate::daemon::handle::{Accepted, Journaled};
 use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::evolve::evolve;
+use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::domain::view::{Rest, TargetNow};
@@ -56,6 +57,10 @@ impl Offline for Memory {
         }
         let seq = log.state.seq;
         Ok(Accepted { seq, events })
+    }
+
+    fn left_running(&self, _: &State) -> Vec<(AgentId, IdeaId)> {
+        Vec::new()
     }
 
     fn target(&self, _: &str) -> TargetNow {

@@ -25,6 +25,12 @@ const GIT_AT_ONCE: usize = 4;
 /// How long until an effect that failed is done again. A call to the disk that fails now and then is no fact about anybody's work.
 const AGAIN_AFTER: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
 
+/// Where the actor's effects go.
+pub(super) trait Drivers: Send {
+    /// Begins an effect; its outcome comes as an observation.
+    fn dispatch(&self, id: EffectId, effect: Effect);
+}
+
 /// Sends effects to their drivers.
 #[derive(Clone)]
 pub(super) struct Dispatcher {
@@ -44,9 +50,10 @@ impl Dispatcher {
             returns: Arc::default(),
         }
     }
+}
 
-    /// Begins an effect; its outcome comes as an observation.
-    pub(super) fn dispatch(&self, id: EffectId, effect: Effect) {
+impl Drivers for Dispatcher {
+    fn dispatch(&self, id: EffectId, effect: Effect) {
         let this = self.clone();
         let (begin, done) = points(&effect);
         tokio::spawn(async move {
@@ -67,7 +74,9 @@ impl Dispatcher {
                 .await;
         });
     }
+}
 
+impl Dispatcher {
     /// In a task of its own, so that a panic in a driver is an outcome too and nothing waits for ever.
     async fn guarded(&self, id: EffectId, effect: Effect) -> Outcome {
         let worker = self.clone();

@@ -32,6 +32,9 @@ mod snapshots;
 mod store;
 #[doc(hidden)]
 pub mod testkit;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test fails by panicking
+mod tests;
 mod tools;
 pub mod trust;
 pub mod views;

@@ -113,6 +113,8 @@ impl Daemon {
                 "a git command of an earlier daemon still runs; what it holds is waited for"
             );
         }
+        runs::end_vanished(&paths.runs)
+            .map_err(DaemonError::io("end agents whose run directory is gone"))?;
         repo.settle_checkouts()?;
         crash::point("daemon.checkouts-settled");
         let first = vec![
@@ -189,7 +191,7 @@ impl Daemon {
             handle.clone(),
             self.seq,
             ledger,
-            dispatcher,
+            Box::new(dispatcher),
             Snapshots::new(&tools.paths, seq),
             self.first,
         );

@@ -41,6 +41,7 @@ pub(super) async fn status(State(context): Context) -> Json<StatusView> {
         web_url: context.web_url.clone(),
         target: branch.map_or(TargetNow::Unknown, |branch| context.control.target(&branch)),
         stalled: context.handle.stalled(),
+        left_running: Vec::new(),
     };
     Json(context.handle.read(|state| view::status(state, outside)))
 }
