@@ -7,7 +7,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 limit=${SWARM_MUTATIONS_LIMIT:-900} # seconds for one build or test
-export CARGO_TERM_COLOR=never RUST_BACKTRACE=0 SWARM_IT_SEED="${SWARM_IT_SEED:-7}"
+export CARGO_TERM_COLOR=never CARGO_PROFILE_DEV_DEBUG=0 RUST_BACKTRACE=0 SWARM_IT_SEED="${SWARM_IT_SEED:-7}"
 
 dir=${SWARM_MUTATIONS_DIR:-}
 if [ -z "$dir" ]; then
@@ -35,20 +35,20 @@ run() { timeout "$limit" cargo test $1 >"$dir/log" 2>&1; }
 ran_some() { grep -Eq '^test result: .* [1-9][0-9]* (passed|failed)|[1-9][0-9]* failed' "$dir/log"; }
 
 failed=0
-say() { printf '%-28s %-12s %s\n' "$1" "$2" "$3"; }
+say() { printf '%-34s %-11s %4s s  %s\n' "$1" "$2" "$3" "$4"; }
 wrong() {
   say "$@"
   tail -n 15 "$dir/log" >&2
   failed=1
 }
 
-say FAULT OUTCOME TEST
+say FAULT OUTCOME '' TEST
 declare -A sound
 for name in "${names[@]}"; do
   test=$(test_of "$name")
   [ -n "${sound[$test]:-}" ] && continue
   if ! run "$test" || ! ran_some; then
-    wrong - "UNSOUND" "$test: without any fault it fails, or there is no such test"
+    wrong - "UNSOUND" 0 "$test: without any fault it fails, or there is no such test"
     exit 1
   fi
   sound[$test]=1
@@ -57,13 +57,16 @@ for name in "${names[@]}"; do
   test=$(test_of "$name")
   git apply "$here/$name.patch"
   if ! build "$test"; then
-    wrong "$name" "NOT BUILT" "$test"
-  elif run "$test"; then
-    wrong "$name" "NOT CAUGHT" "$test"
-  elif ! ran_some; then
-    wrong "$name" "NOT RUN" "$test"
+    wrong "$name" "NOT BUILT" 0 "$test"
   else
-    say "$name" caught "$test"
+    began=$SECONDS
+    if run "$test"; then
+      wrong "$name" "NOT CAUGHT" $((SECONDS - began)) "$test"
+    elif ! ran_some; then
+      wrong "$name" "NOT RUN" $((SECONDS - began)) "$test"
+    else
+      say "$name" caught $((SECONDS - began)) "$test"
+    fi
   fi
   git apply -R "$here/$name.patch"
 done
