@@ -20,6 +20,7 @@ part syscalls env SWARM_SYSCALLS=all cargo test --locked --test it harm_at -- --
 part journal env SWARM_EXHAUSTIVE=1 SWARM_SECTOR_CASES=1000000 cargo test --locked --lib journal:: -- --nocapture
 part domain env SWARM_SEQUENCES=200000 cargo test --locked --lib domain::tests::properties -- --nocapture
 part fuzz fuzz/run.sh 60
+part mutations tests/mutations/run.sh
 
 if [ "${#failed[@]}" -gt 0 ]; then
   echo "failed: ${failed[*]}" >&2
