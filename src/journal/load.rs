@@ -85,7 +85,15 @@ impl Survey {
     /// Verifies the live segment, and that the older ones join it. Damage, a newer format and a snapshot of records that
     /// are missing are errors.
     pub fn of(state_dir: &Path) -> Result<Self, JournalError> {
-        let segments = Segments::open(state_dir)?;
+        Self::of_segments(state_dir, Segments::open(state_dir)?)
+    }
+
+    /// The same, for who finishes a repair.
+    pub fn in_repair(state_dir: &Path) -> Result<Self, JournalError> {
+        Self::of_segments(state_dir, Segments::open_in_repair(state_dir)?)
+    }
+
+    fn of_segments(state_dir: &Path, segments: Segments) -> Result<Self, JournalError> {
         let proof = snapshot::highest_seq(state_dir);
         let known_durable = proof.as_ref().map_or(0, |(seq, _)| *seq);
         let mut cursor = segments.last_start();

@@ -92,6 +92,8 @@ kinds! {
     WarningCleared "warningCleared" News,
     EffectRequested "effectRequested" Inner,
     EffectFinished "effectFinished" Inner,
+    StateRepaired "stateRepaired" News,
+    StateRestored "stateRestored" News,
 }
 
 /// Whether those who merely follow what happens want to see it.
@@ -124,6 +126,8 @@ pub fn tone(event: &Event) -> Tone {
         | Event::MergeConflicted { .. }
         | Event::MergeReturned { .. }
         | Event::ResolverFailed { .. }
+        | Event::StateRepaired { .. }
+        | Event::StateRestored { .. }
         | Event::GateFailed { .. }
         | Event::EffectFinished { error: Some(_), .. } => Tone::Warn,
         Event::IdeaClaimed { .. } | Event::IterationStarted { .. } => Tone::Live,
@@ -198,6 +202,16 @@ fn words(event: &Event) -> String {
             id, agent, attempt, ..
         } => format!("{agent} takes {id}, attempt {attempt}"),
         Event::IdeaLanded { id, commit } => format!("{id} landed as {}", short(commit)),
+        Event::StateRepaired { lost, copy, .. } => match lost {
+            Some(lost) => format!(
+                "the damaged log was cut: the events {} to {} are gone; the files as they were: {copy}",
+                lost.from, lost.to
+            ),
+            None => format!("the damaged log was repaired; the files as they were: {copy}"),
+        },
+        Event::StateRestored { copy, .. } => {
+            format!("the log begins here anew after damage; the files as they were: {copy}")
+        }
 
         Event::AttemptMoved { agent, phase, .. } => format!("{agent} is {}", attempt_phase(*phase)),
         Event::WorktreeReady { agent, head, .. } => {
