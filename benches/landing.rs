@@ -1,7 +1,11 @@
 //! From a backlog of small ideas to merges on the target: the whole program against two ways of doing it with git alone.
 //!
-//! `BENCH_IDEAS` (100), `BENCH_FILES` (5000), `BENCH_ROUNDS` (3), `BENCH_ONLY=unchecked,checked` choose what is run; `BENCH_NAIVE=0` leaves
-//! out the naive floor, which takes minutes.
+//! `BENCH_IDEAS` (100), `BENCH_FILES` (5000), `BENCH_ROUNDS` (3), `BENCH_ONLY=unchecked,checked` and `BENCH_WAYS=swarm,cheapest,naive`
+//! choose what is run.
+//!
+//! Between two measurements it waits `BENCH_PAUSE` (70) seconds and deletes nothing: ext4 does not give a deleted inode out again for 60
+//! seconds (300 until it is written back) but looks at each of them whenever a file is made, so whoever comes after a big deletion pays
+//! for it. With deletions in between the same run took 11, 18, 23 and 32 seconds, one after the other.
 
 mod common;
 
@@ -13,7 +17,7 @@ use std::time::Duration;
 use common::daemon::{configure, swarm as call};
 use common::repo::{Copy, Template};
 use common::samples::{Goal, Samples, timed};
-use common::{Result, chosen, note, run, size, wanted};
+use common::{Result, chosen, listed, note, run, size, wanted};
 
 const PARALLEL: usize = 3;
 
@@ -45,15 +49,19 @@ fn main() -> Result {
 fn compare(template: &Template, folder: &Path, case: &Case, rounds: usize) -> Result {
     let ways: [(&str, Way); 3] = [("swarm", swarm), ("cheapest", cheapest), ("naive", naive)];
     let mut times = [const { Samples::new() }; 3];
+    let mut kept = Vec::new();
+    let pause = Duration::from_secs(size("BENCH_PAUSE", 70)?.try_into()?);
     for round in 0..rounds {
         // Another order each round, so that no side always comes first.
         for offset in 0..ways.len() {
             let index = (round + offset) % ways.len();
             let (name, way) = ways[index];
-            if name == "naive" && size("BENCH_NAIVE", 1)? == 0 {
+            if !listed("BENCH_WAYS", name) {
                 continue;
             }
-            let copy = template.copy(&folder.join("round"))?;
+            let place = format!("{}-{round}-{name}", case.check.unwrap_or("unchecked"));
+            let copy = template.copy(&folder.join(place))?;
+            std::thread::sleep(pause);
             let time = way(&copy, case)?;
             copy.check_landed(case.ideas)
                 .map_err(|error| format!("{name}: {error}"))?;
@@ -62,6 +70,7 @@ fn compare(template: &Template, folder: &Path, case: &Case, rounds: usize) -> Re
                 time.as_secs_f64()
             ));
             times[index].push(time.as_secs_f64());
+            kept.push(copy);
         }
     }
     report(case, &times);

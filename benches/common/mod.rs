@@ -41,7 +41,12 @@ pub fn size(name: &str, default: usize) -> Result<usize> {
 
 /// Whether a part of a benchmark is to run; `BENCH_ONLY=a,b` chooses.
 pub fn chosen(part: &str) -> bool {
-    std::env::var("BENCH_ONLY").map_or(true, |only| only.split(',').any(|name| name == part))
+    listed("BENCH_ONLY", part)
+}
+
+/// Whether the list of names in that variable has this one; without the variable every name is in it.
+pub fn listed(variable: &str, name: &str) -> bool {
+    std::env::var(variable).map_or(true, |list| list.split(',').any(|one| one == name))
 }
 
 /// A command with nothing of the caller's environment but the path, and without configuration from outside.

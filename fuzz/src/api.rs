@@ -15,6 +15,7 @@ use hyper_util::service::TowerToHyperService;
 use serde_json::Value;
 use swarm::api::{ApiContext, Control, EventLog, ReloadError, router};
 use swarm::daemon::Accepted;
+use swarm::daemon::clean::Report;
 use swarm::daemon::handle::Journaled;
 use swarm::daemon::testkit::Seat;
 use swarm::domain::decide;
@@ -52,6 +53,10 @@ impl Control for NoControl {
 
     fn target(&self, _: &str) -> TargetNow {
         TargetNow::Unknown
+    }
+
+    fn clean(&self, _: bool) -> BoxFuture<'_, Result<Report, String>> {
+        Box::pin(async { Ok(Report::default()) })
     }
 }
 

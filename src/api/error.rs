@@ -146,6 +146,10 @@ impl From<CommandError> for ApiError {
                 .details("nothing has changed; the daemon goes on by itself when it can write")
                 .suggest("make room on the disk, then try again")
                 .suggest("see what is wrong: swarm doctor"),
+            CommandError::Lost(_) => Self::new(unavailable, "DISK", error.to_string())
+                .details("whether the request took effect is not known; the next daemon's status shows it")
+                .suggest("mend the disk, then start again: swarm start")
+                .suggest("see what is wrong: swarm doctor"),
             CommandError::Ended => {
                 ending().details("nothing has changed; the next daemon can be asked")
             }

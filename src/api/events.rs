@@ -270,6 +270,10 @@ mod tests {
         fn target(&self, _: &str) -> crate::domain::view::TargetNow {
             crate::domain::view::TargetNow::Unknown
         }
+
+        fn clean(&self, _: bool) -> BoxFuture<'_, Result<crate::daemon::clean::Report, String>> {
+            Box::pin(async { Ok(crate::daemon::clean::Report::default()) })
+        }
     }
 
     fn mark(seq: u64) -> Arc<Journaled> {

@@ -31,6 +31,7 @@ use axum::extract::DefaultBodyLimit;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
+use crate::daemon::clean::Report;
 use crate::daemon::handle::Journaled;
 use crate::daemon::{CommandError, Handle};
 use crate::domain::view::TargetNow;
@@ -75,6 +76,10 @@ pub trait Control: Send + Sync {
 
     /// Where a branch is at this moment. Blocks for a moment.
     fn target(&self, branch: &str) -> TargetNow;
+
+    /// Removes what is over for long enough, as far as that is safe beside the daemon; or says what would go. An error says what, why, and
+    /// that nothing was removed.
+    fn clean(&self, dry_run: bool) -> BoxFuture<'_, Result<Report, String>>;
 }
 
 /// Why the configuration was not loaded. The one before stays in force.

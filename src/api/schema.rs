@@ -301,6 +301,74 @@ pub struct HistoryLine {
     pub detail: String,
 }
 
+/// What a clean removed, or would remove.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct CleanReport {
+    /// Nothing was removed; this is what would be.
+    pub dry_run: bool,
+    /// What went.
+    pub removed: Vec<Removed>,
+    /// Bytes on the disk that it takes, all together.
+    pub bytes: u64,
+    /// What stayed, by why.
+    pub kept: KeptThings,
+    /// What could not be removed.
+    #[schema(required = false)]
+    pub failed: Vec<NotRemoved>,
+}
+
+/// One thing that went.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct Removed {
+    /// What it was: `run`, `copy`, `repositories`, `worktree`, `leftover`.
+    pub kind: String,
+    /// Where it lay, from the repository's root.
+    pub path: String,
+    /// Bytes on the disk that it takes.
+    pub bytes: u64,
+    /// Why it could go.
+    pub reason: String,
+}
+
+/// What stayed: for each kind, how many for which reason.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct KeptThings {
+    /// Directories of runs: `inUse`, `unfinished`, `young`, `unknown`, `unreadable`.
+    pub runs: BTreeMap<String, u64>,
+    /// Copies in `state/`: `young`, `repairing`.
+    pub copies: BTreeMap<String, u64>,
+    /// Folders of kept repositories: `inUse`, `unfinished`, `young`, `unknown`.
+    pub repositories: BTreeMap<String, u64>,
+    /// Worktrees that nobody works in: `daemonRuns`, `unfinished`, `gitRuns`.
+    pub worktrees: BTreeMap<String, u64>,
+    /// Work under `refs/swarm/rescue/`, which is never removed.
+    pub rescue: RescuedWork,
+}
+
+/// Work under `refs/swarm/rescue/`.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct RescuedWork {
+    /// How many references.
+    pub count: u64,
+    /// The date of the oldest commit among them.
+    #[schema(schema_with = time, required)]
+    pub oldest: Option<String>,
+}
+
+/// Something that could not be removed.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct NotRemoved {
+    /// Where it lies.
+    pub path: String,
+    /// Why not.
+    pub error: String,
+}
+
 /// One durable event.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]

@@ -156,6 +156,15 @@ pub struct LogQuery {
     pub run: Option<RunId>,
 }
 
+/// What is over for long enough is to go.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Clean {
+    /// Remove nothing; say what would go.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
 /// Which events, and how.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -78,6 +78,7 @@ impl Access {
                     });
                 let outside = Outside {
                     target,
+                    left_running: offline.left_running(&state),
                     ..Outside::default()
                 };
                 to_value(&view::status(&state, outside))
@@ -123,6 +124,14 @@ impl Access {
                 let events = offline.events(after, limit)?;
                 events.iter().map(super::journaled::to_json).collect()
             }
+        }
+    }
+
+    /// Removes what is over for long enough: `clean --json`.
+    pub fn clean(&mut self, dry_run: bool) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.post("clean", &json!({ "dryRun": dry_run })),
+            Self::Offline(offline) => to_value(&offline.clean(dry_run)?),
         }
     }
 

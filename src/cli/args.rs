@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Parser, Subcommand};
 
 use super::commands::{
-    agent, completions, config, demo, doctor, events, idea, init, merge, pause, replay, start,
-    status, stop, wait,
+    agent, clean, completions, config, demo, doctor, events, idea, init, merge, pause, replay,
+    start, status, stop, wait,
 };
 use super::terminal::ColorChoice;
 
@@ -119,6 +119,8 @@ pub enum Verb {
     Config(config::Config),
     /// Say what is wrong and how to mend it.
     Doctor(doctor::Doctor),
+    /// Remove what is over for long enough.
+    Clean(clean::Clean),
     /// Write a completion script for a shell.
     Completions(completions::Completions),
 }
@@ -201,7 +203,7 @@ mod tests {
         let paths: Vec<String> = all().into_iter().map(|(path, _)| path).collect();
         let expected = "init, demo, start, stop, status, idea add, idea list, idea show, idea edit, idea retry, idea cancel, idea assign, \
              agent list, agent show, agent logs, agent stop, agent say, pause, resume, merge list, merge retry, merge resolve, merge target, \
-             events, replay, wait, config show, config check, config schema, config trust-git, doctor, completions";
+             events, replay, wait, config show, config check, config schema, config trust-git, doctor, clean, completions";
         let expected: Vec<String> = expected
             .split(", ")
             .map(|path| format!("swarm {path}"))

@@ -1,6 +1,6 @@
 //! What the command line needs of the rest of the program, as traits: state without a daemon, and the daemon itself.
 //!
-//! Invariant: only [`Offline::execute`] takes the lock and writes; everything else reads, takes no lock, and is right while a daemon
+//! Invariant: only [`Offline::execute`] and [`Offline::clean`] take the lock and write; everything else reads, takes no lock, and is right while a daemon
 //! appends to the same log.
 
 use std::path::PathBuf;
@@ -9,8 +9,10 @@ use serde::Serialize;
 
 use super::error::CliError;
 use super::repo::Repo;
+use crate::daemon::clean::Report;
 use crate::daemon::handle::{Accepted, Handle, Journaled};
 use crate::domain::command::Command;
+use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
@@ -28,6 +30,9 @@ pub trait Offline {
     /// Where a branch is at this moment.
     fn target(&self, branch: &str) -> TargetNow;
 
+    /// The agents that run on although no daemon does.
+    fn left_running(&self, state: &State) -> Vec<(AgentId, IdeaId)>;
+
     /// Events after `after`, oldest first, at most `limit`.
     fn events(&self, after: u64, limit: usize) -> Result<Vec<Journaled>, CliError>;
 
@@ -37,6 +42,9 @@ pub trait Offline {
 
     /// Compares the newest snapshot and the events after it with a full replay.
     fn verify(&self) -> Result<VerifyReport, CliError>;
+
+    /// Removes what is over for long enough, under the lock; a dry run takes no lock and says what would go.
+    fn clean(&self, dry_run: bool) -> Result<Report, CliError>;
 
     /// Whether a daemon or another command holds the lock at this moment.
     fn is_locked(&self) -> Result<bool, CliError>;

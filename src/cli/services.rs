@@ -15,11 +15,13 @@ use super::error::{CliError, Kind};
 use super::repo::Repo;
 use crate::api::{ApiContext, Control, DaemonFile, EventLog, ReloadError, Socket, router, serve};
 use crate::crash;
+use crate::daemon::clean::{self, Report};
 use crate::daemon::handle::{Accepted, Journaled};
 use crate::daemon::offline::{self, TwoWays, Upto};
 use crate::daemon::run::{ReloadError as DaemonReloadError, Reloader};
 use crate::daemon::{CommandError, Daemon, DaemonError, End, Options, Paths, clock};
 use crate::domain::command::Command;
+use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::State;
 use crate::domain::view::TargetNow;
@@ -91,6 +93,10 @@ impl Offline for Files {
         offline::target(&self.paths, branch)
     }
 
+    fn left_running(&self, state: &State) -> Vec<(AgentId, IdeaId)> {
+        offline::left_running(&self.paths, state)
+    }
+
     fn events(&self, after: u64, limit: usize) -> Result<Vec<Journaled>, CliError> {
         Ok(offline::events(&self.paths, after, limit)?)
     }
@@ -113,6 +119,10 @@ impl Offline for Files {
 
     fn verify(&self) -> Result<VerifyReport, CliError> {
         Ok(report(&offline::both_ways(&self.paths)?))
+    }
+
+    fn clean(&self, dry_run: bool) -> Result<Report, CliError> {
+        Ok(clean::offline(&self.paths, dry_run)?)
     }
 
     fn is_locked(&self) -> Result<bool, CliError> {
@@ -308,6 +318,13 @@ impl Control for Controls {
 
     fn target(&self, branch: &str) -> TargetNow {
         self.reloader.target(branch)
+    }
+
+    fn clean(&self, dry_run: bool) -> BoxFuture<'_, Result<Report, String>> {
+        Box::pin(async move {
+            let cleaned = self.reloader.clean(dry_run).await;
+            cleaned.map_err(|error| error.to_string())
+        })
     }
 }
 

@@ -9,10 +9,12 @@ use jiff::tz::TimeZone;
 use super::args::Cli;
 use super::output::tests::Shared;
 use super::*;
+use crate::daemon::clean::Report;
 use crate::daemon::handle::{Accepted, Journaled};
 use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::evolve::evolve;
+use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::domain::view::{Rest, TargetNow};
@@ -57,6 +59,10 @@ impl Offline for Memory {
         Ok(Accepted { seq, events })
     }
 
+    fn left_running(&self, _: &State) -> Vec<(AgentId, IdeaId)> {
+        Vec::new()
+    }
+
     fn target(&self, _: &str) -> TargetNow {
         TargetNow::Unknown
     }
@@ -85,6 +91,13 @@ impl Offline for Memory {
             snapshot_seq: Some(1),
             tail_events: last_seq - 1,
             difference: Some("swarm.paused: true | false".into()),
+        })
+    }
+
+    fn clean(&self, dry_run: bool) -> Result<Report, CliError> {
+        Ok(Report {
+            dry_run,
+            ..Report::default()
         })
     }
 

@@ -51,6 +51,8 @@ pub struct Config {
     pub hooks: BTreeMap<HookName, Hook>,
     /// Limits on spending. When one is reached no further iteration starts; what runs is completed.
     pub budget: Budget,
+    /// How long what is over is kept.
+    pub retention: Retention,
     /// How swarm ends.
     pub shutdown: Shutdown,
 }
@@ -69,6 +71,7 @@ impl Default for Config {
             checkpoints: Checkpoints::default(),
             hooks: BTreeMap::new(),
             budget: Budget::default(),
+            retention: Retention::default(),
             shutdown: Shutdown::default(),
         }
     }
@@ -270,6 +273,21 @@ pub struct Budget {
     /// US dollars that one day (UTC) may cost; null: no limit.
     #[schemars(range(min = 0.01))]
     pub usd_per_day: Option<f64>,
+}
+
+/// How long what is over is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Retention {
+    /// Days after which the output of an attempt at a finished idea is deleted (`.swarm/runs/`), by the daemon once a day and by `swarm clean`; 0: at once.
+    #[schemars(range(min = 0, max = 36500))]
+    pub runs_days: u32,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { runs_days: 30 }
+    }
 }
 
 /// How swarm ends.

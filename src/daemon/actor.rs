@@ -4,7 +4,8 @@
 //! written. Decisions see the tip, readers and drivers the published state.
 //!
 //! Invariant: nothing leaves here that is not durable. When a batch cannot be written, `tip` goes back to the published state, requests are
-//! answered with the failure, and observations wait and are judged again.
+//! answered with the failure, and observations wait and are judged again. When the log is lost, it is not known whether the batch is in it;
+//! who asked is told so, and the actor ends.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use super::clock::Clock;
-use super::dispatch::Dispatcher;
+use super::dispatch::Drivers;
 use super::handle::{Accepted, CommandError, Handle, Journaled, Message};
 use super::ledger::{Ledger, Written};
 use super::snapshots::Snapshots;
@@ -69,7 +70,7 @@ pub(super) struct Actor {
     handle: Handle,
     seq: watch::Sender<u64>,
     ledger: Ledger,
-    dispatcher: Dispatcher,
+    drivers: Box<dyn Drivers>,
     snapshots: Snapshots,
     clock: Clock,
     first: Vec<Command>,
@@ -89,7 +90,7 @@ impl Actor {
         handle: Handle,
         seq: watch::Sender<u64>,
         ledger: Ledger,
-        dispatcher: Dispatcher,
+        drivers: Box<dyn Drivers>,
         snapshots: Snapshots,
         first: Vec<Command>,
     ) -> Self {
@@ -99,7 +100,7 @@ impl Actor {
             handle,
             seq,
             ledger,
-            dispatcher,
+            drivers,
             snapshots,
             first,
             clock: Clock::after(tip.swarm.last_event_at),
@@ -110,6 +111,13 @@ impl Actor {
             retry_at: None,
             mark_at: None,
         }
+    }
+
+    /// By another wall clock than the machine's.
+    #[cfg(test)]
+    pub(super) fn with_wall(mut self, wall: fn() -> Timestamp) -> Self {
+        self.clock = Clock::of(self.tip.swarm.last_event_at, wall);
+        self
     }
 
     /// Works until the swarm has stopped or the disk fails.
@@ -153,7 +161,7 @@ impl Actor {
         let first = std::mem::take(&mut self.first).into_iter();
         self.take(first.map(|command| Message::Command(command, oneshot::channel().0)));
         for (id, effect) in left {
-            self.dispatcher.dispatch(id, effect);
+            self.drivers.dispatch(id, effect);
         }
         crash::point("actor.recover.dispatched");
         self.observe([Observation::RecoveryDone]);
@@ -256,7 +264,7 @@ impl Actor {
                 Ok(())
             }
             Written::Failed(why) => {
-                self.take_back(batch, &why);
+                self.give_up(batch, &why);
                 Err(Ended::DiskFailed(why))
             }
         }
@@ -277,7 +285,7 @@ impl Actor {
         crash::point("actor.answered");
         for record in &records {
             if let Event::EffectRequested { id, effect } = &record.event {
-                self.dispatcher.dispatch(*id, effect.clone());
+                self.drivers.dispatch(*id, effect.clone());
             }
         }
         let is_mark = |record: &Arc<Journaled>| matches!(record.event, Event::Mark {});
@@ -305,6 +313,17 @@ impl Actor {
         self.ledger.forget_unwritten();
         self.tip = self.handle.read(State::clone);
         self.retry_at = Some(Instant::now() + RETRY_AFTER);
+    }
+
+    /// Of what is under way the next start shows what is in the log: a failed write may have left whole lines.
+    fn give_up(&mut self, batch: Batch, why: &str) {
+        tracing::error!(%why, "the event log is lost");
+        self.handle.stall(self.clock.peek(), why);
+        let open = std::iter::once(batch).chain(self.writing.drain(..));
+        for (answer, _) in open.flat_map(|batch| batch.answers) {
+            // Nobody waits any more: the client has gone.
+            drop(answer.send(Err(CommandError::Lost(why.to_owned()))));
+        }
     }
 
     /// A graceful end that something hangs on to: its outcome is left to the next start.

@@ -12,7 +12,9 @@ use super::run::Reloader;
 use super::signals::{self, Asked};
 use super::watch::{self, Changed};
 use crate::domain::command::Command;
+use crate::domain::decide::KEPT_ASIDE;
 use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::observation::Observation;
 use crate::domain::state::State;
 use crate::domain::view::{self, Rest};
 
@@ -105,6 +107,7 @@ impl Attendant {
         }
         let mut inbox = Inbox::new(Arc::clone(&self.reloader.tools), self.handle.clone());
         inbox.look().await;
+        self.forget_what_was_taken().await;
         let mut seq = self.handle.seq();
         let mut settled: Option<(Instant, Vec<Changed>)> = None;
         loop {
@@ -124,6 +127,22 @@ impl Attendant {
                 }
                 () = sleep_until(again_at) => self.again_at = None,
                 alive = seq.changed() => if alive.is_err() { return },
+            }
+        }
+    }
+
+    /// Repositories of agents that were kept aside until a person deleted them.
+    async fn forget_what_was_taken(&self) {
+        let kept: Vec<String> = self.handle.read(|state| {
+            let keys = state.warnings.keys();
+            keys.filter(|key| key.starts_with(KEPT_ASIDE))
+                .cloned()
+                .collect()
+        });
+        for key in kept {
+            let worktree = key.trim_start_matches(KEPT_ASIDE);
+            if !self.reloader.tools.repo.has_kept_nested(worktree) {
+                self.handle.observe(Observation::TroubleOver { key }).await;
             }
         }
     }

@@ -15,6 +15,7 @@ const NOISE_MS: i64 = 1_000;
 pub struct Clock {
     last: Timestamp,
     ahead_ms: i64,
+    wall: fn() -> Timestamp,
 }
 
 /// The wall clock. Before 1970 counts as 1970.
@@ -28,17 +29,26 @@ pub fn wall() -> Timestamp {
 impl Clock {
     /// A clock that goes on from `last`.
     pub fn after(last: Timestamp) -> Self {
-        Self { last, ahead_ms: 0 }
+        Self::of(last, wall)
+    }
+
+    /// A clock that goes on from `last`, by a wall clock of the caller's.
+    pub(super) fn of(last: Timestamp, wall: fn() -> Timestamp) -> Self {
+        Self {
+            last,
+            ahead_ms: 0,
+            wall,
+        }
     }
 
     /// The time now, and by how many milliseconds the wall clock has gone back since the last call, if by more than a second.
     pub fn now(&mut self) -> (Timestamp, Option<i64>) {
-        self.read(wall())
+        self.read((self.wall)())
     }
 
     /// The time now, without taking note of a step back.
     pub fn peek(&self) -> Timestamp {
-        wall().plus_millis(self.ahead_ms).max(self.last)
+        (self.wall)().plus_millis(self.ahead_ms).max(self.last)
     }
 
     fn read(&mut self, wall: Timestamp) -> (Timestamp, Option<i64>) {

@@ -11,6 +11,7 @@ use tokio::task::spawn_blocking;
 
 use super::git_effects as git;
 use super::handle::Handle;
+use super::returns::Returns;
 use super::tools::Tools;
 use super::{inbox, runs};
 use crate::crash;
@@ -24,22 +25,35 @@ const GIT_AT_ONCE: usize = 4;
 /// How long until an effect that failed is done again. A call to the disk that fails now and then is no fact about anybody's work.
 const AGAIN_AFTER: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
 
+/// Where the actor's effects go.
+pub(super) trait Drivers: Send {
+    /// Begins an effect; its outcome comes as an observation.
+    fn dispatch(&self, id: EffectId, effect: Effect);
+}
+
 /// Sends effects to their drivers.
 #[derive(Clone)]
 pub(super) struct Dispatcher {
     tools: Arc<Tools>,
     handle: Handle,
     git: Arc<Semaphore>,
+    returns: Arc<Returns>,
 }
 
 impl Dispatcher {
     pub(super) fn new(tools: Arc<Tools>, handle: Handle) -> Self {
         let git = Arc::new(Semaphore::new(GIT_AT_ONCE));
-        Self { tools, handle, git }
+        Self {
+            tools,
+            handle,
+            git,
+            returns: Arc::default(),
+        }
     }
+}
 
-    /// Begins an effect; its outcome comes as an observation.
-    pub(super) fn dispatch(&self, id: EffectId, effect: Effect) {
+impl Drivers for Dispatcher {
+    fn dispatch(&self, id: EffectId, effect: Effect) {
         let this = self.clone();
         let (begin, done) = points(&effect);
         tokio::spawn(async move {
@@ -60,7 +74,9 @@ impl Dispatcher {
                 .await;
         });
     }
+}
 
+impl Dispatcher {
     /// In a task of its own, so that a panic in a driver is an outcome too and nothing waits for ever.
     async fn guarded(&self, id: EffectId, effect: Effect) -> Outcome {
         let worker = self.clone();
@@ -94,6 +110,13 @@ impl Dispatcher {
     }
 
     async fn in_git(&self, id: EffectId, effect: Effect) -> Outcome {
+        let _promise = match &effect {
+            Effect::PrepareWorktree { from: None, .. } => {
+                let returns = Arc::clone(&self.returns);
+                returns.wait(&self.tools.repo, &self.handle).await
+            }
+            _ => None,
+        };
         let Ok(_permit) = self.git.acquire().await else {
             return failed("the daemon is ending");
         };
@@ -101,7 +124,12 @@ impl Dispatcher {
             self.look_for_strays().await;
         }
         let tools = Arc::clone(&self.tools);
-        blocking(move || git::perform(&tools, id, &effect)).await
+        let gives_back = matches!(effect, Effect::ReleaseWorktree { .. });
+        let outcome = blocking(move || git::perform(&tools, id, &effect)).await;
+        if gives_back {
+            self.returns.came_back();
+        }
+        outcome
     }
 
     /// No worktree of ours stays on the target; that an agent has moved it is a warning until a landing moves it on.

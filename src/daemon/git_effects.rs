@@ -275,7 +275,9 @@ fn release(
     if let Some(commit) = released.rescued {
         tracing::info!(%commit, worktree, "uncommitted work kept under refs/swarm/rescue/");
     }
-    Ok(Outcome::Done)
+    let place = || format!(".swarm/worktrees/{}", git::kept_name(worktree));
+    let kept = released.nested.then(place);
+    Ok(Outcome::Released { kept })
 }
 
 fn is_contained(tools: &Tools, landing: &Landing) -> Result<bool, GitError> {

@@ -45,6 +45,9 @@ pub enum CommandError {
     /// The log cannot be written now; nothing has changed.
     #[error("the event log cannot be written: {0}")]
     Unavailable(String),
+    /// The log failed for good while this was being written: it may be in it. The daemon ends.
+    #[error("the event log failed while this was being written: {0}")]
+    Lost(String),
     /// The daemon is ending; nothing has changed.
     #[error("the daemon is ending")]
     Ended,

@@ -3,11 +3,12 @@
 //! Invariant: an event is on disk before anything that follows from it happens; only the actor decides, and no driver touches the state.
 //!
 //! `run` starts and ends it; `actor` is the loop; `ledger`, `snapshots` and `views` are what it writes; `dispatch` sends effects to `runs`,
-//! `git_effects` and `inbox`; `attend` listens to signals and files.
+//! `git_effects` and `inbox`; `attend` listens to signals and files; `clean` makes room.
 
 mod actor;
 mod attend;
 mod briefing;
+pub mod clean;
 pub mod clock;
 mod dispatch;
 mod ear;
@@ -22,6 +23,7 @@ mod log;
 mod merge_effects;
 pub mod offline;
 pub mod paths;
+mod returns;
 pub mod run;
 mod runs;
 mod settings;
@@ -30,6 +32,9 @@ mod snapshots;
 mod store;
 #[doc(hidden)]
 pub mod testkit;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test fails by panicking
+mod tests;
 mod tools;
 pub mod trust;
 pub mod views;

@@ -14,13 +14,16 @@ use super::{settings, views};
 use crate::crash;
 use crate::domain::command::Command;
 use crate::domain::decide;
+use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
+use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::domain::view::TargetNow;
 use crate::git::Repo;
 use crate::journal::{JournalError, LockError, Record, StartFrom, StateLock, load, replay};
+use crate::process::{self, RunDir, RunStatus};
 
 /// The state after the last event.
 ///
@@ -36,6 +39,26 @@ pub fn target(paths: &Paths, branch: &str) -> TargetNow {
         Ok(repo) => target_in(&repo, branch),
         Err(_) => TargetNow::Unknown,
     }
+}
+
+/// The agents that run on under their runners, and what they work on.
+pub fn left_running(paths: &Paths, state: &State) -> Vec<(AgentId, IdeaId)> {
+    let iterations = state.outbox.values().filter_map(|effect| match effect {
+        Effect::Run {
+            run,
+            purpose: Purpose::Iteration { agent, .. },
+            ..
+        } => Some((run, agent)),
+        _ => None,
+    });
+    let alive = iterations.filter(|(run, _)| {
+        let dir = RunDir::open(&paths.runs, run.as_str());
+        let status = dir.and_then(|dir| process::inspect(&dir));
+        matches!(status, Ok(RunStatus::Running { .. }))
+    });
+    alive
+        .filter_map(|(_, agent)| Some((agent.clone(), state.agents.get(agent)?.idea.clone())))
+        .collect()
 }
 
 /// Decides on a command, makes its events durable and rewrites the views.

@@ -21,7 +21,7 @@ use super::paths::Paths;
 use super::snapshots::Snapshots;
 use super::store::{self, Store};
 use super::tools::Tools;
-use super::{log, runs, settings, trust, views};
+use super::{clean, log, runs, settings, trust, views};
 use crate::crash;
 use crate::domain::command::Command;
 use crate::domain::observation::Observation;
@@ -113,6 +113,8 @@ impl Daemon {
                 "a git command of an earlier daemon still runs; what it holds is waited for"
             );
         }
+        runs::end_vanished(&paths.runs)
+            .map_err(DaemonError::io("end agents whose run directory is gone"))?;
         repo.settle_checkouts()?;
         crash::point("daemon.checkouts-settled");
         let first = vec![
@@ -189,12 +191,13 @@ impl Daemon {
             handle.clone(),
             self.seq,
             ledger,
-            dispatcher,
+            Box::new(dispatcher),
             Snapshots::new(&tools.paths, seq),
             self.first,
         );
         let keeper = tokio::spawn(views::keep(tools.paths.clone(), handle.clone()));
         let attendant = tokio::spawn(attendant.attend());
+        let cleaner = tokio::spawn(clean::keep(Arc::clone(&tools), handle.clone()));
         let ended = tokio::select! {
             ended = actor.run() => ended,
             () = notes.interrupted() => {
@@ -207,6 +210,7 @@ impl Daemon {
         };
         keeper.abort();
         attendant.abort();
+        cleaner.abort();
         crash::point("daemon.actor-ended");
         finish(&tools, &handle).await;
         crash::point("daemon.tidied");

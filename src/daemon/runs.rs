@@ -183,6 +183,18 @@ fn never_began(dir: &RunDir, runs: &Path) -> Outcome {
     }
 }
 
+/// Somebody has deleted directories of runs: what still runs there cannot be followed, and begins again.
+pub(super) fn end_vanished(runs: &Path) -> io::Result<()> {
+    let ended = process::end_vanished(runs, SURVIVORS).map_err(io::Error::other)?;
+    if ended > 0 {
+        tracing::warn!(
+            processes = ended,
+            "agents still ran whose directory under .swarm/runs has been deleted; they were ended, and their iterations begin again in the same worktrees"
+        );
+    }
+    Ok(())
+}
+
 /// Runs under way whose records a newer version wrote are for that version: to judge them here could end what lives, or do it twice.
 pub(super) fn refuse_newer(runs: &Path, state: &State) -> Result<(), ProcessError> {
     let under_way = state.outbox.values().filter_map(|effect| match effect {

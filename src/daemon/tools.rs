@@ -1,7 +1,7 @@
 //! What the drivers need to do their work, the same for all of them.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use super::git_effects::ours;
 use super::paths::Paths;
@@ -25,6 +25,10 @@ pub struct Tools {
     /// The daemon's environment; children get what the allow-list lets through.
     pub inherited: Environment,
     config: RwLock<Arc<Config>>,
+    /// One at a time takes away what is over.
+    pub(super) cleaning: Mutex<()>,
+    /// One at a time deletes what was taken away.
+    pub(super) emptying: Mutex<()>,
 }
 
 impl Tools {
@@ -36,6 +40,8 @@ impl Tools {
             exe,
             inherited: std::env::vars_os().collect(),
             config: RwLock::new(Arc::new(config)),
+            cleaning: Mutex::default(),
+            emptying: Mutex::default(),
         }
     }
 

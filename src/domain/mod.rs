@@ -11,6 +11,7 @@ pub mod ids;
 pub mod lifecycle;
 pub mod observation;
 pub mod rejection;
+pub mod retention;
 pub mod select;
 pub mod settings;
 pub mod signal;
@@ -21,7 +22,7 @@ pub mod view;
 #[cfg(test)]
 #[allow(clippy::needless_pass_by_value, clippy::manual_assert)]
 // stories read best with plain values
-mod testkit;
+pub(crate) mod testkit;
 #[cfg(test)]
 #[allow(clippy::items_after_statements, clippy::for_kv_map)]
 // a test names its words where it uses them

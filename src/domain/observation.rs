@@ -147,6 +147,11 @@ pub enum Outcome {
         /// Which.
         files: Vec<String>,
     },
+    /// The worktree is given back.
+    Released {
+        /// Where the git repositories are now that the agent had made inside it, if there were any.
+        kept: Option<String>,
+    },
     /// Nothing to tell.
     Done,
     /// It could not be done.

@@ -223,6 +223,8 @@ pub struct Outside {
     pub target: TargetNow,
     /// Since when, and why, nothing can be written to the log.
     pub stalled: Option<(Timestamp, String)>,
+    /// Without a daemon: the agents that run on under their runners, and what they work on.
+    pub left_running: Vec<(AgentId, IdeaId)>,
 }
 
 /// Where the target branch is at this moment.
@@ -244,6 +246,7 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
         web_url,
         target: now,
         stalled,
+        left_running,
     } = outside;
     let phase = match pid {
         Some(_) => state.swarm.phase,
@@ -276,10 +279,26 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
             .collect(),
         merge_queue: merges(state),
         needs_you: needs_you(state),
-        warnings: warnings(state, &now, stalled),
+        warnings: still_running(&left_running)
+            .into_iter()
+            .chain(warnings(state, &now, stalled))
+            .collect(),
         pause_reason: state.swarm.pause_reason.clone(),
         rest: rest(state),
     }
+}
+
+fn still_running(left: &[(AgentId, IdeaId)]) -> Option<String> {
+    let each: Vec<String> = left
+        .iter()
+        .map(|(agent, idea)| format!("{agent} on {idea}"))
+        .collect();
+    (!each.is_empty()).then(|| {
+        format!(
+            "no daemon runs, but agents work on without it ({}); take them up again: swarm start; or end them: swarm start --detach, then swarm stop",
+            each.join(", ")
+        )
+    })
 }
 
 fn warnings(state: &State, now: &TargetNow, stalled: Option<(Timestamp, String)>) -> Vec<String> {
@@ -316,14 +335,13 @@ fn target_gone(state: &State) -> Option<String> {
 
 /// Ideas by status.
 pub fn count(state: &State) -> BTreeMap<&'static str, usize> {
-    let mut count: BTreeMap<&'static str, usize> = IdeaStatus::ALL
-        .iter()
-        .map(|status| (status.as_str(), 0))
-        .collect();
+    let mut count = [0; IdeaStatus::ALL.len()];
     for idea in state.ideas.values() {
-        *count.entry(idea.status.as_str()).or_default() += 1;
+        count[idea.status as usize] += 1;
     }
-    count
+    let each = IdeaStatus::ALL.iter();
+    each.map(|status| (status.as_str(), count[*status as usize]))
+        .collect()
 }
 
 /// An idea.

@@ -12,7 +12,7 @@
 //! | --- | --- |
 //! | `command`, `child`, `guard`, `locks` | start git, and what stands in its way |
 //! | `repo`, `refs`, `durable`, `names` | where things are and what they are called |
-//! | `registry`, `worktree`, `pool`, `release`, `reset` | the life of a worktree |
+//! | `registry`, `worktree`, `pool`, `release`, `nested`, `reset` | the life of a worktree |
 //! | `status`, `snapshot`, `seal`, `markers` | the work in it |
 //! | `merge`, `conflict`, `weave`, `layout`, `rebase`, `resolve` | bringing work together |
 //! | `verify`, `land`, `follow`, `mend` | the merged tree, the target, the person's checkout |
@@ -35,6 +35,7 @@ mod markers;
 mod mend;
 mod merge;
 mod names;
+mod nested;
 mod pool;
 mod rebase;
 mod refs;
@@ -45,6 +46,7 @@ mod reset;
 mod resolve;
 mod seal;
 mod snapshot;
+mod spare;
 mod status;
 mod stray;
 mod verify;
@@ -61,12 +63,14 @@ pub use guard::Setting;
 pub use land::{Land, LandOutcome};
 pub use merge::{BuildMerge, BuildOutcome};
 pub use names::{branch_ref, check_ref, printable, quoted, shown};
+pub use nested::kept_name;
 pub use rebase::{Rebase, Rebased, TargetState, dropped_ref};
 pub use release::{Proof, Release, Released, rescue_ref};
 pub use repo::{Identity, Repo, Settings};
 pub use resolve::{Finish, FinishResolution};
 pub use seal::{Seal, Sealed};
 pub use snapshot::Snapshot;
+pub use spare::{Rescued, Spare};
 pub use status::WorktreeState;
 pub use stray::Stray;
 pub use verify::{MERGE, TreeCheck};

@@ -20,6 +20,9 @@ use super::error::GitError;
 use super::registry::{Found, Worktree, remove_tree};
 use super::repo::Repo;
 
+/// How the names begin of what holds nobody's work once no worktree is prepared, released or verified.
+pub(crate) const SPARE: [&str; 4] = [".pool-", ".old-", ".new-", ".merge"];
+
 impl Repo {
     /// How many worktrees the pool holds.
     pub fn pool_size(&self) -> Result<usize, GitError> {
@@ -30,7 +33,7 @@ impl Repo {
     /// somebody's work. Not to be called while worktrees are prepared, released or verified.
     pub fn drain_pool(&self) -> Result<(), GitError> {
         let _held = self.registry();
-        for prefix in [".pool-", ".old-", ".new-", ".merge"] {
+        for prefix in SPARE {
             for name in self.names_with(prefix)? {
                 self.discard_directory(&name)?;
             }

@@ -11,6 +11,7 @@
 //! | `.new-<name>`, `.take-<name>` | being made, being taken over: see `worktree` |
 //! | `.old-<name>`, `.pool-<n>` | nothing of value is in them: see `release`, `pool` |
 //! | `.merge` | the one in which merged trees are verified |
+//! | `.kept-<name>` | the repositories that an agent made inside its worktree: see `nested` |
 //! | `.trash-<n>` | to be deleted |
 
 use std::ffi::OsString;

@@ -3,12 +3,12 @@
 //! Invariant: before anything is cleaned, what is not in a commit of the branch lies under `refs/swarm/rescue/`: uncommitted files, and
 //! commits that were made off the branch. The rename to `.old-<name>` is the step from "somebody's work" to "nothing of
 //! value"; cleaning comes after it. A branch goes only if its commit is contained in the target, or is kept under `refs/swarm/rescue/`.
-//! Not kept: ignored files, and the inside of nested repositories (they are named in the answer).
+//! Repositories inside the worktree are moved aside first: see `nested`. Not kept: ignored files.
 
 use git2::Oid;
 
 use super::error::GitError;
-use super::names::{branch_ref, check_worktree, shown};
+use super::names::{branch_ref, check_worktree};
 use super::registry::{Found, Worktree};
 use super::repo::{Identity, Repo};
 use super::reset::{HeadTo, index_is_plain};
@@ -55,8 +55,8 @@ pub struct Released {
     pub branch_deleted: bool,
     /// The commit under `refs/swarm/rescue/<name>` with what was in no commit of the branch.
     pub rescued: Option<Oid>,
-    /// Repositories that lay inside the worktree, untracked; they were deleted with it.
-    pub dropped: Vec<String>,
+    /// Whether repositories lay inside the worktree; they are in [`kept_name`](super::kept_name) now.
+    pub nested: bool,
 }
 
 impl Repo {
@@ -67,12 +67,13 @@ impl Repo {
         let mut done = Released::default();
         let old = format!(".old-{}", want.name);
         for name in [want.name.clone(), format!(".take-{}", want.name)] {
-            self.retire(&name, &old, want, &mut done)?;
+            self.retire(&name, &old, want)?;
         }
         self.discard_leftover(&format!(".new-{}", want.name))?;
         if let Found::Ours(worktree) = self.look_up(&old)? {
             self.recycle(&worktree)?;
         }
+        done.nested = self.has_kept_nested(&want.name);
         done.rescued = self.read_ref(&rescue_ref(&want.name))?;
         crash::point("git.release.before-branch");
         done.branch_deleted = self.let_branch_go(want)?;
@@ -80,13 +81,7 @@ impl Repo {
     }
 
     /// From "somebody's work" to "nothing of value".
-    fn retire(
-        &self,
-        name: &str,
-        old: &str,
-        want: &Release,
-        done: &mut Released,
-    ) -> Result<(), GitError> {
+    fn retire(&self, name: &str, old: &str, want: &Release) -> Result<(), GitError> {
         let worktree = match self.look_up(name)? {
             Found::Ours(worktree) => worktree,
             Found::Nothing => return Ok(()),
@@ -97,7 +92,7 @@ impl Repo {
             }
         };
         worktree.free_locks(self)?;
-        done.dropped = self.rescue(&worktree, want)?;
+        self.rescue(&worktree, want)?;
         crash::point("git.release.before-rename");
         self.discard_leftover(old)?;
         self.rename_worktree(&worktree, old)?;
@@ -105,8 +100,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Keeps what no commit of the branch has; answers with the nested repositories, which are not kept.
-    fn rescue(&self, worktree: &Worktree, want: &Release) -> Result<Vec<String>, GitError> {
+    /// Keeps what no commit of the branch has.
+    fn rescue(&self, worktree: &Worktree, want: &Release) -> Result<(), GitError> {
         let snapshot = Snapshot {
             name: worktree.name.clone(),
             reference: rescue_ref(&want.name),
@@ -121,9 +116,7 @@ impl Repo {
         if nothing_left || self.snapshot_worktree(&snapshot)?.is_none() {
             self.rescue_strayed(worktree, want)?;
         }
-        let entries = entries.unwrap_or_default();
-        let nested = entries.iter().filter(|entry| entry.kind == Kind::Nested);
-        Ok(nested.map(|entry| shown(&entry.path)).collect())
+        self.keep_nested(worktree, &want.name, entries.as_deref().ok())
     }
 
     /// Commits made on no branch, or with the branch deleted under them.

@@ -3,8 +3,8 @@
 //! Invariant: afterwards index and files are the commit's, whatever state they were in: dirty, in the middle of a merge, with a
 //! damaged index, with files marked as never changed or left out. Untracked files are gone, nested repositories included.
 //!
-//! Why `read-tree --reset -u` rather than `checkout -f -B`: `HEAD` and branch are then set apart from the
-//! files, and whatever state a merge left is no obstacle. Figures: see [`super::pool`].
+//! `checkout -f --detach`, and `HEAD` set to the branch afterwards, so that no branch moves. `read-tree --reset -u` would do too, but forgets
+//! which trees the index holds and reads them all again (28 ms of processor time for 5,000 files, against 17). Figures: see [`super::pool`].
 
 use std::fs;
 
@@ -62,12 +62,15 @@ impl Repo {
     ) -> Result<(), GitError> {
         worktree.free_locks(self)?;
         self.forget_state(worktree)?;
-        worktree.set_head(head)?;
-        if self.read_tree(worktree, commit).is_err() {
+        worktree.set_head(&HeadTo::Detached(commit))?;
+        if self.check_out(worktree, commit).is_err() {
             // A directory where a file belongs, or the like: without the untracked files it goes.
             worktree.free_locks(self)?;
             self.clean(worktree, Clean::Everything)?;
-            self.read_tree(worktree, commit)?;
+            self.check_out(worktree, commit)?;
+        }
+        if *head != HeadTo::Detached(commit) {
+            worktree.set_head(head)?;
         }
         // After the files, since the commit brings its own ignore rules.
         self.clean(worktree, clean)
@@ -96,12 +99,18 @@ impl Repo {
         Ok(())
     }
 
-    fn read_tree(&self, worktree: &Worktree, commit: Oid) -> Result<(), GitError> {
+    fn check_out(&self, worktree: &Worktree, commit: Oid) -> Result<(), GitError> {
         worktree
             .git(self)
             .long()
             .config("core.sparseCheckout=false")
-            .args(["read-tree", "--reset", "-u"])
+            .args([
+                "checkout",
+                "--quiet",
+                "--force",
+                "--detach",
+                "--no-recurse-submodules",
+            ])
             .arg(commit.to_string())
             .ok()
             .map(|_| ())

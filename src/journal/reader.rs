@@ -116,15 +116,13 @@ fn judge_rest(
 
 /// All bytes of a segment from `offset` on.
 pub(super) fn read_from(segment: &Segment, offset: u64) -> Result<Vec<u8>, JournalError> {
-    let mut bytes = Vec::new();
+    let (mut bytes, mut chunk) = (Vec::new(), vec![0; CHUNK]);
     loop {
-        let done = bytes.len();
-        bytes.resize(done + CHUNK, 0);
-        let read = read_at(segment, &mut bytes[done..], offset + done as u64)?;
-        bytes.truncate(done + read);
+        let read = read_at(segment, &mut chunk, offset + bytes.len() as u64)?;
         if read == 0 {
             return Ok(bytes);
         }
+        bytes.extend_from_slice(&chunk[..read]);
     }
 }
 

@@ -1,5 +1,7 @@
 //! What the tests of this room share: an event type, and logs made by hand.
 
+pub(crate) mod faulty;
+
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
@@ -110,6 +112,11 @@ impl Random {
         let fresh = u64::try_from(since.as_nanos() % (1 << 48)).unwrap();
         let seed = number("SWARM_TEST_SEED", fresh);
         println!("SWARM_TEST_SEED={seed}");
+        Self(seed)
+    }
+
+    /// What this seed gives.
+    pub(crate) fn from(seed: u64) -> Self {
         Self(seed)
     }
 

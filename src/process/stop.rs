@@ -3,9 +3,12 @@
 //! Invariant: the request is on disk (`stop`, `stop-now`) before anyone is signalled. A runner that is just starting looks for it
 //! after taking the lock, so a request is never lost between launch and lock, at most repeated.
 
+use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -81,15 +84,36 @@ pub fn end_survivors(dir: &RunDir, within: Duration) -> Result<usize> {
         let id = dir.id().to_owned();
         return Err(ProcessError::RunnerAlive { id, pid });
     }
+    let marks = marks(dir);
+    end_all(dir.id(), within, |environ| carries(environ, &marks))
+}
+
+/// Ends the children of runs whose directory below `runs_dir` was taken away, and their descendants: nobody can follow them any more. Their
+/// runners end with them. Gives the number. Blocks for at most about `within`.
+pub fn end_vanished(runs_dir: &Path, within: Duration) -> Result<usize> {
+    let begin = [
+        b"SWARM_RUN_DIR=",
+        runs_dir.as_os_str().as_encoded_bytes(),
+        b"/",
+    ]
+    .concat();
+    end_all("whose directory is gone", within, |environ| {
+        let mut entries = environ.split(|byte| *byte == 0);
+        let id = entries.find_map(|entry| entry.strip_prefix(&begin[..]));
+        id.is_some_and(|id| !runs_dir.join(OsStr::from_bytes(id)).exists())
+    })
+}
+
+fn end_all(what: &str, within: Duration, is_one: impl Fn(&[u8]) -> bool) -> Result<usize> {
     let deadline = Instant::now() + within;
     let mut ended = 0;
     loop {
-        let family = tree::freeze(|| family(dir)).on("search", "/proc".as_ref())?;
+        let family = tree::freeze(|| family(&is_one)).on("search", "/proc".as_ref())?;
         if family.is_empty() {
             return Ok(ended);
         }
         if !tree::kill_all(&family, deadline).on("search", "/proc".as_ref())? {
-            let id = dir.id().to_owned();
+            let id = what.to_owned();
             let count = family.len();
             return Err(ProcessError::SurvivorsLeft { id, count });
         }
@@ -97,13 +121,14 @@ pub fn end_survivors(dir: &RunDir, within: Duration) -> Result<usize> {
     }
 }
 
-fn family(dir: &RunDir) -> io::Result<Vec<ProcStat>> {
+/// Those whose environment says so. Unreadable (another user's, or gone) counts as empty; a zombie's is.
+fn family(is_one: impl Fn(&[u8]) -> bool) -> io::Result<Vec<ProcStat>> {
     let own = i32::try_from(std::process::id()).unwrap_or(i32::MAX);
-    let marks = marks(dir);
+    let environ = |pid: i32| fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let processes = tree::all()?;
     let mut family: Vec<ProcStat> = processes
         .values()
-        .filter(|stat| stat.pid != own && carries(stat.pid, &marks))
+        .filter(|stat| stat.pid != own && is_one(&environ(stat.pid)))
         .copied()
         .collect();
     let roots: Vec<i32> = family.iter().map(|stat| stat.pid).collect();
@@ -127,9 +152,7 @@ fn marks(dir: &RunDir) -> Vec<Vec<u8>> {
     variables(dir).iter().map(mark).collect()
 }
 
-/// Unreadable (another user's, or gone) counts as no. A zombie's is empty.
-fn carries(pid: i32, marks: &[Vec<u8>]) -> bool {
-    let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+fn carries(environ: &[u8], marks: &[Vec<u8>]) -> bool {
     let has = |mark: &Vec<u8>| environ.split(|byte| *byte == 0).any(|entry| entry == mark);
     marks.iter().all(has)
 }

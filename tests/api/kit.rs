@@ -13,6 +13,7 @@ use swarm::api::{
     self, ApiContext, Client, ClientError, Control, DaemonFile, EventLog, ReloadError, Socket,
 };
 use swarm::daemon::Handle;
+use swarm::daemon::clean::Report;
 use swarm::daemon::handle::{Accepted, CommandError, Journaled};
 use swarm::daemon::testkit::{Answer, Seat};
 use swarm::domain::command::Command;
@@ -56,6 +57,7 @@ impl EventLog for Memory {
 #[derive(Default)]
 pub struct Levers {
     pub reload: Mutex<Option<ReloadError>>,
+    pub clean: Mutex<Option<String>>,
 }
 
 impl Control for Levers {
@@ -66,6 +68,15 @@ impl Control for Levers {
 
     fn target(&self, _: &str) -> swarm::domain::view::TargetNow {
         swarm::domain::view::TargetNow::Unknown
+    }
+
+    fn clean(&self, dry_run: bool) -> BoxFuture<'_, Result<Report, String>> {
+        let answer = self.clean.lock().unwrap().clone();
+        let report = Report {
+            dry_run,
+            ..Report::default()
+        };
+        Box::pin(async move { answer.map_or(Ok(report), Err) })
     }
 }
 

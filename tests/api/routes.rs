@@ -124,6 +124,29 @@ async fn the_configuration_is_reloaded_or_the_old_one_stays() {
 }
 
 #[tokio::test]
+async fn what_is_over_is_cleaned_and_a_failure_is_told() {
+    let world = World::new().await;
+    let client = world.client().await;
+    for dry_run in [false, true] {
+        let body = json!({"dryRun": dry_run});
+        let report = client.post("clean", &body).await.unwrap();
+        assert_eq!(report["dryRun"], json!(dry_run));
+        let description = client.get("openapi.json").await.unwrap();
+        let described = Described {
+            schemas: &description["components"]["schemas"],
+        };
+        described.check(&json!({"$ref": "#/CleanReport"}), &report, "clean");
+    }
+    let misspelt = refused(client.post("clean", &json!({"dryrun": true})).await);
+    assert_eq!(misspelt.0, 400);
+    *world.levers.clean.lock().unwrap() = Some("cannot list .swarm/runs: no such thing".into());
+    let (status, code, message) = refused(client.post("clean", &json!({})).await);
+    assert_eq!((status, code.as_str()), (500, "CLEAN_FAILED"));
+    assert!(message.contains("cannot list"), "{message}");
+    world.end().await;
+}
+
+#[tokio::test]
 async fn the_target_is_settled_only_when_it_was_force_pushed() {
     let world = World::new().await;
     let client = world.client().await;
@@ -320,6 +343,7 @@ async fn the_description_names_every_route_and_every_word() {
     patch ideas/{id}
     post agents/{id}/say
     post agents/{id}/stop
+    post clean
     post config/reload
     post ideas
     post ideas/{id}/assign

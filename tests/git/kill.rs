@@ -354,6 +354,8 @@ fn work_of_any_kind_is_gone_on_from() {
 #[test]
 fn releasing() {
     let points = [
+        "git.release.before-nested#1",
+        "git.release.before-nested#2",
         "git.release.before-rename",
         "git.rename.between#1",
         "git.release.after-rename",
@@ -365,6 +367,10 @@ fn releasing() {
         let fixture = Fixture::new();
         let (path, tip) = fixture.attempt(1, &[("x", "x")]);
         write(&path, "untracked", "u");
+        for nested in ["one", "deep/two"] {
+            write(&path, &format!("{nested}/inner"), nested);
+            git(&path.join(nested), &["init", "-q"]);
+        }
         fixture.git(&["merge", "-q", &branch(1)]);
         let proof = Proof::Contained {
             tip,
@@ -374,6 +380,11 @@ fn releasing() {
     };
     at_each(&points, make, |fixture, deleted| {
         assert_eq!(deleted, "true");
+        let kept = fixture.repo.worktree_path(&swarm::git::kept_name(&name(1)));
+        for nested in ["one", "deep/two"] {
+            assert_eq!(read(&kept, &format!("{nested}/inner")), nested);
+            git(&kept.join(nested), &["status"]);
+        }
         assert_eq!(fixture.repo.pool_size().unwrap(), 1);
         let rescue = swarm::git::rescue_ref(&name(1));
         assert_eq!(

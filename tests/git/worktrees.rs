@@ -48,7 +48,10 @@ fn a_released_worktree_is_used_again_and_holds_nothing_of_the_last() {
     };
     let done = fixture.repo.release_worktree(&release(1, proof)).unwrap();
     assert!(done.branch_deleted && !path.exists());
-    assert_eq!(done.dropped, ["nested"]);
+    assert!(done.nested);
+    let kept = fixture.repo.worktree_path(&swarm::git::kept_name(&name(1)));
+    assert_eq!(read(&kept, "nested/file"), "x");
+    assert_eq!(git(&kept.join("nested"), &["status", "--porcelain"]), "");
     // The change that git was told not to see was kept all the same.
     assert_eq!(
         fixture.git(&["show", &format!("{}:README", rescue_ref(&name(1)))]),

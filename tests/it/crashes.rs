@@ -86,6 +86,29 @@ fn a_daemon_killed_at_any_instant_lands_each_idea_once() {
 }
 
 #[test]
+fn agents_whose_run_directories_were_deleted_do_not_run_twice() {
+    let sandbox = Sandbox::ready();
+    let alone = "for pid in $(cut -d' ' -f6 \"$OUT/runs\"); do [ $pid = $$ ] || ! kill -0 $pid 2>/dev/null || note together; done";
+    sandbox.idea(&format!(
+        "{alone}; if [ ! -e first.txt ]; then write first.txt x; hold it; fi; say COMPLETE"
+    ));
+    let daemon = sandbox.start();
+    sandbox.wait_held("it");
+    daemon.kill();
+    drop(daemon);
+    let warnings = sandbox.status()["warnings"].to_string();
+    assert!(warnings.contains("(ed-001 on idea-001)"), "{warnings}");
+    fs::remove_dir_all(sandbox.dot_swarm("runs")).unwrap();
+    assert_eq!(sandbox.status()["warnings"], json!([]));
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.file_at("main", "first.txt"), "x");
+    assert_eq!(sandbox.notes("runs").len(), 2);
+    assert_eq!(sandbox.notes("together"), Vec::<String>::new());
+    sandbox.assert_log_sound();
+    sandbox.assert_nothing_runs();
+}
+
+#[test]
 fn a_daemon_killed_at_any_instant_settles_every_conflict_and_loses_neither_side() {
     const IDEAS: usize = 4;
     const KILLS: usize = 8;

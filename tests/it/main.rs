@@ -8,6 +8,7 @@
 mod answers;
 mod attacks;
 mod backlog;
+mod clean;
 mod conflicts;
 mod crashes;
 mod damage;

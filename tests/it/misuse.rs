@@ -1,5 +1,7 @@
 //! Agents that misuse git: what is theirs is kept, what is the person's is untouched, the others go on, and it always comes to an end.
 
+use std::fs;
+
 use serde_json::json;
 
 use crate::harness::Sandbox;
@@ -106,6 +108,33 @@ fn a_nested_repository_does_not_land_as_a_broken_link() {
     );
     let tree = sandbox.git(&["ls-tree", "-r", "main"]);
     assert!(!tree.contains("160000"), "{tree}");
+    kept_with_a_warning(&sandbox);
+}
+
+#[test]
+fn a_nested_repository_that_its_agent_committed_as_a_link_is_kept_too() {
+    let (sandbox, status) = beside_a_good_one(
+        "git init -q nested; write nested/inner.txt x; git -C nested add -A; git -C nested commit -q -m Inner; git add nested; write a.txt x; commit; say COMPLETE",
+    );
+    assert_eq!(status, "done");
+    kept_with_a_warning(&sandbox);
+}
+
+/// The repository `nested` of an agent is whole; the warning names it until it is gone.
+fn kept_with_a_warning(sandbox: &Sandbox) {
+    let warned = || sandbox.status()["warnings"].to_string();
+    let place = warned()
+        .split(" kept in ")
+        .nth(1)
+        .and_then(|text| text.split(':').next())
+        .expect("a warning that names the place")
+        .to_owned();
+    let nested = sandbox.repo().join(&place).join("nested");
+    assert_eq!(fs::read_to_string(nested.join("inner.txt")).unwrap(), "x\n");
+    fs::remove_dir_all(sandbox.repo().join(&place)).unwrap();
+    sandbox.idea("write more.txt x; say COMPLETE");
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(warned(), "[]");
 }
 
 #[test]

@@ -76,6 +76,11 @@ const SCENARIOS: &[Scenario] = &[
         prepare: detached,
         act: start,
     },
+    Scenario {
+        name: "cleaning",
+        prepare: given_up,
+        act: clean,
+    },
 ];
 
 fn start(sandbox: &Sandbox) -> Command {
@@ -92,6 +97,10 @@ const SIMPLE: &str = "DO: write $SWARM_IDEA_ID.txt x; say COMPLETE";
 
 fn add(sandbox: &Sandbox) -> Command {
     sandbox.swarm_command(&["idea", "add", SIMPLE])
+}
+
+fn clean(sandbox: &Sandbox) -> Command {
+    sandbox.swarm_command(&["clean"])
 }
 
 fn landing() -> Sandbox {
@@ -178,7 +187,21 @@ fn rewritten() -> Sandbox {
 
 fn detached() -> Sandbox {
     let sandbox = Sandbox::ready();
-    sandbox.idea("git checkout -q --detach; write a.txt x; commit; say COMPLETE");
+    sandbox
+        .idea("git checkout -q --detach; write a.txt x; commit; git init -q nested; say COMPLETE");
+    sandbox
+}
+
+/// Two ideas whose output may go, and one that is still to be worked on.
+fn given_up() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"retention": {"runsDays": 0}}));
+    let ideas = [0, 1].map(|_| sandbox.idea("say BLOCKED:no"));
+    assert_eq!(sandbox.run_until_idle(), 5);
+    for id in ideas {
+        sandbox.swarm(&["idea", "cancel", &id]).ok();
+    }
+    sandbox.idea("write a.txt x; say COMPLETE");
     sandbox
 }
 

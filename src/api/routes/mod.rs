@@ -25,6 +25,7 @@ pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
         .routes(routes!(swarm::pause))
         .routes(routes!(swarm::resume))
         .routes(routes!(swarm::reload))
+        .routes(routes!(swarm::clean))
         .routes(routes!(swarm::shutdown))
         .routes(routes!(ideas::list, ideas::add))
         .routes(routes!(ideas::show, ideas::edit))

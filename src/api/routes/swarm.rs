@@ -10,8 +10,9 @@ use super::run;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::extract::Body;
 use crate::api::schema;
-use crate::api::types::{Done, Health, Nothing, Pause, Shutdown};
+use crate::api::types::{Clean, Done, Health, Nothing, Pause, Shutdown};
 use crate::api::{ApiContext, ReloadError};
+use crate::daemon::clean::Report;
 use crate::domain::command::Command;
 use crate::domain::view::{self, Outside, StatusView, TargetNow};
 
@@ -40,6 +41,7 @@ pub(super) async fn status(State(context): Context) -> Json<StatusView> {
         web_url: context.web_url.clone(),
         target: branch.map_or(TargetNow::Unknown, |branch| context.control.target(&branch)),
         stalled: context.handle.stalled(),
+        left_running: Vec::new(),
     };
     Json(context.handle.read(|state| view::status(state, outside)))
 }
@@ -95,6 +97,25 @@ impl From<ReloadError> for ApiError {
             }
         }
     }
+}
+
+/// Remove what is over for long enough, as far as that is safe beside the daemon. It is answered when the names are gone from the disk; what
+/// is behind them is deleted after that.
+#[utoipa::path(
+    post, path = "/clean", tag = "swarm", request_body = Clean,
+    responses((status = 200, body = schema::CleanReport), (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn clean(
+    State(context): Context,
+    Body(body): Body<Clean>,
+) -> Result<Json<Report>, ApiError> {
+    let failed = |message: String| {
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "CLEAN_FAILED", message)
+            .details("nothing was removed")
+            .suggest("see what is wrong: swarm doctor")
+    };
+    let report = context.control.clean(body.dry_run).await;
+    report.map(Json).map_err(failed)
 }
 
 /// End the daemon. It is answered when the wish is on disk; the daemon has gone when its lock is free.

@@ -4,6 +4,7 @@
 //! itself.
 
 pub mod agent;
+pub mod clean;
 pub mod completions;
 pub mod config;
 pub mod demo;
@@ -43,6 +44,7 @@ pub fn run(verb: Verb, context: &mut Context<'_>) -> Result<(), CliError> {
         Verb::Wait(args) => wait::run(&args, context),
         Verb::Config(verb) => config::run(&verb, context),
         Verb::Doctor(args) => doctor::run(&args, context),
+        Verb::Clean(args) => clean::run(&args, context),
         Verb::Completions(args) => completions::run(&args, context),
     }
 }

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::cli::backend::Offline;
 use crate::cli::context::Context;
+use crate::cli::doc::list;
 use crate::cli::error::{CliError, Kind};
 
 /// How long the end may take. What has a time of its own within it: the grace for boundaries, the end of each process tree, the last snapshot.
@@ -43,7 +44,9 @@ pub fn run(args: &Stop, context: &mut Context<'_>) -> Result<(), CliError> {
     let offline = context.offline(&repo)?;
     let daemon = context.daemon()?;
     let pid = daemon.pid();
-    if !args.now && !args.keep_agents {
+    let status = daemon.get("status");
+    let busy = status.is_ok_and(|status| !list(&status, "agents").is_empty());
+    if busy && !args.now && !args.keep_agents {
         context
             .output
             .note("waiting for running iterations to reach a safe boundary ...");

@@ -24,6 +24,9 @@ use super::state::State;
 use super::time::Timestamp;
 
 pub use advance::{advance, next_deadline};
+/// Begins the key of the warning about repositories of an agent's own; the worktree's name follows.
+pub const KEPT_ASIDE: &str = "kept-aside-";
+
 pub use ideas::MAX_TEXT_BYTES;
 use plan::{Plan, shorten};
 
@@ -106,7 +109,8 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
         | (Effect::Seal { .. }, O::Sealed { .. } | O::Unsealable { .. })
         | (Effect::PrepareVerify { .. }, O::VerifyReady)
         | (Effect::StartResolution { .. }, O::ResolutionStarted { .. })
-        | (Effect::ReleaseWorktree { .. } | Effect::ArchiveInbox { .. }, O::Done) => true,
+        | (Effect::ReleaseWorktree { .. }, O::Released { .. })
+        | (Effect::ArchiveInbox { .. }, O::Done) => true,
         (Effect::BuildMerge { .. }, outcome) => matches!(
             outcome,
             O::Built { .. }
@@ -145,6 +149,7 @@ fn follow(plan: &mut Plan<'_>, effect: &Effect, outcome: &Outcome) {
         Effect::FinishResolution { idea, .. } => conflict::resolution_finished(plan, idea, outcome),
         Effect::ReleaseWorktree { worktree, .. } => {
             tidied(plan, &format!("release-{worktree}"), outcome);
+            kept_aside(plan, worktree, outcome);
         }
         Effect::ArchiveInbox { name, .. } => tidied(plan, &format!("inbox-{name}"), outcome),
     }
@@ -183,6 +188,17 @@ fn stopped(plan: &mut Plan<'_>, run: &RunId, now: bool, outcome: &Outcome) {
     } else {
         plan.stop_run(run, true);
     }
+}
+
+/// What an agent put into repositories of its own has landed nowhere.
+fn kept_aside(plan: &mut Plan<'_>, worktree: &str, outcome: &Outcome) {
+    let Outcome::Released { kept: Some(place) } = outcome else {
+        return;
+    };
+    let message = format!(
+        "the agent of {worktree} left a git repository of its own inside its worktree; what is in it has not landed and is kept in {place}: take from it what you need, then delete that folder"
+    );
+    plan.warn(&format!("{KEPT_ASIDE}{worktree}"), &message);
 }
 
 /// Tidying up that failed is a warning; the next daemon tries again.

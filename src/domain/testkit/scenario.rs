@@ -375,6 +375,7 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
             files: vec!["a.rs".into()],
         },
         Effect::FinishResolution { .. } => Outcome::ResolutionFinished { head: new },
-        Effect::ReleaseWorktree { .. } | Effect::ArchiveInbox { .. } => Outcome::Done,
+        Effect::ReleaseWorktree { .. } => Outcome::Released { kept: None },
+        Effect::ArchiveInbox { .. } => Outcome::Done,
     }
 }

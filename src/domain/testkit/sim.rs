@@ -9,23 +9,20 @@ use super::choices::Choices;
 use super::invariants;
 use super::scenario::{ROUNDS, fold};
 use super::world::World;
-use super::{START, new_idea, settings};
-use crate::domain::command::{Command, IdeaEdit, InboxFile, NewIdea, TargetChoice};
+use super::{START, people};
+use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
-use crate::domain::ids::{AgentId, EffectId, IdeaId};
-use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use crate::domain::ids::EffectId;
+use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::{Observation, Outcome};
-use crate::domain::settings::{Mode, Settings};
+use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
-use crate::domain::state::{IdeaStatus, State};
+use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::domain::view::{self, Rest};
-
-/// Ideas that one simulation has at most.
-const IDEAS: usize = 12;
 
 /// See the module.
 pub(crate) struct Sim {
@@ -47,7 +44,7 @@ impl Sim {
     /// A swarm that has just started.
     pub(crate) fn new(list: Vec<u16>) -> Self {
         let mut choices = Choices::new(list);
-        let settings = some_settings(&mut choices);
+        let settings = people::some_settings(&mut choices);
         let mut this = Self {
             state: State::default(),
             log: Vec::new(),
@@ -61,7 +58,7 @@ impl Sim {
         };
         this.start();
         for _ in 0..this.choices.pick(5) {
-            let command = this.some_new_idea();
+            let command = people::some_new_idea(&this.state, &mut this.choices);
             this.ask(&command);
         }
         this
@@ -97,52 +94,13 @@ impl Sim {
             if view::rest(&self.state) == Rest::Idle {
                 return;
             }
-            let help = self.help();
+            let help = people::help(&self.state);
             assert!(!help.is_empty(), "nobody can help: {:#?}", self.state);
             for command in help {
                 self.ask(&command);
             }
         }
         panic!("no help is enough: {:#?}", self.state);
-    }
-
-    /// What a person would do now.
-    fn help(&self) -> Vec<Command> {
-        let state = &self.state;
-        let mut help = Vec::new();
-        if state.swarm.phase != SwarmPhase::Running {
-            help.push(Command::Resume);
-        }
-        if state.swarm.rewritten.is_some() {
-            let choice = TargetChoice::Rebase;
-            help.push(Command::SettleTarget { choice });
-        }
-        for entry in &state.queue {
-            let id = entry.idea.clone();
-            if entry.phase == MergePhase::Person {
-                help.push(Command::ResolveMerge { id });
-            } else if entry.held || entry.waits.is_some() {
-                help.push(Command::RetryMerge { id });
-            }
-        }
-        for (id, attempt) in &state.agents {
-            if attempt.phase == AttemptPhase::WaitingForHuman {
-                let (id, text) = (id.clone(), "yes".into());
-                help.push(Command::SayToAgent { id, text });
-            }
-        }
-        // What is complete must not wait for ever behind what will not be done.
-        for (id, idea) in state.ideas.iter().filter(|_| !state.queue.is_empty()) {
-            let id = id.clone();
-            match idea.status {
-                IdeaStatus::Pending => help.push(Command::AssignIdea { id, profile: None }),
-                status if status.is_bad() || status == IdeaStatus::Cancelled => {
-                    help.push(Command::RetryIdea { id });
-                }
-                _ => {}
-            }
-        }
-        help
     }
 
     /// The daemon ends gracefully, and must.
@@ -181,7 +139,7 @@ impl Sim {
             66..72 => self.hear(),
             72..76 => self.wait(),
             76..92 => {
-                let command = self.some_command();
+                let command = people::some_command(&self.state, &mut self.choices);
                 self.ask(&command);
             }
             92..94 => self.answer_again(),
@@ -296,7 +254,7 @@ impl Sim {
         let before = self.log.len();
         let events = match self.choices.pick(3) {
             0 => {
-                let command = self.some_command();
+                let command = people::some_command(&self.state, &mut self.choices);
                 decide::command(&self.state, &command, self.now).unwrap_or_default()
             }
             _ => match self.some_answer() {
@@ -379,7 +337,7 @@ impl Sim {
     fn last_word(&mut self) -> Option<Signal> {
         match self.choices.pick(10) {
             0..6 => Some(Signal::Complete(None)),
-            6 | 7 => Some(self.some_signal()),
+            6 | 7 => Some(people::some_signal(&mut self.choices)),
             _ => None,
         }
     }
@@ -413,24 +371,12 @@ impl Sim {
             return self.see(&Observation::RunStarted { run, pid });
         }
         let offset = u64::try_from(self.choices.pick(50)).unwrap();
-        let signal = self.some_signal();
+        let signal = people::some_signal(&mut self.choices);
         self.see(&Observation::SignalSeen {
             run,
             offset,
             signal,
         });
-    }
-
-    fn some_signal(&mut self) -> Signal {
-        match self.choices.pick(12) {
-            0..5 => Signal::Complete(None),
-            5 => Signal::Blocked(Some("no access".into())),
-            6 | 7 => Signal::NeedsHuman(Some("which way?".into())),
-            8 => Signal::Resolved(None),
-            9 => Signal::Progress(50),
-            10 => Signal::LearningGlobal("tests need a database".into()),
-            _ => Signal::LearningLocal("Tests  need a database".into()),
-        }
     }
 
     fn wait(&mut self) {
@@ -448,146 +394,6 @@ impl Sim {
             self.now = deadline;
         }
         self.see(&Observation::Tick);
-    }
-
-    // ---- people ----
-
-    fn some_idea(&mut self) -> IdeaId {
-        let ideas = self.state.ideas.len();
-        IdeaId::numbered(self.choices.pick(ideas + 1) as u64 + 1)
-    }
-
-    fn some_agent(&mut self) -> AgentId {
-        let agents = self.state.agents.len();
-        let at = self.choices.pick(agents + 1);
-        let agent = self.state.agents.keys().nth(at).cloned();
-        agent.unwrap_or_else(|| super::agent(1))
-    }
-
-    fn some_command(&mut self) -> Command {
-        match self.choices.pick(27) {
-            0..6 => self.some_new_idea(),
-            6 => self.some_edit(),
-            7 | 8 => Command::RetryIdea {
-                id: self.some_idea(),
-            },
-            9 => Command::CancelIdea {
-                id: self.some_idea(),
-            },
-            10 => {
-                let (id, profile) = (self.some_idea(), None);
-                Command::AssignIdea { id, profile }
-            }
-            11 => Command::StopAgent {
-                id: self.some_agent(),
-            },
-            12 => {
-                let (id, text) = (self.some_agent(), "look at the tests".into());
-                Command::SayToAgent { id, text }
-            }
-            13 => Command::Pause { reason: None },
-            14 => Command::Resume,
-            15 => Command::RetryMerge {
-                id: self.some_idea(),
-            },
-            16 => Command::ResolveMerge {
-                id: self.some_idea(),
-            },
-            17 => {
-                use TargetChoice::{Cancel, Ignore, Rebase};
-                let choice = [Rebase, Ignore, Cancel][self.choices.pick(3)];
-                Command::SettleTarget { choice }
-            }
-            18 => {
-                let settings = Box::new(some_settings(&mut self.choices));
-                let hash = "hash".into();
-                Command::LoadSettings { hash, settings }
-            }
-            19..26 => self.some_help(),
-            _ => {
-                let mode = [Mode::Autopilot, Mode::SemiAuto][self.choices.pick(2)];
-                Command::SetMode { mode }
-            }
-        }
-    }
-
-    /// Something that a person is asked for.
-    fn some_help(&mut self) -> Command {
-        let mut help = self.help();
-        let at = self.choices.pick(help.len());
-        if help.is_empty() {
-            Command::Resume
-        } else {
-            help.swap_remove(at)
-        }
-    }
-
-    fn some_new_idea(&mut self) -> Command {
-        if self.state.ideas.len() >= IDEAS {
-            return Command::Resume;
-        }
-        let mut new = NewIdea {
-            after: self.some_after(),
-            priority: i64::try_from(self.choices.pick(50)).unwrap(),
-            ..new_idea("do it")
-        };
-        if self.choices.chance(20) {
-            let name = format!("{}.md", self.choices.pick(3));
-            let sha256 = "00".into();
-            new.inbox = Some(InboxFile { name, sha256 });
-        }
-        if self.choices.chance(20) {
-            new.tags.push("critical".into());
-        }
-        Command::AddIdea(new)
-    }
-
-    fn some_after(&mut self) -> Vec<IdeaId> {
-        if self.choices.chance(30) {
-            vec![self.some_idea()]
-        } else {
-            vec![]
-        }
-    }
-
-    fn some_edit(&mut self) -> Command {
-        let id = self.some_idea();
-        let edit = IdeaEdit {
-            after: Some(self.some_after()),
-            priority: Some(3),
-            ..IdeaEdit::default()
-        };
-        Command::EditIdea { id, edit }
-    }
-}
-
-/// Settings, mostly small limits.
-fn some_settings(choices: &mut Choices) -> Settings {
-    let gates: [&[&str]; 6] = [
-        &["check"],
-        &[],
-        &["check", "lint"],
-        &["lint"],
-        &["lint", "check"],
-        &["build", "lint"],
-    ];
-    let commands = gates[choices.pick(gates.len())];
-    let number = |choices: &mut Choices, most| u32::try_from(choices.pick(most)).unwrap();
-    Settings {
-        mode: [Mode::Autopilot, Mode::SemiAuto][usize::from(choices.chance(15))],
-        max_parallel: 1 + number(choices, 4),
-        failures_to_pause: number(choices, 6),
-        crash_retries: number(choices, 4),
-        max_iterations: 1 + number(choices, 6),
-        conflict_retries: number(choices, 3),
-        stuck_threshold: 2,
-        quality_commands: commands.iter().map(ToString::to_string).collect(),
-        auto_commit: !choices.chance(20),
-        auto_merge: !choices.chance(20),
-        verify: !choices.chance(20),
-        cleanup_on_success: !choices.chance(20),
-        grace_ms: 1_000,
-        ..settings()
     }
 }
 

@@ -474,7 +474,8 @@ fn no_room_on_the_disk_is_nobodys_fault() {
     ask #2 releaseWorktree ed-001-idea-001
     ");
     assert_eq!(s.idea(1).failed_attempts, 0);
-    s.answer("releaseWorktree", Outcome::Done).quietly();
+    s.answer("releaseWorktree", Outcome::Released { kept: None })
+        .quietly();
     assert!(s.state.agents.is_empty(), "nothing starts while it waits");
     s.wait(10_000).well_until("iteration");
     assert!(s.state.warnings.is_empty());

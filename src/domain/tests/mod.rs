@@ -6,6 +6,7 @@ mod golden;
 mod ideas;
 mod merging;
 mod properties;
+mod retention;
 mod scale;
 mod table;
 mod torn;

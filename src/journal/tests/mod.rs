@@ -2,7 +2,6 @@
 
 mod exhaustive;
 mod faults;
-mod faulty;
 mod golden;
 mod kills;
 mod matrix;
@@ -15,6 +14,7 @@ mod writing;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::testing::faulty;
 use super::testing::{Note, Random, TS};
 use super::*;
 

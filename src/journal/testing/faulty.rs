@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 
 use crate::journal::storage::{Disk, SegmentFile, Storage};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// Errno, after this many bytes of a write were written.
     Error(i32, usize),
     /// A write writes at most this many bytes, and says so.
@@ -20,11 +20,11 @@ pub(super) enum Fault {
     Kill(usize),
 }
 
-pub(super) const ENOSPC: i32 = 28;
-pub(super) const EIO: i32 = 5;
-pub(super) const EROFS: i32 = 30;
-pub(super) const EDQUOT: i32 = 122;
-pub(super) const EINTR: i32 = 4;
+pub(crate) const ENOSPC: i32 = 28;
+pub(crate) const EIO: i32 = 5;
+pub(crate) const EROFS: i32 = 30;
+pub(crate) const EDQUOT: i32 = 122;
+pub(crate) const EINTR: i32 = 4;
 
 #[derive(Debug, Default)]
 struct Plan {
@@ -33,21 +33,23 @@ struct Plan {
     /// Faults for every operation whose name begins so, from now on.
     standing: Vec<(&'static str, Fault)>,
     killed: bool,
+    /// Every operation waits.
+    held: bool,
 }
 
 /// Decides what fails; shared with the disk.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Faults(Arc<Mutex<Plan>>);
+pub(crate) struct Faults(Arc<Mutex<Plan>>, Arc<Condvar>);
 
 impl Faults {
-    pub(super) fn at(operation: usize, fault: Fault) -> Self {
+    pub(crate) fn at(operation: usize, fault: Fault) -> Self {
         let faults = Self::default();
         faults.0.lock().unwrap().faults.insert(operation, fault);
         faults
     }
 
     /// From this operation on, all fail.
-    pub(super) fn from_on(operation: usize, fault: Fault) -> Self {
+    pub(crate) fn from_on(operation: usize, fault: Fault) -> Self {
         let faults = Self::default();
         let all = (operation..operation + 1000).map(|at| (at, fault));
         faults.0.lock().unwrap().faults.extend(all);
@@ -55,56 +57,68 @@ impl Faults {
     }
 
     /// Fails where `other` would.
-    pub(super) fn take_over(&self, other: &Self) {
+    pub(crate) fn take_over(&self, other: &Self) {
         let planned = other.0.lock().unwrap().faults.clone();
         self.0.lock().unwrap().faults.extend(planned);
     }
 
     /// As if the first operations had not been.
-    pub(super) fn without_first(self, count: usize) -> Self {
+    pub(crate) fn without_first(self, count: usize) -> Self {
         self.0.lock().unwrap().done.drain(..count);
         self
     }
 
     /// From now on, operations whose name begins with `name` fail.
-    pub(super) fn stand(&self, name: &'static str, fault: Fault) {
+    pub(crate) fn stand(&self, name: &'static str, fault: Fault) {
         self.0.lock().unwrap().standing.push((name, fault));
     }
 
     /// The next operation fails.
-    pub(super) fn next(&self, fault: Fault) {
+    pub(crate) fn next(&self, fault: Fault) {
         self.after(0, fault);
     }
 
     /// The operation after `skip` others fails.
-    pub(super) fn after(&self, skip: usize, fault: Fault) {
+    pub(crate) fn after(&self, skip: usize, fault: Fault) {
         let mut plan = self.0.lock().unwrap();
         let at = plan.done.len() + skip;
         plan.faults.entry(at).or_insert(fault);
     }
 
     /// All is well again.
-    pub(super) fn mend(&self) {
+    pub(crate) fn mend(&self) {
         let mut plan = self.0.lock().unwrap();
         plan.faults.clear();
         plan.standing.clear();
     }
 
-    pub(super) fn operations(&self) -> Vec<String> {
+    /// From now on every operation waits.
+    pub(crate) fn hold(&self) {
+        self.0.lock().unwrap().held = true;
+    }
+
+    /// What waits goes on.
+    pub(crate) fn let_go(&self) {
+        self.0.lock().unwrap().held = false;
+        self.1.notify_all();
+    }
+
+    pub(crate) fn operations(&self) -> Vec<String> {
         self.0.lock().unwrap().done.clone()
     }
 
-    pub(super) fn killed(&self) -> bool {
+    pub(crate) fn killed(&self) -> bool {
         self.0.lock().unwrap().killed
     }
 
-    pub(super) fn disk(&self) -> Box<dyn Storage> {
+    pub(crate) fn disk(&self) -> Box<dyn Storage> {
         Box::new(FaultyDisk(self.clone()))
     }
 
     /// Counts an operation; what becomes of it.
     fn enter(&self, name: &str, path: &Path) -> Option<Fault> {
-        let mut plan = self.0.lock().unwrap();
+        let plan = self.0.lock().unwrap();
+        let mut plan = self.1.wait_while(plan, |plan| plan.held).unwrap();
         if plan.killed {
             return Some(Fault::Kill(0));
         }

@@ -1,0 +1,240 @@
+//! Finding what may go. Reads only; what it cannot read it leaves.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use super::report::{Kind, Removed, Rescue, count};
+use super::trash::{PREFIX, bytes, names_with};
+use super::{ORPHANS, Plan, Scope, Site};
+use crate::daemon::error::DaemonError;
+use crate::domain::ids::RunId;
+use crate::domain::retention::{COPY_DAYS, Need, Needs, Verdict, is_old};
+use crate::domain::time::Timestamp;
+use crate::process::{self, Past};
+
+/// A run's directory that was never finished; see the process room.
+const UNFINISHED_RUN: &str = ".new-";
+/// How the names of copies in `state/` begin.
+const COPIES: [&str; 2] = ["torn-", "doctor-"];
+/// There while a repair is under way; its copies are what it works with.
+const REPAIR: &str = "repair.json";
+/// The length of a time in RFC 3339.
+const TIME: usize = 24;
+
+/// What would go.
+pub(super) fn plan(site: &Site<'_>, dry_run: bool) -> Result<Plan, DaemonError> {
+    let needs = Needs::of(site.state);
+    let mut plan = Plan::default();
+    plan.report.dry_run = dry_run;
+    leftovers(site, &mut plan).map_err(DaemonError::io("look for leftovers in .swarm"))?;
+    runs(site, &needs, &mut plan).map_err(DaemonError::io("list .swarm/runs"))?;
+    if site.scope == Scope::Runs {
+        return Ok(plan);
+    }
+    copies(site, &mut plan).map_err(DaemonError::io("list .swarm/state"))?;
+    repositories(site, &needs, &mut plan)?;
+    pool(site, &mut plan)?;
+    let rescued = site.repo.rescued()?;
+    plan.report.kept.rescue = Rescue {
+        count: rescued.len() as u64,
+        oldest: rescued.iter().filter_map(|one| one.at).min(),
+    };
+    Ok(plan)
+}
+
+fn leftovers(site: &Site<'_>, plan: &mut Plan) -> io::Result<()> {
+    for folder in [&site.paths.runs, &site.paths.state] {
+        for name in names_with(folder, PREFIX)? {
+            let path = folder.join(name);
+            let why = "a clean was cut off before it was deleted";
+            plan.report.goes(removed(site, Kind::Leftover, &path, why));
+            plan.leftovers.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn runs(site: &Site<'_>, needs: &Needs, plan: &mut Plan) -> io::Result<()> {
+    for name in names_with(&site.paths.runs, "")? {
+        if name.starts_with(PREFIX) {
+            continue;
+        }
+        let path = site.paths.runs.join(&name);
+        match judge(site, needs, &name) {
+            Ok(why) => {
+                plan.report.goes(removed(site, Kind::Run, &path, &why));
+                plan.runs.push(name);
+            }
+            Err(why) => count(&mut plan.report.kept.runs, why),
+        }
+    }
+    Ok(())
+}
+
+/// Why a run's directory may go, or the word for why not.
+fn judge(site: &Site<'_>, needs: &Needs, name: &str) -> Result<String, &'static str> {
+    if name.starts_with(UNFINISHED_RUN) {
+        return half_written(site);
+    }
+    let run: RunId = name.parse().map_err(|_| word(Need::Unknown))?;
+    let since = match needs.run(&run) {
+        Verdict::Needed(need) => return Err(word(need)),
+        Verdict::Over(since) => since,
+    };
+    let young = |at| !is_old(at, site.now, site.runs_days);
+    // The state's time comes first: it costs no look at the disk.
+    if since.is_some_and(young) {
+        return Err("young");
+    }
+    match process::past(&site.paths.runs, name) {
+        Err(error) => {
+            tracing::debug!(%error, run = name, "a run's records cannot be read; it is kept");
+            Err("unreadable")
+        }
+        Ok(Past::Running) => Err(word(Need::InUse)),
+        Ok(Past::Over(at)) if young(at) => Err("young"),
+        Ok(Past::Over(at)) => Ok(over_since(since.map_or(at, |since| since.max(at)))),
+    }
+}
+
+/// One that was being prepared when its daemon was killed; it may be about to be prepared again.
+fn half_written(site: &Site<'_>) -> Result<String, &'static str> {
+    if site.scope == Scope::Everything && site.state.outbox.is_empty() {
+        return Ok("its preparation was cut off, and nothing asks for it".into());
+    }
+    Err(word(Need::InUse))
+}
+
+fn copies(site: &Site<'_>, plan: &mut Plan) -> io::Result<()> {
+    let repairing = site.paths.state.join(REPAIR).exists();
+    for prefix in COPIES {
+        for name in names_with(&site.paths.state, prefix)? {
+            let path = site.paths.state.join(&name);
+            let made = match time_in(&name[prefix.len()..]) {
+                Some(made) => made,
+                None => modified(&path)?,
+            };
+            if repairing {
+                count(&mut plan.report.kept.copies, "repairing");
+            } else if is_old(made, site.now, COPY_DAYS) {
+                let why = format!("a copy of {made}, more than {COPY_DAYS} days old");
+                plan.report.goes(removed(site, Kind::Copy, &path, &why));
+                plan.copies.push(name);
+            } else {
+                count(&mut plan.report.kept.copies, "young");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn repositories(site: &Site<'_>, needs: &Needs, plan: &mut Plan) -> Result<(), DaemonError> {
+    for (worktree, folder) in site.repo.kept_repositories()? {
+        let since = match needs.worktree(&worktree) {
+            Verdict::Needed(need) => {
+                count(&mut plan.report.kept.repositories, word(need));
+                continue;
+            }
+            Verdict::Over(Some(since)) => since,
+            Verdict::Over(None) => modified(&folder.path)
+                .map_err(DaemonError::io("look at what is kept in .swarm/worktrees"))?,
+        };
+        if !is_old(since, site.now, site.runs_days) {
+            count(&mut plan.report.kept.repositories, "young");
+            continue;
+        }
+        let gone = removed(site, Kind::Repositories, &folder.path, &over_since(since));
+        plan.report.goes(gone);
+        plan.repositories.push(worktree);
+    }
+    Ok(())
+}
+
+/// Worktrees that nobody works in. A driver may be moving them, or was when it was killed and will go on.
+fn pool(site: &Site<'_>, plan: &mut Plan) -> Result<(), DaemonError> {
+    let spare = site.repo.spare_worktrees()?;
+    if spare.is_empty() {
+        return Ok(());
+    }
+    let why_not = if site.scope != Scope::Everything {
+        Some("daemonRuns")
+    } else if !site.state.outbox.is_empty() {
+        Some("unfinished")
+    } else if !site.repo.orphans_gone(ORPHANS)? {
+        Some("gitRuns")
+    } else {
+        None
+    };
+    for one in spare {
+        if let Some(why) = why_not {
+            count(&mut plan.report.kept.worktrees, why);
+        } else {
+            let gone = removed(site, Kind::Worktree, &one.path, "nobody works in it");
+            plan.report.goes(gone);
+        }
+    }
+    plan.pool = why_not.is_none();
+    Ok(())
+}
+
+fn removed(site: &Site<'_>, kind: Kind, path: &Path, reason: &str) -> Removed {
+    let within = path.strip_prefix(&site.paths.root).unwrap_or(path);
+    Removed {
+        kind,
+        path: within.display().to_string(),
+        bytes: bytes(path),
+        reason: reason.to_owned(),
+    }
+}
+
+fn over_since(at: Timestamp) -> String {
+    format!("over since {at}, and its idea is finished")
+}
+
+fn word(need: Need) -> &'static str {
+    match need {
+        Need::InUse => "inUse",
+        Need::Unfinished => "unfinished",
+        Need::Unknown => "unknown",
+    }
+}
+
+/// The time at the beginning of a text, its colons written as hyphens.
+fn time_in(text: &str) -> Option<Timestamp> {
+    let mut time = text.get(..TIME)?.to_owned();
+    for colon in [13, 16] {
+        time.get(colon..=colon).filter(|mark| *mark == "-")?;
+        time.replace_range(colon..=colon, ":");
+    }
+    time.parse().ok()
+}
+
+fn modified(path: &Path) -> io::Result<Timestamp> {
+    let modified = fs::symlink_metadata(path)?.modified()?;
+    let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let millis = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+    Ok(Timestamp::from_millis(millis))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_copy_is_in_its_name() {
+        let at: Timestamp = "2026-01-31T23:59:59.123Z".parse().unwrap();
+        assert_eq!(time_in("2026-01-31T23-59-59.123Z"), Some(at));
+        assert_eq!(time_in("2026-01-31T23-59-59.123Z-2"), Some(at));
+        for other in [
+            "",
+            "x",
+            "2026-01-31T23:59:59.123Z",
+            "2026-13-31T23-59-59.123Z",
+            "ää".repeat(13).as_str(),
+        ] {
+            assert_eq!(time_in(other), None, "{other}");
+        }
+    }
+}

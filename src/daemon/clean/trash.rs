@@ -1,0 +1,156 @@
+//! Deleting in two steps: the name goes by a rename, durably; then what is behind it.
+//!
+//! Invariant: under its own name a thing is there whole or not at all, whatever a kill or a power failure cuts off.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use super::report::Failure;
+use crate::crash;
+
+/// How the names of what is to be deleted begin.
+pub(super) const PREFIX: &str = ".trash-";
+
+/// What has lost its name and is to be deleted.
+#[derive(Default)]
+pub(super) struct Trash {
+    paths: Vec<PathBuf>,
+}
+
+impl Trash {
+    /// What an earlier clean left.
+    pub(super) fn of(leftovers: Vec<PathBuf>) -> Self {
+        Self { paths: leftovers }
+    }
+
+    /// Takes these names in `folder` away, durably; answers with those that stay.
+    pub(super) fn take(&mut self, folder: &Path, names: &[String]) -> Vec<Failure> {
+        if names.is_empty() {
+            return Vec::new();
+        }
+        let mut failed = Vec::new();
+        let before = self.paths.len();
+        for name in names {
+            let (from, to) = (folder.join(name), folder.join(format!("{PREFIX}{name}")));
+            match fs::rename(&from, &to) {
+                Ok(()) => self.paths.push(to),
+                Err(error) => failed.push(Failure::of(&from, &error)),
+            }
+            crash::point("clean.renamed");
+        }
+        // Unsynced, a power failure could leave half a thing under its own name: then nothing is deleted, and the next clean goes on.
+        if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
+            self.paths.truncate(before);
+            failed.push(Failure::of(folder, &error));
+        }
+        failed
+    }
+
+    /// Deletes it all; answers with what stays.
+    pub(super) fn empty(self) -> Vec<Failure> {
+        let mut failed = Vec::new();
+        for path in self.paths {
+            if let Err(error) = delete(&path) {
+                failed.push(Failure::of(&path, &error));
+            }
+            crash::point("clean.deleted");
+        }
+        failed
+    }
+}
+
+fn delete(path: &Path) -> io::Result<()> {
+    let deleted = match fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match deleted {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Names in a folder that begin so, sorted; none where there is no folder.
+pub(super) fn names_with(folder: &Path, prefix: &str) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let name = entry?.file_name().into_string();
+        names.extend(name.ok().filter(|name| name.starts_with(prefix)));
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Bytes on the disk; links are not followed. What goes away meanwhile, or cannot be looked at, counts nothing.
+pub(super) fn bytes(path: &Path) -> u64 {
+    let Ok(meta) = fs::symlink_metadata(path) else {
+        return 0;
+    };
+    let own = meta.blocks().saturating_mul(512);
+    if !meta.is_dir() {
+        return own;
+    }
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    own + entries.map(|entry| bytes(&entry.path())).sum::<u64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("one")).unwrap();
+        fs::write(folder.path().join("one/file"), vec![1; 10_000]).unwrap();
+        fs::write(folder.path().join("two"), "x").unwrap();
+        folder
+    }
+
+    #[test]
+    fn names_go_first_and_the_rest_after_them() {
+        let folder = folder();
+        let mut trash = Trash::default();
+        let failed = trash.take(folder.path(), &["one".into(), "gone".into()]);
+        assert_eq!(failed.len(), 1, "{failed:?}");
+        assert!(failed[0].path.ends_with("/gone"), "{failed:?}");
+        assert!(folder.path().join(".trash-one/file").exists());
+        assert_eq!(trash.empty(), []);
+        assert_eq!(names_with(folder.path(), "").unwrap(), ["two"]);
+    }
+
+    #[test]
+    fn what_a_kill_left_is_deleted_by_the_next() {
+        let folder = folder();
+        Trash::default().take(folder.path(), &["one".into()]);
+        let left = names_with(folder.path(), PREFIX).unwrap();
+        let trash = Trash::of(left.iter().map(|name| folder.path().join(name)).collect());
+        assert_eq!(trash.empty(), []);
+        assert_eq!(names_with(folder.path(), PREFIX).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn a_link_is_deleted_and_not_what_it_names() {
+        let folder = folder();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path().join("one"), &link).unwrap();
+        assert!(bytes(&link) < bytes(&folder.path().join("one")));
+        let mut trash = Trash::default();
+        assert_eq!(trash.take(folder.path(), &["link".into()]), []);
+        assert_eq!(trash.empty(), []);
+        assert!(folder.path().join("one/file").exists());
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_disk() {
+        let folder = folder();
+        assert!(bytes(folder.path()) >= 10_000);
+        assert_eq!(bytes(&folder.path().join("gone")), 0);
+    }
+}

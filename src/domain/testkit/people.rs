@@ -1,0 +1,202 @@
+//! What people and agents of a simulation do, taken from [`Choices`]: commands that may or may not fit the state, and the help that a person
+//! gives when asked.
+
+use super::choices::Choices;
+use super::{agent, new_idea, settings};
+use crate::domain::command::{Command, IdeaEdit, InboxFile, NewIdea, TargetChoice};
+use crate::domain::ids::{AgentId, IdeaId};
+use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use crate::domain::settings::{Mode, Settings};
+use crate::domain::signal::Signal;
+use crate::domain::state::{IdeaStatus, State};
+
+/// Ideas that one simulation has at most.
+const IDEAS: usize = 12;
+
+/// What a person would do now.
+pub(crate) fn help(state: &State) -> Vec<Command> {
+    let mut help = Vec::new();
+    if state.swarm.phase != SwarmPhase::Running {
+        help.push(Command::Resume);
+    }
+    if state.swarm.rewritten.is_some() {
+        let choice = TargetChoice::Rebase;
+        help.push(Command::SettleTarget { choice });
+    }
+    for entry in &state.queue {
+        let id = entry.idea.clone();
+        if entry.phase == MergePhase::Person {
+            help.push(Command::ResolveMerge { id });
+        } else if entry.held || entry.waits.is_some() {
+            help.push(Command::RetryMerge { id });
+        }
+    }
+    for (id, attempt) in &state.agents {
+        if attempt.phase == AttemptPhase::WaitingForHuman {
+            let (id, text) = (id.clone(), "yes".into());
+            help.push(Command::SayToAgent { id, text });
+        }
+    }
+    // What is complete must not wait for ever behind what will not be done.
+    for (id, idea) in state.ideas.iter().filter(|_| !state.queue.is_empty()) {
+        let id = id.clone();
+        match idea.status {
+            IdeaStatus::Pending => help.push(Command::AssignIdea { id, profile: None }),
+            status if status.is_bad() || status == IdeaStatus::Cancelled => {
+                help.push(Command::RetryIdea { id });
+            }
+            _ => {}
+        }
+    }
+    help
+}
+
+fn some_idea(state: &State, choices: &mut Choices) -> IdeaId {
+    let ideas = state.ideas.len();
+    IdeaId::numbered(choices.pick(ideas + 1) as u64 + 1)
+}
+
+fn some_agent(state: &State, choices: &mut Choices) -> AgentId {
+    let agents = state.agents.len();
+    let at = choices.pick(agents + 1);
+    let found = state.agents.keys().nth(at).cloned();
+    found.unwrap_or_else(|| agent(1))
+}
+
+pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
+    match choices.pick(27) {
+        0..6 => some_new_idea(state, choices),
+        6 => some_edit(state, choices),
+        7 | 8 => Command::RetryIdea {
+            id: some_idea(state, choices),
+        },
+        9 => Command::CancelIdea {
+            id: some_idea(state, choices),
+        },
+        10 => {
+            let (id, profile) = (some_idea(state, choices), None);
+            Command::AssignIdea { id, profile }
+        }
+        11 => Command::StopAgent {
+            id: some_agent(state, choices),
+        },
+        12 => {
+            let (id, text) = (some_agent(state, choices), "look at the tests".into());
+            Command::SayToAgent { id, text }
+        }
+        13 => Command::Pause { reason: None },
+        14 => Command::Resume,
+        15 => Command::RetryMerge {
+            id: some_idea(state, choices),
+        },
+        16 => Command::ResolveMerge {
+            id: some_idea(state, choices),
+        },
+        17 => {
+            use TargetChoice::{Cancel, Ignore, Rebase};
+            let choice = [Rebase, Ignore, Cancel][choices.pick(3)];
+            Command::SettleTarget { choice }
+        }
+        18 => {
+            let settings = Box::new(some_settings(choices));
+            let hash = "hash".into();
+            Command::LoadSettings { hash, settings }
+        }
+        19..26 => some_help(state, choices),
+        _ => {
+            let mode = [Mode::Autopilot, Mode::SemiAuto][choices.pick(2)];
+            Command::SetMode { mode }
+        }
+    }
+}
+
+/// Something that a person is asked for.
+fn some_help(state: &State, choices: &mut Choices) -> Command {
+    let mut help = help(state);
+    let at = choices.pick(help.len());
+    if help.is_empty() {
+        Command::Resume
+    } else {
+        help.swap_remove(at)
+    }
+}
+
+pub(crate) fn some_new_idea(state: &State, choices: &mut Choices) -> Command {
+    if state.ideas.len() >= IDEAS {
+        return Command::Resume;
+    }
+    let mut new = NewIdea {
+        after: some_after(state, choices),
+        priority: i64::try_from(choices.pick(50)).unwrap(),
+        ..new_idea("do it")
+    };
+    if choices.chance(20) {
+        let name = format!("{}.md", choices.pick(3));
+        let sha256 = "00".into();
+        new.inbox = Some(InboxFile { name, sha256 });
+    }
+    if choices.chance(20) {
+        new.tags.push("critical".into());
+    }
+    Command::AddIdea(new)
+}
+
+fn some_after(state: &State, choices: &mut Choices) -> Vec<IdeaId> {
+    if choices.chance(30) {
+        vec![some_idea(state, choices)]
+    } else {
+        vec![]
+    }
+}
+
+fn some_edit(state: &State, choices: &mut Choices) -> Command {
+    let id = some_idea(state, choices);
+    let edit = IdeaEdit {
+        after: Some(some_after(state, choices)),
+        priority: Some(3),
+        ..IdeaEdit::default()
+    };
+    Command::EditIdea { id, edit }
+}
+
+pub(crate) fn some_signal(choices: &mut Choices) -> Signal {
+    match choices.pick(12) {
+        0..5 => Signal::Complete(None),
+        5 => Signal::Blocked(Some("no access".into())),
+        6 | 7 => Signal::NeedsHuman(Some("which way?".into())),
+        8 => Signal::Resolved(None),
+        9 => Signal::Progress(50),
+        10 => Signal::LearningGlobal("tests need a database".into()),
+        _ => Signal::LearningLocal("Tests  need a database".into()),
+    }
+}
+
+/// Settings, mostly small limits.
+pub(crate) fn some_settings(choices: &mut Choices) -> Settings {
+    let gates: [&[&str]; 6] = [
+        &["check"],
+        &[],
+        &["check", "lint"],
+        &["lint"],
+        &["lint", "check"],
+        &["build", "lint"],
+    ];
+    let commands = gates[choices.pick(gates.len())];
+    let number = |choices: &mut Choices, most| u32::try_from(choices.pick(most)).unwrap();
+    Settings {
+        mode: [Mode::Autopilot, Mode::SemiAuto][usize::from(choices.chance(15))],
+        max_parallel: 1 + number(choices, 4),
+        failures_to_pause: number(choices, 6),
+        crash_retries: number(choices, 4),
+        max_iterations: 1 + number(choices, 6),
+        conflict_retries: number(choices, 3),
+        stuck_threshold: 2,
+        quality_commands: commands.iter().map(ToString::to_string).collect(),
+        auto_commit: !choices.chance(20),
+        auto_merge: !choices.chance(20),
+        verify: !choices.chance(20),
+        cleanup_on_success: !choices.chance(20),
+        grace_ms: 1_000,
+        ..settings()
+    }
+}

@@ -1,0 +1,161 @@
+//! Which runs are needed, told as stories.
+
+use crate::domain::command::Command;
+use crate::domain::ids::RunId;
+use crate::domain::observation::RunEndKind;
+use crate::domain::retention::{Need, Needs, Verdict, is_old};
+use crate::domain::signal::Signal;
+use crate::domain::testkit::scenario::exit;
+use crate::domain::testkit::{Scenario, agent, idea};
+use crate::domain::time::Timestamp;
+
+const DAY: i64 = 86_400_000;
+
+fn run(name: &str) -> RunId {
+    name.parse().unwrap()
+}
+
+fn verdict(s: &Scenario, name: &str) -> Verdict {
+    Needs::of(&s.state).run(&run(name))
+}
+
+/// All runs that the log ever asked for.
+fn all_runs(s: &Scenario) -> Vec<RunId> {
+    use crate::domain::event::Event;
+    let mut runs = Vec::new();
+    for (_, event) in &s.log {
+        match event {
+            Event::IterationStarted { run, .. }
+            | Event::GateStarted { run, .. }
+            | Event::VerifyStarted { run, .. } => runs.push(run.clone()),
+            _ => {}
+        }
+    }
+    runs
+}
+
+#[test]
+fn runs_of_a_landed_idea_are_over_since_its_attempt_ended_and_checks_of_the_merge_too() {
+    let mut s = Scenario::running();
+    s.add("one").all_goes_well();
+    let ended = s.state.ended[&agent(1)].ended_at;
+    assert_eq!(all_runs(&s).len(), 3);
+    assert_eq!(verdict(&s, "r0001-ed-001-i1"), Verdict::Over(Some(ended)));
+    assert_eq!(verdict(&s, "r0002-ed-001-q1"), Verdict::Over(Some(ended)));
+    // The state does not remember it; its own record says when it ended.
+    assert_eq!(verdict(&s, "r0003-idea-001-v1"), Verdict::Over(None));
+}
+
+#[test]
+fn at_every_moment_until_its_idea_is_done_each_run_is_needed() {
+    let mut s = Scenario::running();
+    s.add("one");
+    for name in ["iteration", "seal", "gate", "buildMerge", "verify", "land"] {
+        if s.pending(name).is_none() {
+            let before = s.state.seq;
+            s.well_until(name);
+            assert!(s.state.seq > before);
+        }
+        for run in all_runs(&s) {
+            let verdict = Needs::of(&s.state).run(&run);
+            assert!(matches!(verdict, Verdict::Needed(_)), "{name}: {run}");
+        }
+        s.restart();
+    }
+}
+
+#[test]
+fn a_run_that_lives_or_is_to_be_stopped_is_in_use() {
+    let mut s = Scenario::running();
+    s.add("one").well_until("iteration");
+    let live = "r0001-ed-001-i1";
+    assert_eq!(verdict(&s, live), Verdict::Needed(Need::InUse));
+    s.command(Command::CancelIdea { id: idea(1) });
+    assert_eq!(verdict(&s, live), Verdict::Needed(Need::InUse));
+    s.run_ends(&run(live), RunEndKind::Stopped).all_goes_well();
+    assert!(matches!(verdict(&s, live), Verdict::Over(Some(_))));
+}
+
+#[test]
+fn runs_of_ideas_that_may_be_tried_again_are_needed_until_they_are_given_up() {
+    let mut s = Scenario::running();
+    s.add("one").well_until("iteration");
+    s.says(&agent(1), Signal::Blocked(Some("no key".into())));
+    s.iteration(&agent(1), exit(0)).all_goes_well();
+    assert!(s.state.ended.contains_key(&agent(1)), "the attempt is over");
+    let first = "r0001-ed-001-i1";
+    assert_eq!(verdict(&s, first), Verdict::Needed(Need::Unfinished));
+    s.command(Command::CancelIdea { id: idea(1) });
+    s.all_goes_well();
+    let given_up = s.idea(1).kept.is_none();
+    assert_eq!(matches!(verdict(&s, first), Verdict::Over(_)), given_up);
+}
+
+#[test]
+fn what_a_crash_left_for_the_next_attempt_is_needed_until_that_lands() {
+    let mut s = Scenario::running();
+    s.add("one").well_until("iteration");
+    s.iteration(&agent(1), RunEndKind::Lost);
+    let crashed = "r0001-ed-001-i1";
+    assert_eq!(verdict(&s, crashed), Verdict::Needed(Need::Unfinished));
+    s.wait(DAY).well_until("iteration");
+    assert_eq!(verdict(&s, crashed), Verdict::Needed(Need::Unfinished));
+    s.all_goes_well();
+    assert!(matches!(verdict(&s, crashed), Verdict::Over(Some(_))));
+}
+
+#[test]
+fn what_the_state_does_not_know_is_needed() {
+    let mut s = Scenario::running();
+    s.add("one").all_goes_well();
+    let unknown = Verdict::Needed(Need::Unknown);
+    for name in [
+        "r0004-ed-001-i2",
+        "r0002-finn-009-i1",
+        "r0002-idea-002-v1",
+        "r0002",
+        "rx-ed-001-i1",
+        "notes",
+        "9-ed-001-i1",
+    ] {
+        assert_eq!(verdict(&s, name), unknown, "{name}");
+    }
+    let cut = format!("r0002-{}", "e".repeat(58));
+    assert_eq!(verdict(&s, &cut), unknown, "its end is cut off");
+    let needs = Needs::of(&s.state);
+    assert_eq!(needs.worktree("ed-009-idea-001"), unknown);
+}
+
+#[test]
+fn an_iteration_that_the_state_has_forgotten_is_its_agents() {
+    let mut s = Scenario::running();
+    s.add("one").all_goes_well();
+    s.add("two").well_until("iteration");
+    s.state.counters.runs = 500;
+    assert_eq!(verdict(&s, "r0400-ed-001-i200"), Verdict::Over(None));
+    let living = Verdict::Needed(Need::Unfinished);
+    assert_eq!(verdict(&s, "r0400-ed-002-i200"), living);
+    assert_eq!(verdict(&s, "r0400-idea-002-v1"), living);
+}
+
+#[test]
+fn a_worktree_is_needed_while_anything_uses_it() {
+    let mut s = Scenario::running();
+    s.add("one").well_until("releaseWorktree");
+    let name = s.state.ended[&agent(1)].worktree.clone();
+    let in_use = Verdict::Needed(Need::InUse);
+    assert_eq!(Needs::of(&s.state).worktree(&name), in_use);
+    s.all_goes_well();
+    let ended = s.state.ended[&agent(1)].ended_at;
+    let over = Verdict::Over(Some(ended));
+    assert_eq!(Needs::of(&s.state).worktree(&name), over);
+}
+
+#[test]
+fn old_is_what_lies_whole_days_back() {
+    let at = Timestamp::from_millis;
+    assert!(is_old(at(0), at(0), 0));
+    assert!(!is_old(at(1), at(0), 0), "the clock went back");
+    assert!(!is_old(at(0), at(30 * DAY - 1), 30));
+    assert!(is_old(at(0), at(30 * DAY), 30));
+}

@@ -1,0 +1,129 @@
+//! When a run ended, for those who throw old ones away.
+//!
+//! Invariant: a run whose runner lives is never past. The time is the run's own record; a file's date counts only where nothing was recorded
+//! because nothing ran.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use super::adopt::{RunStatus, inspect};
+use super::error::{Context as _, Result};
+use super::rundir::RunDir;
+use crate::domain::time::Timestamp;
+
+/// What became of a run, as far as its age goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Past {
+    /// Its runner lives.
+    Running,
+    /// It is over since then; one whose runner was killed at the latest since it began, one that never began since it was prepared.
+    Over(Timestamp),
+}
+
+/// Looks at the run of this id without disturbing it.
+///
+/// # Errors
+/// It is no run, or its records cannot be read: damaged, or of a newer version.
+pub fn past(runs_dir: &Path, id: &str) -> Result<Past> {
+    let dir = RunDir::open(runs_dir, id)?;
+    Ok(match inspect(&dir)? {
+        RunStatus::Running { .. } => Past::Running,
+        RunStatus::Exited(record) => Past::Over(record.ended_at),
+        RunStatus::Lost { started } => Past::Over(started.started_at),
+        RunStatus::Prepared => Past::Over(prepared_at(&dir).on("look at", dir.path())?),
+    })
+}
+
+fn prepared_at(dir: &RunDir) -> io::Result<Timestamp> {
+    let written = fs::metadata(dir.path())?.modified()?;
+    let since = written.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let millis = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+    Ok(Timestamp::from_millis(millis))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::record::{self, EndReason, ExitRecord, Started, Usage};
+    use super::super::rundir::prepare;
+    use super::super::spec::RunSpec;
+    use super::*;
+
+    fn run(runs: &Path, id: &str) -> RunDir {
+        let spec = RunSpec {
+            id: id.into(),
+            program: "true".into(),
+            args: vec![],
+            cwd: "/".into(),
+            env: BTreeMap::new(),
+            stdin: None,
+            timeout_ms: None,
+            grace_ms: 0,
+            max_output_bytes: None,
+            lease: None,
+        };
+        prepare(runs, &spec, &[]).unwrap()
+    }
+
+    fn claim(dir: &RunDir) {
+        let started = Started {
+            runner_pid: 7,
+            runner_start_time: 70,
+            pid: 8,
+            start_time: 80,
+            boot_id: "boot".into(),
+            started_at: Timestamp::from_millis(1_000),
+        };
+        assert!(record::claim(dir, &started).unwrap());
+    }
+
+    #[test]
+    fn the_time_is_that_of_the_record_and_not_of_the_file() {
+        let runs = tempfile::tempdir().unwrap();
+        let lost = run(runs.path(), "lost");
+        claim(&lost);
+        let over = |millis| Past::Over(Timestamp::from_millis(millis));
+        assert_eq!(past(runs.path(), "lost").unwrap(), over(1_000));
+        let ended = run(runs.path(), "ended");
+        claim(&ended);
+        let exit = ExitRecord {
+            reason: EndReason::Exited,
+            code: Some(0),
+            signal: None,
+            spawn_error: None,
+            started_at: Timestamp::from_millis(1_000),
+            ended_at: Timestamp::from_millis(2_000),
+            rusage: Usage::default(),
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            left_behind: 0,
+        };
+        record::write_exit(&ended, &exit).unwrap();
+        assert_eq!(past(runs.path(), "ended").unwrap(), over(2_000));
+    }
+
+    #[test]
+    fn one_that_never_began_has_the_age_of_its_directory() {
+        let runs = tempfile::tempdir().unwrap();
+        run(runs.path(), "new");
+        let Past::Over(at) = past(runs.path(), "new").unwrap() else {
+            panic!("nobody holds its lock");
+        };
+        assert!(record::now().since(at).abs() < 60_000);
+    }
+
+    #[test]
+    fn what_is_no_run_or_not_readable_is_an_error() {
+        let runs = tempfile::tempdir().unwrap();
+        std::fs::write(runs.path().join("file"), "").unwrap();
+        for name in ["file", "missing", ".new-x", "../x"] {
+            assert!(past(runs.path(), name).is_err(), "{name}");
+        }
+        let damaged = run(runs.path(), "damaged");
+        std::fs::write(damaged.file("exit.json"), "{").unwrap();
+        assert!(past(runs.path(), "damaged").is_err());
+    }
+}
