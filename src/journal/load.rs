@@ -72,13 +72,7 @@ pub fn load<S: DeserializeOwned, E: DeserializeOwned>(
 
 /// Verifies every record of every segment and returns the seq of the last; for `doctor`.
 pub fn verify(state_dir: &Path) -> Result<u64, JournalError> {
-    let survey = Survey::of(state_dir)?;
-    let mut cursor = survey.segments.before(1);
-    let known = survey.end.last_seq();
-    survey
-        .segments
-        .walk(&mut cursor, known, known, &mut |_, _| Ok(()))?;
-    Ok(known)
+    Survey::of(state_dir)?.verify()
 }
 
 impl Survey {
@@ -116,6 +110,15 @@ impl Survey {
                 torn,
             }),
         }
+    }
+
+    /// Verifies every record of every segment and returns the seq of the last.
+    pub fn verify(&self) -> Result<u64, JournalError> {
+        let mut cursor = self.segments.before(1);
+        let known = self.end.last_seq();
+        self.segments
+            .walk(&mut cursor, known, known, &mut |_, _| Ok(()))?;
+        Ok(known)
     }
 
     /// The end of the good records.

@@ -103,18 +103,14 @@ impl Repair {
 
     /// A file with this content comes.
     pub(super) fn put(&mut self, name: &str, content: &[u8]) -> Result<(), JournalError> {
-        let path = self.path("new").join(name);
-        let written = plain_file()
-            .write(true)
-            .create_new(true)
-            .open(&path)
-            .and_then(|mut file| {
-                file.write_all(content)?;
-                file.sync_all()
-            });
-        written.map_err(JournalError::io("write", &path))?;
+        write_new(&self.path("new").join(name), content)?;
         self.intention.put.push(name.to_owned());
         Ok(())
+    }
+
+    /// This content is kept with the old files.
+    pub(super) fn keep(&mut self, name: &str, content: &[u8]) -> Result<(), JournalError> {
+        write_new(&self.path("old").join(name), content)
     }
 
     /// Keeps the old files and makes the intention durable; from here on the repair is finished sooner or later, by [`finish`].
@@ -236,6 +232,18 @@ fn remove_abandoned(state_dir: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+fn write_new(path: &Path, content: &[u8]) -> Result<(), JournalError> {
+    let written = plain_file()
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .and_then(|mut file| {
+            file.write_all(content)?;
+            file.sync_all()
+        });
+    written.map_err(JournalError::io("write", path))
 }
 
 fn private_dir(path: &Path) -> io::Result<()> {

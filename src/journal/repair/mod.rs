@@ -8,8 +8,6 @@
 mod apply;
 mod diagnose;
 mod plan;
-#[cfg(test)]
-mod tests;
 
-pub use apply::{REPAIR_FILE, Repair, finish, is_unfinished};
+pub use apply::{REPAIR_FILE, finish, is_unfinished};
 pub use diagnose::{Damage, Diagnosis, Health, Rest, SegmentHealth, SnapshotHealth, diagnose};

@@ -27,11 +27,13 @@ fn unencodable(error: EncodeError, file: &std::path::Path) -> JournalError {
 
 impl Diagnosis {
     /// Keeps the good records byte for byte, puts `events` after them, and makes the intention durable; [`finish`](super::finish) does the
-    /// rest. `events` is told the folder that has the old files. The caller holds the lock.
+    /// rest. `events` is told the folder that has the old files; `ideas`, the view of what may be lost, is kept there too. The caller holds the
+    /// lock.
     pub fn cut<E: JournalEvent>(
         &self,
         state_dir: &std::path::Path,
         now: Timestamp,
+        ideas: &[u8],
         events: impl FnOnce(&str) -> Vec<E>,
     ) -> Result<(), JournalError> {
         let mut repair = Repair::begin(state_dir, "cut", now)?;
@@ -70,6 +72,7 @@ impl Diagnosis {
             chain.next_seq += 1;
         }
         repair.put(LIVE_FILE, &live)?;
+        repair.keep("ideas.jsonl", ideas)?;
         repair.intend()
     }
 }
