@@ -246,7 +246,9 @@ impl Diagnosis {
         if let Some((seq, file)) = proof.filter(|(seq, _)| whole && *seq > self.last_good()) {
             self.end_is_missing(seq, &name_of(&file));
         }
-        if let Some(snapshot) = self.snapshots.iter().find(|snapshot| snapshot.newer) {
+        // On a whole log it is left aside; but a damaged one is not for an older version to repair.
+        let newer = self.snapshots.iter().find(|snapshot| snapshot.newer);
+        if let Some(snapshot) = newer.filter(|_| self.damage.is_some()) {
             let wrong = snapshot.wrong.clone().unwrap_or_default();
             self.newer
                 .get_or_insert_with(|| format!("{}: {wrong}", snapshot.file));

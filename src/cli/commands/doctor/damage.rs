@@ -127,8 +127,7 @@ pub(super) fn checks(findings: &Findings) -> Vec<Check> {
             _ => "the ways out, and what each loses, are below".to_owned(),
         }));
     }
-    let broken = found.snapshots.iter().filter(|it| !it.newer);
-    for snapshot in broken {
+    for snapshot in &found.snapshots {
         if let Some(wrong) = &snapshot.wrong {
             let message = format!("{}: {}", snapshot.file, safe(wrong));
             checks.push(
