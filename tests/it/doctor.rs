@@ -200,11 +200,13 @@ fn assert_named(sandbox: &Sandbox, words: &[&str]) -> Ran {
         );
     }
     unchanged("doctor");
-    sandbox.swarm(&["doctor", "--fix"]).refused(1, &["--way"]);
+    let fix = sandbox.swarm(&["doctor", "--fix"]);
+    assert_eq!(fix.code, 1, "{fix}");
+    assert!(fix.stderr.contains("--fix --way"), "{fix}");
     unchanged("doctor --fix");
     sandbox
         .swarm(&["doctor", "--fix", "--way", "cut"])
-        .refused(1, &["--yes"]);
+        .refused(1, &["--yes", "way `cut`"]);
     unchanged("a repair without a yes");
     doctor
 }
@@ -272,7 +274,7 @@ fn a_flipped_bit_is_named_and_the_good_beginning_goes_on() {
 fn a_zeroed_block_is_named_and_the_good_beginning_goes_on() {
     let sandbox = with_history();
     zero(&sandbox);
-    assert_named(&sandbox, &["zero bytes", "way `cut`"]);
+    assert_named(&sandbox, &["512 zero bytes", "way `cut`"]);
     sandbox.swarm(CUT).ok();
     assert_repaired(&sandbox);
 }

@@ -409,12 +409,9 @@ fn looks(bytes: &[u8]) -> String {
         .split(|byte| *byte == b'\n')
         .next()
         .unwrap_or_default();
-    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    let zeros = line.iter().filter(|byte| **byte == 0).count();
     if bytes.is_empty() {
         return "nothing: the file ends there".to_owned();
-    }
-    if zeros > 0 {
-        return format!("{zeros} zero bytes");
     }
     if line.is_empty() {
         return "an empty line".to_owned();
@@ -423,5 +420,9 @@ fn looks(bytes: &[u8]) -> String {
         .chars()
         .flat_map(char::escape_default)
         .collect();
-    format!("a line of {} bytes, `{shown}`", line.len())
+    let with_zeros = match zeros {
+        0 => String::new(),
+        zeros => format!(" with {zeros} zero bytes"),
+    };
+    format!("a line of {} bytes{with_zeros}, `{shown}`", line.len())
 }
