@@ -444,15 +444,6 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         landed: Vec<FoundLanding>,
     },
-    /// The log begins here: the whole state after this record lies in a file beside it.
-    StateRestored {
-        /// How it was found.
-        way: RepairWay,
-        /// The SHA-256 of the file `restored-<sha256>.json`.
-        sha256: String,
-        /// The folder in the state directory that has the files as they were.
-        copy: String,
-    },
 }
 
 /// How damaged state was repaired.
@@ -461,10 +452,6 @@ pub enum Event {
 pub enum RepairWay {
     /// The good beginning of the log stays.
     Cut,
-    /// A snapshot and the good events after it stay.
-    Snapshot,
-    /// The state was put together from other evidence.
-    Rebuild,
 }
 
 /// Events that are gone.
@@ -545,7 +532,6 @@ impl Event {
             Self::EffectRequested { .. } => "effectRequested",
             Self::EffectFinished { .. } => "effectFinished",
             Self::StateRepaired { .. } => "stateRepaired",
-            Self::StateRestored { .. } => "stateRestored",
         }
     }
 }

@@ -98,8 +98,6 @@ fn swarm_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
                 landing_found(state, at, &found.idea, &found.commit);
             }
         }
-        // Whoever reads the log hands the state in before.
-        Event::StateRestored { .. } => {}
         _ => return false,
     }
     true

@@ -137,10 +137,10 @@ pub fn run(args: &Doctor, context: &mut Context<'_>) -> Result<(), CliError> {
         failed => CliError::refused(format!("{failed} checks failed")),
     };
     let choice = args.fix && looked.findings.is_some_and(|found| !found.ways.is_empty());
-    Err(match choice {
-        true => error
-            .hint("damage is repaired only in a way that you choose: swarm doctor --fix --way WAY"),
-        false => error,
+    Err(if choice {
+        error.hint("damage is repaired only in a way that you choose: swarm doctor --fix --way WAY")
+    } else {
+        error
     })
 }
 

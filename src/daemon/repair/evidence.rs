@@ -187,7 +187,9 @@ impl Numbers {
     /// Looks at the names that lie in git and on disk.
     fn look_around(&mut self, paths: &Paths) {
         for folder in [&paths.runs, &paths.worktrees] {
-            names_in(folder).iter().for_each(|name| self.note(name));
+            for name in names_in(folder) {
+                self.note(&name);
+            }
         }
         let refs = Repo::open(&paths.root).and_then(|repo| {
             let branches = repo.list_refs("refs/heads/agent/")?;

@@ -69,9 +69,12 @@ fn changes(evidence: &Evidence) -> Vec<IdeaChange> {
     let ids: BTreeSet<&IdeaId> = before.ideas.keys().chain(after.ideas.keys()).collect();
     let change = |id: &IdeaId| {
         let from = status(before, id);
-        let to = status(after, id).map(|stays| match landed.contains(id) {
-            true => IdeaStatus::Done,
-            false => stays,
+        let to = status(after, id).map(|stays| {
+            if landed.contains(id) {
+                IdeaStatus::Done
+            } else {
+                stays
+            }
         });
         let idea = before.ideas.get(id).or_else(|| after.ideas.get(id))?;
         (from != to).then(|| IdeaChange {

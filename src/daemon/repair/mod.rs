@@ -133,15 +133,12 @@ pub fn take(paths: &Paths, way: RepairWay) -> Result<Option<Repaired>, DaemonErr
 }
 
 fn refuse_unless_whole(findings: &Findings) -> Result<Option<Repaired>, DaemonError> {
-    match findings.is_damaged()
-        || findings
-            .diagnosis
-            .as_ref()
-            .is_some_and(|d| d.newer.is_some())
-    {
-        true => Err(DaemonError::WayNotOffered),
-        false => Ok(None),
+    let diagnosis = findings.diagnosis.as_ref();
+    let newer = diagnosis.is_some_and(|diagnosis| diagnosis.newer.is_some());
+    if newer || findings.is_damaged() {
+        return Err(DaemonError::WayNotOffered);
     }
+    Ok(None)
 }
 
 /// Finishes a repair that was interrupted; none: there is no such.

@@ -409,7 +409,7 @@ fn looks(bytes: &[u8]) -> String {
         .split(|byte| *byte == b'\n')
         .next()
         .unwrap_or_default();
-    let zeros = line.iter().filter(|byte| **byte == 0).count();
+    let zeros = line.split(|byte| *byte == 0).count().saturating_sub(1);
     if bytes.is_empty() {
         return "nothing: the file ends there".to_owned();
     }

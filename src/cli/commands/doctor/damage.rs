@@ -38,8 +38,6 @@ impl Way {
 fn word(way: RepairWay) -> &'static str {
     match way {
         RepairWay::Cut => "cut",
-        RepairWay::Snapshot => "snapshot",
-        RepairWay::Rebuild => "rebuild",
     }
 }
 
