@@ -93,6 +93,7 @@ kinds! {
     WarningCleared "warningCleared" News,
     EffectRequested "effectRequested" Inner,
     EffectFinished "effectFinished" Inner,
+    StateRepaired "stateRepaired" News,
 }
 
 /// Whether those who merely follow what happens want to see it.
@@ -125,6 +126,7 @@ pub fn tone(event: &Event) -> Tone {
         | Event::MergeConflicted { .. }
         | Event::MergeReturned { .. }
         | Event::ResolverFailed { .. }
+        | Event::StateRepaired { .. }
         | Event::GateFailed { .. }
         | Event::EffectFinished { error: Some(_), .. } => Tone::Warn,
         Event::IdeaClaimed { .. } | Event::IterationStarted { .. } => Tone::Live,
@@ -205,6 +207,13 @@ fn words(event: &Event) -> String {
             id, agent, attempt, ..
         } => format!("{agent} takes {id}, attempt {attempt}"),
         Event::IdeaLanded { id, commit } => format!("{id} landed as {}", short(commit)),
+        Event::StateRepaired { lost, copy, .. } => match lost {
+            Some(lost) => format!(
+                "the damaged log was cut: the events {} to {} are gone; the files as they were: {copy}",
+                lost.from, lost.to
+            ),
+            None => format!("the damaged log was repaired; the files as they were: {copy}"),
+        },
 
         Event::AttemptMoved { agent, phase, .. } => format!("{agent} is {}", attempt_phase(*phase)),
         Event::WorktreeReady { agent, head, .. } => {
