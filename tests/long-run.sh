@@ -21,6 +21,7 @@ part journal env SWARM_EXHAUSTIVE=1 SWARM_SECTOR_CASES=1000000 cargo test --lock
 part domain env SWARM_SEQUENCES=200000 cargo test --locked --lib domain::tests::properties -- --nocapture
 part actor env SWARM_TEST_SEED="$(date +%s)" SWARM_ACTOR_SEQUENCES=200000 cargo test --locked --lib daemon::tests::lives -- --nocapture
 part fuzz fuzz/run.sh 60
+part mutations tests/mutations/run.sh
 
 if [ "${#failed[@]}" -gt 0 ]; then
   echo "failed: ${failed[*]}" >&2

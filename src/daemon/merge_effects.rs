@@ -129,7 +129,7 @@ fn replay(
 /// The ideas that had landed before a force-push and that the history now there has not. Of commits that git has thrown away already nothing
 /// can be said.
 fn dropped(tools: &Tools, before: git::Oid, now: git::Oid) -> Vec<IdeaId> {
-    let landed = |tip, hidden| match tools.repo.landings(tip, Some(hidden)) {
+    let landed = |tip, hidden| match tools.repo.landings(tip, Some(hidden), |_| false) {
         Ok(landed) => landed,
         Err(error) => {
             tracing::warn!(%error, "which landed ideas a force-push dropped cannot be said");

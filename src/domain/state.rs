@@ -171,6 +171,20 @@ pub struct Counters {
     pub learnings: u64,
 }
 
+impl Counters {
+    /// Each the larger of the two.
+    #[must_use]
+    pub fn at_least(self, floors: Self) -> Self {
+        Self {
+            ideas: self.ideas.max(floors.ideas),
+            agents: self.agents.max(floors.agents),
+            runs: self.runs.max(floors.runs),
+            effects: self.effects.max(floors.effects),
+            learnings: self.learnings.max(floors.learnings),
+        }
+    }
+}
+
 /// How an idea stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]

@@ -300,18 +300,38 @@ fn the_history_tells_what_has_landed() {
     let land = |idea: &str, op: &str| {
         let message =
             format!("Merge {idea}: a title\n\nFrom b.\n\nSwarm-Idea: {idea}\nSwarm-Op: {op}\n");
-        fixture.git(&["commit", "-q", "--allow-empty", "-m", &message]);
+        let side = fixture.git(&["commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", &message]);
+        let parents = ["-p", "HEAD", "-p", side.trim()];
+        let commit = fixture.git(
+            &[
+                &["commit-tree", "HEAD^{tree}"],
+                &parents[..],
+                &["-m", &message],
+            ]
+            .concat(),
+        );
+        fixture.git(&["reset", "-q", "--hard", commit.trim()]);
         fixture.oid("main")
     };
     let first = land("idea-001", "7");
     fixture.commit(&[("by-hand", "Swarm-Op: no trailer\n")]);
     let second = land("idea-002", "9");
-    let found = fixture.repo.landings(second, Some(base)).unwrap();
+    let found = fixture
+        .repo
+        .landings(second, Some(base), |_| false)
+        .unwrap();
     let each: Vec<_> = found
         .iter()
-        .map(|it| (it.idea.as_str(), it.op.as_str(), it.commit))
+        .map(|it| (it.idea.as_str(), it.operation.as_str(), it.commit))
         .collect();
     assert_eq!(each, [("idea-002", "9", second), ("idea-001", "7", first)]);
-    assert_eq!(fixture.repo.landings(second, Some(first)).unwrap().len(), 1);
-    assert_eq!(fixture.repo.landings(base, None).unwrap(), []);
+    assert_eq!(
+        fixture
+            .repo
+            .landings(second, None, |oid| oid == first)
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(fixture.repo.landings(base, None, |_| false).unwrap(), []);
 }

@@ -100,6 +100,7 @@ kinds! {
     WarningCleared "warningCleared" News,
     EffectRequested "effectRequested" Inner,
     EffectFinished "effectFinished" Inner,
+    StateRepaired "stateRepaired" News,
 }
 
 /// Whether those who merely follow what happens want to see it.
@@ -132,6 +133,7 @@ pub fn tone(event: &Event) -> Tone {
         | Event::MergeConflicted { .. }
         | Event::MergeReturned { .. }
         | Event::ResolverFailed { .. }
+        | Event::StateRepaired { .. }
         | Event::GateFailed { .. }
         | Event::EffectFinished { error: Some(_), .. } => Tone::Warn,
         Event::IdeaClaimed { .. } | Event::IterationStarted { .. } => Tone::Live,
@@ -234,6 +236,13 @@ fn words(event: &Event) -> String {
             };
             format!("the rollback to {to} was given up, nothing has changed: {why}{files}")
         }
+        Event::StateRepaired { lost, copy, .. } => match lost {
+            Some(lost) => format!(
+                "the damaged log was cut: the events {} to {} are gone; the files as they were: {copy}",
+                lost.from, lost.to
+            ),
+            None => format!("the damaged log was repaired; the files as they were: {copy}"),
+        },
 
         Event::AttemptMoved { agent, phase, .. } => format!("{agent} is {}", attempt_phase(*phase)),
         Event::WorktreeReady { agent, head, .. } => {

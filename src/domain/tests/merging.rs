@@ -455,7 +455,7 @@ fn a_force_push_stops_the_queue_until_somebody_chooses() {
     end #5
     ");
     let needs = view::needs_you(&s.state);
-    assert_snapshot!(needs[0].message, @r"main was force-pushed: it stood at 0001000000 and is at 0099000000; what it lost, landed ideas among it, is kept as refs/swarm/rescue/dropped-main-0001000000; merges wait for your choice about the work that waits: replay it onto the new history (rebase), merge it as it is (ignore), or give it up (cancel)");
+    assert_snapshot!(needs[0].message, @r"main was force-pushed: it stood at 0001000000 and is at 0099000000; what it lost is kept as refs/swarm/rescue/dropped-main-0001000000; merges wait for your choice about the work that waits: replay it onto the new history (rebase), merge it as it is (ignore), or give it up (cancel)");
     assert_snapshot!(needs[0].commands.join("\n"), @r"
     swarm merge target rebase
     swarm merge target ignore
