@@ -27,6 +27,8 @@ const KEEP_IDLE: Duration = Duration::from_secs(10);
 
 /// How long a view may take: it is read from memory.
 const READ_LIMIT: Duration = Duration::from_secs(10);
+/// How long a checkpoint or a rollback may take: agents are stopped first, and a large repository takes its time.
+const WORK_LIMIT: Duration = Duration::from_secs(1_800);
 /// How long a change may take: it waits for the disk.
 const CHANGE_LIMIT: Duration = Duration::from_secs(20);
 
@@ -163,6 +165,7 @@ impl Client {
         let limit = match method {
             Method::GET => READ_LIMIT,
             _ if path.ends_with("/resolve") => JUDGEMENT_TIMEOUT + CHANGE_LIMIT,
+            _ if path.starts_with("checkpoints") => WORK_LIMIT,
             _ => CHANGE_LIMIT,
         };
         self.within(limit, self.ask_patiently(method, path, body))

@@ -29,11 +29,14 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::daemon::checkpoints::show::Preview;
 use crate::daemon::clean::Report;
 use crate::daemon::handle::Journaled;
 use crate::daemon::{CommandError, Handle};
+use crate::domain::ids::CheckpointName;
 use crate::domain::view::TargetNow;
 
 pub use client::{Client, ClientError, ConnectError};
@@ -80,6 +83,12 @@ pub trait Control: Send + Sync {
     /// Removes what is over for long enough, as far as that is safe beside the daemon; or says what would go. An error says what, why, and
     /// that nothing was removed.
     fn clean(&self, dry_run: bool) -> BoxFuture<'_, Result<Report, String>>;
+
+    /// All checkpoints, oldest first, without the state in them.
+    fn checkpoints(&self) -> BoxFuture<'_, Result<Vec<Value>, String>>;
+
+    /// What a rollback to this checkpoint would change.
+    fn preview(&self, name: &CheckpointName) -> BoxFuture<'_, Result<Preview, String>>;
 }
 
 /// Why the configuration was not loaded. The one before stays in force.

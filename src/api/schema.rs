@@ -385,3 +385,86 @@ pub struct EventRecord {
     #[schema(value_type = Object)]
     pub data: Value,
 }
+
+/// A checkpoint. One whose file cannot be read has `problem` and less.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct Checkpoint {
+    /// Its name.
+    pub name: String,
+    /// When it was asked for.
+    pub created_at: String,
+    /// `manual`, `periodic`, `before-autopilot`, `before-rollback`.
+    pub reason: String,
+    /// The target's commit.
+    pub git_commit: String,
+    /// `swarm/checkpoint/<name>`.
+    pub git_tag: String,
+    /// The branch that the commit is of.
+    #[schema(required = false)]
+    pub target: String,
+    /// The last event that its state has.
+    pub seq: u64,
+    /// How each idea stood.
+    #[schema(required = false)]
+    pub idea_states: std::collections::BTreeMap<String, String>,
+    /// Attempts that were going on.
+    #[schema(required = false)]
+    pub agent_states: Vec<serde_json::Value>,
+    /// Why its file cannot be read.
+    pub problem: Option<String>,
+}
+
+/// What a rollback would change.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct RollbackPreview {
+    /// The checkpoint.
+    pub checkpoint: String,
+    /// Where the target goes.
+    pub commit: String,
+    /// Ideas whose status changes.
+    pub ideas_reverted: Vec<RevertedIdea>,
+    /// Commits that the target loses, newest first.
+    pub commits_lost: Vec<CommitLine>,
+    /// Commits that the target gets back, newest first.
+    pub commits_regained: Vec<CommitLine>,
+    /// Uncommitted files in the way.
+    pub dirty_files: Vec<String>,
+    /// Agents that are stopped; their work is kept.
+    pub agents_stopped: Vec<StoppedAgent>,
+    /// Why it cannot be done as things are.
+    pub problem: Option<String>,
+}
+
+/// An idea that a rollback changes.
+#[derive(ToSchema)]
+pub struct RevertedIdea {
+    /// Which.
+    pub id: String,
+    /// How it stands.
+    pub from: String,
+    /// How it will stand.
+    pub to: String,
+}
+
+/// A commit.
+#[derive(ToSchema)]
+pub struct CommitLine {
+    /// Its id.
+    pub commit: String,
+    /// The first line of its message.
+    pub subject: String,
+}
+
+/// An agent that a rollback stops.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct StoppedAgent {
+    /// Which.
+    pub id: String,
+    /// On what it works.
+    pub idea_id: String,
+    /// Its iteration.
+    pub iteration: u32,
+}

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
-use crate::domain::ids::{IdeaId, ProfileName, RunId};
+use crate::domain::ids::{CheckpointName, IdeaId, ProfileName, RunId};
 use crate::domain::state::IdeaStatus;
 
 /// A new idea.
@@ -43,6 +43,38 @@ impl From<AddIdea> for NewIdea {
             inbox: None,
         }
     }
+}
+
+/// A new checkpoint.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewCheckpoint {
+    /// Its name: lower-case letters, digits and dashes.
+    #[schema(value_type = String, example = "before-release")]
+    pub name: CheckpointName,
+}
+
+/// How to roll back.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RollBack {
+    /// Put local changes in the way aside, under `refs/swarm/rescue/`, instead of refusing.
+    #[serde(default)]
+    pub stash: bool,
+    /// Stay paused afterwards.
+    #[serde(default)]
+    pub pause: bool,
+}
+
+/// Rolled back.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RolledBack {
+    /// The event that says so.
+    pub seq: u64,
+    /// The checkpoint that undoes it.
+    #[schema(value_type = String)]
+    pub safety: CheckpointName,
 }
 
 /// What changes in an idea; what is left out stays as it is.

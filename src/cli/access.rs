@@ -16,7 +16,7 @@ use super::repo::Repo;
 use crate::daemon::handle::Accepted;
 use crate::domain::command::Command;
 use crate::domain::event::Event;
-use crate::domain::ids::IdeaId;
+use crate::domain::ids::{CheckpointName, IdeaId};
 use crate::domain::rejection::Rejection;
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::view::{self, Outside, TargetNow};
@@ -124,6 +124,30 @@ impl Access {
                 let events = offline.events(after, limit)?;
                 events.iter().map(super::journaled::to_json).collect()
             }
+        }
+    }
+
+    /// `checkpoint list --json`.
+    pub fn checkpoints(&mut self) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get("checkpoints"),
+            Self::Offline(offline) => Ok(Value::Array(offline.checkpoints()?)),
+        }
+    }
+
+    /// `checkpoint show --json`.
+    pub fn checkpoint(&mut self, name: &CheckpointName) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get(&format!("checkpoints/{name}")),
+            Self::Offline(offline) => offline.checkpoint(name),
+        }
+    }
+
+    /// `rollback --dry-run --json`.
+    pub fn preview(&mut self, name: &CheckpointName) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get(&format!("checkpoints/{name}/preview")),
+            Self::Offline(offline) => to_value(&offline.preview(name)?),
         }
     }
 

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Parser, Subcommand};
 
 use super::commands::{
-    agent, clean, completions, config, demo, doctor, events, idea, init, merge, pause, replay,
-    start, status, stop, wait,
+    agent, checkpoint, clean, completions, config, demo, doctor, events, idea, init, merge, pause,
+    replay, rollback, start, status, stop, wait,
 };
 use super::terminal::ColorChoice;
 
@@ -108,6 +108,11 @@ pub enum Verb {
     /// The merge queue.
     #[command(subcommand)]
     Merge(merge::Merge),
+    /// Named points to roll back to.
+    #[command(subcommand)]
+    Checkpoint(checkpoint::Checkpoint),
+    /// Go back to a checkpoint.
+    Rollback(rollback::Rollback),
     /// Show what happened.
     Events(events::Events),
     /// Show the state at a point of the event log, or verify the snapshot against it.

@@ -6,15 +6,17 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::error::CliError;
 use super::repo::Repo;
+use crate::daemon::checkpoints::show::Preview;
 use crate::daemon::clean::Report;
 use crate::daemon::handle::{Accepted, Handle, Journaled};
 use crate::daemon::repair::{Findings, Repaired};
 use crate::domain::command::Command;
 use crate::domain::event::RepairWay;
-use crate::domain::ids::{AgentId, IdeaId};
+use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
@@ -56,6 +58,15 @@ pub trait Offline {
 
     /// Finishes a repair that was interrupted, under the lock; none: there is no such.
     fn finish_repair(&self) -> Result<Option<Repaired>, CliError>;
+
+    /// All checkpoints, oldest first, without the state in them.
+    fn checkpoints(&self) -> Result<Vec<Value>, CliError>;
+
+    /// One of them.
+    fn checkpoint(&self, name: &CheckpointName) -> Result<Value, CliError>;
+
+    /// What a rollback to it would change.
+    fn preview(&self, name: &CheckpointName) -> Result<Preview, CliError>;
 
     /// Whether a daemon or another command holds the lock at this moment.
     fn is_locked(&self) -> Result<bool, CliError>;

@@ -15,6 +15,7 @@ use super::error::{CliError, Kind};
 use super::repo::Repo;
 use crate::api::{ApiContext, Control, DaemonFile, EventLog, ReloadError, Socket, router, serve};
 use crate::crash;
+use crate::daemon::checkpoints::show::{self, Preview};
 use crate::daemon::clean::{self, Report};
 use crate::daemon::handle::{Accepted, Journaled};
 use crate::daemon::offline::{self, TwoWays, Upto};
@@ -23,7 +24,7 @@ use crate::daemon::run::{ReloadError as DaemonReloadError, Reloader};
 use crate::daemon::{CommandError, Daemon, DaemonError, End, Options, Paths, clock};
 use crate::domain::command::Command;
 use crate::domain::event::RepairWay;
-use crate::domain::ids::{AgentId, IdeaId};
+use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::State;
 use crate::domain::view::TargetNow;
@@ -125,6 +126,19 @@ impl Offline for Files {
 
     fn clean(&self, dry_run: bool) -> Result<Report, CliError> {
         Ok(clean::offline(&self.paths, dry_run)?)
+    }
+
+    fn checkpoints(&self) -> Result<Vec<Value>, CliError> {
+        Ok(show::list(&self.paths, &offline::read(&self.paths)?))
+    }
+
+    fn checkpoint(&self, name: &CheckpointName) -> Result<Value, CliError> {
+        let state = offline::read(&self.paths)?;
+        Ok(show::show(&self.paths, &state, name)?)
+    }
+
+    fn preview(&self, name: &CheckpointName) -> Result<Preview, CliError> {
+        Ok(offline::preview(&self.paths, name)?)
     }
 
     fn examine(&self) -> Result<Findings, CliError> {
@@ -338,6 +352,21 @@ impl Control for Controls {
         Box::pin(async move {
             let cleaned = self.reloader.clean(dry_run).await;
             cleaned.map_err(|error| error.to_string())
+        })
+    }
+
+    fn checkpoints(&self) -> BoxFuture<'_, Result<Vec<Value>, String>> {
+        Box::pin(async move {
+            let all = self.reloader.checkpoints().await;
+            all.map_err(|error| error.to_string())
+        })
+    }
+
+    fn preview(&self, name: &CheckpointName) -> BoxFuture<'_, Result<Preview, String>> {
+        let name = name.clone();
+        Box::pin(async move {
+            let preview = self.reloader.preview(name).await;
+            preview.map_err(|error| error.to_string())
         })
     }
 }

@@ -10,6 +10,7 @@ use super::loader::Loader;
 use super::paths::Paths;
 use super::store::{self, Store};
 use super::tools::target_in;
+use super::checkpoints::show::{self, Preview};
 use super::{settings, views};
 use crate::crash;
 use crate::domain::command::Command;
@@ -17,7 +18,7 @@ use crate::domain::decide;
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
-use crate::domain::ids::{AgentId, IdeaId};
+use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::domain::view::TargetNow;
@@ -59,6 +60,15 @@ pub fn left_running(paths: &Paths, state: &State) -> Vec<(AgentId, IdeaId)> {
     alive
         .filter_map(|(_, agent)| Some((agent.clone(), state.agents.get(agent)?.idea.clone())))
         .collect()
+}
+
+/// What a rollback to this checkpoint would change.
+///
+/// # Errors
+/// There is no such checkpoint; the log is damaged; git cannot be asked.
+pub fn preview(paths: &Paths, name: &CheckpointName) -> Result<Preview, DaemonError> {
+    let repo = Repo::open(&paths.root)?;
+    show::preview(&repo, paths, &read(paths)?, name)
 }
 
 /// Decides on a command, makes its events durable and rewrites the views.

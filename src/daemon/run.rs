@@ -3,15 +3,18 @@
 //! Order of a start: repository, configuration, lock, log, and only then anything that acts. Order of an end: the actor has written that it
 //! stopped, the views are exact, kept worktrees are given back, the lock goes with the process.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
 
 use super::actor::{Actor, Ended};
 use super::attend::{Attendant, Notes};
+use super::checkpoints::show::{self, Preview};
 use super::dispatch::Dispatcher;
 use super::error::DaemonError;
 use super::handle::{CommandError, Handle, Message, Published};
@@ -24,6 +27,7 @@ use super::tools::Tools;
 use super::{clean, log, runs, settings, trust, views};
 use crate::crash;
 use crate::domain::command::Command;
+use crate::domain::ids::CheckpointName;
 use crate::domain::observation::Observation;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
@@ -256,6 +260,27 @@ pub struct Reloader {
 }
 
 impl Reloader {
+    /// All checkpoints, oldest first, without the state in them.
+    ///
+    /// # Errors
+    /// The reader stopped.
+    pub async fn checkpoints(&self) -> Result<Vec<Value>, DaemonError> {
+        let (tools, state) = (Arc::clone(&self.tools), self.handle.read(State::clone));
+        let read = spawn_blocking(move || show::list(&tools.paths, &state)).await;
+        read.map_err(|error| DaemonError::io("read the checkpoints")(io::Error::other(error)))
+    }
+
+    /// What a rollback to this checkpoint would change.
+    ///
+    /// # Errors
+    /// There is no such checkpoint; git cannot be asked.
+    pub async fn preview(&self, name: CheckpointName) -> Result<Preview, DaemonError> {
+        let (tools, state) = (Arc::clone(&self.tools), self.handle.read(State::clone));
+        let seen = spawn_blocking(move || show::preview(&tools.repo, &tools.paths, &state, &name));
+        seen.await
+            .map_err(|error| DaemonError::io("look at the checkpoint")(io::Error::other(error)))?
+    }
+
     /// Where a branch is at this moment. Blocks for a moment.
     pub fn target(&self, branch: &str) -> TargetNow {
         self.tools.target_now(branch)

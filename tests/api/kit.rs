@@ -192,6 +192,9 @@ pub fn settings(mode: Mode) -> Settings {
         cleanup_on_success: true,
         resolver: None,
         grace_ms: 5_000,
+        checkpoint_every: 0,
+        checkpoint_before_autopilot: false,
+        checkpoints_kept: 50,
     }
 }
 

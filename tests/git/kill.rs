@@ -74,6 +74,7 @@ fn prepare(name: &str, branch: &str, base: &str, from: &str) -> Prepare {
         branch: branch.into(),
         base: oid(base),
         from,
+        saved: None,
     }
 }
 

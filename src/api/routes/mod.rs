@@ -1,6 +1,7 @@
 //! What lies where. A handler turns a request into a command or a view, and decides nothing.
 
 mod agents;
+mod checkpoints;
 mod ideas;
 mod merges;
 mod swarm;
@@ -41,6 +42,10 @@ pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
         .routes(routes!(merges::target))
         .routes(routes!(merges::retry))
         .routes(routes!(merges::resolve))
+        .routes(routes!(checkpoints::list, checkpoints::create))
+        .routes(routes!(checkpoints::show, checkpoints::delete))
+        .routes(routes!(checkpoints::preview))
+        .routes(routes!(checkpoints::roll_back))
         .routes(routes!(super::events::events))
 }
 

@@ -4,6 +4,7 @@
 //! itself.
 
 pub mod agent;
+pub mod checkpoint;
 pub mod clean;
 pub mod completions;
 pub mod config;
@@ -15,16 +16,26 @@ pub mod init;
 pub mod merge;
 pub mod pause;
 pub mod replay;
+pub mod rollback;
 pub mod start;
 pub mod status;
 pub mod stop;
 pub mod wait;
 
+use std::sync::mpsc;
+use std::thread;
+
+use serde_json::Value;
+
 use super::args::Verb;
+use super::backend::StartOptions;
 use super::context::Context;
 use super::error::CliError;
 use super::output::Output;
+use super::remote::Daemon;
 use super::terminal;
+use crate::domain::command::Command;
+use crate::domain::settings::Mode;
 
 /// Does what was asked.
 pub fn run(verb: Verb, context: &mut Context<'_>) -> Result<(), CliError> {
@@ -45,8 +56,44 @@ pub fn run(verb: Verb, context: &mut Context<'_>) -> Result<(), CliError> {
         Verb::Config(verb) => config::run(&verb, context),
         Verb::Doctor(args) => doctor::run(&args, context),
         Verb::Clean(args) => clean::run(&args, context),
+        Verb::Checkpoint(verb) => checkpoint::run(&verb, context),
+        Verb::Rollback(args) => rollback::run(&args, context),
         Verb::Completions(args) => completions::run(&args, context),
     }
+}
+
+/// Has a daemon do what needs one, and waits for its end: the one that runs, or, where none does, one that starts for this alone, in which no idea
+/// begins by itself.
+fn on_the_daemon(context: &mut Context<'_>, command: &Command) -> Result<Value, CliError> {
+    let repo = context.repo()?;
+    if let Some(daemon) = Daemon::connect(&repo)? {
+        return daemon.execute(command);
+    }
+    let (sender, answer) = mpsc::channel();
+    let (command, there) = (command.clone(), repo.clone());
+    context.services.launcher.run_daemon(StartOptions {
+        repo,
+        mode: Some(Mode::SemiAuto),
+        until_idle: false,
+        detached: true,
+        on_ready: Box::new(move |_| {
+            thread::spawn(move || {
+                let done = || {
+                    let daemon = Daemon::connect(&there)?.ok_or_else(CliError::no_daemon)?;
+                    let answer = daemon.execute(&command);
+                    // What runs under its runner goes on, as it did without a daemon.
+                    let end = Command::Shutdown { keep_agents: true };
+                    daemon.execute(&end)?;
+                    answer
+                };
+                // Who asked waits for the daemon's end first, and then for this.
+                drop(sender.send(done()));
+            });
+        }),
+    })?;
+    let gone = |_| CliError::refused("the daemon that was started for this ended before it was done")
+        .hint("the next start goes on with it: swarm start");
+    answer.recv().map_err(gone)?
 }
 
 /// Writes a page.

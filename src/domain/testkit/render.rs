@@ -72,6 +72,15 @@ fn asked(effect: &Effect) -> String {
             let how = if *rebase { " rebased" } else { "" };
             format!("buildMerge {idea} {source:.4}{how}")
         }
+        Effect::MakeCheckpoint { name, .. } => format!("makeCheckpoint {name}"),
+        Effect::DeleteCheckpoint { name, .. } => format!("deleteCheckpoint {name}"),
+        Effect::CheckRollback { name, .. } => format!("checkRollback {name}"),
+        Effect::MoveTarget {
+            target,
+            expected,
+            commit,
+            ..
+        } => format!("moveTarget {target} {expected:.4} -> {commit:.4}"),
         Effect::PrepareVerify { idea, commit } => format!("prepareVerify {idea} {commit:.4}"),
         Effect::Land {
             idea,

@@ -1,6 +1,9 @@
 //! A story: given these events, when this comes in, then that follows.
 
+use std::collections::BTreeMap;
+
 use super::{START, invariants, new_idea, oid, render, settings};
+use crate::domain::checkpoint::{Checkpoint, Reason};
 use crate::domain::command::{Command, NewIdea};
 use crate::domain::decide;
 use crate::domain::effect::{Effect, Purpose};
@@ -326,6 +329,10 @@ pub(crate) fn name_of(effect: &Effect) -> &'static str {
         Effect::StartResolution { .. } => "startResolution",
         Effect::FinishResolution { .. } => "finishResolution",
         Effect::ReleaseWorktree { .. } => "releaseWorktree",
+        Effect::MakeCheckpoint { .. } => "makeCheckpoint",
+        Effect::DeleteCheckpoint { .. } => "deleteCheckpoint",
+        Effect::CheckRollback { .. } => "checkRollback",
+        Effect::MoveTarget { .. } => "moveTarget",
         Effect::ArchiveInbox { .. } => "archiveInbox",
     }
 }
@@ -338,6 +345,18 @@ pub(crate) fn failed(kind: FailureKind, message: &str) -> Outcome {
     Outcome::Failed {
         kind,
         message: message.into(),
+    }
+}
+
+/// A checkpoint of the first commit; `number` makes its tag its own.
+pub(crate) fn checkpoint(reason: Reason, at: Timestamp, number: u64) -> Checkpoint {
+    Checkpoint {
+        created_at: at,
+        reason,
+        commit: oid(1),
+        tag: oid(0x8000 + number),
+        seq: number,
+        sha256: "00".repeat(32),
     }
 }
 
@@ -376,6 +395,11 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
         },
         Effect::FinishResolution { .. } => Outcome::ResolutionFinished { head: new },
         Effect::ReleaseWorktree { .. } => Outcome::Released { kept: None },
-        Effect::ArchiveInbox { .. } => Outcome::Done,
+        Effect::MakeCheckpoint { reason, at, .. } => {
+            Outcome::CheckpointMade(Box::new(checkpoint(*reason, *at, number)))
+        }
+        Effect::CheckRollback { .. } => Outcome::RollbackReady(BTreeMap::new()),
+        Effect::MoveTarget { .. } => Outcome::TargetMovedTo { stashed: vec![] },
+        Effect::DeleteCheckpoint { .. } | Effect::ArchiveInbox { .. } => Outcome::Done,
     }
 }

@@ -140,6 +140,10 @@ impl World {
             },
             Effect::PrepareWorktree { .. }
             | Effect::ReleaseWorktree { .. }
+            | Effect::MakeCheckpoint { .. }
+            | Effect::DeleteCheckpoint { .. }
+            | Effect::CheckRollback { .. }
+            | Effect::MoveTarget { .. }
             | Effect::ArchiveInbox { .. } => {
                 if choices.chance(5) {
                     cannot(choices)

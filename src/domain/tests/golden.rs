@@ -379,6 +379,7 @@ fn effect_samples() -> Vec<Event> {
         base: oid(1),
         agent: agent(1),
         crashed: true,
+        saved: None,
     };
     let run_of = |purpose| Effect::Run {
         run: run("x"),
