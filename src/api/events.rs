@@ -274,6 +274,17 @@ mod tests {
         fn clean(&self, _: bool) -> BoxFuture<'_, Result<crate::daemon::clean::Report, String>> {
             Box::pin(async { Ok(crate::daemon::clean::Report::default()) })
         }
+
+        fn checkpoints(&self) -> BoxFuture<'_, Result<Vec<serde_json::Value>, String>> {
+            Box::pin(async { Ok(Vec::new()) })
+        }
+
+        fn preview(
+            &self,
+            _: &crate::domain::ids::CheckpointName,
+        ) -> BoxFuture<'_, Result<crate::daemon::checkpoints::show::Preview, String>> {
+            Box::pin(async { Err("nobody knows".to_owned()) })
+        }
     }
 
     fn mark(seq: u64) -> Arc<Journaled> {

@@ -65,6 +65,18 @@ impl Offline for Memory {
         Vec::new()
     }
 
+    fn checkpoints(&self) -> Result<Vec<Value>, CliError> {
+        Ok(Vec::new())
+    }
+
+    fn checkpoint(&self, name: &CheckpointName) -> Result<Value, CliError> {
+        Err(decide::unknown_checkpoint(&self.0.borrow().state, name).into())
+    }
+
+    fn preview(&self, name: &CheckpointName) -> Result<Preview, CliError> {
+        Err(decide::unknown_checkpoint(&self.0.borrow().state, name).into())
+    }
+
     fn target(&self, _: &str) -> TargetNow {
         TargetNow::Unknown
     }

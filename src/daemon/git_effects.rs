@@ -157,10 +157,12 @@ fn prepare(
         name: worktree.to_owned(),
         branch: branch.to_owned(),
         base: left.unwrap_or(tip),
-        from: from.filter(|kept| kept.saved.is_none()).map(|kept| Earlier {
-            worktree: kept.worktree.clone(),
-            branch: kept.branch.clone(),
-        }),
+        from: from
+            .filter(|kept| kept.saved.is_none())
+            .map(|kept| Earlier {
+                worktree: kept.worktree.clone(),
+                branch: kept.branch.clone(),
+            }),
         saved: match from.and_then(|kept| kept.saved.as_ref()) {
             Some(saved) => Some(git::Saved {
                 tip: oid(&saved.tip)?,

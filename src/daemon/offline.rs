@@ -3,6 +3,7 @@
 //!
 //! Invariant: only rules that need no driver are asked: what a command leads to is journaled, and the next daemon acts on it.
 
+use super::checkpoints::show::{self, Preview};
 use super::clock::Clock;
 use super::error::DaemonError;
 use super::handle::{Accepted, Journaled};
@@ -10,7 +11,6 @@ use super::loader::Loader;
 use super::paths::Paths;
 use super::store::{self, Store};
 use super::tools::target_in;
-use super::checkpoints::show::{self, Preview};
 use super::{settings, views};
 use crate::crash;
 use crate::domain::command::Command;

@@ -5,9 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::checkpoint::{Checkpoint, IdeaThen, Rollback, RollbackStep};
 use super::command::{IdeaEdit, NewIdea, TargetChoice};
 use super::effect::{ConflictLevel, Effect};
-use super::checkpoint::{Checkpoint, IdeaThen, Rollback, RollbackStep};
 use super::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid, ProfileName, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use super::observation::RunEnd;

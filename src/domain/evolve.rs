@@ -762,7 +762,9 @@ fn keep(agent: &AgentId, attempt: Attempt, crashed: bool) -> Option<Box<Kept>> {
 fn checkpoint_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
     match event {
         Event::CheckpointMade { name, checkpoint } => {
-            state.checkpoints.insert(name.clone(), Checkpoint::clone(checkpoint));
+            state
+                .checkpoints
+                .insert(name.clone(), Checkpoint::clone(checkpoint));
         }
         Event::CheckpointDeleted { name } => {
             state.checkpoints.remove(name);

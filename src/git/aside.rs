@@ -38,7 +38,12 @@ pub struct Aside {
 
 impl Repo {
     /// What would stop the branch from going there, in each checkout of it. Nothing of a person's changes.
-    pub fn in_the_way_of(&self, branch: &str, from: Oid, to: Oid) -> Result<Vec<Blocked>, GitError> {
+    pub fn in_the_way_of(
+        &self,
+        branch: &str,
+        from: Oid,
+        to: Oid,
+    ) -> Result<Vec<Blocked>, GitError> {
         branch_ref(branch)?;
         let step = Move {
             branch,
@@ -157,7 +162,10 @@ impl Repo {
             reset.arg(old.to_string()).paths(some).ok()?;
             let there = self.list_tree(old, some)?;
             if !there.is_empty() {
-                let out = checkout.git(self).long().args(["checkout-index", "-f", "-q"]);
+                let out = checkout
+                    .git(self)
+                    .long()
+                    .args(["checkout-index", "-f", "-q"]);
                 out.paths(&there).ok()?;
             }
         }

@@ -61,7 +61,11 @@ pub struct KeptWork {
 
 impl Repo {
     /// Keeps all the work of an attempt under the reference: of its worktree, or, where that is gone, of its branch. None: there is neither.
-    pub fn keep_attempt(&self, want: &Snapshot, branch: &str) -> Result<Option<KeptWork>, GitError> {
+    pub fn keep_attempt(
+        &self,
+        want: &Snapshot,
+        branch: &str,
+    ) -> Result<Option<KeptWork>, GitError> {
         check_ref(&want.reference)?;
         let on_branch = self.branch_commit(branch)?;
         let Found::Ours(worktree) = self.look_up(&want.name)? else {
@@ -251,7 +255,10 @@ impl Repo {
                 let there = |path: &&PathBuf| worktree.path.join(path).symlink_metadata().is_ok();
                 let some: Vec<_> = some.iter().filter(there).collect();
                 if !some.is_empty() {
-                    with_index().args(["add", "--force", "--sparse"]).paths(some).ok()?;
+                    with_index()
+                        .args(["add", "--force", "--sparse"])
+                        .paths(some)
+                        .ok()?;
                 }
             }
         }

@@ -29,7 +29,9 @@ impl Repo {
         let object = library.find_object(oid, None);
         let commit = object.and_then(|object| object.peel_to_commit());
         let message = match library.find_tag(oid) {
-            Ok(tag) => String::from_utf8_lossy(tag.message_bytes().unwrap_or_default()).into_owned(),
+            Ok(tag) => {
+                String::from_utf8_lossy(tag.message_bytes().unwrap_or_default()).into_owned()
+            }
             Err(_) => String::new(),
         };
         let commit = commit.ok().map(|commit| commit.id());

@@ -240,7 +240,9 @@ impl Repo {
         self.reset(staged, wip, head, Clean::Everything)?;
         crash::point("git.prepare.saved-files");
         let git = staged.git(self).long().config("core.sparseCheckout=false");
-        git.args(["read-tree", "--reset"]).arg(tip.to_string()).ok()?;
+        git.args(["read-tree", "--reset"])
+            .arg(tip.to_string())
+            .ok()?;
         Ok(())
     }
 

@@ -58,6 +58,8 @@ impl EventLog for Memory {
 pub struct Levers {
     pub reload: Mutex<Option<ReloadError>>,
     pub clean: Mutex<Option<String>>,
+    pub checkpoints: Mutex<Vec<serde_json::Value>>,
+    pub preview: Mutex<Option<Preview>>,
 }
 
 impl Control for Levers {
@@ -68,6 +70,16 @@ impl Control for Levers {
 
     fn target(&self, _: &str) -> swarm::domain::view::TargetNow {
         swarm::domain::view::TargetNow::Unknown
+    }
+
+    fn checkpoints(&self) -> BoxFuture<'_, Result<Vec<serde_json::Value>, String>> {
+        let all = self.checkpoints.lock().unwrap().clone();
+        Box::pin(async move { Ok(all) })
+    }
+
+    fn preview(&self, _: &CheckpointName) -> BoxFuture<'_, Result<Preview, String>> {
+        let preview = self.preview.lock().unwrap().clone();
+        Box::pin(async move { preview.ok_or_else(|| "git cannot be asked".to_owned()) })
     }
 
     fn clean(&self, dry_run: bool) -> BoxFuture<'_, Result<Report, String>> {

@@ -21,7 +21,12 @@ type Context = State<Arc<ApiContext>>;
 /// All checkpoints, oldest first, without the state in them.
 #[utoipa::path(get, path = "/checkpoints", tag = "checkpoints", responses((status = 200, body = Vec<schema::Checkpoint>)))]
 pub(super) async fn list(State(context): Context) -> Result<Json<Vec<Value>>, ApiError> {
-    context.control.checkpoints().await.map(Json).map_err(unread)
+    context
+        .control
+        .checkpoints()
+        .await
+        .map(Json)
+        .map_err(unread)
 }
 
 /// One checkpoint.
@@ -140,7 +145,9 @@ impl From<AskError> for ApiError {
                 let error = Self::new(StatusCode::CONFLICT, "ROLLBACK_ABANDONED", message)
                     .suggest("see what a rollback would do: swarm rollback NAME --dry-run");
                 if files.is_empty() {
-                    error.details("the target and the ideas are as they were; agents that were stopped go on")
+                    error.details(
+                        "the target and the ideas are as they were; agents that were stopped go on",
+                    )
                 } else {
                     error.details(format!(
                         "in the way: {}; the target and the ideas are as they were",

@@ -63,13 +63,23 @@ pub fn run(verb: &Checkpoint, context: &mut Context<'_>) -> Result<(), CliError>
     match verb {
         Checkpoint::Create(Create { name }) => {
             let answer = on_the_daemon(context, &Command::CreateCheckpoint { name: name.clone() })?;
-            confirm(context, &answer, &format!("the checkpoint {name} is there; to come back to it: swarm rollback {name}"))
+            confirm(
+                context,
+                &answer,
+                &format!(
+                    "the checkpoint {name} is there; to come back to it: swarm rollback {name}"
+                ),
+            )
         }
         Checkpoint::List(List {}) => list(context),
         Checkpoint::Show(Show { name }) => show(context, name),
         Checkpoint::Delete(Delete { name }) => {
             let answer = on_the_daemon(context, &Command::DeleteCheckpoint { name: name.clone() })?;
-            confirm(context, &answer, &format!("the checkpoint {name} is deleted"))
+            confirm(
+                context,
+                &answer,
+                &format!("the checkpoint {name} is deleted"),
+            )
         }
     }
 }
@@ -81,7 +91,9 @@ fn list(context: &mut Context<'_>) -> Result<(), CliError> {
     }
     let all = all.as_array().map_or(&[][..], Vec::as_slice);
     if all.is_empty() {
-        context.output.note("there is no checkpoint; make one: swarm checkpoint create NAME");
+        context
+            .output
+            .note("there is no checkpoint; make one: swarm checkpoint create NAME");
         return Ok(());
     }
     let page: Vec<String> = all.iter().map(line).collect();

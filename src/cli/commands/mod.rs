@@ -69,6 +69,8 @@ fn on_the_daemon(context: &mut Context<'_>, command: &Command) -> Result<Value, 
     if let Some(daemon) = Daemon::connect(&repo)? {
         return daemon.execute(command);
     }
+    let offline = context.offline(&repo)?;
+    let mode = offline.read()?.mode();
     let (sender, answer) = mpsc::channel();
     let (command, there) = (command.clone(), repo.clone());
     context.services.launcher.run_daemon(StartOptions {
@@ -91,9 +93,14 @@ fn on_the_daemon(context: &mut Context<'_>, command: &Command) -> Result<Value, 
             });
         }),
     })?;
-    let gone = |_| CliError::refused("the daemon that was started for this ended before it was done")
-        .hint("the next start goes on with it: swarm start");
-    answer.recv().map_err(gone)?
+    let gone = |_| {
+        CliError::refused("the daemon that was started for this ended before it was done")
+            .hint("the next start goes on with it: swarm start")
+    };
+    let answer = answer.recv().map_err(gone)?;
+    // That nothing began by itself was for the while only.
+    offline.execute(Command::SetMode { mode })?;
+    answer
 }
 
 /// Writes a page.

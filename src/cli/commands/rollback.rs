@@ -100,21 +100,62 @@ fn refuse(preview: &Value, args: &Rollback) -> Result<(), CliError> {
 
 fn page(preview: &Value) -> Vec<String> {
     let commit: String = text(preview, "commit").chars().take(10).collect();
-    let mut page = vec![format!("rollback to {} ({commit})", text(preview, "checkpoint"))];
+    let mut page = vec![format!(
+        "rollback to {} ({commit})",
+        text(preview, "checkpoint")
+    )];
     if let Some(problem) = preview["problem"].as_str() {
         page.push(format!("  it cannot be done as things are: {problem}"));
     }
-    section(&mut page, "ideas that change", preview, "ideasReverted", |it| {
-        format!("{}: {} -> {}", text(it, "id"), text(it, "from"), text(it, "to"))
-    });
-    section(&mut page, "commits that leave the target", preview, "commitsLost", commit_line);
-    section(&mut page, "commits that come back", preview, "commitsRegained", commit_line);
-    section(&mut page, "agents that are stopped, their work kept", preview, "agentsStopped", |it| {
-        format!("{} on {}, iteration {}", text(it, "id"), text(it, "ideaId"), it["iteration"])
-    });
-    section(&mut page, "your uncommitted files in the way", preview, "dirtyFiles", |it| {
-        it.as_str().unwrap_or_default().to_owned()
-    });
+    section(
+        &mut page,
+        "ideas that change",
+        preview,
+        "ideasReverted",
+        |it| {
+            format!(
+                "{}: {} -> {}",
+                text(it, "id"),
+                text(it, "from"),
+                text(it, "to")
+            )
+        },
+    );
+    section(
+        &mut page,
+        "commits that leave the target",
+        preview,
+        "commitsLost",
+        commit_line,
+    );
+    section(
+        &mut page,
+        "commits that come back",
+        preview,
+        "commitsRegained",
+        commit_line,
+    );
+    section(
+        &mut page,
+        "agents that are stopped, their work kept",
+        preview,
+        "agentsStopped",
+        |it| {
+            format!(
+                "{} on {}, iteration {}",
+                text(it, "id"),
+                text(it, "ideaId"),
+                it["iteration"]
+            )
+        },
+    );
+    section(
+        &mut page,
+        "your uncommitted files in the way",
+        preview,
+        "dirtyFiles",
+        |it| it.as_str().unwrap_or_default().to_owned(),
+    );
     if page.len() == 1 {
         page.push("  nothing changes".to_owned());
     }

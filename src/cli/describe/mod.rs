@@ -12,8 +12,8 @@ use crate::domain::state::{AttemptEnd, Task};
 use crate::domain::view::names;
 
 use words::{
-    attempt_end, because, conflict_level, effect_words, ending_words, failed_command, rollback_step, run_end,
-    signal_words, swarm_phase, target_choice,
+    attempt_end, because, conflict_level, effect_words, ending_words, failed_command,
+    rollback_step, run_end, signal_words, swarm_phase, target_choice,
 };
 pub use words::{attempt_phase, merge_phase, mode, short, status_tone};
 
@@ -219,7 +219,11 @@ fn words(event: &Event) -> String {
         }
         Event::CheckpointDeleted { name } => format!("checkpoint {name} is deleted"),
         Event::RollbackBegun { rollback } => {
-            format!("rolling back to {} ({})", rollback.to, short(&rollback.commit))
+            format!(
+                "rolling back to {} ({})",
+                rollback.to,
+                short(&rollback.commit)
+            )
         }
         Event::RollbackPlanned { id, idea } => {
             format!("{id} will be {}", idea.status.as_str())

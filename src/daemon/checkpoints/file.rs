@@ -8,7 +8,6 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
 use super::tag_of;
 use crate::crash;
 use crate::daemon::paths::Paths;
@@ -16,6 +15,7 @@ use crate::domain::checkpoint::{Checkpoint, Reason, SavedWork};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid};
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 /// The version that this program writes.
 pub const VERSION: u32 = 1;

@@ -107,7 +107,8 @@ impl Wanted<'_> {
             self.at,
         )?;
         crash::point("checkpoint.tagged");
-        let statuses = |(id, idea): (&_, &crate::domain::state::Idea)| (Clone::clone(id), idea.status);
+        let statuses =
+            |(id, idea): (&_, &crate::domain::state::Idea)| (Clone::clone(id), idea.status);
         let file = CheckpointFile {
             version: file::VERSION,
             name: self.name.clone(),
@@ -119,7 +120,11 @@ impl Wanted<'_> {
             op: self.id,
             target: self.target.to_owned(),
             seq: state.seq,
-            idea_states: state.ideas.iter().map(statuses).collect::<std::collections::BTreeMap<_, IdeaStatus>>(),
+            idea_states: state
+                .ideas
+                .iter()
+                .map(statuses)
+                .collect::<std::collections::BTreeMap<_, IdeaStatus>>(),
             agent_states: agents,
             kept_work: kept,
             state_snapshot: state.clone(),

@@ -11,8 +11,8 @@
 //! Invariant: a checkpoint is there when its file is: that comes last and goes first. Everything may be done again after a kill; what a call
 //! that was cut short left is known by the number of its effect, which tag and file carry.
 
-mod back;
 pub mod ask;
+mod back;
 pub mod file;
 mod make;
 mod remove;

@@ -436,7 +436,13 @@ fn claim(plan: &mut Plan<'_>, settings: &Settings) {
         return;
     }
     let before_autopilot = |effect: &Effect| {
-        matches!(effect, Effect::MakeCheckpoint { reason: Reason::BeforeAutopilot, .. })
+        matches!(
+            effect,
+            Effect::MakeCheckpoint {
+                reason: Reason::BeforeAutopilot,
+                ..
+            }
+        )
     };
     if checkpoints::is_due_before_autopilot(state, settings) || state.is_pending(before_autopilot) {
         return;

@@ -37,7 +37,12 @@ pub(super) fn delete(plan: &mut Plan<'_>, name: &CheckpointName) -> Result<(), R
     if !plan.state.checkpoints.contains_key(name) {
         return Err(unknown(plan.state, name));
     }
-    if plan.state.rollback.as_ref().is_some_and(|rollback| rollback.to == *name || rollback.safety == *name) {
+    if plan
+        .state
+        .rollback
+        .as_ref()
+        .is_some_and(|rollback| rollback.to == *name || rollback.safety == *name)
+    {
         return Err(rolling_back("deleting that checkpoint"));
     }
     if !is_being_deleted(plan.state, name) {
@@ -48,7 +53,10 @@ pub(super) fn delete(plan: &mut Plan<'_>, name: &CheckpointName) -> Result<(), R
 
 /// The refusal of a checkpoint that is not there.
 pub fn unknown(state: &State, name: &CheckpointName) -> Rejection {
-    let newest = state.checkpoints.iter().max_by_key(|(_, checkpoint)| checkpoint.seq);
+    let newest = state
+        .checkpoints
+        .iter()
+        .max_by_key(|(_, checkpoint)| checkpoint.seq);
     Rejection::CheckpointUnknown {
         name: name.clone(),
         newest: newest.map(|(name, _)| name.clone()),
@@ -72,7 +80,12 @@ pub(super) fn rolling_back(what: &str) -> Rejection {
 }
 
 /// Requests one.
-pub(super) fn request(plan: &mut Plan<'_>, settings: &Settings, name: CheckpointName, reason: Reason) {
+pub(super) fn request(
+    plan: &mut Plan<'_>,
+    settings: &Settings,
+    name: CheckpointName,
+    reason: Reason,
+) {
     plan.request(Effect::MakeCheckpoint {
         name,
         reason,
@@ -82,9 +95,19 @@ pub(super) fn request(plan: &mut Plan<'_>, settings: &Settings, name: Checkpoint
 }
 
 fn request_deletion(plan: &mut Plan<'_>, name: &CheckpointName) {
-    let kept = plan.state.ideas.values().filter_map(|idea| idea.kept.as_deref());
-    let claimed = plan.state.agents.values().filter_map(|attempt| attempt.kept.as_deref());
-    let saved = kept.chain(claimed).filter(|kept| kept.worktree.saved.is_some());
+    let kept = plan
+        .state
+        .ideas
+        .values()
+        .filter_map(|idea| idea.kept.as_deref());
+    let claimed = plan
+        .state
+        .agents
+        .values()
+        .filter_map(|attempt| attempt.kept.as_deref());
+    let saved = kept
+        .chain(claimed)
+        .filter(|kept| kept.worktree.saved.is_some());
     let in_use: Vec<AgentId> = saved.map(|kept| kept.worktree.agent.clone()).collect();
     plan.request(Effect::DeleteCheckpoint {
         name: name.clone(),
@@ -98,7 +121,9 @@ pub(super) fn is_being_made(state: &State, this: &CheckpointName) -> bool {
 }
 
 fn is_being_deleted(state: &State, this: &CheckpointName) -> bool {
-    state.is_pending(|effect| matches!(effect, Effect::DeleteCheckpoint { name, .. } if name == this))
+    state.is_pending(
+        |effect| matches!(effect, Effect::DeleteCheckpoint { name, .. } if name == this),
+    )
 }
 
 /// Checkpoints that are due by themselves, and old ones that may go.
@@ -133,9 +158,8 @@ pub(super) fn is_due_before_autopilot(state: &State, settings: &Settings) -> boo
 /// Of those that nobody asked for, the newest stay.
 fn retire(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
-    let automatic = |(_, checkpoint): &(&CheckpointName, &Checkpoint)| {
-        checkpoint.reason != Reason::Manual
-    };
+    let automatic =
+        |(_, checkpoint): &(&CheckpointName, &Checkpoint)| checkpoint.reason != Reason::Manual;
     let mut old: Vec<_> = state.checkpoints.iter().filter(automatic).collect();
     let keep = settings.checkpoints_kept as usize;
     if old.len() <= keep {
@@ -190,7 +214,10 @@ pub(super) fn made(plan: &mut Plan<'_>, name: &CheckpointName, reason: Reason, o
             Reason::Manual => {}
             Reason::BeforeRollback => super::rollback::abandon(plan, message, &[]),
             Reason::Periodic | Reason::BeforeAutopilot => {
-                plan.warn(WARNING, &format!("the checkpoint `{name}` could not be made: {message}"));
+                plan.warn(
+                    WARNING,
+                    &format!("the checkpoint `{name}` could not be made: {message}"),
+                );
             }
         },
         _ => {}

@@ -80,7 +80,10 @@ fn check(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
     let Some(checkpoint) = plan.state.checkpoints.get(&rollback.to) else {
         return abandon(plan, "the checkpoint is gone", &[]);
     };
-    if plan.state.is_pending(|effect| matches!(effect, Effect::CheckRollback { .. })) {
+    if plan
+        .state
+        .is_pending(|effect| matches!(effect, Effect::CheckRollback { .. }))
+    {
         return;
     }
     plan.request(Effect::CheckRollback {
@@ -156,7 +159,12 @@ fn save(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
     if plan.state.checkpoints.contains_key(&rollback.safety) {
         step_to(plan, RollbackStep::Moving);
     } else if !checkpoints::is_being_made(plan.state, &rollback.safety) {
-        checkpoints::request(plan, settings, rollback.safety.clone(), Reason::BeforeRollback);
+        checkpoints::request(
+            plan,
+            settings,
+            rollback.safety.clone(),
+            Reason::BeforeRollback,
+        );
     }
 }
 
@@ -164,7 +172,10 @@ fn move_target(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
     let Some(safety) = plan.state.checkpoints.get(&rollback.safety) else {
         return abandon(plan, "its safety checkpoint is gone", &[]);
     };
-    if plan.state.is_pending(|effect| matches!(effect, Effect::MoveTarget { .. })) {
+    if plan
+        .state
+        .is_pending(|effect| matches!(effect, Effect::MoveTarget { .. }))
+    {
         return;
     }
     plan.request(Effect::MoveTarget {
