@@ -86,12 +86,13 @@ fn tests_in(text: &str, rooms: &[&str]) -> Vec<String> {
         let line = line.trim();
         is_test |= line == "#[test]" || line.starts_with("#[tokio::test");
         let function = line.strip_prefix("async ").unwrap_or(line);
-        if let Some(function) = function.strip_prefix("fn ") {
-            if std::mem::take(&mut is_test) {
-                let own = function.split(['(', '<']).next().unwrap();
-                let path = rooms.iter().copied().chain(inner).chain([own]);
-                found.push(path.collect::<Vec<_>>().join("::"));
-            }
+        let Some(function) = function.strip_prefix("fn ") else {
+            continue;
+        };
+        if std::mem::take(&mut is_test) {
+            let own = function.split(['(', '<']).next().unwrap();
+            let path = rooms.iter().copied().chain(inner).chain([own]);
+            found.push(path.collect::<Vec<_>>().join("::"));
         }
     }
     found
@@ -140,11 +141,11 @@ fn every_fault_applies_to_the_tree() {
 fn every_fault_says_what_it_is_and_names_a_test_that_is_there() {
     let mut broken = Vec::new();
     for patch in patches() {
-        let text = fs::read_to_string(&patch).unwrap();
-        if !text.starts_with("Fault: ") {
+        let content = fs::read_to_string(&patch).unwrap();
+        if !content.starts_with("Fault: ") {
             broken.push(format!("{}: its first line is no `Fault:`", name(&patch)));
         }
-        let Some((target, test)) = caught_by(&text) else {
+        let Some((target, test)) = caught_by(&content) else {
             broken.push(format!("{}: names no test", name(&patch)));
             continue;
         };

@@ -221,7 +221,7 @@ impl Model {
     pub(super) fn unanswered(&mut self, command: &Command) {
         match command {
             Command::CancelIdea { id } | Command::RetryIdea { id } => {
-                self.promise(id).unsure = true
+                self.promise(id).unsure = true;
             }
             Command::SettleTarget {
                 choice: TargetChoice::Cancel,
