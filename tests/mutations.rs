@@ -86,10 +86,9 @@ fn tests_in(text: &str, rooms: &[&str]) -> Vec<String> {
         let line = line.trim();
         is_test |= line == "#[test]" || line.starts_with("#[tokio::test");
         let function = line.strip_prefix("async ").unwrap_or(line);
-        let Some(function) = function.strip_prefix("fn ") else {
-            continue;
-        };
-        if std::mem::take(&mut is_test) {
+        if let Some(function) = function.strip_prefix("fn ")
+            && std::mem::take(&mut is_test)
+        {
             let own = function.split(['(', '<']).next().unwrap();
             let path = rooms.iter().copied().chain(inner).chain([own]);
             found.push(path.collect::<Vec<_>>().join("::"));
@@ -141,11 +140,11 @@ fn every_fault_applies_to_the_tree() {
 fn every_fault_says_what_it_is_and_names_a_test_that_is_there() {
     let mut broken = Vec::new();
     for patch in patches() {
-        let content = fs::read_to_string(&patch).unwrap();
-        if !content.starts_with("Fault: ") {
+        let patched = fs::read_to_string(&patch).unwrap();
+        if !patched.starts_with("Fault: ") {
             broken.push(format!("{}: its first line is no `Fault:`", name(&patch)));
         }
-        let Some((target, test)) = caught_by(&content) else {
+        let Some((target, test)) = caught_by(&patched) else {
             broken.push(format!("{}: names no test", name(&patch)));
             continue;
         };
@@ -172,7 +171,7 @@ fn every_fault_is_in_the_table() {
 
 #[test]
 fn tests_are_found_in_the_sources() {
-    let text = "#[test]\nfn outer() {\n}\nmod tests {\n    #[tokio::test(flavor = \"x\")]\n    async fn inner() {\n    }\n    fn helper() {\n    }\n}\n";
+    let patched = "#[test]\nfn outer() {\n}\nmod tests {\n    #[tokio::test(flavor = \"x\")]\n    async fn inner() {\n    }\n    fn helper() {\n    }\n}\n";
     assert_eq!(
         tests_in(text, &["room"]),
         ["room::outer", "room::tests::inner"]

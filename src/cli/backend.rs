@@ -1,6 +1,6 @@
 //! What the command line needs of the rest of the program, as traits: state without a daemon, and the daemon itself.
 //!
-//! Invariant: only [`Offline::execute`] and [`Offline::clean`] take the lock and write; everything else reads, takes no lock, and is right while a daemon
+//! Invariant: only [`Offline::execute`], [`Offline::clean`] and the repairs take the lock and write; everything else reads, takes no lock, and is right while a daemon
 //! appends to the same log.
 
 use std::path::PathBuf;
@@ -11,7 +11,9 @@ use super::error::CliError;
 use super::repo::Repo;
 use crate::daemon::clean::Report;
 use crate::daemon::handle::{Accepted, Handle, Journaled};
+use crate::daemon::repair::{Findings, Repaired};
 use crate::domain::command::Command;
+use crate::domain::event::RepairWay;
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
@@ -45,6 +47,15 @@ pub trait Offline {
 
     /// Removes what is over for long enough, under the lock; a dry run takes no lock and says what would go.
     fn clean(&self, dry_run: bool) -> Result<Report, CliError>;
+
+    /// Looks for damage, and for what each way out would lose; no daemon may be at work.
+    fn examine(&self) -> Result<Findings, CliError>;
+
+    /// Takes a way out, under the lock, or finishes the one that was interrupted; none: nothing is damaged.
+    fn repair(&self, way: RepairWay) -> Result<Option<Repaired>, CliError>;
+
+    /// Finishes a repair that was interrupted, under the lock; none: there is no such.
+    fn finish_repair(&self) -> Result<Option<Repaired>, CliError>;
 
     /// Whether a daemon or another command holds the lock at this moment.
     fn is_locked(&self) -> Result<bool, CliError>;

@@ -18,9 +18,11 @@ use crate::crash;
 use crate::daemon::clean::{self, Report};
 use crate::daemon::handle::{Accepted, Journaled};
 use crate::daemon::offline::{self, TwoWays, Upto};
+use crate::daemon::repair::{self, Findings, Repaired};
 use crate::daemon::run::{ReloadError as DaemonReloadError, Reloader};
 use crate::daemon::{CommandError, Daemon, DaemonError, End, Options, Paths, clock};
 use crate::domain::command::Command;
+use crate::domain::event::RepairWay;
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::State;
@@ -123,6 +125,18 @@ impl Offline for Files {
 
     fn clean(&self, dry_run: bool) -> Result<Report, CliError> {
         Ok(clean::offline(&self.paths, dry_run)?)
+    }
+
+    fn examine(&self) -> Result<Findings, CliError> {
+        Ok(repair::examine(&self.paths)?)
+    }
+
+    fn repair(&self, way: RepairWay) -> Result<Option<Repaired>, CliError> {
+        Ok(repair::take(&self.paths, way)?)
+    }
+
+    fn finish_repair(&self) -> Result<Option<Repaired>, CliError> {
+        Ok(repair::finish(&self.paths)?)
     }
 
     fn is_locked(&self) -> Result<bool, CliError> {

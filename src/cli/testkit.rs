@@ -2,14 +2,16 @@
 
 use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
 use crate::domain::effect::{ConflictLevel, Effect, Purpose};
-use crate::domain::event::Event;
+use crate::domain::event::{Event, LostEvents, RepairWay};
 use crate::domain::evolve::evolve;
 use crate::domain::ids::{AgentId, EffectId, IdeaId, Oid, ProfileName, RunId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::signal::Signal;
-use crate::domain::state::{AttemptEnd, Ending, Feedback, IdeaStatus, State, Task, Waits};
+use crate::domain::state::{
+    AttemptEnd, Counters, Ending, Feedback, IdeaStatus, State, Task, Waits,
+};
 use crate::domain::time::Timestamp;
 
 pub(super) fn oid() -> Oid {
@@ -110,6 +112,7 @@ fn swarm_events() -> Vec<Event> {
         Event::TargetRewritten {
             from: oid(),
             to: oid(),
+            dropped: vec![idea_id()],
         },
         Event::TargetSettled {
             choice: TargetChoice::Rebase,
@@ -324,6 +327,13 @@ fn other_events() -> Vec<Event> {
             message: "the disk is full".into(),
         },
         Event::WarningCleared { key: "disk".into() },
+        Event::StateRepaired {
+            way: RepairWay::Cut,
+            lost: Some(LostEvents { from: 7, to: 9 }),
+            copy: "doctor-2026-01-01T00-00-00.000Z".into(),
+            floors: Counters::default(),
+            landed: vec![],
+        },
         Event::EffectRequested {
             id: EffectId(3),
             effect: Effect::Run {

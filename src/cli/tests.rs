@@ -11,8 +11,10 @@ use super::output::tests::Shared;
 use super::*;
 use crate::daemon::clean::Report;
 use crate::daemon::handle::{Accepted, Journaled};
+use crate::daemon::repair::{Findings, Repaired};
 use crate::domain::command::Command;
 use crate::domain::decide;
+use crate::domain::event::RepairWay;
 use crate::domain::evolve::evolve;
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::state::State;
@@ -99,6 +101,22 @@ impl Offline for Memory {
             dry_run,
             ..Report::default()
         })
+    }
+
+    fn examine(&self) -> Result<Findings, CliError> {
+        Ok(Findings {
+            interrupted: false,
+            diagnosis: None,
+            ways: vec![],
+        })
+    }
+
+    fn repair(&self, _: RepairWay) -> Result<Option<Repaired>, CliError> {
+        Ok(None)
+    }
+
+    fn finish_repair(&self) -> Result<Option<Repaired>, CliError> {
+        Ok(None)
     }
 
     fn is_locked(&self) -> Result<bool, CliError> {

@@ -71,6 +71,9 @@ pub enum DaemonError {
     /// The rules refuse a command.
     #[error(transparent)]
     Rejected(#[from] Rejection),
+    /// Damaged state cannot be repaired in this way.
+    #[error("this way out is not open here; what is wrong, and the ways that are: swarm doctor")]
+    WayNotOffered,
     /// The operating system refuses.
     #[error("cannot {doing}: {source}")]
     Io {

@@ -23,6 +23,7 @@ mod log;
 mod merge_effects;
 pub mod offline;
 pub mod paths;
+pub mod repair;
 mod returns;
 pub mod run;
 mod runs;

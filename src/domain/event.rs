@@ -12,7 +12,7 @@ use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use super::observation::RunEnd;
 use super::settings::{Mode, Settings};
 use super::signal::Signal;
-use super::state::{AttemptEnd, Feedback, IdeaStatus, Task, Waits};
+use super::state::{AttemptEnd, Counters, Feedback, IdeaStatus, Task, Waits};
 use super::time::Timestamp;
 
 /// A fact.
@@ -85,6 +85,9 @@ pub enum Event {
         from: Oid,
         /// Where it is.
         to: Oid,
+        /// Ideas that had landed on it and that it has no longer.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        dropped: Vec<IdeaId>,
     },
     /// Somebody said what to do about it.
     TargetSettled {
@@ -428,6 +431,52 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
+
+    /// Damaged state was repaired: events are gone, their numbers never come back.
+    StateRepaired {
+        /// How.
+        way: RepairWay,
+        /// The events that are gone, where their numbers are known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lost: Option<LostEvents>,
+        /// The folder in the state directory that has the files as they were.
+        copy: String,
+        /// What the counters are at least.
+        floors: Counters,
+        /// Ideas of which the target says that they landed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        landed: Vec<FoundLanding>,
+    },
+}
+
+/// How damaged state was repaired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RepairWay {
+    /// The good beginning of the log stays.
+    Cut,
+}
+
+/// Events that are gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LostEvents {
+    /// The first.
+    pub from: u64,
+    /// The last.
+    pub to: u64,
+}
+
+/// A landing that git knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FoundLanding {
+    /// The idea.
+    pub idea: IdeaId,
+    /// The merge commit.
+    pub commit: Oid,
+    /// The branch that has it.
+    pub target: String,
 }
 
 impl Event {
@@ -485,6 +534,7 @@ impl Event {
             Self::WarningCleared { .. } => "warningCleared",
             Self::EffectRequested { .. } => "effectRequested",
             Self::EffectFinished { .. } => "effectFinished",
+            Self::StateRepaired { .. } => "stateRepaired",
         }
     }
 }

@@ -59,11 +59,17 @@ fn swarm_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
         Event::ModeSet { mode } => state.swarm.mode_override = *mode,
         Event::RoomAwaited { until } => state.swarm.held_until = Some(*until),
         Event::TargetSeen { branch, commit } => see_target(state, branch, commit),
-        Event::TargetRewritten { from, to } => {
+        Event::TargetRewritten { from, to, dropped } => {
             state.swarm.rewritten = Some(Rewritten {
                 from: from.clone(),
                 to: to.clone(),
+                dropped: dropped.clone(),
             });
+            for id in dropped {
+                with_idea(state, id, at, |idea| {
+                    audit(idea, at, "dropped_by_force_push", to.as_str());
+                });
+            }
         }
         Event::TargetSettled { choice, to } => {
             state.swarm.rewritten = None;
@@ -92,9 +98,66 @@ fn swarm_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
                 tidying_failed(&mut state.owed, effect);
             }
         }
+        Event::StateRepaired { floors, landed, .. } => {
+            state.counters = state.counters.at_least(*floors);
+            for found in landed {
+                landing_found(state, at, &found.idea, &found.commit);
+            }
+        }
         _ => return false,
     }
     true
+}
+
+/// What the log knew of the work on an idea is over: the target has it. Its worktree goes as one that is given up does, with everything in
+/// it kept: the commit that landed may be later than the last one that the log knows.
+fn landing_found(state: &mut State, at: Timestamp, id: &IdeaId, commit: &Oid) {
+    let Some(idea) = state.ideas.get_mut(id) else {
+        return;
+    };
+    let kept = idea.kept.take();
+    state.queue.retain(|entry| entry.idea != *id);
+    if let Some(agent) = state.attempt_at(id).map(|(agent, _)| agent.clone()) {
+        state
+            .outbox
+            .retain(|_, effect| !effect.works_for(&agent, id));
+        end_attempt(
+            state,
+            at,
+            &agent,
+            &Event::AttemptEnded {
+                agent: agent.clone(),
+                end: AttemptEnd::Merged,
+                status: IdeaStatus::Done,
+                message: None,
+                not_before: None,
+                keep_worktree: false,
+            },
+        );
+        for unused in &mut state.owed.worktrees {
+            if state
+                .ended
+                .get(&agent)
+                .is_some_and(|ended| ended.worktree == unused.worktree)
+            {
+                unused.landed = None;
+            }
+        }
+    }
+    state.owed.worktrees.extend(kept.map(|kept| unused(*kept)));
+    let of_run = |effects: &std::collections::BTreeMap<_, Effect>, run: &RunId| {
+        effects
+            .values()
+            .any(|effect| matches!(effect, Effect::Run { run: this, .. } if this == run))
+    };
+    let outbox = &state.outbox;
+    state.stops.retain(|run, _| of_run(outbox, run));
+    with_idea(state, id, at, |idea| {
+        idea.status = IdeaStatus::Done;
+        idea.commit = Some(commit.clone());
+        idea.last_error = None;
+        audit(idea, at, "landed", commit.as_str());
+    });
 }
 
 /// A gate that has begun begins again when it changes: what passed was another gate.

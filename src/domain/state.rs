@@ -95,6 +95,9 @@ pub struct Rewritten {
     pub from: Oid,
     /// Where it was found.
     pub to: Oid,
+    /// Ideas that had landed on it and that it has no longer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<IdeaId>,
 }
 
 /// What a decision left to be tidied up. It is requested level-triggered: a decision of which a torn log kept only the first events
@@ -150,6 +153,20 @@ pub struct Counters {
     pub effects: u64,
     /// Learnings.
     pub learnings: u64,
+}
+
+impl Counters {
+    /// Each the larger of the two.
+    #[must_use]
+    pub fn at_least(self, floors: Self) -> Self {
+        Self {
+            ideas: self.ideas.max(floors.ideas),
+            agents: self.agents.max(floors.agents),
+            runs: self.runs.max(floors.runs),
+            effects: self.effects.max(floors.effects),
+            learnings: self.learnings.max(floors.learnings),
+        }
+    }
 }
 
 /// How an idea stands.

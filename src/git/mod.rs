@@ -11,7 +11,7 @@
 //! | file | does |
 //! | --- | --- |
 //! | `command`, `child`, `guard`, `locks` | start git, and what stands in its way |
-//! | `repo`, `refs`, `durable`, `names` | where things are and what they are called |
+//! | `repo`, `refs`, `durable`, `names`, `landings` | where things are and what they are called, what has landed |
 //! | `registry`, `worktree`, `pool`, `release`, `nested`, `reset` | the life of a worktree |
 //! | `status`, `snapshot`, `seal`, `markers` | the work in it |
 //! | `merge`, `conflict`, `weave`, `layout`, `rebase`, `resolve` | bringing work together |
@@ -29,6 +29,7 @@ mod fitness;
 mod follow;
 mod guard;
 mod land;
+mod landings;
 mod layout;
 mod locks;
 mod markers;
@@ -61,6 +62,7 @@ pub use follow::Blocked;
 pub use git2::Oid;
 pub use guard::Setting;
 pub use land::{Land, LandOutcome};
+pub use landings::Landed;
 pub use merge::{BuildMerge, BuildOutcome};
 pub use names::{branch_ref, check_ref, printable, quoted, shown};
 pub use nested::kept_name;

@@ -78,6 +78,26 @@ pub enum JournalError {
         /// What the parser missed.
         why: String,
     },
+    /// A repair was begun and not finished: the files do not fit together yet.
+    #[error(
+        "a repair was interrupted: {} says that files are being replaced. Finish it: swarm doctor --fix",
+        file.display()
+    )]
+    RepairInterrupted {
+        /// What says so.
+        file: PathBuf,
+    },
+    /// What an interrupted repair was about to do cannot be read.
+    #[error(
+        "{} says how to finish a repair, and cannot be used: {why}. Nothing was changed; the files as they were are in the newest folder `doctor-*` beside it: put them back from its `old` and remove repair.json",
+        file.display()
+    )]
+    RepairUnreadable {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The state directory is not a plain directory of ours.
     #[error("{} {why}. Put a plain directory there and start again", path.display())]
     UnsafePath {

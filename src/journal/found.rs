@@ -14,6 +14,7 @@ use super::segments::LIVE_FILE;
 use super::storage::plain_file;
 
 /// A file that has the name of a segment.
+#[derive(Debug)]
 pub(super) struct Found {
     pub(super) path: PathBuf,
     pub(super) file: File,

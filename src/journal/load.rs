@@ -72,20 +72,22 @@ pub fn load<S: DeserializeOwned, E: DeserializeOwned>(
 
 /// Verifies every record of every segment and returns the seq of the last; for `doctor`.
 pub fn verify(state_dir: &Path) -> Result<u64, JournalError> {
-    let survey = Survey::of(state_dir)?;
-    let mut cursor = survey.segments.before(1);
-    let known = survey.end.last_seq();
-    survey
-        .segments
-        .walk(&mut cursor, known, known, &mut |_, _| Ok(()))?;
-    Ok(known)
+    Survey::of(state_dir)?.verify()
 }
 
 impl Survey {
     /// Verifies the live segment, and that the older ones join it. Damage, a newer format and a snapshot of records that
     /// are missing are errors.
     pub fn of(state_dir: &Path) -> Result<Self, JournalError> {
-        let segments = Segments::open(state_dir)?;
+        Self::of_segments(state_dir, Segments::open(state_dir)?)
+    }
+
+    /// The same, for who finishes a repair.
+    pub fn in_repair(state_dir: &Path) -> Result<Self, JournalError> {
+        Self::of_segments(state_dir, Segments::open_in_repair(state_dir)?)
+    }
+
+    fn of_segments(state_dir: &Path, segments: Segments) -> Result<Self, JournalError> {
         let proof = snapshot::highest_seq(state_dir);
         let known_durable = proof.as_ref().map_or(0, |(seq, _)| *seq);
         let mut cursor = segments.last_start();
@@ -108,6 +110,15 @@ impl Survey {
                 torn,
             }),
         }
+    }
+
+    /// Verifies every record of every segment and returns the seq of the last.
+    pub fn verify(&self) -> Result<u64, JournalError> {
+        let mut cursor = self.segments.before(1);
+        let known = self.end.last_seq();
+        self.segments
+            .walk(&mut cursor, known, known, &mut |_, _| Ok(()))?;
+        Ok(known)
     }
 
     /// The end of the good records.

@@ -13,6 +13,7 @@
 //! load     snapshot + tail, or everything    recover   opening for writing
 //! append   one write, one fdatasync          writer    the thread that groups batches
 //! snapshot the state as one file             upcast    reading older formats
+//! repair   damage: what is wrong, and ways out
 //! lock · ballast · storage (file operations that tests make fail) · error
 //! ```
 
@@ -27,6 +28,7 @@ mod lock;
 mod reader;
 mod record;
 mod recover;
+pub mod repair;
 mod scan;
 mod segments;
 mod snapshot;

@@ -12,6 +12,7 @@ use super::error::JournalError;
 use super::found::Found;
 use super::reader::{read_from, walk_segment};
 use super::record::{self, Header, MAX_LINE};
+use super::repair;
 use super::scan::{ChainStart, Line, Progress, Tail};
 
 /// So often a log that is rotated while it is looked at is looked at again.
@@ -81,6 +82,16 @@ pub(super) struct Cursor {
 impl Segments {
     /// Opens all segments and checks that they join. A directory that is not there has none.
     pub fn open(state_dir: &Path) -> Result<Self, JournalError> {
+        if repair::is_unfinished(state_dir) {
+            return Err(JournalError::RepairInterrupted {
+                file: state_dir.join(repair::REPAIR_FILE),
+            });
+        }
+        Self::open_in_repair(state_dir)
+    }
+
+    /// The same, for who finishes a repair.
+    pub(super) fn open_in_repair(state_dir: &Path) -> Result<Self, JournalError> {
         let (live, mut found) = found_together(state_dir)?;
         found.sort_by_key(|rotated| rotated.claimed);
         let has_live = live.is_some();
@@ -182,7 +193,7 @@ impl Segments {
     /// Adds the next file, and sees to it that it goes on where the one before ends.
     fn join(&mut self, found: Found) -> Result<(), JournalError> {
         let start = match self.list.last() {
-            None => ChainStart::ORIGIN,
+            None => origin_of(&found)?,
             Some(before) => start_after(before, &found)?,
         };
         let gap = found.claimed.is_some_and(|first| first > start.next_seq);
@@ -231,6 +242,12 @@ fn found_together(state_dir: &Path) -> Result<(Option<Found>, Vec<Found>), Journ
             return Ok((live, rotated));
         }
     }
+}
+
+/// What the first line of a log must follow on.
+#[expect(clippy::unnecessary_wraps, reason = "to be read from the file")]
+pub(super) fn origin_of(_first: &Found) -> Result<ChainStart, JournalError> {
+    Ok(ChainStart::ORIGIN)
 }
 
 /// What the first line of `next` must follow on.

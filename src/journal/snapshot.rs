@@ -116,6 +116,12 @@ pub fn read_snapshot<S: DeserializeOwned>(path: &Path) -> Result<Snapshot<S>, Sn
     })
 }
 
+/// Where a whole snapshot was taken.
+pub(super) fn position_in(path: &Path) -> Result<Position, SnapshotFault> {
+    let bytes = read_whole(path)?;
+    Ok(split(&bytes)?.0.position())
+}
+
 /// The highest seq that a whole snapshot of this version in the directory was taken after, and its file: the log must
 /// have that record.
 pub(super) fn highest_seq(state_dir: &Path) -> Option<(u64, PathBuf)> {

@@ -13,6 +13,7 @@ mod conflicts;
 mod crashes;
 mod damage;
 mod demo;
+mod doctor;
 mod ending;
 mod harness;
 mod hostile;

@@ -15,6 +15,7 @@ use serde_json::json;
 use swarm::crash;
 
 use crate::crashes::Dice;
+use crate::doctor::{assert_repaired, damaged};
 use crate::harness::{PATIENCE, Sandbox};
 use crate::merging::{force_pushed, rewrite};
 
@@ -81,7 +82,15 @@ const SCENARIOS: &[Scenario] = &[
         prepare: given_up,
         act: clean,
     },
+    Scenario {
+        name: REPAIRING,
+        prepare: damaged,
+        act: repair,
+    },
 ];
+
+/// Until it is done nothing starts: it is done again before the start.
+const REPAIRING: &str = "repairing";
 
 fn start(sandbox: &Sandbox) -> Command {
     sandbox.swarm_command(&["start", "--until-idle"])
@@ -97,6 +106,10 @@ const SIMPLE: &str = "DO: write $SWARM_IDEA_ID.txt x; say COMPLETE";
 
 fn add(sandbox: &Sandbox) -> Command {
     sandbox.swarm_command(&["idea", "add", SIMPLE])
+}
+
+fn repair(sandbox: &Sandbox) -> Command {
+    sandbox.swarm_command(&["doctor", "--fix", "--way", "cut", "--yes"])
 }
 
 fn clean(sandbox: &Sandbox) -> Command {
@@ -371,9 +384,21 @@ fn struck(sandbox: &Sandbox, command: Command, point: &str, name: &str) -> bool 
     died.exists()
 }
 
+/// Kills a repair, does it again, and starts; whether the point was reached.
+fn strike_repair(blow: &Blow) -> bool {
+    let sandbox = damaged();
+    let hit = struck(&sandbox, repair(&sandbox), &blow.point, "first");
+    assert_eq!(act(&sandbox, repair(&sandbox), &[]), 0, "the second repair");
+    assert_repaired(&sandbox);
+    hit
+}
+
 /// Kills once, or twice, restarts and compares; whether the point was reached.
 fn strike(blow: &Blow, counts: &Counts) -> bool {
     let scenario = &SCENARIOS[blow.scenario];
+    if scenario.name == REPAIRING {
+        return strike_repair(blow);
+    }
     let sandbox = (scenario.prepare)();
     let base = sandbox.head("main");
     let known: BTreeSet<String> = sandbox

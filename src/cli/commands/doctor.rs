@@ -1,6 +1,7 @@
 //! `swarm doctor`: what is wrong, and how to mend it.
 
 mod checks;
+mod damage;
 
 use clap::Args;
 use serde::Serialize;
@@ -10,18 +11,29 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::output::Output;
 use crate::cli::terminal::{Tone, safe, safe_block};
+use crate::daemon::repair::Findings;
 
 /// `doctor`.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code 1 when something fails; warnings do not count.
 
+Damage to acknowledged events is shown with the ways out and what each of them loses. One is taken only when it is named; the
+files as they were are kept in .swarm/state/doctor-TIME/old/.
+
 Examples:
   $ swarm doctor
-  $ swarm doctor --fix")]
+  $ swarm doctor --fix
+  $ swarm doctor --fix --way cut")]
 pub struct Doctor {
-    /// Mend what can be mended without harm: permissions, and what a daemon that was killed left behind.
+    /// Mend what can be mended without harm: permissions, what a daemon that was killed left behind, a repair that was interrupted.
     #[arg(long)]
     pub fix: bool,
+    /// Repair damaged state in this way.
+    #[arg(long, value_enum, requires = "fix")]
+    pub way: Option<damage::Way>,
+    /// Say yes to what the way loses.
+    #[arg(long, requires = "way")]
+    pub yes: bool,
 }
 
 /// How a check went.
@@ -91,27 +103,62 @@ impl Check {
     }
 }
 
+fn mended(name: &'static str, message: String) -> Check {
+    Check {
+        fixed: true,
+        ..Check::ok(name, message)
+    }
+}
+
+/// All that was looked at.
+struct Looked {
+    checks: Vec<Check>,
+    /// What is wrong with the state; none: a daemon has it, or it could not be looked at.
+    findings: Option<Findings>,
+}
+
 /// Looks at everything.
 pub fn run(args: &Doctor, context: &mut Context<'_>) -> Result<(), CliError> {
-    let checks = checks::all(args.fix, context);
-    let failed = checks
+    let repaired = match args.way {
+        Some(way) => damage::mend(way, args.yes, context)?,
+        None => None,
+    };
+    let mut looked = checks::all(args.fix, context);
+    looked.checks.extend(repaired);
+    tell(&looked, context)?;
+    let failed = looked
+        .checks
         .iter()
         .filter(|check| check.level == Level::Fail)
         .count();
-    if context.output.json {
-        context
-            .output
-            .document(&json!({ "ok": failed == 0, "checks": checks }))?;
+    let error = match failed {
+        0 => return Ok(()),
+        1 => CliError::refused("one check failed"),
+        failed => CliError::refused(format!("{failed} checks failed")),
+    };
+    let choice = args.fix && looked.findings.is_some_and(|found| !found.ways.is_empty());
+    Err(if choice {
+        error.hint("damage is repaired only in a way that you choose: swarm doctor --fix --way WAY")
     } else {
-        checks
-            .iter()
-            .try_for_each(|check| show(check, &mut context.output))?;
+        error
+    })
+}
+
+fn tell(looked: &Looked, context: &mut Context<'_>) -> Result<(), CliError> {
+    let (checks, findings) = (&looked.checks, looked.findings.as_ref());
+    if context.output.json {
+        let ok = checks.iter().all(|check| check.level != Level::Fail);
+        let (damage, ways) = damage::document(findings);
+        let document = json!({ "ok": ok, "checks": checks, "damage": damage, "ways": ways });
+        return context.output.document(&document);
     }
-    match failed {
-        0 => Ok(()),
-        1 => Err(CliError::refused("one check failed")),
-        failed => Err(CliError::refused(format!("{failed} checks failed"))),
+    for check in checks {
+        show(check, &mut context.output)?;
     }
+    for line in findings.map(damage::ways).unwrap_or_default() {
+        context.output.line(line)?;
+    }
+    Ok(())
 }
 
 fn show(check: &Check, output: &mut Output) -> Result<(), CliError> {

@@ -8,13 +8,13 @@ use std::path::PathBuf;
 
 use crate::domain::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
 use crate::domain::effect::{ConflictLevel, Effect, KeptWorktree, Landing, Purpose};
-use crate::domain::event::Event;
+use crate::domain::event::{Event, FoundLanding, LostEvents, RepairWay};
 use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::settings::Mode;
 use crate::domain::signal::Signal;
-use crate::domain::state::{AttemptEnd, Ending, Feedback, IdeaStatus, Task, Waits};
+use crate::domain::state::{AttemptEnd, Counters, Ending, Feedback, IdeaStatus, Task, Waits};
 use crate::domain::testkit::{START, agent, idea, oid, profile, settings};
 
 fn file() -> PathBuf {
@@ -70,6 +70,12 @@ fn swarm_samples() -> Vec<Event> {
         Event::TargetRewritten {
             from: oid(1),
             to: oid(2),
+            dropped: vec![],
+        },
+        Event::TargetRewritten {
+            from: oid(1),
+            to: oid(2),
+            dropped: vec![idea(3), idea(4)],
         },
         Event::TargetSettled {
             choice: TargetChoice::Rebase,
@@ -479,6 +485,35 @@ fn effect_samples() -> Vec<Event> {
     asked.chain(ended).collect()
 }
 
+fn repair_samples() -> Vec<Event> {
+    vec![
+        Event::StateRepaired {
+            way: RepairWay::Cut,
+            lost: Some(LostEvents { from: 7, to: 9 }),
+            copy: "doctor-2026-01-01T00-00-00.000Z".into(),
+            floors: Counters {
+                ideas: 3,
+                agents: 2,
+                runs: 5,
+                effects: 8,
+                learnings: 1,
+            },
+            landed: vec![FoundLanding {
+                idea: idea(3),
+                commit: oid(3),
+                target: "main".into(),
+            }],
+        },
+        Event::StateRepaired {
+            way: RepairWay::Cut,
+            lost: None,
+            copy: "doctor-2026-01-01T00-00-00.000Z".into(),
+            floors: Counters::default(),
+            landed: vec![],
+        },
+    ]
+}
+
 /// At least one of each kind, and of each kind of what they hold.
 fn samples() -> Vec<Event> {
     let mut all = swarm_samples();
@@ -488,6 +523,7 @@ fn samples() -> Vec<Event> {
     all.extend(run_samples());
     all.extend(merge_samples());
     all.extend(effect_samples());
+    all.extend(repair_samples());
     all
 }
 

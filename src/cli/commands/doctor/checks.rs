@@ -11,7 +11,7 @@ use std::path::Path;
 
 use nix::sys::statvfs::{Statvfs, statvfs};
 
-use super::{Check, Level};
+use super::{Check, Level, Looked, damage, mended};
 use crate::api::DaemonFile;
 use crate::cli::backend::Offline;
 use crate::cli::commands::config::{load, not_ready};
@@ -19,6 +19,7 @@ use crate::cli::context::Context;
 use crate::cli::remote::Daemon;
 use crate::cli::repo::Repo;
 use crate::config::{Adapter, Config};
+use crate::daemon::repair::Findings;
 use crate::git::Repo as GitRepo;
 use crate::process::resolve_program;
 
@@ -30,19 +31,24 @@ const LITTLE_ROOM: u64 = 1024 * 1024 * 1024;
 const MINIMUM_GIT: (u32, u32) = (2, 38);
 
 /// All checks, in the order of what depends on what.
-pub(super) fn all(fix: bool, context: &Context<'_>) -> Vec<Check> {
+pub(super) fn all(fix: bool, context: &Context<'_>) -> Looked {
     let mut checks = Vec::new();
-    let git = open_git(context, &mut checks);
+    let findings = look(fix, context, &mut checks);
+    Looked { checks, findings }
+}
+
+fn look(fix: bool, context: &Context<'_>, checks: &mut Vec<Check>) -> Option<Findings> {
+    let git = open_git(context, checks);
     let repo = match context.repo() {
         Ok(repo) => repo,
         Err(error) => {
             checks.push(Check::error("setup", &error));
-            return checks;
+            return None;
         }
     };
     checks.push(Check::ok("setup", format!("{}", repo.folder().display())));
     checks.extend(["state", "runs"].map(|name| private_folder(&repo, name, fix)));
-    let config = configuration(&repo, &mut checks);
+    let config = configuration(&repo, checks);
     if let Some(config) = &config {
         checks.extend(agents(&repo, config));
     }
@@ -51,10 +57,12 @@ pub(super) fn all(fix: bool, context: &Context<'_>) -> Vec<Check> {
     }
     checks.push(room(&repo));
     match context.offline(&repo) {
-        Ok(offline) => daemon_and_log(&repo, offline.as_ref(), fix, &mut checks),
-        Err(error) => checks.push(Check::error("log", &error)),
+        Ok(offline) => daemon_and_log(&repo, offline.as_ref(), fix, checks),
+        Err(error) => {
+            checks.push(Check::error("log", &error));
+            None
+        }
     }
-    checks
 }
 
 fn open_git(context: &Context<'_>, checks: &mut Vec<Check>) -> Option<GitRepo> {
@@ -127,13 +135,6 @@ fn permissions(name: &'static str, path: &Path, metadata: &Metadata, fix: bool) 
             format!("its permissions were {mode:o} and are 700 now"),
         ),
         Err(error) => Check::fail(name, format!("its permissions cannot be changed: {error}")),
-    }
-}
-
-fn mended(name: &'static str, message: String) -> Check {
-    Check {
-        fixed: true,
-        ..Check::ok(name, message)
     }
 }
 
@@ -225,19 +226,48 @@ fn free_bytes(status: &Statvfs) -> u64 {
 }
 
 /// With a daemon the log is its own; without one it is read and compared.
-fn daemon_and_log(repo: &Repo, offline: &dyn Offline, fix: bool, checks: &mut Vec<Check>) {
+fn daemon_and_log(
+    repo: &Repo,
+    offline: &dyn Offline,
+    fix: bool,
+    checks: &mut Vec<Check>,
+) -> Option<Findings> {
     match Daemon::connect(repo) {
         Ok(Some(daemon)) => {
             checks.push(Check::ok("daemon", format!("runs (pid {})", daemon.pid())));
             checks.push(Check::ok("log", "the daemon has read it"));
+            return None;
         }
-        Ok(None) => {
-            checks.push(without_daemon(repo, offline, fix));
-            checks.push(log(offline));
+        Ok(None) => checks.push(without_daemon(repo, offline, fix)),
+        Err(error) => checks.push(Check::error("daemon", &error)),
+    }
+    // A daemon that starts or ends is writing at this moment.
+    if offline.is_locked().is_ok_and(|locked| locked) {
+        checks.push(log(offline));
+        return None;
+    }
+    state(offline, fix, checks)
+}
+
+fn state(offline: &dyn Offline, fix: bool, checks: &mut Vec<Check>) -> Option<Findings> {
+    let mut examined = offline.examine();
+    if fix && examined.as_ref().is_ok_and(|found| found.interrupted) {
+        checks.push(damage::finish(offline));
+        examined = offline.examine();
+    }
+    match examined {
+        Ok(findings) => {
+            let found = damage::checks(&findings);
+            let fails = found.iter().any(|check| check.level == Level::Fail);
+            checks.extend(found);
+            if !fails {
+                checks.push(log(offline));
+            }
+            Some(findings)
         }
         Err(error) => {
-            checks.push(Check::error("daemon", &error));
-            checks.push(log(offline));
+            checks.push(Check::error("log", &error));
+            None
         }
     }
 }

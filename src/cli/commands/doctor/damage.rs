@@ -1,0 +1,261 @@
+//! Damaged state: what is shown of it and of the ways out, and taking one.
+//!
+//! Invariant: a way is taken only after what it loses was shown and somebody said yes to it; an interrupted repair was agreed to before and is
+//! finished without asking.
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use super::{Check, mended};
+use crate::cli::backend::Offline;
+use crate::cli::commands::agree;
+use crate::cli::context::Context;
+use crate::cli::error::CliError;
+use crate::cli::terminal::safe;
+use crate::daemon::repair::{Findings, IdeaChange, Losses, Repaired, WayOut};
+use crate::domain::event::RepairWay;
+use crate::domain::state::IdeaStatus;
+use crate::journal::repair::{Diagnosis, Health};
+
+/// So many ideas or landings are shown; `--json` has all.
+const SHOWN: usize = 20;
+
+/// A way out of damage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Way {
+    /// Keep the events before the damage, give up those after it.
+    Cut,
+}
+
+impl Way {
+    fn as_domain(self) -> RepairWay {
+        match self {
+            Self::Cut => RepairWay::Cut,
+        }
+    }
+}
+
+fn word(way: RepairWay) -> &'static str {
+    match way {
+        RepairWay::Cut => "cut",
+    }
+}
+
+/// Takes the way, if something is damaged, or finishes what was interrupted.
+pub(super) fn mend(
+    way: Way,
+    yes: bool,
+    context: &mut Context<'_>,
+) -> Result<Option<Check>, CliError> {
+    let repo = context.repo()?;
+    let offline = context.offline(&repo)?;
+    if offline.is_locked()? {
+        return Err(CliError::refused(
+            "a daemon runs here, or another command is at work: nothing is repaired under it",
+        )
+        .hint("stop it first: swarm stop"));
+    }
+    let findings = offline.examine()?;
+    if !findings.interrupted {
+        let newer = findings
+            .diagnosis
+            .as_ref()
+            .is_some_and(|it| it.newer.is_some());
+        if !findings.is_damaged() && !newer {
+            return Ok(None);
+        }
+        let offered = findings
+            .way(way.as_domain())
+            .ok_or_else(|| not_offered(&findings))?;
+        for line in lines_of(offered) {
+            context.output.note(line);
+        }
+        agree(context, yes, "Repair it this way?")?;
+    }
+    Ok(offline
+        .repair(way.as_domain())?
+        .map(|done| done_check(&done)))
+}
+
+/// Finishes an interrupted repair.
+pub(super) fn finish(offline: &dyn Offline) -> Check {
+    match offline.finish_repair() {
+        Ok(Some(done)) => done_check(&done),
+        Ok(None) => Check::ok("repair", "none is under way"),
+        Err(error) => Check::error("repair", &error),
+    }
+}
+
+fn done_check(done: &Repaired) -> Check {
+    let copy = safe(&done.copy);
+    mended(
+        "repair",
+        format!("the state is repaired; the files as they were: .swarm/state/{copy}/old/"),
+    )
+}
+
+fn not_offered(findings: &Findings) -> CliError {
+    let ways: Vec<&str> = findings.ways.iter().map(|way| word(way.way)).collect();
+    let error = CliError::refused("this way out is not open here");
+    match ways.as_slice() {
+        [] => error.hint("what is wrong, and what to do: swarm doctor"),
+        ways => error.hint(format!("the ways out are: {}", ways.join(", "))),
+    }
+}
+
+/// What was found, as checks; none: nothing is wrong with the bytes.
+pub(super) fn checks(findings: &Findings) -> Vec<Check> {
+    if findings.interrupted {
+        let check = Check::fail(
+            "repair",
+            "a repair was interrupted: the files do not fit together yet",
+        );
+        return vec![check.advice("finish it: swarm doctor --fix")];
+    }
+    let Some(found) = &findings.diagnosis else {
+        return vec![];
+    };
+    let mut checks = Vec::new();
+    if let Some(newer) = &found.newer {
+        let check = Check::fail("log", format!("a newer version wrote it: {}", safe(newer)));
+        checks.push(check.advice("use the newer swarm that wrote it; nothing is changed"));
+    } else if found.damage.is_some() {
+        checks.push(damaged(found).advice(match findings.ways.as_slice() {
+            [] => "put .swarm/state/ back from a backup".to_owned(),
+            _ => "the ways out, and what each loses, are below".to_owned(),
+        }));
+    }
+    for snapshot in &found.snapshots {
+        if let Some(wrong) = &snapshot.wrong {
+            let message = format!("{}: {}", snapshot.file, safe(wrong));
+            checks.push(
+                Check::warn("snapshot", message)
+                    .advice("the events have all that it had; it is written anew"),
+            );
+        }
+    }
+    checks
+}
+
+fn damaged(found: &Diagnosis) -> Check {
+    let mut lines = Vec::new();
+    if let Some(damage) = &found.damage {
+        lines.push(format!(
+            "{} is damaged at byte {} (line {}), where event {} should be",
+            damage.file, damage.offset, damage.line, damage.seq
+        ));
+        lines.push(format!("because {}", safe(&damage.why)));
+        lines.push(format!("found there: {}", safe(&damage.looks)));
+    }
+    for segment in &found.segments {
+        lines.push(format!("{}: {}", segment.file, health(&segment.health)));
+    }
+    Check::fail("log", lines.join("\n"))
+}
+
+fn health(health: &Health) -> String {
+    match health {
+        Health::Ok => "whole".into(),
+        Health::Empty => "empty".into(),
+        Health::TornTail { offset } => {
+            format!("its end, from byte {offset} on, was never acknowledged")
+        }
+        Health::Damaged => "damaged".into(),
+        Health::AfterGap => "events before its first one are missing".into(),
+        Health::AfterDamage => "after the damage".into(),
+        Health::Newer { format } => format!("of format {format}"),
+    }
+}
+
+/// The ways out, for people.
+pub(super) fn ways(findings: &Findings) -> Vec<String> {
+    let mut lines = Vec::new();
+    for way in &findings.ways {
+        lines.push(String::new());
+        lines.extend(lines_of(way));
+        let word = word(way.way);
+        lines.push(format!("  take it: swarm doctor --fix --way {word}"));
+    }
+    lines
+}
+
+fn lines_of(way: &WayOut) -> Vec<String> {
+    let recommended = if way.recommended {
+        " (recommended)"
+    } else {
+        ""
+    };
+    let mut lines = vec![format!("way `{}`{recommended}: {}", word(way.way), way.why)];
+    lines.extend(events_lost(&way.loses));
+    let ideas = way.loses.ideas.iter().map(idea_line);
+    lines.extend(some_of(ideas));
+    let landed = way.loses.landed_unknown.iter().map(|found| {
+        let (commit, target) = (found.commit.as_str(), safe(&found.target));
+        format!(
+            "  {} is on {target} already ({commit:.10}): it does not land again",
+            found.idea
+        )
+    });
+    lines.extend(some_of(landed));
+    lines
+}
+
+fn some_of(lines: impl ExactSizeIterator<Item = String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(SHOWN);
+    let mut shown: Vec<String> = lines.take(SHOWN).collect();
+    if more > 0 {
+        shown.push(format!(
+            "  and {more} more, all of them: swarm doctor --json"
+        ));
+    }
+    shown
+}
+
+fn events_lost(loses: &Losses) -> Vec<String> {
+    if loses.events == 0 {
+        return vec!["  loses no event that anything tells of".into()];
+    }
+    let mut lines = vec![format!(
+        "  loses {} events from event {} on; {} of them cannot be read",
+        loses.events, loses.from, loses.unreadable
+    )];
+    let kinds: Vec<String> = loses
+        .kinds
+        .iter()
+        .map(|(kind, count)| format!("{count} {kind}"))
+        .collect();
+    if !kinds.is_empty() {
+        lines.push(format!("  those that can: {}", kinds.join(", ")));
+    }
+    lines
+}
+
+fn idea_line(change: &IdeaChange) -> String {
+    let word = |status: Option<IdeaStatus>, none| status.map_or(none, IdeaStatus::as_str);
+    format!(
+        "  {}: {} -> {}  {}",
+        change.id,
+        word(change.from, "unknown"),
+        word(change.to, "gone"),
+        safe(&change.text)
+    )
+}
+
+/// `damage` and `ways` of the document.
+pub(super) fn document(findings: Option<&Findings>) -> (Value, Value) {
+    let Some(findings) = findings else {
+        return (Value::Null, json!([]));
+    };
+    let damage = match &findings.diagnosis {
+        _ if findings.interrupted => json!({ "interrupted": true }),
+        Some(found) if found.damage.is_some() || found.newer.is_some() => json!({
+            "interrupted": false,
+            "at": found.damage,
+            "newer": found.newer,
+            "segments": found.segments,
+            "snapshots": found.snapshots,
+        }),
+        _ => Value::Null,
+    };
+    (damage, json!(findings.ways))
+}

@@ -1,0 +1,282 @@
+//! What is still known of a state whose log is damaged: the good events, those behind the damage that can be read, a snapshot taken later,
+//! and what lies in git and on disk.
+//!
+//! Invariant: [`Evidence::floors`] are at least every number that was ever given, as far as anything still shows it: each event gives at most
+//! one of each kind, so an event that cannot be read counts as one of each.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::Path;
+
+use crate::daemon::error::DaemonError;
+use crate::daemon::paths::Paths;
+use crate::domain::event::{Event, FoundLanding};
+use crate::domain::evolve::evolve;
+use crate::domain::ids::IdeaId;
+use crate::domain::state::{Counters, State};
+use crate::domain::time::Timestamp;
+use crate::git::{Landed, Oid, Repo};
+use crate::journal::repair::{Diagnosis, Rest};
+use crate::journal::{Record, read_snapshot};
+
+/// Digits of a number that somebody may have given; more are not ours.
+const DIGITS: usize = 9;
+
+/// See the module.
+pub(super) struct Evidence {
+    /// The state after the last good event.
+    pub(super) prefix: State,
+    /// The state as it was at last, as far as it can be told.
+    pub(super) seen: State,
+    /// The events behind the damage that can be read.
+    pub(super) rest: Vec<Record<Event>>,
+    /// The highest seq that anything speaks of.
+    pub(super) highest: u64,
+    /// Landings that the target has and the good events do not know, oldest first.
+    pub(super) landings: Vec<FoundLanding>,
+    /// What the counters must be at least.
+    pub(super) floors: Counters,
+}
+
+impl Evidence {
+    /// Reads everything. Changes nothing.
+    pub(super) fn gather(paths: &Paths, diagnosis: &Diagnosis) -> Result<Self, DaemonError> {
+        let mut prefix = State::default();
+        diagnosis.read_good(|record: Record<Event>| {
+            evolve(&mut prefix, record.seq, record.ts, &record.event);
+        })?;
+        let rest: Rest<Event> = diagnosis.read_on()?;
+        let snapshot = newest_snapshot(paths, diagnosis, &prefix);
+        let mut seen = snapshot.unwrap_or_else(|| prefix.clone());
+        let highest = rest.highest.max(seen.seq);
+        let floors = last_numbers(&mut seen, &rest.records, highest);
+        let mut numbers = Numbers(floors);
+        numbers.look_around(paths);
+        let landings = landings(paths, &prefix, &seen, &mut numbers);
+        Ok(Self {
+            prefix,
+            seen,
+            rest: rest.records,
+            highest,
+            landings,
+            floors: numbers.0,
+        })
+    }
+
+    /// The landings whose idea the good events know and do not know to be done.
+    pub(super) fn landings_of_known_ideas(&self) -> Vec<FoundLanding> {
+        let known = |found: &&FoundLanding| self.prefix.ideas.contains_key(&found.idea);
+        self.landings.iter().filter(known).cloned().collect()
+    }
+
+    /// The time of the last event that can be read.
+    pub(super) fn last_event_at(&self) -> Timestamp {
+        self.seen
+            .swarm
+            .last_event_at
+            .max(self.prefix.swarm.last_event_at)
+    }
+}
+
+/// The state of the newest whole snapshot that was taken behind the damage, of this very log.
+fn newest_snapshot(paths: &Paths, diagnosis: &Diagnosis, prefix: &State) -> Option<State> {
+    let later = diagnosis
+        .snapshots
+        .iter()
+        .filter(|snapshot| snapshot.seq.is_some_and(|seq| seq > prefix.seq));
+    let newest = later.max_by_key(|snapshot| snapshot.seq)?;
+    let state: State = read_snapshot(&paths.state.join(&newest.file)).ok()?.state;
+    let same = prefix.ideas.iter().all(|(id, idea)| {
+        state
+            .ideas
+            .get(id)
+            .is_some_and(|known| known.created_at == idea.created_at)
+    });
+    same.then_some(state)
+}
+
+/// Folds what can be read into `seen`, and returns what its counters may be at most.
+fn last_numbers(seen: &mut State, rest: &[Record<Event>], highest: u64) -> Counters {
+    let begin = seen.seq;
+    let later = rest.iter().filter(|record| record.seq > begin);
+    let mut read = 0;
+    for record in later {
+        read += 1;
+        evolve(seen, record.seq, record.ts, &record.event);
+    }
+    let unread = (highest - begin).saturating_sub(read);
+    let Counters {
+        ideas,
+        agents,
+        runs,
+        effects,
+        learnings,
+    } = seen.counters;
+    Counters {
+        ideas: ideas + unread,
+        agents: agents + unread,
+        runs: runs + unread,
+        effects: effects + unread,
+        learnings: learnings + unread,
+    }
+}
+
+/// Landings since the newest one that the good events know. A repository that cannot be read has none to tell of.
+fn landings(
+    paths: &Paths,
+    prefix: &State,
+    seen: &State,
+    numbers: &mut Numbers,
+) -> Vec<FoundLanding> {
+    let settings = seen.settings.as_ref().or(prefix.settings.as_ref());
+    let Some(target) = settings.map(|settings| settings.target.clone()) else {
+        return Vec::new();
+    };
+    let found = landings_in_git(paths, prefix, &target).unwrap_or_else(|error| {
+        tracing::warn!(%error, "the target's landings cannot be read");
+        Vec::new()
+    });
+    let mut landings = Vec::new();
+    for landed in found.iter().rev() {
+        numbers.note(&landed.idea);
+        numbers.note(&landed.operation);
+        landings.extend(unknown(prefix, landed, &target));
+    }
+    landings
+}
+
+fn landings_in_git(
+    paths: &Paths,
+    prefix: &State,
+    target: &str,
+) -> Result<Vec<Landed>, crate::git::GitError> {
+    let repo = Repo::open(&paths.root)?;
+    let commits = prefix
+        .ideas
+        .values()
+        .filter_map(|idea| idea.commit.as_ref());
+    let seen = prefix.swarm.target.as_ref().map(|seen| &seen.commit);
+    let known: BTreeSet<Oid> = commits
+        .chain(seen)
+        .filter_map(|oid| Oid::from_str(oid.as_str()).ok())
+        .collect();
+    match repo.branch_commit(target)? {
+        Some(tip) => repo.landings(tip, None, |oid| known.contains(&oid)),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// As a fact, unless the idea is known to be done, or is younger than the commit: then it is another that had its number before.
+fn unknown(prefix: &State, landed: &Landed, target: &str) -> Option<FoundLanding> {
+    let idea: IdeaId = landed.idea.parse().ok()?;
+    let known = prefix.ideas.get(&idea);
+    let older = known.is_none_or(|idea| idea.created_at.millis() / 1_000 <= landed.at);
+    let done = known.is_some_and(|idea| idea.commit.is_some());
+    (older && !done).then_some(())?;
+    Some(FoundLanding {
+        idea,
+        commit: landed.commit.to_string().parse().ok()?,
+        target: target.to_owned(),
+    })
+}
+
+/// The highest numbers that names tell of.
+struct Numbers(Counters);
+
+impl Numbers {
+    /// Looks at the names that lie in git and on disk.
+    fn look_around(&mut self, paths: &Paths) {
+        for folder in [&paths.runs, &paths.worktrees] {
+            for name in names_in(folder) {
+                self.note(&name);
+            }
+        }
+        let refs = Repo::open(&paths.root).and_then(|repo| {
+            let branches = repo.list_refs("refs/heads/agent/")?;
+            Ok([branches, repo.list_refs("refs/swarm/")?].concat())
+        });
+        for (name, _) in refs.unwrap_or_default() {
+            self.note(&name);
+        }
+        let ideas = std::fs::read_to_string(paths.ideas()).unwrap_or_default();
+        for line in ideas.lines() {
+            let id = serde_json::from_str::<serde_json::Value>(line).ok();
+            if let Some(id) = id.as_ref().and_then(|idea| idea["id"].as_str()) {
+                self.note(id);
+            }
+        }
+    }
+
+    /// Takes note of the numbers in a name: `idea-003`, `op-000017`, `r0042-ed-001-i2`, `agent/ed-001/idea-003`, `ed-001-idea-003`.
+    fn note(&mut self, name: &str) {
+        let counters = &mut self.0;
+        let raise = |counter: &mut u64, found: Option<u64>| {
+            *counter = (*counter).max(found.unwrap_or(0));
+        };
+        for (at, word) in name.match_indices("idea-") {
+            raise(&mut counters.ideas, number_at(&name[at + word.len()..]));
+            let before = name[..at].trim_end_matches(['-', '/']);
+            raise(&mut counters.agents, number_before(before));
+        }
+        raise(
+            &mut counters.effects,
+            name.strip_prefix("op-").and_then(number_at),
+        );
+        if let Some(rest) = name.strip_prefix('r') {
+            raise(&mut counters.runs, number_at(rest));
+            let agent = rest.rsplit_once("-i").map(|(agent, _)| agent);
+            raise(&mut counters.agents, agent.and_then(number_before));
+        }
+    }
+}
+
+fn number_at(text: &str) -> Option<u64> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let number = text[..digits].parse().ok();
+    number.filter(|_| digits <= DIGITS)
+}
+
+/// The number at the end of `ed-001`.
+fn number_before(text: &str) -> Option<u64> {
+    let (_, digits) = text.rsplit_once('-')?;
+    let all = digits.bytes().all(|byte| byte.is_ascii_digit());
+    number_at(digits).filter(|_| all)
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let name = |entry: std::fs::DirEntry| OsStr::to_str(&entry.file_name()).map(str::to_owned);
+    entries.filter_map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_the_numbers_in_them() {
+        let mut numbers = Numbers(Counters::default());
+        for name in [
+            "r0042-ed-007-i2",
+            "ed-011-idea-013",
+            "refs/heads/agent/ed-012/idea-014",
+            "idea-015",
+            "op-000017",
+            "refs/swarm/rescue/ed-016-idea-002",
+            "idea-99999999999999999999",
+            "readme",
+            "r",
+        ] {
+            numbers.note(name);
+        }
+        let Counters {
+            ideas,
+            agents,
+            runs,
+            effects,
+            learnings,
+        } = numbers.0;
+        assert_eq!((ideas, agents, runs), (15, 16, 42));
+        assert_eq!((effects, learnings), (17, 0));
+    }
+}

@@ -1,0 +1,428 @@
+//! What is wrong with the log and its snapshots, file by file.
+//!
+//! Invariant: nothing is changed and nothing is believed that does not follow, by its crc, on the record before it; what is read beyond
+//! the first damage ([`Diagnosis::read_on`]) is evidence, not truth.
+
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::journal::error::JournalError;
+use crate::journal::found::Found;
+use crate::journal::record::{self, Record};
+use crate::journal::scan::{self, ChainStart, Progress, Stop, Tail};
+use crate::journal::segments::{self, Position};
+use crate::journal::snapshot::{self, PREVIOUS_FILE, SNAPSHOT_FILE, SnapshotFault};
+use crate::journal::storage::plain_file;
+
+/// Bytes of a damaged line that are shown.
+const SHOWN: usize = 48;
+
+/// How a file of the log is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "is")]
+pub enum Health {
+    /// Whole.
+    Ok,
+    /// It has no record.
+    Empty,
+    /// Its end was never acknowledged; a start puts that aside.
+    TornTail {
+        /// Bytes from its beginning.
+        offset: u64,
+    },
+    /// Acknowledged records in it are damaged.
+    Damaged,
+    /// Records before its first one are missing.
+    AfterGap,
+    /// It comes after damage: whether it joins cannot be said.
+    AfterDamage,
+    /// A newer version wrote it.
+    Newer {
+        /// Its format.
+        format: u64,
+    },
+}
+
+/// A file of the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SegmentHealth {
+    /// Its name.
+    pub file: String,
+    /// How it is.
+    #[serde(flatten)]
+    pub health: Health,
+}
+
+/// A snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SnapshotHealth {
+    /// Its name.
+    pub file: String,
+    /// The record it was taken after, when it is whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// What is wrong with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wrong: Option<String>,
+    /// A newer version wrote it.
+    pub newer: bool,
+}
+
+/// The first acknowledged record that is not there as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Damage {
+    /// The file.
+    pub file: String,
+    /// Bytes from its beginning.
+    pub offset: u64,
+    /// The line, from 1.
+    pub line: u64,
+    /// The seq that should be there.
+    pub seq: u64,
+    /// What is wrong, and what proves that it was acknowledged.
+    pub why: String,
+    /// What the bytes there look like.
+    pub looks: String,
+}
+
+/// What [`diagnose`] found.
+#[derive(Debug)]
+pub struct Diagnosis {
+    /// The files of the log, oldest first.
+    pub segments: Vec<SegmentHealth>,
+    /// Both snapshots, where they are.
+    pub snapshots: Vec<SnapshotHealth>,
+    /// The first damage.
+    pub damage: Option<Damage>,
+    /// A newer version wrote some of it: the format and where.
+    pub newer: Option<String>,
+    pub(super) files: Vec<Found>,
+    /// The file that has the end of the good records, or begins after it.
+    pub(super) at_file: usize,
+    pub(super) good: Progress,
+}
+
+/// What can still be read behind the first damage.
+#[derive(Debug)]
+pub struct Rest<E> {
+    /// Records whose bytes still parse, in the order of the files, each with a higher seq than the one before.
+    pub records: Vec<Record<E>>,
+    /// The highest seq that any line claims.
+    pub highest: u64,
+    /// All the bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl Diagnosis {
+    /// The last record before the damage, or of the log.
+    pub fn last_good(&self) -> u64 {
+        self.good.last_seq()
+    }
+
+    /// The crc of that record.
+    pub(super) fn chain(&self) -> ChainStart {
+        self.good.chain
+    }
+
+    /// Reads the lines behind the good records as far as they parse.
+    pub fn read_on<E: DeserializeOwned>(&self) -> Result<Rest<E>, JournalError> {
+        let mut rest = Rest {
+            records: Vec::new(),
+            highest: self.last_good(),
+            bytes: Vec::new(),
+        };
+        for (index, file) in self.files.iter().enumerate().skip(self.at_file) {
+            let mut bytes = all_of(file)?;
+            if index == self.at_file {
+                bytes.drain(
+                    ..usize::try_from(self.good.offset)
+                        .unwrap_or(0)
+                        .min(bytes.len()),
+                );
+            }
+            for line in bytes.split(|byte| *byte == b'\n') {
+                rest.take(line);
+            }
+            rest.bytes.append(&mut bytes);
+        }
+        Ok(rest)
+    }
+
+    /// Passes each good record to `each`.
+    pub fn read_good<E: DeserializeOwned>(
+        &self,
+        mut each: impl FnMut(Record<E>),
+    ) -> Result<(), JournalError> {
+        let mut at = match self.files.first() {
+            Some(first) => Progress::new(segments::origin_of(first)?, 0),
+            None => return Ok(()),
+        };
+        for (index, file) in self.files.iter().enumerate().take(self.at_file + 1) {
+            at = Progress::new(at.chain, 0);
+            let next = self.files.get(index + 1).filter(|_| index < self.at_file);
+            let upto = next.and_then(|next| next.claimed).unwrap_or(u64::MAX);
+            let upto = upto.saturating_sub(1).min(self.last_good());
+            let bytes = all_of(file)?;
+            scan::walk_lines(&bytes, true, upto, &mut at, |line| {
+                let parsed = record::parse(line.header, line.bytes);
+                each(parsed.map_err(|why| JournalError::Event {
+                    file: file.path.clone(),
+                    seq: line.header.seq,
+                    why,
+                })?);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl<E: DeserializeOwned> Rest<E> {
+    fn take(&mut self, line: &[u8]) {
+        let Some(header) = record::header(line) else {
+            return;
+        };
+        // A flipped bit may claim any number.
+        let believable = self.highest + 1_000_000;
+        if header.seq > believable {
+            return;
+        }
+        self.highest = self.highest.max(header.seq);
+        let last = self.records.last().map_or(0, |record| record.seq);
+        match record::parse(header, line) {
+            Ok(record) if header.seq > last => self.records.push(record),
+            _ => {}
+        }
+    }
+}
+
+/// Looks at every byte of the log and at the snapshots. Needs no lock, but no daemon may be at work.
+pub fn diagnose(state_dir: &Path) -> Result<Diagnosis, JournalError> {
+    let mut files = Found::rotated(state_dir)?;
+    files.sort_by_key(|file| file.claimed);
+    files.extend(Found::live(state_dir)?);
+    let snapshots = [SNAPSHOT_FILE, PREVIOUS_FILE]
+        .into_iter()
+        .filter_map(|name| look_at_snapshot(state_dir, name))
+        .collect();
+    let mut found = Diagnosis {
+        segments: Vec::new(),
+        snapshots,
+        damage: None,
+        newer: None,
+        good: Progress::new(ChainStart::ORIGIN, 0),
+        at_file: 0,
+        files,
+    };
+    found.walk(state_dir)?;
+    Ok(found)
+}
+
+impl Diagnosis {
+    fn walk(&mut self, state_dir: &Path) -> Result<(), JournalError> {
+        let proof = snapshot::highest_seq(state_dir);
+        let known = proof.as_ref().map_or(0, |(seq, _)| *seq);
+        if let Some(first) = self.files.first() {
+            self.good = Progress::new(segments::origin_of(first)?, 0);
+        }
+        for index in 0..self.files.len() {
+            let health = if self.damage.is_some() || self.newer.is_some() {
+                Health::AfterDamage
+            } else {
+                self.enter(index, known)?
+            };
+            self.segments.push(SegmentHealth {
+                file: name_of(&self.files[index].path),
+                health,
+            });
+        }
+        let whole = self.damage.is_none() && self.newer.is_none();
+        if let Some((seq, file)) = proof.filter(|(seq, _)| whole && *seq > self.last_good()) {
+            self.end_is_missing(seq, &name_of(&file));
+        }
+        // On a whole log it is left aside; but a damaged one is not for an older version to repair.
+        let newer = self.snapshots.iter().find(|snapshot| snapshot.newer);
+        if let Some(snapshot) = newer.filter(|_| self.damage.is_some()) {
+            let wrong = snapshot.wrong.clone().unwrap_or_default();
+            self.newer
+                .get_or_insert_with(|| format!("{}: {wrong}", snapshot.file));
+        }
+        Ok(())
+    }
+
+    /// Goes through one more file; the good end moves along.
+    fn enter(&mut self, index: usize, known: u64) -> Result<Health, JournalError> {
+        let bytes = all_of(&self.files[index])?;
+        let start = self.good.chain;
+        let file = &self.files[index];
+        if !file.is_live && file.claimed.is_some_and(|first| first > start.next_seq) {
+            let why = format!(
+                "the file's name says that it begins with record {}: the records before it are missing",
+                file.claimed.unwrap_or_default()
+            );
+            self.move_to(index, Progress::new(start, 0));
+            self.damage = Some(self.damage_at(index, &bytes, why));
+            return Ok(Health::AfterGap);
+        }
+        let mut at = Progress::new(start, 0);
+        let stop = walk(&bytes, u64::MAX, &mut at);
+        if let Some(end) = self.written_again(index, &bytes, start, &at)? {
+            self.move_to(index, end);
+            return Ok(Health::Ok);
+        }
+        self.move_to(index, at);
+        let rest = &bytes[usize::try_from(at.offset).unwrap_or(bytes.len())..];
+        let last = index + 1 == self.files.len();
+        Ok(match scan::judge(rest, &at, known, &stop) {
+            Tail::Clean if bytes.is_empty() => Health::Empty,
+            Tail::Clean => Health::Ok,
+            Tail::Newer { offset, found } => {
+                let file = name_of(&self.files[index].path);
+                self.newer = Some(format!("{file} at byte {offset} has format {found}"));
+                Health::Newer { format: found }
+            }
+            Tail::Torn { offset, .. } if last => Health::TornTail { offset },
+            Tail::Torn { why, .. } => {
+                let why = format!("{why}, and a later segment proves that it was on disk");
+                self.damage = Some(self.damage_at(index, &bytes, why));
+                Health::Damaged
+            }
+            Tail::Damaged { why, .. } => {
+                self.damage = Some(self.damage_at(index, &bytes, why));
+                Health::Damaged
+            }
+        })
+    }
+
+    /// After a failed sync the next file has the end of this one once more; then this one ends before that.
+    fn written_again(
+        &self,
+        index: usize,
+        bytes: &[u8],
+        start: ChainStart,
+        end: &Progress,
+    ) -> Result<Option<Progress>, JournalError> {
+        let Some(next) = self.files.get(index + 1) else {
+            return Ok(None);
+        };
+        let fits = |first: &u64| (start.next_seq + 1..=end.chain.next_seq).contains(first);
+        let Some(first) = next.claimed.filter(fits) else {
+            return Ok(None);
+        };
+        let mut at = Progress::new(start, 0);
+        walk(bytes, first - 1, &mut at);
+        Ok(next.follows_on(at.chain)?.then_some(at))
+    }
+
+    fn move_to(&mut self, index: usize, at: Progress) {
+        self.at_file = index;
+        self.good = at;
+    }
+
+    fn damage_at(&self, index: usize, bytes: &[u8], why: String) -> Damage {
+        let offset = usize::try_from(self.good.offset).unwrap_or(0);
+        let before = bytes[..offset].iter().filter(|byte| **byte == b'\n');
+        Damage {
+            file: name_of(&self.files[index].path),
+            offset: self.good.offset,
+            line: before.count() as u64 + 1,
+            seq: self.good.chain.next_seq,
+            why,
+            looks: looks(&bytes[offset..]),
+        }
+    }
+
+    fn end_is_missing(&mut self, seq: u64, snapshot: &str) {
+        let last = self.files.last().map(|file| name_of(&file.path));
+        self.damage = Some(Damage {
+            file: last.unwrap_or_else(|| segments::LIVE_FILE.to_owned()),
+            offset: self.good.offset,
+            line: 0,
+            seq: self.good.chain.next_seq,
+            why: format!(
+                "the log ends with record {}, and {snapshot} was taken after record {seq}",
+                self.last_good()
+            ),
+            looks: "nothing: the file ends there".to_owned(),
+        });
+        if let Some(last) = self.segments.last_mut() {
+            last.health = Health::Damaged;
+        }
+    }
+
+    /// Where the good records end.
+    pub(super) fn end(&self) -> Position {
+        Position {
+            seq: self.last_good(),
+            crc: self.good.chain.crc,
+            segment: 0,
+            offset: self.good.offset,
+        }
+    }
+}
+
+fn walk(bytes: &[u8], upto: u64, at: &mut Progress) -> Stop {
+    let Ok(stop) = scan::walk_lines(bytes, true, upto, at, |_| Ok::<(), Infallible>(()));
+    stop
+}
+
+/// All bytes of a file of the log.
+pub(super) fn all_of(file: &Found) -> Result<Vec<u8>, JournalError> {
+    let mut bytes = Vec::new();
+    plain_file()
+        .open(&file.path)
+        .and_then(|mut open| std::io::Read::read_to_end(&mut open, &mut bytes))
+        .map_err(JournalError::io("read", &file.path))?;
+    Ok(bytes)
+}
+
+pub(super) fn name_of(path: &Path) -> String {
+    path.file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+fn look_at_snapshot(state_dir: &Path, name: &str) -> Option<SnapshotHealth> {
+    let path: PathBuf = state_dir.join(name);
+    let (seq, wrong) = match snapshot::position_in(&path) {
+        Ok(position) => (Some(position.seq), None),
+        Err(SnapshotFault::Missing) => return None,
+        Err(fault) => (None, Some(fault)),
+    };
+    Some(SnapshotHealth {
+        file: name.to_owned(),
+        seq,
+        newer: matches!(wrong, Some(SnapshotFault::OtherVersion(_))),
+        wrong: wrong.map(|fault| fault.to_string()),
+    })
+}
+
+/// In words what the beginning of these bytes looks like.
+fn looks(bytes: &[u8]) -> String {
+    let line = bytes
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let zeros = line.split(|byte| *byte == 0).count().saturating_sub(1);
+    if bytes.is_empty() {
+        return "nothing: the file ends there".to_owned();
+    }
+    if line.is_empty() {
+        return "an empty line".to_owned();
+    }
+    let shown: String = String::from_utf8_lossy(&line[..line.len().min(SHOWN)])
+        .chars()
+        .flat_map(char::escape_default)
+        .collect();
+    let with_zeros = match zeros {
+        0 => String::new(),
+        zeros => format!(" with {zeros} zero bytes"),
+    };
+    format!("a line of {} bytes{with_zeros}, `{shown}`", line.len())
+}

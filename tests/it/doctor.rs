@@ -1,0 +1,500 @@
+//! Damaged state: `swarm doctor` names it and changes nothing; each way out works, and after it nothing lands twice and no number repeats.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use swarm::crash;
+
+use crate::harness::{Fingerprint, Ran, Sandbox};
+
+const CUT: &[&str] = &["doctor", "--fix", "--way", "cut", "--yes"];
+
+/// Three ideas that landed one after the other, in small segments, and a clean end.
+fn with_history() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"agents": {"maxParallel": 1}}));
+    for name in ["a", "b", "c"] {
+        sandbox.idea(&format!("write {name}.txt x; say COMPLETE"));
+        let mut start = sandbox.swarm_command(&["start", "--until-idle"]);
+        start.env("SWARM_SEGMENT_BYTES", "6000");
+        let daemon = sandbox.spawn(start);
+        assert_eq!(daemon.wait_exit(crate::harness::PATIENCE), 0);
+    }
+    sandbox
+}
+
+/// The files of the log, oldest first.
+fn segments(sandbox: &Sandbox) -> Vec<PathBuf> {
+    let names = fs::read_dir(sandbox.dot_swarm("state")).unwrap();
+    let first = |path: &Path| {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let first = name.strip_prefix("events.")?.strip_suffix("jsonl")?;
+        Some(first.trim_end_matches('.').parse().unwrap_or(u64::MAX))
+    };
+    let mut found: Vec<(u64, PathBuf)> = names
+        .map(|entry| entry.unwrap().path())
+        .filter_map(|path| Some((first(&path)?, path)))
+        .collect();
+    found.sort();
+    found.into_iter().map(|(_, path)| path).collect()
+}
+
+/// The first file that has this text, and where.
+fn find(sandbox: &Sandbox, text: &str) -> (PathBuf, usize) {
+    let files = segments(sandbox);
+    let place = |path: PathBuf| {
+        let bytes = fs::read(&path).unwrap();
+        let at = bytes
+            .windows(text.len())
+            .position(|part| part == text.as_bytes())?;
+        Some((path, at))
+    };
+    files.into_iter().find_map(place).unwrap()
+}
+
+fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(path).unwrap();
+    change(&mut bytes);
+    fs::write(path, bytes).unwrap();
+}
+
+/// Idea 2 has landed, and the event that says so is damaged.
+pub fn damaged() -> Sandbox {
+    let sandbox = with_history();
+    flip(&sandbox);
+    sandbox
+}
+
+fn flip(sandbox: &Sandbox) {
+    let landed = "\"kind\":\"ideaLanded\",\"data\":{\"id\":\"idea-002\"";
+    let (path, at) = find(sandbox, landed);
+    change(&path, |bytes| bytes[at + 12] ^= 0x01);
+}
+
+fn zero(sandbox: &Sandbox) {
+    let (path, at) = find(
+        sandbox,
+        "\"kind\":\"ideaLanded\",\"data\":{\"id\":\"idea-002\"",
+    );
+    change(&path, |bytes| {
+        let end = bytes.len().min(at + 512);
+        bytes[at..end].fill(0);
+    });
+}
+
+fn lose_a_segment(sandbox: &Sandbox) {
+    let segments = segments(sandbox);
+    assert!(segments.len() > 3, "{segments:?}");
+    fs::remove_file(&segments[1]).unwrap();
+}
+
+fn lose_the_end(sandbox: &Sandbox) {
+    let (path, at) = find(
+        sandbox,
+        "\"kind\":\"ideaLanded\",\"data\":{\"id\":\"idea-003\"",
+    );
+    change(&path, |bytes| {
+        let line = bytes[..at].iter().rposition(|byte| *byte == b'\n');
+        bytes.truncate(line.unwrap() + 1);
+    });
+    let files = segments(sandbox);
+    let behind = files.iter().position(|file| *file == path).unwrap();
+    for file in &files[behind + 1..] {
+        fs::remove_file(file).unwrap();
+    }
+}
+
+fn flip_and_lose_both_snapshots(sandbox: &Sandbox) {
+    flip(sandbox);
+    for name in ["snapshot.json", "snapshot.prev.json"] {
+        let path = sandbox.dot_swarm("state").join(name);
+        change(&path, |bytes| bytes[40] ^= 0x01);
+    }
+}
+
+fn lose_the_beginning(sandbox: &Sandbox) {
+    let first = &segments(sandbox)[0];
+    change(first, |bytes| bytes[30] ^= 0x01);
+}
+
+/// What was given a number before.
+struct Numbers {
+    ideas: BTreeSet<String>,
+    runs: BTreeSet<String>,
+    operations: BTreeSet<String>,
+}
+
+fn numbers(sandbox: &Sandbox) -> Numbers {
+    let view = fs::read_to_string(sandbox.dot_swarm("ideas.jsonl")).unwrap();
+    let id = |line: &str| {
+        let idea: Value = serde_json::from_str(line).unwrap();
+        idea["id"].as_str().unwrap().to_owned()
+    };
+    let run = |note: String| note.split(' ').nth(4).unwrap().to_owned();
+    Numbers {
+        ideas: view.lines().map(id).collect(),
+        runs: sandbox.notes("runs").into_iter().map(run).collect(),
+        operations: operations(sandbox).into_iter().collect(),
+    }
+}
+
+fn operations(sandbox: &Sandbox) -> Vec<String> {
+    let log = sandbox.git(&[
+        "log",
+        "--first-parent",
+        "--format=%(trailers:key=Swarm-Op,valueonly)",
+    ]);
+    let lines = log.lines().filter(|line| !line.is_empty());
+    lines.map(str::to_owned).collect()
+}
+
+/// The state is whole, works on, lands nothing twice and repeats no number.
+pub fn assert_repaired(sandbox: &Sandbox) {
+    let before = numbers(sandbox);
+    let doctor = sandbox.swarm(&["doctor"]);
+    assert_eq!(doctor.code, 0, "{doctor}");
+    sandbox.swarm(&["replay", "--verify"]).ok();
+    let id = sandbox.idea("write new.txt x; say COMPLETE");
+    assert!(!before.ideas.contains(&id), "{id} was given twice");
+    assert_eq!(sandbox.run_until_idle(), 0);
+    let ideas = sandbox.ideas();
+    for idea in &ideas {
+        assert_eq!(idea["status"], "done", "{idea}");
+    }
+    let landed = sandbox.landings("HEAD~4", "main");
+    let landed: Vec<&str> = landed.iter().map(|(_, idea)| idea.as_str()).collect();
+    assert_eq!(
+        landed,
+        ["idea-001", "idea-002", "idea-003", &id],
+        "landed twice, or not at all"
+    );
+    let runs: Vec<String> = sandbox.notes("runs");
+    let distinct: BTreeSet<&str> = runs
+        .iter()
+        .map(|run| run.split(' ').nth(4).unwrap())
+        .collect();
+    assert_eq!(distinct.len(), runs.len(), "{runs:#?}");
+    assert!(runs.len() > before.runs.len());
+    let operations = operations(sandbox);
+    let distinct: BTreeSet<&String> = operations.iter().collect();
+    assert_eq!(distinct.len(), operations.len(), "{operations:?}");
+    assert!(operations.len() > before.operations.len());
+    sandbox.swarm(&["replay", "--verify"]).ok();
+    sandbox.assert_repository_clean();
+    sandbox.assert_nothing_runs();
+}
+
+/// Doctor says these words, and that with exit code 1 and nothing changed, whatever it is asked short of a repair.
+fn assert_named(sandbox: &Sandbox, words: &[&str]) -> Ran {
+    let before = Fingerprint::of(&sandbox.repo());
+    let unchanged = |what: &str| before.assert_same(&Fingerprint::of(&sandbox.repo()), what);
+    let doctor = sandbox.swarm(&["doctor"]);
+    assert_eq!(doctor.code, 1, "{doctor}");
+    for word in words {
+        assert!(
+            doctor.stdout.contains(word),
+            "`{word}` is missing: {doctor}"
+        );
+    }
+    unchanged("doctor");
+    let fix = sandbox.swarm(&["doctor", "--fix"]);
+    assert_eq!(fix.code, 1, "{fix}");
+    assert!(fix.stderr.contains("--fix --way"), "{fix}");
+    unchanged("doctor --fix");
+    sandbox
+        .swarm(&["doctor", "--fix", "--way", "cut"])
+        .refused(1, &["--yes", "way `cut`"]);
+    unchanged("a repair without a yes");
+    doctor
+}
+
+fn damage(sandbox: &Sandbox) -> Value {
+    let doctor = sandbox.swarm(&["doctor", "--json"]);
+    assert_eq!(doctor.code, 1, "{doctor}");
+    serde_json::from_str(&doctor.stdout).unwrap()
+}
+
+/// How the ideas would stand, and stood, by the loss that doctor tells.
+fn ideas_lost(found: &Value) -> BTreeMap<String, (Value, Value)> {
+    let ideas = found["ways"][0]["loses"]["ideas"].as_array().unwrap();
+    let change = |idea: &Value| {
+        let id = idea["id"].as_str().unwrap().to_owned();
+        (id, (idea["from"].clone(), idea["to"].clone()))
+    };
+    ideas.iter().map(change).collect()
+}
+
+#[test]
+fn a_flipped_bit_is_named_and_the_good_beginning_goes_on() {
+    let sandbox = damaged();
+    let doctor = assert_named(
+        &sandbox,
+        &[
+            "damaged at byte",
+            "way `cut`",
+            "idea-002 is on main already",
+        ],
+    );
+    assert!(doctor.stdout.contains("idea-003"), "{doctor}");
+    let found = damage(&sandbox);
+    assert_eq!(found["damage"]["interrupted"], false);
+    let seq = found["damage"]["at"]["seq"].as_u64().unwrap();
+    let way = &found["ways"][0];
+    assert_eq!(
+        (&way["way"], &way["recommended"]),
+        (&json!("cut"), &json!(true))
+    );
+    let loses = &way["loses"];
+    assert_eq!(loses["from"], seq);
+    assert_eq!(loses["unreadable"], 1);
+    assert_eq!(loses["kinds"]["ideaAdded"], 1, "{loses}");
+    // Idea 2 is known to git, idea 3 was added behind the damage.
+    let lost = ideas_lost(&found);
+    assert_eq!(lost.keys().collect::<Vec<_>>(), ["idea-003"]);
+    assert_eq!(lost["idea-003"], (json!("done"), Value::Null));
+    let end = seq + loses["events"].as_u64().unwrap() - 1;
+    sandbox.swarm(CUT).ok();
+    let repaired = sandbox.swarm(&["events", "--json", "--kind", "stateRepaired"]);
+    let event: Value = serde_json::from_str(repaired.ok().trim()).unwrap();
+    assert_eq!(event["seq"], seq);
+    assert_eq!(event["data"]["lost"], json!({"from": seq, "to": end}));
+    assert_eq!(event["data"]["landed"][0]["idea"], "idea-002");
+    let copy = event["data"]["copy"].as_str().unwrap();
+    let old = sandbox.dot_swarm("state").join(copy).join("old");
+    let kept = fs::read_to_string(old.join("ideas.jsonl")).unwrap();
+    assert!(kept.contains("write c.txt"), "{kept}");
+    assert_eq!(sandbox.idea_status("idea-002"), "done");
+    assert_repaired(&sandbox);
+}
+
+#[test]
+fn a_zeroed_block_is_named_and_the_good_beginning_goes_on() {
+    let sandbox = with_history();
+    zero(&sandbox);
+    assert_named(&sandbox, &["512 zero bytes", "way `cut`"]);
+    sandbox.swarm(CUT).ok();
+    assert_repaired(&sandbox);
+}
+
+#[test]
+fn a_missing_segment_is_named_and_the_good_beginning_goes_on() {
+    let sandbox = with_history();
+    lose_a_segment(&sandbox);
+    assert_named(&sandbox, &["are missing", "way `cut`"]);
+    sandbox.swarm(CUT).ok();
+    assert_repaired(&sandbox);
+}
+
+#[test]
+fn a_lost_end_is_named_and_what_is_left_goes_on() {
+    let sandbox = with_history();
+    lose_the_end(&sandbox);
+    assert_named(&sandbox, &["was taken after record", "way `cut`"]);
+    sandbox.swarm(CUT).ok();
+    assert_eq!(sandbox.idea_status("idea-003"), "done");
+    assert_repaired(&sandbox);
+}
+
+#[test]
+fn a_damaged_first_event_leaves_an_empty_log_that_repeats_no_number() {
+    let sandbox = with_history();
+    lose_the_beginning(&sandbox);
+    assert_named(
+        &sandbox,
+        &["where event 1 should be", "the log begins anew"],
+    );
+    sandbox.swarm(CUT).ok();
+    assert!(sandbox.ideas().is_empty());
+    assert_repaired(&sandbox);
+}
+
+#[test]
+fn damage_with_both_snapshots_damaged_is_repaired_from_the_lines_and_git() {
+    let sandbox = with_history();
+    flip_and_lose_both_snapshots(&sandbox);
+    assert_named(
+        &sandbox,
+        &["snapshot.json", "snapshot.prev.json", "way `cut`"],
+    );
+    sandbox.swarm(CUT).ok();
+    assert_repaired(&sandbox);
+}
+
+#[test]
+fn a_damaged_snapshot_alone_is_a_warning() {
+    let sandbox = with_history();
+    change(&sandbox.dot_swarm("state/snapshot.json"), |bytes| {
+        bytes[40] ^= 1;
+    });
+    let doctor = sandbox.swarm(&["doctor"]);
+    assert!(doctor.ok().contains("snapshot.json"), "{doctor}");
+    let before = Fingerprint::of(&sandbox.repo());
+    sandbox.swarm(CUT).ok();
+    before.assert_same(&Fingerprint::of(&sandbox.repo()), "a repair of nothing");
+    assert_repaired(&sandbox);
+}
+
+#[test]
+fn a_newer_format_has_no_way_out_but_the_newer_version() {
+    let sandbox = with_history();
+    let path = sandbox.dot_swarm("state/events.jsonl");
+    change(&path, |bytes| {
+        bytes.extend(b"{\"v\":3,\"sum\":\"0\"}\n{\"v\":3,\"sum\":\"1\"}\n");
+    });
+    let before = Fingerprint::of(&sandbox.repo());
+    let doctor = sandbox.swarm(&["doctor"]);
+    assert_eq!(doctor.code, 1, "{doctor}");
+    assert!(doctor.stdout.contains("newer swarm"), "{doctor}");
+    assert!(!doctor.stdout.contains("way `"), "{doctor}");
+    sandbox.swarm(CUT).refused(1, &["not open"]);
+    before.assert_same(&Fingerprint::of(&sandbox.repo()), "doctor");
+}
+
+#[test]
+fn nothing_is_repaired_under_a_daemon() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    let doctor = sandbox.swarm(&["doctor"]);
+    assert!(doctor.ok().contains("runs (pid"), "{doctor}");
+    sandbox.swarm(CUT).refused(1, &["daemon", "swarm stop"]);
+    daemon.stop();
+}
+
+/// Everything in the state but times, sums and the lock.
+fn shape(sandbox: &Sandbox) -> BTreeMap<String, String> {
+    let state = sandbox.dot_swarm("state");
+    let mut found = BTreeMap::new();
+    let mut open = vec![state.clone()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(&state).unwrap().to_str().unwrap();
+            let name = match name.strip_prefix("doctor-") {
+                Some(rest) => format!(
+                    "doctor{}",
+                    rest.split_once('/').map_or("", |(_, rest)| rest)
+                ),
+                None => name.to_owned(),
+            };
+            if path.is_dir() {
+                open.push(path);
+                found.insert(name, "a folder".into());
+            } else if name == "events.jsonl" {
+                found.insert(name, facts(&path));
+            } else if name != "lock" {
+                found.insert(name, format!("{:?}", fs::read(&path).unwrap()));
+            }
+        }
+    }
+    found
+}
+
+fn facts(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap();
+    let fact = |line: &str| {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        line["ts"].take();
+        line["crc"].take();
+        line["data"]["copy"].take();
+        format!("{line}\n")
+    };
+    text.lines().map(fact).collect()
+}
+
+fn copied(from: &Path, to: &Path) {
+    let _ = fs::remove_dir_all(to);
+    let mut copy = Command::new("cp");
+    assert!(copy.arg("-a").args([from, to]).status().unwrap().success());
+}
+
+/// Runs the repair of this sandbox, to be killed at a point; the exit code.
+fn killed_at(sandbox: &Sandbox, point: &str) -> i32 {
+    let mut command = sandbox.swarm_command(CUT);
+    command.env(crash::VARIABLE, point);
+    sandbox.spawn(command).wait_exit(crate::harness::PATIENCE)
+}
+
+/// The points that an undisturbed repair visits, each as often as it does.
+fn points(sandbox: &Sandbox) -> Vec<String> {
+    let visits = sandbox.path("out/doctor-visits");
+    let mut command = sandbox.swarm_command(CUT);
+    command.env(crash::VISITS, &visits);
+    assert_eq!(
+        sandbox.spawn(command).wait_exit(crate::harness::PATIENCE),
+        0
+    );
+    let text = fs::read_to_string(visits).unwrap();
+    let mut counts = BTreeMap::<&str, u32>::new();
+    let mut points = Vec::new();
+    for line in text.lines() {
+        let (_, label) = line.split_once(' ').unwrap();
+        if label.starts_with("doctor.") {
+            let count = counts.entry(label).or_default();
+            *count += 1;
+            points.push(format!("{label}#{count}"));
+        }
+    }
+    points
+}
+
+#[test]
+fn a_repair_that_is_killed_anywhere_and_done_again_ends_as_an_undisturbed_one() {
+    let sandbox = damaged();
+    let (state, saved) = (sandbox.dot_swarm("state"), sandbox.path("saved"));
+    copied(&state, &saved);
+    let points = points(&sandbox);
+    let wanted = shape(&sandbox);
+    for label in crash::LABELS
+        .iter()
+        .filter(|label| label.starts_with("doctor."))
+    {
+        let of_label = |point: &&String| point.starts_with(&format!("{label}#"));
+        assert!(points.iter().any(|point| of_label(&point)), "{label}");
+    }
+    let mut interrupted = 0;
+    for point in &points {
+        copied(&saved, &state);
+        assert_eq!(killed_at(&sandbox, point), 137, "{point}");
+        if state.join("repair.json").exists() {
+            interrupted += 1;
+            let words = &["a repair was interrupted", "swarm doctor --fix"];
+            sandbox.swarm(&["start"]).refused(75, words);
+            sandbox.swarm(&["idea", "add", "x"]).refused(75, words);
+            sandbox.swarm(&["idea", "list"]).refused(75, words);
+            let doctor = sandbox.swarm(&["doctor"]);
+            assert_eq!(doctor.code, 1, "{doctor}");
+            assert!(doctor.stdout.contains("interrupted"), "{doctor}");
+            // No way has to be named again.
+            sandbox.swarm(&["doctor", "--fix"]).ok();
+        } else {
+            sandbox.swarm(CUT).ok();
+        }
+        assert_eq!(shape(&sandbox), wanted, "killed at {point}");
+    }
+    assert!(interrupted > 4, "{points:?}");
+    assert_repaired(&sandbox);
+}
+
+#[test]
+fn an_unreadable_intention_is_refused_and_nothing_is_changed() {
+    let sandbox = damaged();
+    assert_eq!(killed_at(&sandbox, "doctor.intended"), 137);
+    let intention = sandbox.dot_swarm("state/repair.json");
+    let good = fs::read_to_string(&intention).unwrap();
+    let elsewhere = good.replacen("events.jsonl", "../../precious", 1);
+    assert_ne!(elsewhere, good);
+    for bad in ["", "{}", &good[..good.len() / 2], &elsewhere] {
+        fs::write(&intention, bad).unwrap();
+        let before = Fingerprint::of(&sandbox.repo());
+        let fix = sandbox.swarm(&["doctor", "--fix"]);
+        assert_eq!(fix.code, 1, "{fix}");
+        assert!(fix.stdout.contains("cannot be used"), "{fix}");
+        before.assert_same(&Fingerprint::of(&sandbox.repo()), "doctor --fix");
+    }
+    fs::write(&intention, good).unwrap();
+    sandbox.swarm(&["doctor", "--fix"]).ok();
+    assert_repaired(&sandbox);
+}
