@@ -171,7 +171,7 @@ fn every_fault_is_in_the_table() {
 
 #[test]
 fn tests_are_found_in_the_sources() {
-    let patched = "#[test]\nfn outer() {\n}\nmod tests {\n    #[tokio::test(flavor = \"x\")]\n    async fn inner() {\n    }\n    fn helper() {\n    }\n}\n";
+    let text = "#[test]\nfn outer() {\n}\nmod tests {\n    #[tokio::test(flavor = \"x\")]\n    async fn inner() {\n    }\n    fn helper() {\n    }\n}\n";
     assert_eq!(
         tests_in(text, &["room"]),
         ["room::outer", "room::tests::inner"]
