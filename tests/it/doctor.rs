@@ -252,9 +252,9 @@ fn a_flipped_bit_is_named_and_the_good_beginning_goes_on() {
     assert_eq!(loses["unreadable"], 1);
     assert_eq!(loses["kinds"]["ideaAdded"], 1, "{loses}");
     // Idea 2 is known to git, idea 3 was added behind the damage.
-    let lost = ideas_lost(&found);
-    assert_eq!(lost.keys().collect::<Vec<_>>(), ["idea-003"]);
-    assert_eq!(lost["idea-003"], (json!("done"), Value::Null));
+    let gone = ideas_lost(&found);
+    assert_eq!(gone.keys().collect::<Vec<_>>(), ["idea-003"]);
+    assert_eq!(gone["idea-003"], (json!("done"), Value::Null));
     let last = seq + loses["events"].as_u64().unwrap() - 1;
     sandbox.swarm(CUT).ok();
     let repaired = sandbox.swarm(&["events", "--json", "--kind", "stateRepaired"]);
@@ -327,7 +327,7 @@ fn damage_with_both_snapshots_damaged_is_repaired_from_the_lines_and_git() {
 fn a_damaged_snapshot_alone_is_a_warning() {
     let sandbox = with_history();
     change(&sandbox.dot_swarm("state/snapshot.json"), |bytes| {
-        bytes[40] ^= 1
+        bytes[40] ^= 1;
     });
     let doctor = sandbox.swarm(&["doctor"]);
     assert!(doctor.ok().contains("snapshot.json"), "{doctor}");
