@@ -19,7 +19,9 @@ part storm env SWARM_STORM_KILLS=500 cargo test --locked --test it storm:: -- --
 part syscalls env SWARM_SYSCALLS=all cargo test --locked --test it harm_at -- --nocapture
 part journal env SWARM_EXHAUSTIVE=1 SWARM_SECTOR_CASES=1000000 cargo test --locked --lib journal:: -- --nocapture
 part domain env SWARM_SEQUENCES=200000 cargo test --locked --lib domain::tests::properties -- --nocapture
+part actor env SWARM_TEST_SEED="$(date +%s)" SWARM_ACTOR_SEQUENCES=200000 cargo test --locked --lib daemon::tests::lives -- --nocapture
 part fuzz fuzz/run.sh 60
+part mutations tests/mutations/run.sh
 
 if [ "${#failed[@]}" -gt 0 ]; then
   echo "failed: ${failed[*]}" >&2

@@ -17,9 +17,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
 use swarm::process::{
-    EndReason, ExitRecord, Lease, OutputFollower, PIECE, ProcessError, RunDir, RunEnd, RunSpec,
-    RunStatus, Started, Stop, StopOutcome, adopt, end_survivors, hold, inspect, launch, prepare,
-    stop, tail, wait,
+    EndReason, ExitRecord, Lease, OutputFollower, PIECE, Past, ProcessError, RunDir, RunEnd,
+    RunSpec, RunStatus, Started, Stop, StopOutcome, adopt, end_survivors, hold, inspect, launch,
+    past, prepare, stop, tail, wait,
 };
 use tokio::sync::{RwLock, RwLockReadGuard};
 
@@ -515,6 +515,19 @@ async fn a_graceful_stop_is_heard() {
     let record = exited(end(&dir).await);
     assert_eq!((record.reason, record.code), (EndReason::Stopped, Some(8)));
     assert_eq!(stop(&dir, Stop::Graceful).unwrap(), StopOutcome::NotRunning);
+    all_gone(pipe).await;
+}
+
+/// Whoever tidies up asks this before a run's directory goes.
+#[tokio::test]
+async fn a_run_is_over_when_its_runner_has_ended_and_not_before() {
+    let lab = Lab::new().await;
+    let (dir, pipe) = ready_run(&lab, "echo >&3; exec sleep 1000", 60_000).await;
+    assert_eq!(past(&lab.runs(), dir.id()).unwrap(), Past::Running);
+    stop(&dir, Stop::Now).unwrap();
+    let record = exited(end(&dir).await);
+    let over = past(&lab.runs(), dir.id()).unwrap();
+    assert_eq!(over, Past::Over(record.ended_at));
     all_gone(pipe).await;
 }
 

@@ -111,13 +111,14 @@ pub struct CliError {
 }
 
 impl CliError {
-    /// An error without hints.
+    /// An error without hints, but for those that its message alone calls for.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        let message = message.into();
         Self {
             kind,
-            message: message.into(),
+            hints: of_the_system(&message).into_iter().collect(),
+            message,
             details: None,
-            hints: vec![],
             code: None,
         }
     }
@@ -199,6 +200,15 @@ impl CliError {
 }
 
 /// Output that cannot be written. A closed pipe is the reader's choice.
+/// What to do about a failure of the system that any command can meet.
+fn of_the_system(message: &str) -> Option<String> {
+    let read_only = io::Error::from_raw_os_error(nix::libc::EROFS).to_string();
+    message.contains(&read_only).then(|| {
+        "the disk that holds the repository is mounted read-only (after a fault of the disk, or on purpose); make it writable, then try again"
+            .to_owned()
+    })
+}
+
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
@@ -247,6 +257,15 @@ mod tests {
         assert_eq!(error.stable_code(), "IDEA_UNKNOWN");
         assert_eq!(error.hints, ["see the ideas: swarm idea list"]);
         assert_eq!(error.kind.exit_code(), 1);
+        let error = CliError::from(Rejection::IdeaUnknown("7".parse().unwrap()));
+        assert_eq!(error.hints[0], "ids are written so: idea-007");
+    }
+
+    #[test]
+    fn a_disk_that_is_mounted_read_only_is_named() {
+        let error = CliError::io("lock x", &io::Error::from_raw_os_error(nix::libc::EROFS));
+        assert!(error.hints[0].contains("mounted read-only"), "{error:?}");
+        assert_eq!(CliError::refused("no").hints, [""; 0]);
     }
 
     #[test]

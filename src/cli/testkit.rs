@@ -112,6 +112,7 @@ fn swarm_events() -> Vec<Event> {
         Event::TargetRewritten {
             from: oid(),
             to: oid(),
+            dropped: vec![idea_id()],
         },
         Event::TargetSettled {
             choice: TargetChoice::Rebase,

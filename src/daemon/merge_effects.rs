@@ -1,5 +1,7 @@
 //! Effects of the merge queue in git.
 
+use std::collections::BTreeSet;
+
 use super::dispatch::failed;
 use super::git_effects::{oid, ours};
 use super::tools::Tools;
@@ -13,6 +15,9 @@ use crate::git::{
 };
 
 type Done = Result<Outcome, GitError>;
+
+/// So many ideas that a force-push dropped are named at most: a record has its limit.
+const DROPPED: usize = 1_000;
 
 /// Builds the merged commit in memory.
 pub(super) fn build(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
@@ -35,7 +40,10 @@ pub(super) fn build(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
     {
         // Work that had landed may be reachable from nowhere else.
         tools.repo.keep_dropped(target, oid(known)?)?;
-        return Ok(Outcome::TargetRewritten { found: ours(to) });
+        return Ok(Outcome::TargetRewritten {
+            found: ours(to),
+            dropped: dropped(tools, oid(known)?, to),
+        });
     }
     let mut tip = oid(source)?;
     if *rebase {
@@ -116,6 +124,25 @@ fn replay(
             )))
         }
     })
+}
+
+/// The ideas that had landed before a force-push and that the history now there has not. Of commits that git has thrown away already nothing
+/// can be said.
+fn dropped(tools: &Tools, before: git::Oid, now: git::Oid) -> Vec<IdeaId> {
+    let landed = |tip, hidden| match tools.repo.landings(tip, Some(hidden), |_| false) {
+        Ok(landed) => landed,
+        Err(error) => {
+            tracing::warn!(%error, "which landed ideas a force-push dropped cannot be said");
+            Vec::new()
+        }
+    };
+    let kept: BTreeSet<String> = landed(now, before).into_iter().map(|it| it.idea).collect();
+    let lost = landed(before, now).into_iter().map(|it| it.idea);
+    let lost: BTreeSet<IdeaId> = lost
+        .filter(|idea| !kept.contains(idea))
+        .filter_map(|idea| idea.parse().ok())
+        .collect();
+    lost.into_iter().take(DROPPED).collect()
 }
 
 /// The merge commit's message; the trailers are part of the contract.

@@ -85,6 +85,9 @@ pub enum Event {
         from: Oid,
         /// Where it is.
         to: Oid,
+        /// Ideas that had landed on it and that it has no longer.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        dropped: Vec<IdeaId>,
     },
     /// Somebody said what to do about it.
     TargetSettled {

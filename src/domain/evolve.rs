@@ -60,11 +60,17 @@ fn swarm_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
         Event::ModeSet { mode } => state.swarm.mode_override = *mode,
         Event::RoomAwaited { until } => state.swarm.held_until = Some(*until),
         Event::TargetSeen { branch, commit } => see_target(state, branch, commit),
-        Event::TargetRewritten { from, to } => {
+        Event::TargetRewritten { from, to, dropped } => {
             state.swarm.rewritten = Some(Rewritten {
                 from: from.clone(),
                 to: to.clone(),
+                dropped: dropped.clone(),
             });
+            for id in dropped {
+                with_idea(state, id, at, |idea| {
+                    audit(idea, at, "dropped_by_force_push", to.as_str());
+                });
+            }
         }
         Event::TargetSettled { choice, to } => {
             state.swarm.rewritten = None;

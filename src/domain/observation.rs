@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::effect::ConflictLevel;
-use super::ids::{EffectId, Oid, RunId};
+use super::ids::{EffectId, IdeaId, Oid, RunId};
 use super::signal::Signal;
 
 /// Something that happened outside.
@@ -113,6 +113,8 @@ pub enum Outcome {
     TargetRewritten {
         /// Where it is now.
         found: Oid,
+        /// Ideas that had landed on it and that it has no longer.
+        dropped: Vec<IdeaId>,
     },
     /// The merged tree is checked out.
     VerifyReady,

@@ -79,7 +79,13 @@ impl Rejection {
     /// What to do instead.
     pub fn suggestions(&self) -> Vec<String> {
         match self {
-            Self::IdeaUnknown(_) => vec!["see the ideas: swarm idea list".into()],
+            Self::IdeaUnknown(id) => {
+                let number: Option<u64> = id.as_str().parse().ok();
+                let meant = number
+                    .map(|number| format!("ids are written so: {}", IdeaId::numbered(number)));
+                let list = "see the ideas: swarm idea list".to_owned();
+                meant.into_iter().chain([list]).collect()
+            }
             Self::AgentUnknown(_) | Self::AgentOver(_) => {
                 vec!["see the agents: swarm agent list".into()]
             }

@@ -95,6 +95,9 @@ pub struct Rewritten {
     pub from: Oid,
     /// Where it was found.
     pub to: Oid,
+    /// Ideas that had landed on it and that it has no longer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<IdeaId>,
 }
 
 /// What a decision left to be tidied up. It is requested level-triggered: a decision of which a torn log kept only the first events

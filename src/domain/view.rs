@@ -1,6 +1,7 @@
 //! The state as people and programs see it: what the command line, the API and the page show. Names and shapes are part of the contract.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -288,6 +289,15 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
     }
 }
 
+/// The first names of a list, and how many more there are.
+pub fn names<T: fmt::Display>(all: &[T]) -> String {
+    let shown: Vec<String> = all.iter().take(4).map(T::to_string).collect();
+    match all.len().saturating_sub(shown.len()) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 fn still_running(left: &[(AgentId, IdeaId)]) -> Option<String> {
     let each: Vec<String> = left
         .iter()
@@ -515,11 +525,15 @@ fn rewritten_target(state: &State) -> Option<NeedsYou> {
     let rewritten = state.swarm.rewritten.as_ref()?;
     let branch = &state.swarm.target.as_ref()?.branch;
     let from = &rewritten.from;
+    let lost = match rewritten.dropped.len() {
+        0 => String::new(),
+        _ => format!(", landed ideas among it ({}),", names(&rewritten.dropped)),
+    };
     Some(NeedsYou {
         kind: "target",
         idea_id: None,
         message: format!(
-            "{branch} was force-pushed: it stood at {from:.10} and is at {:.10}; what it lost, landed ideas among it, is kept as refs/swarm/rescue/dropped-{branch}-{from:.10}; merges wait for your choice about the work that waits: replay it onto the new history (rebase), merge it as it is (ignore), or give it up (cancel)",
+            "{branch} was force-pushed: it stood at {from:.10} and is at {:.10}; what it lost{lost} is kept as refs/swarm/rescue/dropped-{branch}-{from:.10}; merges wait for your choice about the work that waits: replay it onto the new history (rebase), merge it as it is (ignore), or give it up (cancel)",
             rewritten.to
         ),
         commands: ["rebase", "ignore", "cancel"]

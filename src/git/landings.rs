@@ -1,6 +1,7 @@
-//! The landings that a branch has, by the trailers of its merge commits.
+//! What the history says has landed: the trailers of the merge commits on a branch's own line.
 //!
-//! Invariant: only merge commits of the first-parent history count: what lies on an agent's own branch may say anything.
+//! Invariant: reads only. Only merge commits of the first-parent history count: what lies on an agent's own branch may say anything. Of a
+//! history that somebody has rewritten with its messages intact, the landings are still found.
 
 use git2::{Oid, Sort};
 
@@ -24,14 +25,22 @@ pub struct Landed {
 }
 
 impl Repo {
-    /// The landings from `tip` back to the first commit for which `known` holds, newest first.
-    pub fn landings(&self, tip: Oid, known: impl Fn(Oid) -> bool) -> Result<Vec<Landed>, GitError> {
+    /// The landings from `tip` back to the first commit for which `known` holds, newest first, without those that `hidden` has.
+    pub fn landings(
+        &self,
+        tip: Oid,
+        hidden: Option<Oid>,
+        known: impl Fn(Oid) -> bool,
+    ) -> Result<Vec<Landed>, GitError> {
         let library = self.library()?;
         let read = || -> Result<Vec<Landed>, git2::Error> {
             let mut walk = library.revwalk()?;
             walk.set_sorting(Sort::NONE)?;
             walk.simplify_first_parent()?;
             walk.push(tip)?;
+            if let Some(hidden) = hidden {
+                walk.hide(hidden)?;
+            }
             let mut found = Vec::new();
             for oid in walk {
                 let oid = oid?;

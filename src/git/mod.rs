@@ -11,7 +11,7 @@
 //! | file | does |
 //! | --- | --- |
 //! | `command`, `child`, `guard`, `locks` | start git, and what stands in its way |
-//! | `repo`, `refs`, `durable`, `names` | where things are and what they are called |
+//! | `repo`, `refs`, `durable`, `names`, `landings` | where things are and what they are called, what has landed |
 //! | `registry`, `worktree`, `pool`, `release`, `nested`, `reset` | the life of a worktree |
 //! | `status`, `snapshot`, `seal`, `markers` | the work in it |
 //! | `merge`, `conflict`, `weave`, `layout`, `rebase`, `resolve` | bringing work together |

@@ -161,6 +161,7 @@ async fn the_target_is_settled_only_when_it_was_force_pushed() {
         Event::TargetRewritten {
             from: oid('a'),
             to: oid('b'),
+            dropped: vec![],
         },
     ];
     world.facts(facts).await;

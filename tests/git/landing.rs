@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use swarm::git::{Blocked, Land, LandOutcome, Oid, Repo};
+use swarm::git::{Blocked, GitError, Land, LandOutcome, Oid, Repo};
 
 use crate::fixture::{Fixture, git, read, settings, try_git, write};
 use crate::merging::{built, merge};
@@ -242,6 +242,32 @@ fn the_target_moved_is_an_outcome() {
         fixture.repo.land(&sideways).unwrap(),
         LandOutcome::NotAFastForward
     );
+}
+
+/// The look before it cannot see who comes between: the move itself compares.
+#[test]
+fn a_reference_moves_only_from_where_it_was_expected() {
+    let fixture = Fixture::new();
+    let reference = "refs/swarm/race";
+    let (_, elsewhere) = fixture.attempt(9, &[("elsewhere", "9")]);
+    let rivals: Vec<_> = (1..=4)
+        .map(|number| fixture.attempt(number, &[("rival", &number.to_string())]).1)
+        .collect();
+    let base = fixture.oid("main");
+    fixture.repo.create_ref(reference, base, "begun").unwrap();
+    let moved = |new| fixture.repo.move_ref(reference, elsewhere, new, "too late");
+    assert!(matches!(
+        moved(rivals[0]),
+        Err(GitError::RefMoved { found: Some(found), .. }) if found == base
+    ));
+    let won = std::thread::scope(|scope| {
+        let repo = &fixture.repo;
+        let race = |new| scope.spawn(move || repo.move_ref(reference, base, new, "race").is_ok());
+        let rivals: Vec<_> = rivals.iter().map(|new| race(*new)).collect();
+        let won = rivals.into_iter().map(|rival| rival.join().unwrap());
+        won.filter(|won| *won).count()
+    });
+    assert_eq!(won, 1);
 }
 
 #[test]

@@ -292,3 +292,46 @@ fn a_branch_with_a_merge_inside_is_replayed_as_one_commit() {
     };
     assert_eq!(fixture.repo.rebase_source(&want).unwrap(), Rebased::Nothing);
 }
+
+#[test]
+fn the_history_tells_what_has_landed() {
+    let fixture = Fixture::new();
+    let base = fixture.oid("main");
+    let land = |idea: &str, op: &str| {
+        let message =
+            format!("Merge {idea}: a title\n\nFrom b.\n\nSwarm-Idea: {idea}\nSwarm-Op: {op}\n");
+        let side = fixture.git(&["commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", &message]);
+        let parents = ["-p", "HEAD", "-p", side.trim()];
+        let commit = fixture.git(
+            &[
+                &["commit-tree", "HEAD^{tree}"],
+                &parents[..],
+                &["-m", &message],
+            ]
+            .concat(),
+        );
+        fixture.git(&["reset", "-q", "--hard", commit.trim()]);
+        fixture.oid("main")
+    };
+    let first = land("idea-001", "7");
+    fixture.commit(&[("by-hand", "Swarm-Op: no trailer\n")]);
+    let second = land("idea-002", "9");
+    let found = fixture
+        .repo
+        .landings(second, Some(base), |_| false)
+        .unwrap();
+    let each: Vec<_> = found
+        .iter()
+        .map(|it| (it.idea.as_str(), it.operation.as_str(), it.commit))
+        .collect();
+    assert_eq!(each, [("idea-002", "9", second), ("idea-001", "7", first)]);
+    assert_eq!(
+        fixture
+            .repo
+            .landings(second, None, |oid| oid == first)
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(fixture.repo.landings(base, None, |_| false).unwrap(), []);
+}

@@ -5,6 +5,7 @@ use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
+use swarm::crash;
 
 use crate::harness::{PATIENCE, Sandbox};
 
@@ -317,6 +318,24 @@ fn a_runner_killed_alone_is_noticed_and_the_attempt_comes_back() {
     assert_eq!(idea["retryCount"], 1, "{idea}");
     assert_eq!(sandbox.file_at("main", "partial.txt"), "x");
     daemon.stop();
+}
+
+/// Its directory is there, and nothing has been executed: the next start launches it, and nobody has crashed.
+#[test]
+fn a_run_that_was_prepared_and_never_launched_is_launched_without_a_penalty() {
+    let sandbox = Sandbox::ready();
+    let id = sandbox.idea("write a.txt x; commit; say COMPLETE");
+    let mut start = sandbox.swarm_command(&["start", "--until-idle"]);
+    start.env(crash::VARIABLE, "run.prepared");
+    assert_eq!(sandbox.spawn(start).wait_exit(PATIENCE), 137);
+    assert_eq!(sandbox.run_until_idle(), 0);
+    let idea = sandbox.show(&id);
+    assert_eq!(
+        (&idea["status"], &idea["retryCount"], &idea["attempts"]),
+        (&json!("done"), &json!(0), &json!(1)),
+        "{idea}"
+    );
+    assert_eq!(sandbox.notes("runs").len(), 1);
 }
 
 #[test]

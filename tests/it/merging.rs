@@ -284,6 +284,34 @@ fn after_a_force_push_the_work_can_be_given_up() {
 }
 
 #[test]
+fn landed_ideas_that_a_force_push_dropped_are_named() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    let first = sandbox.idea("write a.txt x; commit; say COMPLETE");
+    let kept = sandbox.wait_idea(&first, "done")["commit"].clone();
+    let second = sandbox.idea("write b.txt x; commit; say COMPLETE");
+    sandbox.wait_idea(&second, "done");
+    let third = sandbox.idea("write c.txt x; commit; hold it; say COMPLETE");
+    sandbox.wait_held("it");
+    sandbox.git(&["reset", "-q", "--hard", kept.as_str().unwrap()]);
+    sandbox.write("other.txt", "x");
+    sandbox.commit("Another history");
+    sandbox.release("it");
+    let need = sandbox.wait_needs_you("target");
+    let message = need["message"].as_str().unwrap();
+    assert!(
+        message.contains("landed ideas among it (idea-002),"),
+        "{message}"
+    );
+    let audit = sandbox.show(&second)["history"].to_string();
+    assert!(audit.contains("dropped_by_force_push"), "{audit}");
+    choose(&sandbox, "rebase");
+    sandbox.wait_idea(&third, "done");
+    daemon.stop();
+    sandbox.assert_sound();
+}
+
+#[test]
 fn work_that_fails_only_together_with_others_goes_back_to_its_agent() {
     let sandbox = Sandbox::ready();
     let base = sandbox.head("main");

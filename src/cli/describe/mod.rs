@@ -9,10 +9,11 @@ use super::terminal::{Tone, safe, shorten, title};
 use crate::domain::event::Event;
 use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, Task};
+use crate::domain::view::names;
 
 use words::{
-    attempt_end, because, conflict_level, effect_words, ending_words, failed_command, names,
-    run_end, signal_words, swarm_phase, target_choice,
+    attempt_end, because, conflict_level, effect_words, ending_words, failed_command, run_end,
+    signal_words, swarm_phase, target_choice,
 };
 pub use words::{attempt_phase, merge_phase, mode, short, status_tone};
 
@@ -167,11 +168,17 @@ fn words(event: &Event) -> String {
             format!("the disk is full; nothing starts before {until}, then it is tried again")
         }
         Event::TargetSeen { branch, commit } => format!("{branch} is at {}", short(commit)),
-        Event::TargetRewritten { from, to } => format!(
-            "the target was force-pushed: it stood at {} and is at {}",
-            short(from),
-            short(to)
-        ),
+        Event::TargetRewritten { from, to, dropped } => {
+            let lost = match dropped.as_slice() {
+                [] => String::new(),
+                some => format!("; it no longer has {}", names(some)),
+            };
+            format!(
+                "the target was force-pushed: it stood at {} and is at {}{lost}",
+                short(from),
+                short(to)
+            )
+        }
         Event::TargetSettled { choice, to } => {
             format!(
                 "the force-push is settled ({}), target at {}",

@@ -21,15 +21,6 @@ pub(super) fn because(reason: Option<&str>) -> String {
     reason.map_or_else(String::new, |reason| format!(": {reason}"))
 }
 
-/// The first names of a list, and how many more there are.
-pub(super) fn names(files: &[String]) -> String {
-    let shown: Vec<&str> = files.iter().take(4).map(String::as_str).collect();
-    match files.len().saturating_sub(shown.len()) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
-}
-
 pub(super) fn failed_command(feedback: &Feedback) -> String {
     let merged = if feedback.merged {
         " on the merged tree"

@@ -197,7 +197,7 @@ fn landings_in_git(
         .filter_map(|oid| Oid::from_str(oid.as_str()).ok())
         .collect();
     match repo.branch_commit(target)? {
-        Some(tip) => repo.landings(tip, |oid| known.contains(&oid)),
+        Some(tip) => repo.landings(tip, None, |oid| known.contains(&oid)),
         None => Ok(Vec::new()),
     }
 }

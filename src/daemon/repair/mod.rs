@@ -203,7 +203,7 @@ fn prepare(
         },
         last: &|copy| repaired(evidence, RepairWay::Snapshot, copy),
     };
-    Ok(diagnosis.restore(&paths.state, now, ideas, found, begin)?)
+    Ok(diagnosis.restore(&paths.state, now, ideas, found, &begin)?)
 }
 
 fn refuse_unless_whole(findings: &Findings) -> Result<Option<Repaired>, DaemonError> {

@@ -16,7 +16,7 @@ use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
-use crate::domain::ids::EffectId;
+use crate::domain::ids::{EffectId, RunId};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::{Observation, Outcome};
 use crate::domain::settings::Settings;
@@ -80,6 +80,8 @@ struct Life {
     out: BTreeMap<EffectId, Effect>,
     /// Done in the world, and not told yet.
     late: Vec<(EffectId, Outcome)>,
+    /// The last words of runs, as they stand at the end of their output.
+    words: BTreeMap<EffectId, (RunId, Signal)>,
     /// Told, to be told again.
     over: Vec<(EffectId, Outcome)>,
     ideas: u64,
@@ -101,6 +103,7 @@ impl Life {
             settings,
             out: BTreeMap::new(),
             late: Vec::new(),
+            words: BTreeMap::new(),
             over: Vec::new(),
             ideas: 0,
             lost: false,
@@ -417,6 +420,7 @@ impl Life {
     fn tell(&mut self, effect: EffectId, outcome: Outcome) {
         self.counts.outcomes += 1;
         self.over.push((effect, outcome.clone()));
+        self.say_last_word(effect);
         self.alive()
             .see(Observation::EffectDone { effect, outcome });
     }
@@ -435,17 +439,25 @@ impl Life {
                 self.model.hurt(&effect);
             }
             if let Some(signal) = word {
-                let (run, offset) = (run.clone(), u64::MAX);
-                self.alive().see(Observation::SignalSeen {
-                    run,
-                    offset,
-                    signal,
-                });
+                self.words.insert(id, (run.clone(), signal));
+                self.say_last_word(id);
             }
         }
         let outcome = self.model.world.outcome(&effect, &mut self.choices);
         self.model.hurt_by(&effect, &outcome);
         outcome
+    }
+
+    /// A driver reads a run's output again from the last signal that is in the log.
+    fn say_last_word(&mut self, effect: EffectId) {
+        if let Some((run, signal)) = self.words.get(&effect).cloned() {
+            let offset = u64::MAX;
+            self.alive().see(Observation::SignalSeen {
+                run,
+                offset,
+                signal,
+            });
+        }
     }
 
     fn last_word(&mut self) -> Option<Signal> {

@@ -59,11 +59,12 @@ pub(super) fn built(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
             see_target(plan, target);
             conflicted(plan, entry, target, *level, files);
         }
-        Outcome::TargetRewritten { found } => {
+        Outcome::TargetRewritten { found, dropped } => {
             if let Some(seen) = &plan.state.swarm.target {
                 plan.emit(Event::TargetRewritten {
                     from: seen.commit.clone(),
                     to: found.clone(),
+                    dropped: dropped.clone(),
                 });
             }
             plan.move_merge(id, MergeInput::Requeue);

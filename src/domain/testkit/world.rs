@@ -230,7 +230,10 @@ impl World {
                 if known.is_none() {
                     return cannot(choices);
                 }
-                Outcome::TargetRewritten { found }
+                Outcome::TargetRewritten {
+                    found,
+                    dropped: vec![],
+                }
             }
             15 => cannot(choices),
             _ => {

@@ -70,6 +70,12 @@ fn swarm_samples() -> Vec<Event> {
         Event::TargetRewritten {
             from: oid(1),
             to: oid(2),
+            dropped: vec![],
+        },
+        Event::TargetRewritten {
+            from: oid(1),
+            to: oid(2),
+            dropped: vec![idea(3), idea(4)],
         },
         Event::TargetSettled {
             choice: TargetChoice::Rebase,

@@ -436,7 +436,13 @@ fn nothing_to_merge_is_done_too() {
 fn rewritten() -> Scenario {
     let mut s = Scenario::running();
     s.add("one").well_until("buildMerge").quietly();
-    s.answer("buildMerge", Outcome::TargetRewritten { found: oid(0x99) });
+    s.answer(
+        "buildMerge",
+        Outcome::TargetRewritten {
+            found: oid(0x99),
+            dropped: vec![],
+        },
+    );
     s
 }
 
@@ -449,7 +455,7 @@ fn a_force_push_stops_the_queue_until_somebody_chooses() {
     end #5
     ");
     let needs = view::needs_you(&s.state);
-    assert_snapshot!(needs[0].message, @r"main was force-pushed: it stood at 0001000000 and is at 0099000000; what it lost, landed ideas among it, is kept as refs/swarm/rescue/dropped-main-0001000000; merges wait for your choice about the work that waits: replay it onto the new history (rebase), merge it as it is (ignore), or give it up (cancel)");
+    assert_snapshot!(needs[0].message, @r"main was force-pushed: it stood at 0001000000 and is at 0099000000; what it lost is kept as refs/swarm/rescue/dropped-main-0001000000; merges wait for your choice about the work that waits: replay it onto the new history (rebase), merge it as it is (ignore), or give it up (cancel)");
     assert_snapshot!(needs[0].commands.join("\n"), @r"
     swarm merge target rebase
     swarm merge target ignore
@@ -506,8 +512,14 @@ fn giving_up_after_a_force_push_waits_for_a_resolver_that_works() {
     let (head, committed) = (oid(5), false);
     s.answer("seal", Outcome::Sealed { head, committed });
     s.check(exit(0));
-    s.answer("buildMerge", Outcome::TargetRewritten { found: oid(0x99) })
-        .quietly();
+    s.answer(
+        "buildMerge",
+        Outcome::TargetRewritten {
+            found: oid(0x99),
+            dropped: vec![],
+        },
+    )
+    .quietly();
     s.command(Command::SettleTarget {
         choice: TargetChoice::Cancel,
     });

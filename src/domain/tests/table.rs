@@ -123,7 +123,13 @@ const SITUATIONS: &[(&str, Way)] = &[
     }),
     ("target rewritten", |s| {
         s.add("one").well_until("buildMerge");
-        s.answer("buildMerge", Outcome::TargetRewritten { found: oid(9) });
+        s.answer(
+            "buildMerge",
+            Outcome::TargetRewritten {
+                found: oid(9),
+                dropped: vec![],
+            },
+        );
     }),
     ("verifying", |s| {
         s.add("one").well_until("verify");
@@ -386,7 +392,13 @@ const PHASES: &[(&str, Way)] = &[
     }),
     ("target rewritten", |s| {
         s.add("one").well_until("buildMerge");
-        s.answer("buildMerge", Outcome::TargetRewritten { found: oid(9) });
+        s.answer(
+            "buildMerge",
+            Outcome::TargetRewritten {
+                found: oid(9),
+                dropped: vec![],
+            },
+        );
     }),
 ];
 
