@@ -62,6 +62,9 @@ fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     fs::write(path, bytes).unwrap();
 }
 
+/// What happens to the log.
+type Harm = fn(&Sandbox);
+
 /// Idea 2 has landed, and the event that says so is damaged.
 pub fn damaged() -> Sandbox {
     let sandbox = with_history();
@@ -374,7 +377,7 @@ fn ideas(sandbox: &Sandbox) -> String {
 
 #[test]
 fn with_a_snapshot_behind_the_damage_nothing_of_the_state_is_lost() {
-    let kinds: [(&str, fn(&Sandbox)); 5] = [
+    let kinds: [(&str, Harm); 5] = [
         ("a flipped bit", flip),
         ("a zeroed block", zero),
         ("a missing segment", lose_a_segment),

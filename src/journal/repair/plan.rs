@@ -76,7 +76,7 @@ impl Diagnosis {
         now: Timestamp,
         ideas: &[u8],
         from: &Restorable,
-        begin: Begin<'_, E>,
+        begin: &Begin<'_, E>,
     ) -> Result<(), JournalError> {
         let mut repair = Repair::begin(state_dir, "snapshot", now)?;
         for file in &self.files {
