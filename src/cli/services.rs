@@ -112,6 +112,11 @@ impl Offline for Files {
         };
         let state = offline::state_at(&self.paths, upto)?;
         match at {
+            // A log that was repaired may begin later.
+            Some(Point::Seq(seq)) if state.seq == 0 && seq <= self.read()?.seq => Err(
+                CliError::refused(format!("event {seq} is gone: the log begins later"))
+                    .hint("the first event that is there: swarm events"),
+            ),
             Some(Point::Seq(seq)) if seq > state.seq => Err(CliError::refused(format!(
                 "there is no event {seq}: the log ends with event {}",
                 state.seq

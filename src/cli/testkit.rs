@@ -337,6 +337,11 @@ fn other_events() -> Vec<Event> {
             floors: Counters::default(),
             landed: vec![],
         },
+        Event::StateRestored {
+            way: RepairWay::Snapshot,
+            sha256: "00".repeat(32),
+            copy: "doctor-2026-01-01T00-00-00.000Z".into(),
+        },
         Event::EffectRequested {
             id: EffectId(3),
             effect: Effect::Run {

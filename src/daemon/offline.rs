@@ -178,13 +178,14 @@ pub fn state_at(paths: &Paths, upto: Upto) -> Result<State, JournalError> {
         Upto::Seq(seq) => Some(seq),
         Upto::Time(_) | Upto::End => None,
     };
+    let mut applied = Ok(());
     replay(&paths.state, 1, last, |record: Record<Event>| {
         past |= matches!(upto, Upto::Time(time) if record.ts > time);
-        if !past {
-            evolve(&mut state, record.seq, record.ts, &record.event);
+        if !past && applied.is_ok() {
+            applied = store::apply(&paths.state, &mut state, &record);
         }
     })?;
-    Ok(state)
+    applied.map(|()| state)
 }
 
 /// The two ways to today's state, to be compared.
@@ -205,8 +206,8 @@ pub struct TwoWays {
 pub fn both_ways(paths: &Paths) -> Result<TwoWays, JournalError> {
     let loaded = load::<State, Event>(&paths.state)?;
     let upto = loaded.last_seq;
-    let (by_snapshot, start) = loaded.fold(State::default, |state, record| {
-        evolve(state, record.seq, record.ts, &record.event);
+    let (by_snapshot, start) = loaded.try_fold(State::default, |state, record| {
+        store::apply(&paths.state, state, &record)
     })?;
     let by_replay = state_at(paths, Upto::Seq(upto))?;
     let snapshot_seq = match start {

@@ -7,7 +7,8 @@ use super::paths::Paths;
 use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
 use crate::domain::state::State;
-use crate::journal::{Journal, LockError, StartFrom, StateLock, load};
+use crate::journal::repair::read_restored;
+use crate::journal::{Journal, JournalError, LockError, Record, StartFrom, StateLock, load};
 
 /// See the module.
 pub struct Store {
@@ -74,7 +75,20 @@ pub fn lock(paths: &Paths) -> Result<StateLock, DaemonError> {
 /// Damage to acknowledged events.
 pub fn read(state_dir: &Path) -> Result<(State, StartFrom), DaemonError> {
     let loaded = load::<State, Event>(state_dir)?;
-    Ok(loaded.fold(State::default, |state, record| {
-        evolve(state, record.seq, record.ts, &record.event);
+    Ok(loaded.try_fold(State::default, |state, record| {
+        apply(state_dir, state, &record)
     })?)
+}
+
+/// Folds a record in. A log that was repaired may begin with a whole state, which lies beside it.
+pub(super) fn apply(
+    state_dir: &Path,
+    state: &mut State,
+    record: &Record<Event>,
+) -> Result<(), JournalError> {
+    if let Event::StateRestored { sha256, .. } = &record.event {
+        *state = read_restored(state_dir, sha256)?;
+    }
+    evolve(state, record.seq, record.ts, &record.event);
+    Ok(())
 }

@@ -497,6 +497,15 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         landed: Vec<FoundLanding>,
     },
+    /// After damage the log begins here: the whole state after this record lies in a file beside it.
+    StateRestored {
+        /// Where it was found.
+        way: RepairWay,
+        /// The SHA-256 of the file `restored-<sha256>.json`.
+        sha256: String,
+        /// The folder in the state directory that has the files as they were.
+        copy: String,
+    },
 }
 
 /// How damaged state was repaired.
@@ -505,6 +514,8 @@ pub enum Event {
 pub enum RepairWay {
     /// The good beginning of the log stays.
     Cut,
+    /// A snapshot and the good events after it stay.
+    Snapshot,
 }
 
 /// Events that are gone.
@@ -592,6 +603,7 @@ impl Event {
             Self::EffectRequested { .. } => "effectRequested",
             Self::EffectFinished { .. } => "effectFinished",
             Self::StateRepaired { .. } => "stateRepaired",
+            Self::StateRestored { .. } => "stateRestored",
         }
     }
 }

@@ -39,7 +39,8 @@ pub fn evolve(state: &mut State, seq: u64, at: Timestamp, event: &Event) {
 /// Events about the swarm as a whole; false when it is another's.
 fn swarm_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
     match event {
-        Event::Mark {} | Event::ClockWentBack { .. } => {}
+        // The state that a log begins with is put in place by whoever reads the log.
+        Event::Mark {} | Event::ClockWentBack { .. } | Event::StateRestored { .. } => {}
         Event::DaemonStarted { .. } => owe_again(&mut state.owed),
         Event::PhaseChanged {
             phase, deadline, ..

@@ -74,7 +74,7 @@ impl Found {
     }
 
     /// The bytes at its beginning, enough for a line.
-    fn head(&self) -> Result<Vec<u8>, JournalError> {
+    pub(super) fn head(&self) -> Result<Vec<u8>, JournalError> {
         let mut bytes = vec![0; MAX_LINE];
         let length = self.file.read_at(&mut bytes, 0);
         bytes.truncate(length.map_err(JournalError::io("read", &self.path))?);

@@ -232,6 +232,21 @@ impl<S, E: DeserializeOwned> Loaded<S, E> {
         Ok(())
     }
 
+    /// As [`Self::fold`], with an `evolve` that may fail.
+    pub fn try_fold(
+        self,
+        initial: impl FnOnce() -> S,
+        mut evolve: impl FnMut(&mut S, Record<E>) -> Result<(), JournalError>,
+    ) -> Result<(S, StartFrom), JournalError> {
+        let mut failed = Ok(());
+        let folded = self.fold(initial, |state, record| {
+            if failed.is_ok() {
+                failed = evolve(state, record);
+            }
+        })?;
+        failed.map(|()| folded)
+    }
+
     /// The state at the end of the log: the snapshot's, or `initial()`, with all events after it folded in.
     pub fn fold(
         mut self,

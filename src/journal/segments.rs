@@ -193,7 +193,7 @@ impl Segments {
     /// Adds the next file, and sees to it that it goes on where the one before ends.
     fn join(&mut self, found: Found) -> Result<(), JournalError> {
         let start = match self.list.last() {
-            None => origin_of(&found)?,
+            None => repair::origin_of(&found)?,
             Some(before) => start_after(before, &found)?,
         };
         let gap = found.claimed.is_some_and(|first| first > start.next_seq);
@@ -242,12 +242,6 @@ fn found_together(state_dir: &Path) -> Result<(Option<Found>, Vec<Found>), Journ
             return Ok((live, rotated));
         }
     }
-}
-
-/// What the first line of a log must follow on.
-#[expect(clippy::unnecessary_wraps, reason = "to be read from the file")]
-pub(super) fn origin_of(_first: &Found) -> Result<ChainStart, JournalError> {
-    Ok(ChainStart::ORIGIN)
 }
 
 /// What the first line of `next` must follow on.

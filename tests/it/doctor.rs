@@ -11,6 +11,7 @@ use swarm::crash;
 use crate::harness::{Fingerprint, Ran, Sandbox};
 
 const CUT: &[&str] = &["doctor", "--fix", "--way", "cut", "--yes"];
+const SNAPSHOT: &[&str] = &["doctor", "--fix", "--way", "snapshot", "--yes"];
 
 /// Three ideas that landed one after the other, in small segments, and a clean end.
 fn with_history() -> Sandbox {
@@ -60,6 +61,9 @@ fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     change(&mut bytes);
     fs::write(path, bytes).unwrap();
 }
+
+/// What happens to the log.
+type Harm = fn(&Sandbox);
 
 /// Idea 2 has landed, and the event that says so is damaged.
 pub fn damaged() -> Sandbox {
@@ -217,9 +221,15 @@ fn damage(sandbox: &Sandbox) -> Value {
     serde_json::from_str(&doctor.stdout).unwrap()
 }
 
+/// The way of this name.
+fn way<'a>(found: &'a Value, name: &str) -> Option<&'a Value> {
+    let ways = found["ways"].as_array().unwrap();
+    ways.iter().find(|way| way["way"] == name)
+}
+
 /// How the ideas would stand, and stood, by the loss that doctor tells.
-fn ideas_lost(found: &Value) -> BTreeMap<String, (Value, Value)> {
-    let ideas = found["ways"][0]["loses"]["ideas"].as_array().unwrap();
+fn ideas_lost(way: &Value) -> BTreeMap<String, (Value, Value)> {
+    let ideas = way["loses"]["ideas"].as_array().unwrap();
     let change = |idea: &Value| {
         let id = idea["id"].as_str().unwrap().to_owned();
         (id, (idea["from"].clone(), idea["to"].clone()))
@@ -242,25 +252,22 @@ fn a_flipped_bit_is_named_and_the_good_beginning_goes_on() {
     let found = damage(&sandbox);
     assert_eq!(found["damage"]["interrupted"], false);
     let seq = found["damage"]["at"]["seq"].as_u64().unwrap();
-    let way = &found["ways"][0];
-    assert_eq!(
-        (&way["way"], &way["recommended"]),
-        (&json!("cut"), &json!(true))
-    );
-    let loses = &way["loses"];
+    let cut = way(&found, "cut").unwrap();
+    assert_eq!(cut["recommended"], false, "the snapshot loses nothing");
+    let loses = &cut["loses"];
     assert_eq!(loses["from"], seq);
     assert_eq!(loses["unreadable"], 1);
     assert_eq!(loses["kinds"]["ideaAdded"], 1, "{loses}");
     // Idea 2 is known to git, idea 3 was added behind the damage.
-    let lost = ideas_lost(&found);
-    assert_eq!(lost.keys().collect::<Vec<_>>(), ["idea-003"]);
-    assert_eq!(lost["idea-003"], (json!("done"), Value::Null));
-    let end = seq + loses["events"].as_u64().unwrap() - 1;
+    let gone = ideas_lost(cut);
+    assert_eq!(gone.keys().collect::<Vec<_>>(), ["idea-003"]);
+    assert_eq!(gone["idea-003"], (json!("done"), Value::Null));
+    let last = seq + loses["events"].as_u64().unwrap() - 1;
     sandbox.swarm(CUT).ok();
     let repaired = sandbox.swarm(&["events", "--json", "--kind", "stateRepaired"]);
     let event: Value = serde_json::from_str(repaired.ok().trim()).unwrap();
     assert_eq!(event["seq"], seq);
-    assert_eq!(event["data"]["lost"], json!({"from": seq, "to": end}));
+    assert_eq!(event["data"]["lost"], json!({"from": seq, "to": last}));
     assert_eq!(event["data"]["landed"][0]["idea"], "idea-002");
     let copy = event["data"]["copy"].as_str().unwrap();
     let old = sandbox.dot_swarm("state").join(copy).join("old");
@@ -363,6 +370,118 @@ fn nothing_is_repaired_under_a_daemon() {
     daemon.stop();
 }
 
+/// What the ideas are, whatever the log is.
+fn ideas(sandbox: &Sandbox) -> String {
+    sandbox.swarm(&["idea", "list", "--json"]).ok().to_owned()
+}
+
+#[test]
+fn with_a_snapshot_behind_the_damage_nothing_of_the_state_is_lost() {
+    let kinds: [(&str, Harm); 5] = [
+        ("a flipped bit", flip),
+        ("a zeroed block", zero),
+        ("a missing segment", lose_a_segment),
+        ("a lost end", lose_the_end),
+        ("a lost beginning", lose_the_beginning),
+    ];
+    for (kind, damage_it) in kinds {
+        println!("{kind}");
+        let sandbox = with_history();
+        let whole = ideas(&sandbox);
+        damage_it(&sandbox);
+        assert_named(&sandbox, &["way `snapshot` (recommended)", "way `cut`"]);
+        let found = damage(&sandbox);
+        let loses = &way(&found, "snapshot").unwrap()["loses"];
+        assert_eq!(loses["events"], 0);
+        assert_eq!(loses["ideas"], json!([]));
+        assert_eq!(loses["landedUnknown"], json!([]));
+        sandbox.swarm(SNAPSHOT).ok();
+        assert_eq!(ideas(&sandbox), whole);
+        // No snapshot helps the one who reads the log.
+        assert!(!sandbox.dot_swarm("state/snapshot.json").exists());
+        assert_repaired(&sandbox);
+    }
+}
+
+#[test]
+fn a_log_that_begins_with_a_state_is_a_log_like_any_other() {
+    let sandbox = damaged();
+    sandbox.swarm(SNAPSHOT).ok();
+    let events = sandbox.swarm(&["events", "--json", "--since", "0"]);
+    let first: Value = serde_json::from_str(events.ok().lines().next().unwrap()).unwrap();
+    assert_eq!(first["kind"], "stateRestored");
+    let seq = first["seq"].as_u64().unwrap();
+    sandbox
+        .swarm(&["replay", "--at", "3"])
+        .refused(1, &["event 3 is gone"]);
+    let at = sandbox.swarm(&["replay", "--at", &seq.to_string()]);
+    assert_eq!(at.json()["ideas"]["idea-002"]["status"], "done");
+    assert_repaired(&sandbox);
+    sandbox.configure(&json!({"retention": {"runsDays": 0}}));
+    sandbox.swarm(&["clean"]).ok();
+    sandbox.swarm(&["replay", "--verify"]).ok();
+    // It is damaged once more, behind the last snapshots.
+    for name in ["snapshot.json", "snapshot.prev.json"] {
+        let _ = fs::remove_file(sandbox.dot_swarm("state").join(name));
+    }
+    let (path, at) = find(
+        &sandbox,
+        "\"kind\":\"ideaLanded\",\"data\":{\"id\":\"idea-004\"",
+    );
+    change(&path, |bytes| bytes[at + 12] ^= 0x01);
+    assert_named(&sandbox, &["way `cut` (recommended)"]);
+    sandbox.swarm(CUT).ok();
+    assert_eq!(sandbox.idea_status("idea-004"), "done");
+    assert_eq!(sandbox.run_until_idle(), 0);
+    sandbox.swarm(&["replay", "--verify"]).ok();
+    let landings = operations(&sandbox).len();
+    assert_eq!(landings, 4, "landed twice");
+}
+
+#[test]
+fn a_state_that_the_log_begins_with_is_believed_only_when_it_is_whole() {
+    let sandbox = damaged();
+    sandbox.swarm(SNAPSHOT).ok();
+    let state = fs::read_dir(sandbox.dot_swarm("state")).unwrap();
+    let mut names = state.map(|entry| entry.unwrap().path());
+    let is_it = |path: &PathBuf| path.to_str().unwrap().contains("/restored-");
+    let restored = names.find(is_it).unwrap();
+    let whole = fs::read(&restored).unwrap();
+    change(&restored, |bytes| bytes[40] ^= 0x01);
+    sandbox.swarm(&["start"]).refused(75, &["restored-"]);
+    assert_eq!(sandbox.swarm(&["doctor"]).code, 1);
+    fs::remove_file(&restored).unwrap();
+    sandbox
+        .swarm(&["start"])
+        .refused(75, &["restored-", "missing"]);
+    assert_eq!(sandbox.swarm(&["doctor"]).code, 1);
+    fs::write(&restored, whole).unwrap();
+    assert_repaired(&sandbox);
+}
+
+#[test]
+fn damage_behind_the_snapshots_cannot_be_repaired_by_one() {
+    let sandbox = with_history();
+    sandbox.idea("write d.txt x; say COMPLETE");
+    sandbox.idea("write e.txt x; say COMPLETE");
+    let (path, at) = find(
+        &sandbox,
+        "\"kind\":\"ideaAdded\",\"data\":{\"id\":\"idea-004\"",
+    );
+    change(&path, |bytes| bytes[at + 12] ^= 0x01);
+    // With other damage before the snapshots, too.
+    for both in [false, true] {
+        if both {
+            flip(&sandbox);
+        }
+        assert_named(&sandbox, &["way `cut` (recommended)"]);
+        assert!(way(&damage(&sandbox), "snapshot").is_none());
+        sandbox.swarm(SNAPSHOT).refused(1, &["not open", "cut"]);
+    }
+    sandbox.swarm(CUT).ok();
+    assert_eq!(sandbox.idea("write f.txt x; say COMPLETE"), "idea-006");
+}
+
 /// Everything in the state but times, sums and the lock.
 fn shape(sandbox: &Sandbox) -> BTreeMap<String, String> {
     let state = sandbox.dot_swarm("state");
@@ -410,17 +529,17 @@ fn copied(from: &Path, to: &Path) {
     assert!(copy.arg("-a").args([from, to]).status().unwrap().success());
 }
 
-/// Runs the repair of this sandbox, to be killed at a point; the exit code.
-fn killed_at(sandbox: &Sandbox, point: &str) -> i32 {
-    let mut command = sandbox.swarm_command(CUT);
+/// Runs a repair of this sandbox, to be killed at a point; the exit code.
+fn killed_at(sandbox: &Sandbox, way: &[&str], point: &str) -> i32 {
+    let mut command = sandbox.swarm_command(way);
     command.env(crash::VARIABLE, point);
     sandbox.spawn(command).wait_exit(crate::harness::PATIENCE)
 }
 
 /// The points that an undisturbed repair visits, each as often as it does.
-fn points(sandbox: &Sandbox) -> Vec<String> {
+fn points(sandbox: &Sandbox, way: &[&str]) -> Vec<String> {
     let visits = sandbox.path("out/doctor-visits");
-    let mut command = sandbox.swarm_command(CUT);
+    let mut command = sandbox.swarm_command(way);
     command.env(crash::VISITS, &visits);
     assert_eq!(
         sandbox.spawn(command).wait_exit(crate::harness::PATIENCE),
@@ -441,11 +560,20 @@ fn points(sandbox: &Sandbox) -> Vec<String> {
 }
 
 #[test]
-fn a_repair_that_is_killed_anywhere_and_done_again_ends_as_an_undisturbed_one() {
+fn a_cut_that_is_killed_anywhere_and_done_again_ends_as_an_undisturbed_one() {
+    assert_survives_kills(CUT);
+}
+
+#[test]
+fn a_snapshot_put_in_place_that_is_killed_anywhere_and_done_again_ends_as_an_undisturbed_one() {
+    assert_survives_kills(SNAPSHOT);
+}
+
+fn assert_survives_kills(way: &[&str]) {
     let sandbox = damaged();
     let (state, saved) = (sandbox.dot_swarm("state"), sandbox.path("saved"));
     copied(&state, &saved);
-    let points = points(&sandbox);
+    let points = points(&sandbox, way);
     let wanted = shape(&sandbox);
     for label in crash::LABELS
         .iter()
@@ -457,7 +585,7 @@ fn a_repair_that_is_killed_anywhere_and_done_again_ends_as_an_undisturbed_one() 
     let mut interrupted = 0;
     for point in &points {
         copied(&saved, &state);
-        assert_eq!(killed_at(&sandbox, point), 137, "{point}");
+        assert_eq!(killed_at(&sandbox, way, point), 137, "{point}");
         if state.join("repair.json").exists() {
             interrupted += 1;
             let words = &["a repair was interrupted", "swarm doctor --fix"];
@@ -470,7 +598,7 @@ fn a_repair_that_is_killed_anywhere_and_done_again_ends_as_an_undisturbed_one() 
             // No way has to be named again.
             sandbox.swarm(&["doctor", "--fix"]).ok();
         } else {
-            sandbox.swarm(CUT).ok();
+            sandbox.swarm(way).ok();
         }
         assert_eq!(shape(&sandbox), wanted, "killed at {point}");
     }
@@ -481,7 +609,7 @@ fn a_repair_that_is_killed_anywhere_and_done_again_ends_as_an_undisturbed_one() 
 #[test]
 fn an_unreadable_intention_is_refused_and_nothing_is_changed() {
     let sandbox = damaged();
-    assert_eq!(killed_at(&sandbox, "doctor.intended"), 137);
+    assert_eq!(killed_at(&sandbox, CUT, "doctor.intended"), 137);
     let intention = sandbox.dot_swarm("state/repair.json");
     let good = fs::read_to_string(&intention).unwrap();
     let elsewhere = good.replacen("events.jsonl", "../../precious", 1);

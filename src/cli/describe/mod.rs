@@ -101,6 +101,7 @@ kinds! {
     EffectRequested "effectRequested" Inner,
     EffectFinished "effectFinished" Inner,
     StateRepaired "stateRepaired" News,
+    StateRestored "stateRestored" News,
 }
 
 /// Whether those who merely follow what happens want to see it.
@@ -134,6 +135,7 @@ pub fn tone(event: &Event) -> Tone {
         | Event::MergeReturned { .. }
         | Event::ResolverFailed { .. }
         | Event::StateRepaired { .. }
+        | Event::StateRestored { .. }
         | Event::GateFailed { .. }
         | Event::EffectFinished { error: Some(_), .. } => Tone::Warn,
         Event::IdeaClaimed { .. } | Event::IterationStarted { .. } => Tone::Live,
@@ -247,6 +249,11 @@ fn words(event: &Event) -> String {
             ),
             None => format!("the damaged log was repaired; the files as they were: {copy}"),
         },
+        Event::StateRestored { copy, .. } => {
+            format!(
+                "after damage the log begins here, with the whole state; the files as they were: {copy}"
+            )
+        }
 
         Event::AttemptMoved { agent, phase, .. } => format!("{agent} is {}", attempt_phase(*phase)),
         Event::WorktreeReady { agent, head, .. } => {

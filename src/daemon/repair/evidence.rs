@@ -10,6 +10,7 @@ use std::path::Path;
 
 use crate::daemon::error::DaemonError;
 use crate::daemon::paths::Paths;
+use crate::daemon::store;
 use crate::domain::event::{Event, FoundLanding};
 use crate::domain::evolve::evolve;
 use crate::domain::ids::IdeaId;
@@ -22,50 +23,83 @@ use crate::journal::{Record, read_snapshot};
 /// Digits of a number that somebody may have given; more are not ours.
 const DIGITS: usize = 9;
 
-/// See the module.
+/// See the module; of one way out.
 pub(super) struct Evidence {
-    /// The state after the last good event.
-    pub(super) prefix: State,
+    /// The state after the last event that stays.
+    pub(super) after: State,
     /// The state as it was at last, as far as it can be told.
     pub(super) seen: State,
-    /// The events behind the damage that can be read.
+    /// The events that do not stay and can be read.
     pub(super) rest: Vec<Record<Event>>,
     /// The highest seq that anything speaks of.
     pub(super) highest: u64,
-    /// Landings that the target has and the good events do not know, oldest first.
+    /// Landings that the target has and the events that stay do not know, oldest first.
     pub(super) landings: Vec<FoundLanding>,
     /// What the counters must be at least.
     pub(super) floors: Counters,
 }
 
 impl Evidence {
-    /// Reads everything. Changes nothing.
-    pub(super) fn gather(paths: &Paths, diagnosis: &Diagnosis) -> Result<Self, DaemonError> {
+    /// Of keeping the events before the damage. Changes nothing.
+    pub(super) fn of_cut(paths: &Paths, diagnosis: &Diagnosis) -> Result<Self, DaemonError> {
         let mut prefix = State::default();
+        let mut applied = Ok(());
         diagnosis.read_good(|record: Record<Event>| {
-            evolve(&mut prefix, record.seq, record.ts, &record.event);
+            if applied.is_ok() {
+                applied = store::apply(&paths.state, &mut prefix, &record);
+            }
         })?;
+        applied?;
         let rest: Rest<Event> = diagnosis.read_on()?;
         let snapshot = newest_snapshot(paths, diagnosis, &prefix);
         let mut seen = snapshot.unwrap_or_else(|| prefix.clone());
         let highest = rest.highest.max(seen.seq);
         let floors = last_numbers(&mut seen, &rest.records, highest);
-        let mut numbers = Numbers(floors);
-        numbers.look_around(paths);
-        let landings = landings(paths, &prefix, &seen, &mut numbers);
-        Ok(Self {
+        Ok(Self::around(
+            paths,
             prefix,
             seen,
-            rest: rest.records,
+            floors,
+            rest.records,
+            highest,
+        ))
+    }
+
+    /// Of keeping a snapshot's state and all events after it.
+    pub(super) fn of_snapshot(paths: &Paths, state: &State, tail: &[Record<Event>]) -> Self {
+        let mut seen = state.clone();
+        for record in tail {
+            evolve(&mut seen, record.seq, record.ts, &record.event);
+        }
+        let (floors, highest) = (seen.counters, seen.seq);
+        Self::around(paths, seen.clone(), seen, floors, Vec::new(), highest)
+    }
+
+    /// With what lies in git and on disk.
+    fn around(
+        paths: &Paths,
+        after: State,
+        seen: State,
+        floors: Counters,
+        rest: Vec<Record<Event>>,
+        highest: u64,
+    ) -> Self {
+        let mut numbers = Numbers(floors);
+        numbers.look_around(paths);
+        let landings = landings(paths, &after, &seen, &mut numbers);
+        Self {
+            after,
+            seen,
+            rest,
             highest,
             landings,
             floors: numbers.0,
-        })
+        }
     }
 
-    /// The landings whose idea the good events know and do not know to be done.
+    /// The landings whose idea the events that stay know and do not know to be done.
     pub(super) fn landings_of_known_ideas(&self) -> Vec<FoundLanding> {
-        let known = |found: &&FoundLanding| self.prefix.ideas.contains_key(&found.idea);
+        let known = |found: &&FoundLanding| self.after.ideas.contains_key(&found.idea);
         self.landings.iter().filter(known).cloned().collect()
     }
 
@@ -74,7 +108,7 @@ impl Evidence {
         self.seen
             .swarm
             .last_event_at
-            .max(self.prefix.swarm.last_event_at)
+            .max(self.after.swarm.last_event_at)
     }
 }
 
@@ -86,13 +120,15 @@ fn newest_snapshot(paths: &Paths, diagnosis: &Diagnosis, prefix: &State) -> Opti
         .filter(|snapshot| snapshot.seq.is_some_and(|seq| seq > prefix.seq));
     let newest = later.max_by_key(|snapshot| snapshot.seq)?;
     let state: State = read_snapshot(&paths.state.join(&newest.file)).ok()?.state;
-    let same = prefix.ideas.iter().all(|(id, idea)| {
-        state
-            .ideas
-            .get(id)
-            .is_some_and(|known| known.created_at == idea.created_at)
-    });
-    same.then_some(state)
+    is_later_state(&state, prefix).then_some(state)
+}
+
+/// Whether a state may be of the same log as the good events, later on: no idea ever leaves it.
+pub(super) fn is_later_state(state: &State, prefix: &State) -> bool {
+    prefix.ideas.iter().all(|(id, idea)| {
+        let later = state.ideas.get(id);
+        later.is_some_and(|later| later.created_at == idea.created_at)
+    })
 }
 
 /// Folds what can be read into `seen`, and returns what its counters may be at most.

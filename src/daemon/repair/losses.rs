@@ -19,7 +19,9 @@ pub struct Losses {
     pub events: u64,
     /// The first one's number.
     pub from: u64,
-    /// So many of them cannot be read.
+    /// So many events of which the effect stays can no longer be looked at.
+    pub history: u64,
+    /// So many of those that are gone cannot be read.
     pub unreadable: u64,
     /// The kinds of those that can be read, with how many of each.
     pub kinds: BTreeMap<String, u64>,
@@ -44,9 +46,9 @@ pub struct IdeaChange {
 }
 
 impl Losses {
-    /// Of keeping the good beginning alone.
-    pub(super) fn of_cut(evidence: &Evidence) -> Self {
-        let from = evidence.prefix.seq + 1;
+    /// Of what stays by this evidence.
+    pub(super) fn of(evidence: &Evidence, history: u64) -> Self {
+        let from = evidence.after.seq + 1;
         let events = (evidence.highest + 1).saturating_sub(from);
         let mut kinds = BTreeMap::new();
         for record in &evidence.rest {
@@ -55,6 +57,7 @@ impl Losses {
         Self {
             events,
             from,
+            history,
             unreadable: events.saturating_sub(evidence.rest.len() as u64),
             kinds,
             ideas: changes(evidence),
@@ -64,7 +67,7 @@ impl Losses {
 }
 
 fn changes(evidence: &Evidence) -> Vec<IdeaChange> {
-    let (before, after) = (&evidence.seen, &evidence.prefix);
+    let (before, after) = (&evidence.seen, &evidence.after);
     let landed: BTreeSet<&IdeaId> = evidence.landings.iter().map(|found| &found.idea).collect();
     let ids: BTreeSet<&IdeaId> = before.ideas.keys().chain(after.ideas.keys()).collect();
     let change = |id: &IdeaId| {

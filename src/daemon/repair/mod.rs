@@ -13,10 +13,9 @@ use super::error::DaemonError;
 use super::paths::Paths;
 use super::store;
 use crate::domain::event::{Event, LostEvents, RepairWay};
-use crate::domain::evolve::evolve;
 use crate::domain::state::State;
-use crate::journal::Survey;
-use crate::journal::repair::{self, Diagnosis, diagnose};
+use crate::journal::repair::{self, Begin, Diagnosis, Restorable, diagnose};
+use crate::journal::{Survey, read_snapshot};
 
 use evidence::Evidence;
 pub use losses::{IdeaChange, Losses};
@@ -70,6 +69,13 @@ impl Findings {
     }
 }
 
+/// A way out, with all that is needed to take it.
+struct Open {
+    evidence: Evidence,
+    /// For a snapshot: itself, and its state.
+    snapshot: Option<(Restorable, State)>,
+}
+
 /// Looks at the log and the snapshots, and at what else is known, without a lock: no daemon may be at work.
 ///
 /// # Errors
@@ -78,35 +84,77 @@ pub fn examine(paths: &Paths) -> Result<Findings, DaemonError> {
     Ok(look(paths)?.0)
 }
 
-fn look(paths: &Paths) -> Result<(Findings, Option<Evidence>), DaemonError> {
+fn look(paths: &Paths) -> Result<(Findings, Vec<Open>), DaemonError> {
     let interrupted = repair::is_unfinished(&paths.state);
     let diagnosis = (!interrupted).then(|| diagnose(&paths.state)).transpose()?;
     let repairable = diagnosis
         .as_ref()
         .filter(|found| found.damage.is_some() && found.newer.is_none());
-    let evidence = repairable
-        .map(|found| Evidence::gather(paths, found))
+    let open = repairable
+        .map(|found| open_ways(paths, found))
         .transpose()?;
-    let ways = evidence.iter().map(cut_offered).collect();
+    let open = open.unwrap_or_default();
+    let mut ways: Vec<WayOut> = open.iter().map(offered).collect();
+    if let Some(best) = ways.first_mut() {
+        best.recommended = true;
+    }
     let findings = Findings {
         interrupted,
         diagnosis,
         ways,
     };
-    Ok((findings, evidence))
+    Ok((findings, open))
 }
 
-fn cut_offered(evidence: &Evidence) -> WayOut {
-    let kept = evidence.prefix.seq;
+/// The best one first.
+fn open_ways(paths: &Paths, diagnosis: &Diagnosis) -> Result<Vec<Open>, DaemonError> {
+    let cut = Open {
+        evidence: Evidence::of_cut(paths, diagnosis)?,
+        snapshot: None,
+    };
+    let snapshot = by_snapshot(paths, diagnosis, &cut.evidence.after);
+    Ok(snapshot.into_iter().chain([cut]).collect())
+}
+
+/// None: there is no such snapshot, or not all of it can be read.
+fn by_snapshot(paths: &Paths, diagnosis: &Diagnosis, prefix: &State) -> Option<Open> {
+    let found = diagnosis.restorable(&paths.state)?;
+    let state: State = read_snapshot(&paths.state.join(&found.file)).ok()?.state;
+    let tail = found.records::<Event>().ok()?;
+    let fits = state.seq == found.seq && evidence::is_later_state(&state, prefix);
+    fits.then(|| Open {
+        evidence: Evidence::of_snapshot(paths, &state, &tail),
+        snapshot: Some((found, state)),
+    })
+}
+
+fn offered(open: &Open) -> WayOut {
+    let kept = open.evidence.after.seq;
+    let (way, history, why) = match &open.snapshot {
+        Some((found, _)) => (
+            RepairWay::Snapshot,
+            found.seq,
+            format!(
+                "{} has the whole state after event {}, and every event after it is whole: nothing of the state is lost",
+                found.file, found.seq
+            ),
+        ),
+        None if kept == 0 => (
+            RepairWay::Cut,
+            0,
+            "no event before the damage is whole: the log begins anew, and no number is given a second time".into(),
+        ),
+        None => (
+            RepairWay::Cut,
+            0,
+            format!("the events before event {} are whole and stay as they are", kept + 1),
+        ),
+    };
     WayOut {
-        way: RepairWay::Cut,
-        loses: Losses::of_cut(evidence),
-        recommended: true,
-        why: if kept == 0 {
-            "no event before the damage is whole: the log begins anew, and no number is given a second time".into()
-        } else {
-            format!("the events 1 to {kept} are whole and stay as they are")
-        },
+        way,
+        loses: Losses::of(&open.evidence, history),
+        recommended: false,
+        why,
     }
 }
 
@@ -119,17 +167,43 @@ pub fn take(paths: &Paths, way: RepairWay) -> Result<Option<Repaired>, DaemonErr
     if let Some(finished) = finish_locked(paths)? {
         return Ok(Some(finished));
     }
-    let (findings, evidence) = look(paths)?;
-    let (Some(diagnosis), Some(evidence)) = (&findings.diagnosis, evidence) else {
+    let (findings, open) = look(paths)?;
+    let Some(diagnosis) = findings.diagnosis.as_ref().filter(|_| !open.is_empty()) else {
         return refuse_unless_whole(&findings);
     };
-    if findings.way(way).is_none() {
-        return Err(DaemonError::WayNotOffered);
-    }
-    let (now, _) = Clock::after(evidence.last_event_at()).now();
+    let is_it = |open: &&Open| open.snapshot.is_some() == (way == RepairWay::Snapshot);
+    let open = open.iter().find(is_it).ok_or(DaemonError::WayNotOffered)?;
     let ideas = std::fs::read(paths.ideas()).unwrap_or_default();
-    diagnosis.cut(&paths.state, now, &ideas, |copy| repaired(&evidence, copy))?;
+    prepare(paths, diagnosis, open, &ideas)?;
     finish_locked(paths)
+}
+
+/// Everything up to the durable intention.
+fn prepare(
+    paths: &Paths,
+    diagnosis: &Diagnosis,
+    open: &Open,
+    ideas: &[u8],
+) -> Result<(), DaemonError> {
+    let evidence = &open.evidence;
+    let (now, _) = Clock::after(evidence.last_event_at()).now();
+    let Some((found, state)) = &open.snapshot else {
+        let last = |copy: &str| repaired(evidence, RepairWay::Cut, copy);
+        return Ok(diagnosis.cut(&paths.state, now, ideas, last)?);
+    };
+    let bytes = serde_json::to_vec(state)
+        .map_err(|error| DaemonError::io("write the state down")(error.into()))?;
+    let begin = Begin {
+        state: &bytes,
+        at: state.swarm.last_event_at,
+        first: &|sha256, copy| Event::StateRestored {
+            way: RepairWay::Snapshot,
+            sha256: sha256.to_owned(),
+            copy: copy.to_owned(),
+        },
+        last: &|copy| repaired(evidence, RepairWay::Snapshot, copy),
+    };
+    Ok(diagnosis.restore(&paths.state, now, ideas, found, &begin)?)
 }
 
 fn refuse_unless_whole(findings: &Findings) -> Result<Option<Repaired>, DaemonError> {
@@ -154,19 +228,20 @@ fn finish_locked(paths: &Paths) -> Result<Option<Repaired>, DaemonError> {
     let finished = repair::finish(&paths.state, || {
         let survey = Survey::in_repair(&paths.state)?;
         survey.verify()?;
+        let state = &paths.state;
         survey
             .load::<State, Event>()?
-            .fold(State::default, |state, record| {
-                evolve(state, record.seq, record.ts, &record.event);
+            .try_fold(State::default, |folded, record| {
+                store::apply(state, folded, &record)
             })?;
         Ok::<(), DaemonError>(())
     })?;
     Ok(finished.map(|copy| Repaired { copy }))
 }
 
-/// The facts that go behind the good events.
-fn repaired(evidence: &Evidence, copy: &str) -> Vec<Event> {
-    let first = evidence.prefix.seq + 1;
+/// The facts that go behind the events that stay.
+fn repaired(evidence: &Evidence, way: RepairWay, copy: &str) -> Vec<Event> {
+    let first = evidence.after.seq + 1;
     let lost = (evidence.highest >= first).then_some(LostEvents {
         from: first,
         to: evidence.highest,
@@ -177,7 +252,7 @@ fn repaired(evidence: &Evidence, copy: &str) -> Vec<Event> {
         chunks.push(Vec::new());
     }
     let event = |(index, landed)| Event::StateRepaired {
-        way: RepairWay::Cut,
+        way,
         lost: lost.filter(|_| index == 0),
         copy: copy.to_owned(),
         floors: evidence.floors,

@@ -512,6 +512,11 @@ fn repair_samples() -> Vec<Event> {
             floors: Counters::default(),
             landed: vec![],
         },
+        Event::StateRestored {
+            way: RepairWay::Snapshot,
+            sha256: "00".repeat(32),
+            copy: "doctor-2026-01-01T00-00-00.000Z".into(),
+        },
     ]
 }
 

@@ -8,6 +8,12 @@
 mod apply;
 mod diagnose;
 mod plan;
+mod restored;
 
 pub use apply::{REPAIR_FILE, finish, is_unfinished};
-pub use diagnose::{Damage, Diagnosis, Health, Rest, SegmentHealth, SnapshotHealth, diagnose};
+pub use diagnose::{
+    Damage, Diagnosis, Health, Rest, Restorable, SegmentHealth, SnapshotHealth, diagnose,
+};
+pub use plan::Begin;
+pub(super) use restored::origin_of;
+pub use restored::read_restored;

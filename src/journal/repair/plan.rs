@@ -3,24 +3,27 @@
 //! Invariant: good records keep their seq and their data. The files that are going to be there are whole by construction; the full load that
 //! follows proves it.
 
+use std::path::Path;
+
 use crate::domain::time::Timestamp;
 use crate::journal::error::JournalError;
 use crate::journal::found::rotated_name;
 use crate::journal::record::{self, EncodeError, FORMAT, Header, JournalEvent};
+use crate::journal::scan::ChainStart;
 use crate::journal::segments::LIVE_FILE;
 
 use super::apply::Repair;
-use super::diagnose::{Diagnosis, all_of, name_of};
+use super::diagnose::{Diagnosis, Restorable, all_of, name_of};
+use super::restored;
 
-/// What is in the way of a way out.
-fn unencodable(error: EncodeError, file: &std::path::Path) -> JournalError {
+fn unencodable(error: EncodeError, seq: u64) -> JournalError {
     let why = match error {
         EncodeError::TooLarge(bytes) => format!("it takes {bytes} bytes"),
         EncodeError::Unencodable(why) => why,
     };
     JournalError::Event {
-        file: file.to_owned(),
-        seq: 0,
+        file: LIVE_FILE.into(),
+        seq,
         why,
     }
 }
@@ -31,7 +34,7 @@ impl Diagnosis {
     /// lock.
     pub fn cut<E: JournalEvent>(
         &self,
-        state_dir: &std::path::Path,
+        state_dir: &Path,
         now: Timestamp,
         ideas: &[u8],
         events: impl FnOnce(&str) -> Vec<E>,
@@ -59,20 +62,81 @@ impl Diagnosis {
         }
         let events = events(repair.folder());
         let mut live = Vec::new();
-        let mut chain = self.chain();
-        for event in &events {
-            let header = Header {
-                v: FORMAT,
-                seq: chain.next_seq,
-                dur: last_good.seq,
-            };
-            let ts = now.to_string();
-            chain.crc = record::encode(&mut live, header, &ts, chain.crc, event)
-                .map_err(|error| unencodable(error, state_dir))?;
-            chain.next_seq += 1;
-        }
+        append(&mut live, self.chain(), now, &events)?;
         repair.put(LIVE_FILE, &live)?;
         repair.keep("ideas.jsonl", ideas)?;
         repair.intend()
     }
+
+    /// Begins the log anew with a snapshot's state, puts the good records after it behind that, each with its seq and its data, and makes
+    /// the intention durable; [`finish`](super::finish) does the rest. The caller holds the lock.
+    pub fn restore<E: JournalEvent>(
+        &self,
+        state_dir: &Path,
+        now: Timestamp,
+        ideas: &[u8],
+        from: &Restorable,
+        begin: &Begin<'_, E>,
+    ) -> Result<(), JournalError> {
+        let mut repair = Repair::begin(state_dir, "snapshot", now)?;
+        for file in &self.files {
+            repair.drop(&name_of(&file.path));
+        }
+        for snapshot in &self.snapshots {
+            repair.drop(&snapshot.file);
+        }
+        let hash = restored::hash_of(begin.state);
+        repair.put(&restored::name_of(&hash), begin.state)?;
+        let mut live = Vec::new();
+        let start = ChainStart {
+            next_seq: from.seq,
+            crc: 0,
+        };
+        let first = (begin.first)(&hash, repair.folder());
+        let mut chain = append(&mut live, start, begin.at, &[first])?;
+        for line in from.tail.split(|byte| *byte == b'\n') {
+            if let Some(crc) = record::chain_again(&mut live, line, chain.crc) {
+                chain.crc = crc;
+                chain.next_seq += 1;
+            }
+        }
+        let last = (begin.last)(repair.folder());
+        append(&mut live, chain, now, &last)?;
+        repair.put(LIVE_FILE, &live)?;
+        repair.keep("ideas.jsonl", ideas)?;
+        repair.intend()
+    }
+}
+
+/// What a log begins with that begins with a state.
+pub struct Begin<'a, E> {
+    /// The state, as it is going to be in its file.
+    pub state: &'a [u8],
+    /// The time of the record that the state is of.
+    pub at: Timestamp,
+    /// The record that takes its place; it is told the SHA-256 of the state and the folder that has the old files.
+    pub first: &'a dyn Fn(&str, &str) -> E,
+    /// The records at the end; they are told the folder.
+    pub last: &'a dyn Fn(&str) -> Vec<E>,
+}
+
+/// Puts the events behind what `out` has; returns what the next must follow on.
+fn append<E: JournalEvent>(
+    out: &mut Vec<u8>,
+    mut chain: ChainStart,
+    at: Timestamp,
+    events: &[E],
+) -> Result<ChainStart, JournalError> {
+    let dur = chain.next_seq - 1;
+    for event in events {
+        let header = Header {
+            v: FORMAT,
+            seq: chain.next_seq,
+            dur,
+        };
+        chain.crc = record::encode(out, header, &at.to_string(), chain.crc, event)
+            .map_err(|error| unencodable(error, chain.next_seq))?;
+        chain.next_seq += 1;
+    }
+    Ok(chain)
 }

@@ -25,12 +25,15 @@ const SHOWN: usize = 20;
 pub enum Way {
     /// Keep the events before the damage, give up those after it.
     Cut,
+    /// Keep a snapshot's state and all events after it.
+    Snapshot,
 }
 
 impl Way {
     fn as_domain(self) -> RepairWay {
         match self {
             Self::Cut => RepairWay::Cut,
+            Self::Snapshot => RepairWay::Snapshot,
         }
     }
 }
@@ -38,6 +41,7 @@ impl Way {
 fn word(way: RepairWay) -> &'static str {
     match way {
         RepairWay::Cut => "cut",
+        RepairWay::Snapshot => "snapshot",
     }
 }
 
@@ -212,6 +216,12 @@ fn some_of(lines: impl ExactSizeIterator<Item = String>) -> Vec<String> {
 }
 
 fn events_lost(loses: &Losses) -> Vec<String> {
+    if loses.history > 0 {
+        return vec![format!(
+            "  what happened up to event {} can no longer be looked at (events, replay --at)",
+            loses.history
+        )];
+    }
     if loses.events == 0 {
         return vec!["  loses no event that anything tells of".into()];
     }
