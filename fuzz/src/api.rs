@@ -55,6 +55,17 @@ impl Control for NoControl {
         TargetNow::Unknown
     }
 
+    fn checkpoints(&self) -> BoxFuture<'_, Result<Vec<serde_json::Value>, String>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn preview(
+        &self,
+        _: &swarm::domain::ids::CheckpointName,
+    ) -> BoxFuture<'_, Result<swarm::daemon::checkpoints::show::Preview, String>> {
+        Box::pin(async { Err("nobody knows".to_owned()) })
+    }
+
     fn clean(&self, _: bool) -> BoxFuture<'_, Result<Report, String>> {
         Box::pin(async { Ok(Report::default()) })
     }

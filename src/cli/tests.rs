@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 use super::args::Cli;
 use super::output::tests::Shared;
 use super::*;
+use crate::daemon::checkpoints::show::Preview;
 use crate::daemon::clean::Report;
 use crate::daemon::handle::{Accepted, Journaled};
 use crate::daemon::repair::{Findings, Repaired};
@@ -16,7 +17,7 @@ use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::event::RepairWay;
 use crate::domain::evolve::evolve;
-use crate::domain::ids::{AgentId, IdeaId};
+use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::domain::view::{Rest, TargetNow};
@@ -65,11 +66,11 @@ impl Offline for Memory {
         Vec::new()
     }
 
-    fn checkpoints(&self) -> Result<Vec<Value>, CliError> {
+    fn checkpoints(&self) -> Result<Vec<serde_json::Value>, CliError> {
         Ok(Vec::new())
     }
 
-    fn checkpoint(&self, name: &CheckpointName) -> Result<Value, CliError> {
+    fn checkpoint(&self, name: &CheckpointName) -> Result<serde_json::Value, CliError> {
         Err(decide::unknown_checkpoint(&self.0.borrow().state, name).into())
     }
 

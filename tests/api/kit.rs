@@ -13,6 +13,7 @@ use swarm::api::{
     self, ApiContext, Client, ClientError, Control, DaemonFile, EventLog, ReloadError, Socket,
 };
 use swarm::daemon::Handle;
+use swarm::daemon::checkpoints::show::Preview;
 use swarm::daemon::clean::Report;
 use swarm::daemon::handle::{Accepted, CommandError, Journaled};
 use swarm::daemon::testkit::{Answer, Seat};
@@ -21,7 +22,7 @@ use swarm::domain::decide;
 use swarm::domain::effect::Effect;
 use swarm::domain::event::Event;
 use swarm::domain::evolve::evolve;
-use swarm::domain::ids::{EffectId, Oid};
+use swarm::domain::ids::{CheckpointName, EffectId, Oid};
 use swarm::domain::observation::{Observation, Outcome};
 use swarm::domain::settings::{Mode, Settings};
 use swarm::domain::state::State;
