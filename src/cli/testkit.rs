@@ -1,10 +1,13 @@
 //! One event of each kind, for the tests of what shows events.
 
+use std::collections::BTreeMap;
+
+use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork};
 use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
 use crate::domain::effect::{ConflictLevel, Effect, Purpose};
 use crate::domain::event::{Event, LostEvents, RepairWay};
 use crate::domain::evolve::evolve;
-use crate::domain::ids::{AgentId, EffectId, IdeaId, Oid, ProfileName, RunId};
+use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid, ProfileName, RunId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::settings::{Mode, Settings};
@@ -77,6 +80,7 @@ pub(super) fn events() -> Vec<Event> {
     events.extend(idea_events());
     events.extend(attempt_events());
     events.extend(merge_events());
+    events.extend(checkpoint_events());
     events.extend(other_events());
     events
 }
@@ -238,6 +242,75 @@ fn attempt_events() -> Vec<Event> {
             message: Some("50 iterations".into()),
             not_before: None,
             keep_worktree: true,
+        },
+    ]
+}
+
+fn checkpoint_events() -> Vec<Event> {
+    let name = |text: &str| text.parse::<CheckpointName>().unwrap();
+    let checkpoint = Checkpoint {
+        created_at: Timestamp::from_millis(0),
+        reason: Reason::BeforeAutopilot,
+        commit: oid(),
+        tag: oid(),
+        seq: 7,
+        sha256: "00".repeat(32),
+    };
+    let rollback = Rollback {
+        to: name("before-release"),
+        commit: oid(),
+        safety: name("before-rollback-1"),
+        stash: true,
+        pause: false,
+        step: RollbackStep::Checking,
+        at: Timestamp::from_millis(0),
+        ideas: BTreeMap::new(),
+    };
+    let saved = SavedWork {
+        agent: agent(),
+        base: oid(),
+        tip: oid(),
+        wip: Some(oid()),
+        iterations: 3,
+        last_run: None,
+        feedback: None,
+        messages: vec!["look again".into()],
+    };
+    let then = IdeaThen {
+        status: IdeaStatus::Pending,
+        retry_count: 1,
+        failed_attempts: 0,
+        commit: None,
+        last_error: Some("why".into()),
+        saved: Some(Box::new(saved)),
+    };
+    vec![
+        Event::CheckpointMade {
+            name: name("before-release"),
+            checkpoint: Box::new(checkpoint),
+        },
+        Event::CheckpointDeleted {
+            name: name("before-release"),
+        },
+        Event::RollbackBegun {
+            rollback: Box::new(rollback),
+        },
+        Event::RollbackPlanned {
+            id: idea_id(),
+            idea: Box::new(then),
+        },
+        Event::RollbackStepped {
+            step: RollbackStep::Stopping,
+        },
+        Event::RolledBack {
+            to: name("before-release"),
+            commit: oid(),
+            safety: name("before-rollback-1"),
+        },
+        Event::RollbackAbandoned {
+            to: name("before-release"),
+            why: "files are in the way".into(),
+            files: vec!["a.rs".into()],
         },
     ]
 }

@@ -61,12 +61,26 @@ pub struct Settings {
     /// How long a graceful end waits for safe boundaries.
     pub grace_ms: i64,
     /// A checkpoint after every so many landings; 0: none.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub checkpoint_every: u32,
     /// A checkpoint each time autopilot begins.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub checkpoint_before_autopilot: bool,
     /// So many checkpoints that nobody asked for are kept.
-    #[serde(default)]
+    #[serde(default = "kept", skip_serializing_if = "is_kept")]
     pub checkpoints_kept: u32,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// As many as the configuration's default says.
+fn kept() -> u32 {
+    50
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_kept(value: &u32) -> bool {
+    *value == kept()
 }

@@ -2,14 +2,15 @@
 //!
 //! `tests/golden/events-v1.jsonl` only grows. `UPDATE_GOLDEN=1 cargo test golden` appends the samples that it does not have yet.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
+use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork};
 use crate::domain::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
 use crate::domain::effect::{ConflictLevel, Effect, KeptWorktree, Landing, Purpose};
 use crate::domain::event::{Event, FoundLanding, LostEvents, RepairWay};
-use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
+use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::settings::Mode;
@@ -520,6 +521,75 @@ fn repair_samples() -> Vec<Event> {
     ]
 }
 
+fn checkpoint_samples() -> Vec<Event> {
+    let name = |text: &str| text.parse::<CheckpointName>().unwrap();
+    let checkpoint = Checkpoint {
+        created_at: START,
+        reason: Reason::BeforeAutopilot,
+        commit: oid(2),
+        tag: oid(2),
+        seq: 7,
+        sha256: "00".repeat(32),
+    };
+    let rollback = Rollback {
+        to: name("before-release"),
+        commit: oid(2),
+        safety: name("before-rollback-1"),
+        stash: true,
+        pause: false,
+        step: RollbackStep::Checking,
+        at: START,
+        ideas: BTreeMap::new(),
+    };
+    let saved = SavedWork {
+        agent: agent(1),
+        base: oid(2),
+        tip: oid(2),
+        wip: Some(oid(2)),
+        iterations: 3,
+        last_run: None,
+        feedback: None,
+        messages: vec!["look again".into()],
+    };
+    let then = IdeaThen {
+        status: IdeaStatus::Pending,
+        retry_count: 1,
+        failed_attempts: 0,
+        commit: None,
+        last_error: Some("why".into()),
+        saved: Some(Box::new(saved)),
+    };
+    vec![
+        Event::CheckpointMade {
+            name: name("before-release"),
+            checkpoint: Box::new(checkpoint),
+        },
+        Event::CheckpointDeleted {
+            name: name("before-release"),
+        },
+        Event::RollbackBegun {
+            rollback: Box::new(rollback),
+        },
+        Event::RollbackPlanned {
+            id: idea(3),
+            idea: Box::new(then),
+        },
+        Event::RollbackStepped {
+            step: RollbackStep::Stopping,
+        },
+        Event::RolledBack {
+            to: name("before-release"),
+            commit: oid(2),
+            safety: name("before-rollback-1"),
+        },
+        Event::RollbackAbandoned {
+            to: name("before-release"),
+            why: "files are in the way".into(),
+            files: vec!["a.rs".into()],
+        },
+    ]
+}
+
 /// At least one of each kind, and of each kind of what they hold.
 fn samples() -> Vec<Event> {
     let mut all = swarm_samples();
@@ -529,6 +599,7 @@ fn samples() -> Vec<Event> {
     all.extend(run_samples());
     all.extend(merge_samples());
     all.extend(effect_samples());
+    all.extend(checkpoint_samples());
     all.extend(repair_samples());
     all
 }
