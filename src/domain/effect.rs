@@ -227,6 +227,11 @@ impl Effect {
         }
     }
 
+    /// Whether it makes a checkpoint.
+    pub fn is_checkpoint(&self) -> bool {
+        matches!(self, Self::MakeCheckpoint { .. })
+    }
+
     /// Whether it belongs to this attempt, or to the merge of its idea. Ending a run and tidying up belong to nobody.
     pub fn works_for(&self, of: &AgentId, at: &IdeaId) -> bool {
         match self {

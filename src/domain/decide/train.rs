@@ -150,8 +150,11 @@ fn start_verify(plan: &mut Plan<'_>, entry: &MergeEntry, command: &str, settings
     plan.request_run(run, purpose, settings.quality_timeout_ms);
 }
 
-/// The target moves, also while the daemon ends: the work is done and checked.
+/// The target moves, also while the daemon ends: the work is done and checked. A checkpoint that is being made has to be of one moment.
 pub(super) fn land(plan: &mut Plan<'_>, settings: &Settings) {
+    if plan.state.is_pending(Effect::is_checkpoint) {
+        return;
+    }
     let Some(entry) = idle_in(plan.state, MergePhase::Landing) else {
         return;
     };
