@@ -42,11 +42,12 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         prepare,
         ask_for_runs,
         gate,
+        // Before the queue's next: a queue that never empties must not put them off for ever.
+        checkpoints::keep,
         train::build,
         train::verify,
         train::land,
         train::settle,
-        checkpoints::keep,
         begin_iterations,
         claim,
     ];
