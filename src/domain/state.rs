@@ -387,7 +387,7 @@ pub struct Feedback {
 pub enum Ending {
     /// A person stopped it.
     Stopped,
-    /// The daemon is ending.
+    /// The swarm stops its agents: nobody's fault.
     Interrupted,
     /// Its idea was cancelled.
     Cancelled,

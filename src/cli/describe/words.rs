@@ -100,7 +100,7 @@ pub(super) fn attempt_end(end: AttemptEnd) -> &'static str {
 pub(super) fn ending_words(ending: Ending) -> &'static str {
     match ending {
         Ending::Stopped => "stopped by a person",
-        Ending::Interrupted => "the daemon is ending",
+        Ending::Interrupted => "the swarm stops its agents",
         Ending::Cancelled => "its idea was cancelled",
     }
 }

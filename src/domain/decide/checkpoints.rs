@@ -120,7 +120,7 @@ pub(super) fn is_being_made(state: &State, this: &CheckpointName) -> bool {
     state.is_pending(|effect| matches!(effect, Effect::MakeCheckpoint { name, .. } if name == this))
 }
 
-fn is_being_deleted(state: &State, this: &CheckpointName) -> bool {
+pub(super) fn is_being_deleted(state: &State, this: &CheckpointName) -> bool {
     state.is_pending(
         |effect| matches!(effect, Effect::DeleteCheckpoint { name, .. } if name == this),
     )
@@ -212,7 +212,7 @@ pub(super) fn made(plan: &mut Plan<'_>, name: &CheckpointName, reason: Reason, o
         Outcome::Failed { message, .. } => match reason {
             // Whoever asked for it is told.
             Reason::Manual => {}
-            Reason::BeforeRollback => super::rollback::abandon(plan, message, &[]),
+            Reason::BeforeRollback => super::rollback::not_saved(plan, name, message),
             Reason::Periodic | Reason::BeforeAutopilot => {
                 plan.warn(
                     WARNING,

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::attempt::end_asked;
+use super::attempt::{ask_end, end_asked};
 use super::checkpoints::{self, named, rolling_back};
-use super::plan::{End, Plan, few, shorten};
+use super::plan::{Plan, few, shorten};
 use crate::domain::checkpoint::{Reason, Rollback, RollbackStep};
 use crate::domain::effect::Effect;
 use crate::domain::event::Event;
@@ -16,7 +16,7 @@ use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmInput, SwarmPhas
 use crate::domain::observation::Outcome;
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::Settings;
-use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus};
+use crate::domain::state::{Attempt, Ending};
 
 pub(super) fn begin(
     plan: &mut Plan<'_>,
@@ -34,6 +34,13 @@ pub(super) fn begin(
     let Some(checkpoint) = state.checkpoints.get(name) else {
         return Err(checkpoints::unknown(state, name));
     };
+    if checkpoints::is_being_deleted(state, name) {
+        return Err(Rejection::NotNow {
+            what: format!("rolling back to {name}"),
+            why: "that checkpoint is being deleted".into(),
+            instead: Some("see which there are: swarm checkpoint list".into()),
+        });
+    }
     let rollback = Rollback {
         to: name.clone(),
         commit: checkpoint.commit.clone(),
@@ -131,12 +138,13 @@ fn stop(plan: &mut Plan<'_>) {
         }
     }
     for (agent, attempt) in &state.agents {
-        if state.is_under_way(agent, &attempt.idea) {
-            if attempt.phase.is_live() && attempt.phase != AttemptPhase::Stopping {
-                plan.move_attempt(agent, AttemptInput::Stop);
-            }
-        } else {
+        if !state.is_under_way(agent, &attempt.idea) {
             end_one(plan, agent, attempt);
+        } else if attempt.ending.is_none() {
+            // In the log, so that it is nobody's fault also where the daemon ends in the middle of this.
+            ask_end(plan, agent, attempt, Ending::Interrupted);
+        } else if attempt.phase.is_live() && attempt.phase != AttemptPhase::Stopping {
+            plan.move_attempt(agent, AttemptInput::Stop);
         }
     }
     if state.agents.is_empty() && state.outbox.is_empty() && state.owed.is_empty() {
@@ -146,13 +154,7 @@ fn stop(plan: &mut Plan<'_>) {
 
 /// Nobody's fault; what a person had asked for before holds.
 fn end_one(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt) {
-    match attempt.ending {
-        Some(ending) => end_asked(plan, agent, ending),
-        None => {
-            let end = End::keeping(AttemptEnd::Interrupted, IdeaStatus::Pending, None);
-            plan.end(agent, end);
-        }
-    }
+    end_asked(plan, agent, attempt.ending.unwrap_or(Ending::Interrupted));
 }
 
 fn save(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
@@ -165,6 +167,13 @@ fn save(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
             rollback.safety.clone(),
             Reason::BeforeRollback,
         );
+    }
+}
+
+/// The safety checkpoint could not be made. One that the log has is made, whatever a driver that was asked again says.
+pub(super) fn not_saved(plan: &mut Plan<'_>, safety: &CheckpointName, why: &str) {
+    if !plan.state.checkpoints.contains_key(safety) {
+        abandon(plan, why, &[]);
     }
 }
 
