@@ -13,7 +13,7 @@ pub(crate) mod world;
 pub(crate) use scenario::Scenario;
 
 use super::command::NewIdea;
-use super::ids::{AgentId, IdeaId, Oid, ProfileName};
+use super::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName};
 use super::settings::{Mode, Settings};
 use super::time::Timestamp;
 
@@ -35,6 +35,10 @@ pub(crate) fn profile(name: &str) -> ProfileName {
 
 pub(crate) fn agent(number: u64) -> AgentId {
     AgentId::numbered(&profile("ed"), number)
+}
+
+pub(crate) fn checkpoint_name(text: &str) -> CheckpointName {
+    text.parse().unwrap()
 }
 
 pub(crate) fn new_idea(text: &str) -> NewIdea {

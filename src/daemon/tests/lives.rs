@@ -23,6 +23,7 @@ use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
 use crate::domain::testkit::choices::Choices;
 use crate::domain::testkit::people;
+use crate::domain::testkit::world::World;
 use crate::domain::view::{self, Rest};
 use crate::journal::StartFrom;
 use crate::journal::testing::faulty::{EIO, ENOSPC, Fault, Faults};
@@ -48,6 +49,7 @@ struct Counts {
     clean_ends: u64,
     full_disks: u64,
     broken_disks: u64,
+    rollbacks: u64,
     compared: u64,
 }
 
@@ -65,6 +67,7 @@ impl Counts {
         self.clean_ends += other.clean_ends;
         self.full_disks += other.full_disks;
         self.broken_disks += other.broken_disks;
+        self.rollbacks += other.rollbacks;
         self.compared += other.compared;
     }
 }
@@ -344,8 +347,11 @@ impl Life {
                 assert_eq!(*ended, Ended::Cleanly);
                 return self.bury().await;
             }
-            let world = &self.model.world;
-            let ends = |(id, effect): (&EffectId, &Effect)| world.may_end(effect).then_some(*id);
+            let Model { world, state, .. } = &self.model;
+            let ends = |(id, effect): (&EffectId, &Effect)| {
+                let ends = world.may_end(effect) && !World::waits(state, effect);
+                ends.then_some(*id)
+            };
             // What agents do, they go on doing until they are stopped.
             match self.out.iter().find_map(ends) {
                 Some(id) if !self.choices.chance(30) => self.answer(id),
@@ -359,8 +365,16 @@ impl Life {
     // ---- the world ----
 
     fn some_effect(&mut self) -> Option<EffectId> {
-        let at = self.choices.pick(self.out.len());
-        self.out.keys().nth(at).copied()
+        let ready = self.ready();
+        let at = self.choices.pick(ready.len());
+        ready.get(at).copied()
+    }
+
+    /// Effects that have nothing to wait for.
+    fn ready(&self) -> Vec<EffectId> {
+        let ready =
+            |(_, effect): &(&EffectId, &Effect)| !World::waits(&self.model.state, effect);
+        self.out.iter().filter(ready).map(|(id, _)| *id).collect()
     }
 
     /// An effect comes to something.
@@ -443,7 +457,8 @@ impl Life {
                 self.say_last_word(id);
             }
         }
-        let outcome = self.model.world.outcome(&effect, &mut self.choices);
+        let Model { world, state, .. } = &mut self.model;
+        let outcome = world.outcome(state, &effect, &mut self.choices);
         self.model.hurt_by(&effect, &outcome);
         outcome
     }
@@ -624,7 +639,7 @@ impl Life {
             while !self.late.is_empty() {
                 self.tell_late();
             }
-            while !self.out.is_empty() {
+            while !self.ready().is_empty() {
                 self.answer_one();
             }
             self.moment().await;
@@ -659,6 +674,7 @@ impl Life {
         assert_eq!(state.swarm.phase, SwarmPhase::Stopped);
         assert!(state.outbox.is_empty(), "{:?}", state.outbox);
         this.counts.compared = this.model.compared;
+        this.counts.rollbacks = this.model.rollbacks;
         this.counts
     }
 }

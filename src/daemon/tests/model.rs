@@ -11,7 +11,7 @@ use crate::domain::command::{Command, TargetChoice};
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
-use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
+use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::{Outcome, RunEndKind};
 use crate::domain::settings::Mode;
@@ -41,7 +41,10 @@ pub(super) struct Model {
     effects: BTreeSet<EffectId>,
     agents: BTreeSet<AgentId>,
     runs: BTreeSet<RunId>,
+    /// What has landed and was not taken back by a rollback since.
     landed: BTreeSet<IdeaId>,
+    /// The same at each checkpoint.
+    landed_at: BTreeMap<CheckpointName, BTreeSet<IdeaId>>,
     /// Ideas that nobody may ever see, for whoever asked was told that nothing was done.
     refused: BTreeSet<String>,
     promises: BTreeMap<IdeaId, Promise>,
@@ -49,6 +52,7 @@ pub(super) struct Model {
     hurt: BTreeSet<IdeaId>,
     /// Records compared with the disk.
     pub(super) compared: u64,
+    pub(super) rollbacks: u64,
 }
 
 fn must_be_new<T: Ord + std::fmt::Debug>(seen: &mut BTreeSet<T>, number: T) {
@@ -76,6 +80,17 @@ impl Model {
             }
             Event::IdeaClaimed { agent, .. } => must_be_new(&mut self.agents, agent.clone()),
             Event::IdeaLanded { id, .. } => must_be_new(&mut self.landed, id.clone()),
+            Event::CheckpointMade { name, .. } => {
+                self.landed_at.insert(name.clone(), self.landed.clone());
+            }
+            Event::RolledBack { to, .. } => {
+                self.rollbacks += 1;
+                self.landed = self.landed_at[to].clone();
+                // What a person made of an idea since the checkpoint no longer holds.
+                for id in self.state.ideas.keys() {
+                    self.promises.entry(id.clone()).or_default().unsure = true;
+                }
+            }
             Event::IdeaAdded { idea, .. } => {
                 let refused = self.refused.contains(&idea.text);
                 assert!(!refused, "{:?} was refused and is there", idea.text);
@@ -280,6 +295,7 @@ impl Model {
     pub(super) fn final_states(&self) {
         let in_world: BTreeSet<_> = self.world.landed().cloned().collect();
         assert_eq!(self.landed, in_world, "the log and the target differ");
+        self.world.agrees(&self.state);
         for (id, promise) in &self.promises {
             let Some(idea) = self.state.ideas.get(id) else {
                 assert!(!promise.added, "{id} is gone");

@@ -19,11 +19,32 @@ pub(crate) fn check(state: &State, now: Timestamp) {
         assert!(state.owed.is_empty(), "not tidied up: {:?}", state.owed);
         assert!(decide::advance(state, now).is_empty());
     }
+    if state.settings.is_some() && state.swarm.phase == SwarmPhase::RollingBack {
+        rollback_goes_on(state, now);
+    }
+    saved_work_has_no_worktree(state);
     for run in state.stops.keys() {
         assert!(
             state.run_effect(run).is_some(),
             "{run} has ended and is still remembered"
         );
+    }
+}
+
+/// It waits for something outside, and that only.
+fn rollback_goes_on(state: &State, now: Timestamp) {
+    assert!(state.rollback.is_some(), "it never leaves its rollback");
+    assert!(!state.outbox.is_empty(), "stuck: {:?}", state.rollback);
+    assert!(decide::advance(state, now).is_empty());
+}
+
+fn saved_work_has_no_worktree(state: &State) {
+    let kept = state.ideas.values().filter_map(|idea| idea.kept.as_ref());
+    for kept in kept.filter(|kept| kept.worktree.saved.is_some()) {
+        assert!(kept.worktree.worktree.is_empty() && kept.worktree.branch.is_empty());
+    }
+    for unused in &state.owed.worktrees {
+        assert!(!unused.worktree.is_empty(), "a worktree without a name");
     }
 }
 
@@ -136,6 +157,8 @@ fn entry_rests(state: &State, entry: &MergeEntry) -> bool {
             let attempt = &state.agents[&entry.agent];
             draining || attempt.phase == AttemptPhase::Backoff
         }
+        // Nothing lands while a checkpoint is being made.
+        MergePhase::Landing => state.is_pending(Effect::is_checkpoint),
         _ => false,
     }
 }

@@ -2,9 +2,9 @@
 //! gives when asked.
 
 use super::choices::Choices;
-use super::{agent, new_idea, settings};
+use super::{agent, checkpoint_name, new_idea, settings};
 use crate::domain::command::{Command, IdeaEdit, InboxFile, NewIdea, TargetChoice};
-use crate::domain::ids::{AgentId, IdeaId};
+use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::signal::Signal;
@@ -64,7 +64,7 @@ fn some_agent(state: &State, choices: &mut Choices) -> AgentId {
 }
 
 pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
-    match choices.pick(27) {
+    match choices.pick(31) {
         0..6 => some_new_idea(state, choices),
         6 => some_edit(state, choices),
         7 | 8 => Command::RetryIdea {
@@ -103,11 +103,29 @@ pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
             Command::LoadSettings { hash, settings }
         }
         19..26 => some_help(state, choices),
+        26 | 27 => Command::CreateCheckpoint {
+            name: checkpoint_name(["one", "two", "three"][choices.pick(3)]),
+        },
+        28 => Command::DeleteCheckpoint {
+            name: some_checkpoint(state, choices),
+        },
+        29 => Command::RollBack {
+            name: some_checkpoint(state, choices),
+            stash: choices.chance(50),
+            pause: choices.chance(20),
+        },
         _ => {
             let mode = [Mode::Autopilot, Mode::SemiAuto][choices.pick(2)];
             Command::SetMode { mode }
         }
     }
+}
+
+/// One that there is, mostly.
+fn some_checkpoint(state: &State, choices: &mut Choices) -> CheckpointName {
+    let at = choices.pick(state.checkpoints.len() + 1);
+    let found = state.checkpoints.keys().nth(at).cloned();
+    found.unwrap_or_else(|| checkpoint_name("one"))
 }
 
 /// Something that a person is asked for.
@@ -197,6 +215,9 @@ pub(crate) fn some_settings(choices: &mut Choices) -> Settings {
         verify: !choices.chance(20),
         cleanup_on_success: !choices.chance(20),
         grace_ms: 1_000,
+        checkpoint_every: number(choices, 4),
+        checkpoint_before_autopilot: choices.chance(40),
+        checkpoints_kept: 1 + number(choices, 4),
         ..settings()
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{START, invariants, new_idea, oid, render, settings};
-use crate::domain::checkpoint::{Checkpoint, Reason};
+use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason, SavedWork, Unfinished, unfinished};
 use crate::domain::command::{Command, NewIdea};
 use crate::domain::decide;
-use crate::domain::effect::{Effect, Purpose};
+use crate::domain::effect::{Effect, Purpose, Saved};
 use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
 use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
@@ -139,6 +139,27 @@ impl Scenario {
             after: after.to_vec(),
             ..new_idea(text)
         }))
+    }
+
+    /// A person asks for a checkpoint, and it is made.
+    pub(crate) fn checkpoint(&mut self, name: &str) -> &mut Self {
+        let name = super::checkpoint_name(name);
+        self.command(Command::CreateCheckpoint { name });
+        let (effect, asked) = self.last_asked();
+        let outcome = good(&asked, effect.0);
+        self.when(Observation::EffectDone { effect, outcome })
+    }
+
+    /// The look at the checkpoint of a rollback goes well; all ideas came later.
+    pub(crate) fn looked(&mut self) -> &mut Self {
+        self.answer("checkRollback", Outcome::RollbackReady(BTreeMap::new()))
+    }
+
+    /// The newest effect that waits for its outcome.
+    fn last_asked(&self) -> (EffectId, Effect) {
+        let last = self.state.outbox.last_key_value();
+        let (id, effect) = last.expect("nothing is asked for");
+        (*id, effect.clone())
     }
 
     /// The events since the last time that this was asked.
@@ -346,6 +367,33 @@ pub(crate) fn failed(kind: FailureKind, message: &str) -> Outcome {
         kind,
         message: message.into(),
     }
+}
+
+/// What a checkpoint of this state holds of the ideas, with the work that is kept under these commits.
+pub(crate) fn held(
+    state: &State,
+    mut keep: impl FnMut(&Unfinished) -> Option<Saved>,
+) -> BTreeMap<IdeaId, IdeaThen> {
+    let mut works = BTreeMap::new();
+    for work in unfinished(state) {
+        let Some(saved) = keep(&work) else { continue };
+        let kept = SavedWork {
+            agent: work.agent,
+            base: work.base,
+            tip: saved.tip,
+            wip: saved.wip,
+            iterations: work.iterations,
+            last_run: work.last_run,
+            feedback: work.feedback,
+            messages: work.messages,
+        };
+        let before = works.insert(work.idea, kept);
+        assert!(before.is_none(), "two works of one idea: {before:?}");
+    }
+    let ideas = state.ideas.iter();
+    ideas
+        .map(|(id, idea)| (id.clone(), IdeaThen::of(idea, works.remove(id))))
+        .collect()
 }
 
 /// A checkpoint of the first commit; `number` makes its tag its own.

@@ -314,9 +314,10 @@ impl Sim {
         if self.sent.is_empty() {
             return None;
         }
-        let at = self.choices.pick(self.sent.len());
-        let (id, effect) = self.sent.iter().nth(at)?;
-        let (id, effect) = (*id, effect.clone());
+        let ready = |(_, effect): &(&EffectId, &Effect)| !World::waits(&self.state, effect);
+        let ready: Vec<_> = self.sent.iter().filter(ready).collect();
+        let (id, effect) = ready.get(self.choices.pick(ready.len()))?;
+        let (id, effect) = (**id, Effect::clone(effect));
         let iteration = |purpose: &Purpose| matches!(purpose, Purpose::Iteration { .. });
         if let Effect::Run { run, purpose, .. } = &effect
             && iteration(purpose)
@@ -329,7 +330,7 @@ impl Sim {
                 signal,
             });
         }
-        let outcome = self.world.outcome(&effect, &mut self.choices);
+        let outcome = self.world.outcome(&self.state, &effect, &mut self.choices);
         Some((id, outcome))
     }
 

@@ -4,12 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::choices::Choices;
-use super::scenario::{exit, failed, good};
-use crate::domain::effect::{ConflictLevel, Effect, Purpose};
+use super::scenario::{exit, failed, good, held};
+use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason};
+use crate::domain::effect::{ConflictLevel, Effect, Purpose, Saved};
 use crate::domain::event::Event;
-use crate::domain::ids::{IdeaId, Oid, RunId};
+use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
 use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
 use crate::domain::state::State;
+use crate::domain::time::Timestamp;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -28,8 +30,21 @@ pub(crate) struct World {
     checked_out: Option<Oid>,
     /// Where the target stands.
     target: Option<Oid>,
-    /// Commits that the target was moved to, in order.
+    /// Commits that the target was moved to, in order, but for those that a rollback took back.
     landed: Vec<(IdeaId, Oid)>,
+    /// The files of checkpoints.
+    checkpoints: BTreeMap<CheckpointName, Held>,
+    /// The work that checkpoints keep.
+    kept: BTreeMap<(CheckpointName, AgentId), Saved>,
+    /// What had landed in the commits that checkpoints are of.
+    history: BTreeMap<Oid, Vec<(IdeaId, Oid)>>,
+}
+
+/// A checkpoint, as its file has it.
+#[derive(Debug)]
+struct Held {
+    checkpoint: Checkpoint,
+    ideas: BTreeMap<IdeaId, IdeaThen>,
 }
 
 impl World {
@@ -51,6 +66,11 @@ impl World {
             Effect::Run { run, .. } => self.stopped.contains(run) || self.ended.contains_key(run),
             _ => true,
         }
+    }
+
+    /// Whether a driver has to wait for another before it begins: a checkpoint for what is landing.
+    pub(crate) fn waits(state: &State, effect: &Effect) -> bool {
+        effect.is_checkpoint() && state.is_pending(|effect| matches!(effect, Effect::Land { .. }))
     }
 
     /// An event is folded: what must never happen.
@@ -82,7 +102,12 @@ impl World {
     }
 
     /// What an effect comes to.
-    pub(crate) fn outcome(&mut self, effect: &Effect, choices: &mut Choices) -> Outcome {
+    pub(crate) fn outcome(
+        &mut self,
+        state: &State,
+        effect: &Effect,
+        choices: &mut Choices,
+    ) -> Outcome {
         if !self.is_done(effect) && choices.chance(2) {
             return nonsense(effect);
         }
@@ -138,20 +163,153 @@ impl World {
                 },
                 _ => cannot(choices),
             },
-            Effect::PrepareWorktree { .. }
-            | Effect::ReleaseWorktree { .. }
-            | Effect::MakeCheckpoint { .. }
+            Effect::MakeCheckpoint { .. }
             | Effect::DeleteCheckpoint { .. }
             | Effect::CheckRollback { .. }
-            | Effect::MoveTarget { .. }
-            | Effect::ArchiveInbox { .. } => {
-                if choices.chance(5) {
-                    cannot(choices)
-                } else {
-                    good(effect, 0)
-                }
+            | Effect::MoveTarget { .. } => self.past(state, effect, choices),
+            Effect::PrepareWorktree { from, .. } => {
+                let saved = from.as_ref().and_then(|from| from.saved.as_ref());
+                let mut kept = self.kept.values();
+                let lost = saved.filter(|saved| !kept.any(|kept| kept == *saved));
+                assert!(lost.is_none(), "the work of an idea is gone: {lost:?}");
+                tidied(effect, choices)
+            }
+            Effect::ReleaseWorktree { .. } | Effect::ArchiveInbox { .. } => tidied(effect, choices),
+        }
+    }
+
+    /// Checkpoints, and the way back to one.
+    fn past(&mut self, state: &State, effect: &Effect, choices: &mut Choices) -> Outcome {
+        if !self.is_done(effect) && choices.chance(5) {
+            return cannot(choices);
+        }
+        match effect {
+            Effect::MakeCheckpoint {
+                name, reason, at, ..
+            } => self.keep(state, name, *reason, *at, choices),
+            Effect::DeleteCheckpoint { name, in_use } => {
+                self.checkpoints.remove(name);
+                self.kept
+                    .retain(|(of, agent), _| of != name || in_use.contains(agent));
+                Outcome::Done
+            }
+            Effect::CheckRollback {
+                name, commit, tag, ..
+            } => self.check(name, commit, tag, choices),
+            Effect::MoveTarget {
+                expected, commit, ..
+            } => self.go_back(expected, commit, choices),
+            other => panic!("not of checkpoints: {other:?}"),
+        }
+    }
+
+    fn keep(
+        &mut self,
+        state: &State,
+        name: &CheckpointName,
+        reason: Reason,
+        at: Timestamp,
+        choices: &mut Choices,
+    ) -> Outcome {
+        if let Some(held) = self.checkpoints.get(name) {
+            let same = (held.checkpoint.created_at, held.checkpoint.reason) == (at, reason);
+            if !same {
+                return failed(FailureKind::Other, "its file is there already");
+            }
+            return Outcome::CheckpointMade(Box::new(held.checkpoint.clone()));
+        }
+        let commit = match self.target.clone() {
+            Some(commit) => commit,
+            None => self.commit(),
+        };
+        self.target = Some(commit.clone());
+        self.history.insert(commit.clone(), self.landed.clone());
+        let mut kept = BTreeMap::new();
+        let ideas = held(state, |work| {
+            let new = || Saved {
+                tip: self.commit(),
+                wip: choices.chance(50).then(|| work.base.clone()),
+            };
+            let saved = work.saved.clone().unwrap_or_else(new);
+            kept.insert((name.clone(), work.agent.clone()), saved.clone());
+            Some(saved)
+        });
+        self.kept.extend(kept);
+        let checkpoint = Checkpoint {
+            created_at: at,
+            reason,
+            commit,
+            tag: self.commit(),
+            seq: state.seq,
+            sha256: "00".repeat(32),
+        };
+        let held = Held {
+            checkpoint: checkpoint.clone(),
+            ideas,
+        };
+        self.checkpoints.insert(name.clone(), held);
+        Outcome::CheckpointMade(Box::new(checkpoint))
+    }
+
+    fn check(
+        &self,
+        name: &CheckpointName,
+        commit: &Oid,
+        tag: &Oid,
+        choices: &mut Choices,
+    ) -> Outcome {
+        let Some(held) = self.checkpoints.get(name) else {
+            return failed(FailureKind::Repository, "its file is gone");
+        };
+        assert_eq!(
+            (&held.checkpoint.commit, &held.checkpoint.tag),
+            (commit, tag)
+        );
+        if choices.chance(10) {
+            return Outcome::CheckoutBlocked {
+                reason: "local changes".into(),
+                files: vec!["a.rs".into()],
+            };
+        }
+        Outcome::RollbackReady(held.ideas.clone())
+    }
+
+    /// Moves the target to the commit of a checkpoint.
+    fn go_back(&mut self, expected: &Oid, commit: &Oid, choices: &mut Choices) -> Outcome {
+        let moved = || Outcome::TargetMovedTo { stashed: vec![] };
+        if self.target.as_ref() == Some(commit) {
+            return moved();
+        }
+        if self.target.as_ref() != Some(expected) {
+            let found = self.target.clone().expect("it was seen");
+            return Outcome::TargetMoved { found };
+        }
+        match choices.pick(12) {
+            9 => {
+                let found = self.commit();
+                self.target = Some(found.clone());
+                Outcome::TargetMoved { found }
+            }
+            10 => Outcome::CheckoutBlocked {
+                reason: "local changes".into(),
+                files: vec!["a.rs".into()],
+            },
+            11 => cannot(choices),
+            _ => {
+                self.target = Some(commit.clone());
+                self.landed = self.history[commit].clone();
+                moved()
             }
         }
+    }
+
+    /// The file of a checkpoint and the log agree on what is done: nothing is done twice, and nothing that was taken back is.
+    pub(crate) fn agrees(&self, state: &State) {
+        let landed: BTreeMap<&IdeaId, &Oid> = self.landed.iter().map(|(id, at)| (id, at)).collect();
+        let done = state.ideas.iter();
+        let done = done.filter_map(|(id, idea)| Some((id, idea.commit.as_ref()?)));
+        let done: BTreeMap<&IdeaId, &Oid> = done.collect();
+        assert_eq!(done, landed, "what is done and what the target has");
     }
 
     /// What happened is told the same to whoever asks.
@@ -159,6 +317,7 @@ impl World {
         match effect {
             Effect::Run { run, .. } => self.ended.contains_key(run),
             Effect::Land { commit, .. } => self.has_landed(commit),
+            Effect::MoveTarget { commit, .. } => self.target.as_ref() == Some(commit),
             // A run that nobody can end keeps a daemon from ending cleanly; see the actor.
             Effect::StopRun { .. } => true,
             _ => false,
@@ -282,6 +441,14 @@ impl World {
     /// The ideas whose work the target was moved to.
     pub(crate) fn landed(&self) -> impl Iterator<Item = &IdeaId> {
         self.landed.iter().map(|(idea, _)| idea)
+    }
+}
+
+fn tidied(effect: &Effect, choices: &mut Choices) -> Outcome {
+    if choices.chance(5) {
+        cannot(choices)
+    } else {
+        good(effect, 0)
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork};
 use crate::domain::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
-use crate::domain::effect::{ConflictLevel, Effect, KeptWorktree, Landing, Purpose};
+use crate::domain::effect::{ConflictLevel, Effect, KeptWorktree, Landing, Purpose, Saved};
 use crate::domain::event::{Event, FoundLanding, LostEvents, RepairWay};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
@@ -16,7 +16,7 @@ use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::settings::Mode;
 use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, Counters, Ending, Feedback, IdeaStatus, Task, Waits};
-use crate::domain::testkit::{START, agent, idea, oid, profile, settings};
+use crate::domain::testkit::{START, agent, checkpoint_name, idea, oid, profile, settings};
 
 fn file() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/events-v1.jsonl")
@@ -467,6 +467,49 @@ fn effect_samples() -> Vec<Event> {
                 tip: oid(2),
                 target: "main".into(),
             }),
+            at: START,
+        },
+        Effect::PrepareWorktree {
+            agent: agent(3),
+            idea: idea(2),
+            branch: "agent/ed-003/idea-002".into(),
+            worktree: "ed-003-idea-002".into(),
+            target: "main".into(),
+            from: Some(KeptWorktree {
+                worktree: String::new(),
+                branch: String::new(),
+                base: oid(2),
+                agent: agent(1),
+                crashed: true,
+                saved: Some(Saved {
+                    tip: oid(3),
+                    wip: Some(oid(4)),
+                }),
+            }),
+        },
+        Effect::MakeCheckpoint {
+            name: checkpoint_name("before-release"),
+            reason: Reason::Manual,
+            target: "main".into(),
+            at: START,
+        },
+        Effect::DeleteCheckpoint {
+            name: checkpoint_name("before-release"),
+            in_use: vec![agent(1)],
+        },
+        Effect::CheckRollback {
+            name: checkpoint_name("before-release"),
+            commit: oid(2),
+            tag: oid(3),
+            sha256: "00".repeat(32),
+            target: "main".into(),
+            stash: true,
+        },
+        Effect::MoveTarget {
+            target: "main".into(),
+            expected: oid(3),
+            commit: oid(2),
+            stash: Some("before-rollback-1".into()),
             at: START,
         },
         Effect::ArchiveInbox {

@@ -1,12 +1,14 @@
 //! The domain's tests that tell whole stories; those of a single rule are beside it.
 
 mod attempts;
+mod checkpoints;
 mod ending;
 mod golden;
 mod ideas;
 mod merging;
 mod properties;
 mod retention;
+mod rollback;
 mod scale;
 mod table;
 mod torn;

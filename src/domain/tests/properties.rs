@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use crate::domain::effect::Effect;
 use crate::domain::event::Event;
+use crate::domain::ids::{CheckpointName, IdeaId};
 use crate::domain::state::{AttemptEnd, IdeaStatus};
 use crate::domain::testkit::sim::Sim;
 
@@ -19,7 +20,8 @@ fn must_be_new<T: Ord + std::fmt::Debug>(seen: &mut BTreeSet<T>, number: T) {
 fn check_log(sim: &Sim) {
     let (mut effects, mut agents, mut runs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut finished = BTreeSet::new();
-    let mut landed: BTreeMap<_, u32> = BTreeMap::new();
+    let mut landed: BTreeSet<IdeaId> = BTreeSet::new();
+    let mut checkpoints: BTreeMap<CheckpointName, BTreeSet<IdeaId>> = BTreeMap::new();
     for (_, event) in &sim.log {
         match event {
             Event::EffectRequested { id, effect } => {
@@ -30,19 +32,24 @@ fn check_log(sim: &Sim) {
             }
             Event::EffectFinished { id, .. } => must_be_new(&mut finished, *id),
             Event::IdeaClaimed { agent, .. } => must_be_new(&mut agents, agent.clone()),
-            Event::IdeaLanded { id, .. } => *landed.entry(id.clone()).or_default() += 1,
+            // Once, unless a rollback has taken it back since.
+            Event::IdeaLanded { id, .. } => must_be_new(&mut landed, id.clone()),
+            Event::CheckpointMade { name, .. } => {
+                checkpoints.insert(name.clone(), landed.clone());
+            }
+            Event::RolledBack { to, .. } => landed = checkpoints[to].clone(),
             _ => {}
         }
     }
-    assert!(landed.values().all(|times| *times == 1), "{landed:?}");
     assert!(finished.is_subset(&effects));
-    let in_log: BTreeSet<_> = landed.keys().collect();
+    let in_log: BTreeSet<_> = landed.iter().collect();
     let in_world: BTreeSet<_> = sim.world.landed().collect();
     assert_eq!(in_log, in_world, "the log and the target differ");
 }
 
-/// What is done is done for a reason.
+/// What is done is done for a reason, and the target has it.
 fn check_done(sim: &Sim) {
+    sim.world.agrees(&sim.state);
     for (id, idea) in &sim.state.ideas {
         if idea.status != IdeaStatus::Done {
             continue;
@@ -81,6 +88,43 @@ fn lives() -> impl Strategy<Value = Life> {
         prop::collection::vec(any::<u16>(), 200..700),
     ]
     .prop_map(Life)
+}
+
+/// A plain generator of choices.
+fn choices(seed: u64) -> Vec<u16> {
+    let mut x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        u16::try_from(x >> 48).unwrap()
+    };
+    (0..500).map(|_| next()).collect()
+}
+
+#[test]
+fn the_simulated_lives_hold_checkpoints_and_rollbacks_of_every_kind() {
+    let mut found: BTreeMap<&str, u32> = BTreeMap::new();
+    for seed in 1..=200 {
+        let mut sim = Sim::new(choices(seed));
+        sim.live();
+        sim.attend_to();
+        for (_, event) in &sim.log {
+            *found.entry(event.kind()).or_default() += 1;
+        }
+    }
+    for kind in [
+        "checkpointMade",
+        "checkpointDeleted",
+        "rollbackBegun",
+        "rollbackAbandoned",
+        "rolledBack",
+    ] {
+        assert!(
+            found.get(kind).is_some_and(|times| *times > 20),
+            "{found:?}"
+        );
+    }
 }
 
 proptest! {

@@ -16,10 +16,10 @@ use crate::domain::settings::{Mode, Settings};
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::exit;
-use crate::domain::testkit::{Scenario, agent, idea, new_idea, oid};
+use crate::domain::testkit::{Scenario, agent, checkpoint_name, idea, new_idea, oid};
 
 /// A way to get somewhere.
-type Way = fn(&mut Scenario);
+pub(super) type Way = fn(&mut Scenario);
 
 fn conflict(s: &mut Scenario, level: ConflictLevel) {
     let (target, files) = (oid(9), vec!["a.rs".into()]);
@@ -49,7 +49,7 @@ fn silent(s: &mut Scenario) {
 }
 
 /// Where the first idea can stand, and its attempt, and its merge.
-const SITUATIONS: &[(&str, Way)] = &[
+pub(super) const SITUATIONS: &[(&str, Way)] = &[
     ("pending", |s| {
         s.command(Command::SetMode {
             mode: Mode::SemiAuto,
@@ -165,7 +165,7 @@ const SITUATIONS: &[(&str, Way)] = &[
 ];
 
 /// What can be asked about an idea, its agent and its merge.
-fn about_an_idea() -> Vec<(&'static str, Command)> {
+pub(super) fn about_an_idea() -> Vec<(&'static str, Command)> {
     let (id, of) = (idea(1), agent(1));
     let edit = IdeaEdit {
         priority: Some(7),
@@ -202,7 +202,7 @@ fn about_an_idea() -> Vec<(&'static str, Command)> {
 }
 
 /// What can be asked about the swarm.
-fn about_the_swarm(settings: &Settings) -> Vec<(&'static str, Command)> {
+pub(super) fn about_the_swarm(settings: &Settings) -> Vec<(&'static str, Command)> {
     let settings = Settings {
         max_parallel: 1,
         ..settings.clone()
@@ -233,7 +233,28 @@ fn about_the_swarm(settings: &Settings) -> Vec<(&'static str, Command)> {
         ("stop", Command::Shutdown { keep_agents: false }),
         ("keep", Command::Shutdown { keep_agents: true }),
         ("now", Command::ShutdownNow),
+        (
+            "make",
+            Command::CreateCheckpoint {
+                name: checkpoint_name("another"),
+            },
+        ),
+        (
+            "delete",
+            Command::DeleteCheckpoint {
+                name: checkpoint_name("first"),
+            },
+        ),
+        ("back", roll_back()),
     ]
+}
+
+fn roll_back() -> Command {
+    Command::RollBack {
+        name: checkpoint_name("first"),
+        stash: false,
+        pause: false,
+    }
 }
 
 /// `yes`: something follows; `-`: accepted, nothing changes; otherwise the code of the refusal, which says why and what to do.
@@ -383,7 +404,21 @@ const PHASES: &[(&str, Way)] = &[
     ("stopped", |s| {
         s.command(Command::Shutdown { keep_agents: false });
     }),
-    ("rolling back", |s| {
+    ("rolling back: look", |s| {
+        s.add("one").well_until("iteration");
+        s.command(roll_back());
+    }),
+    ("rolling back: agents end", |s| {
+        s.add("one").well_until("iteration");
+        s.command(roll_back()).looked();
+    }),
+    ("rolling back: safety", |s| {
+        s.command(roll_back()).looked();
+    }),
+    ("rolling back: target", |s| {
+        s.command(roll_back()).well_until("moveTarget");
+    }),
+    ("rolled back, and torn", |s| {
         s.given([Event::PhaseChanged {
             phase: SwarmPhase::RollingBack,
             reason: None,
@@ -410,6 +445,7 @@ fn all_commands_about_the_swarm_in_all_its_phases() {
     for (name, way) in PHASES {
         let cells = commands.iter().map(|(_, command)| {
             let mut s = Scenario::running();
+            s.checkpoint("first");
             way(&mut s);
             answer(s, command)
         });
@@ -417,16 +453,20 @@ fn all_commands_about_the_swarm_in_all_its_phases() {
     }
     let columns: Vec<&str> = commands.iter().map(|(name, _)| *name).collect();
     assert_snapshot!(table(&rows, &columns), @r"
-                              add       pause     resume    settle    load      mode      stop      keep      now
-    recovering                yes       no        no        no        yes       yes       yes       yes       yes
-    running                   yes       yes       -         no        yes       yes       yes       yes       yes
-    pausing                   yes       -         yes       no        yes       yes       yes       yes       yes
-    paused                    yes       -         yes       no        yes       yes       yes       yes       yes
-    draining                  yes       no        no        no        yes       yes       -         yes       yes
-    stopped, agents go on     yes       no        no        no        yes       yes       no        -         no
-    stopped                   yes       no        no        no        yes       yes       no        -         no
-    rolling back              yes       no        no        no        yes       yes       no        yes       no
-    target rewritten          yes       yes       -         yes       yes       yes       yes       yes       yes
+                              add       pause     resume    settle    load      mode      stop      keep      now       make      delete    back
+    recovering                yes       no        no        no        yes       yes       yes       yes       yes       yes       yes       yes
+    running                   yes       yes       -         no        yes       yes       yes       yes       yes       yes       yes       yes
+    pausing                   yes       -         yes       no        yes       yes       yes       yes       yes       yes       yes       yes
+    paused                    yes       -         yes       no        yes       yes       yes       yes       yes       yes       yes       yes
+    draining                  yes       no        no        no        yes       yes       -         yes       yes       yes       yes       no
+    stopped, agents go on     yes       no        no        no        yes       yes       no        -         no        yes       yes       no
+    stopped                   yes       no        no        no        yes       yes       no        -         no        yes       yes       no
+    rolling back: look        yes       no        no        no        yes       yes       yes       yes       yes       no        no        no
+    rolling back: agents end  yes       no        no        no        yes       yes       yes       yes       yes       no        no        no
+    rolling back: safety      yes       no        no        no        yes       yes       yes       yes       yes       no        no        no
+    rolling back: target      yes       no        no        no        yes       yes       yes       yes       yes       no        no        no
+    rolled back, and torn     yes       no        no        no        yes       yes       yes       yes       yes       yes       yes       no
+    target rewritten          yes       yes       -         yes       yes       yes       yes       yes       yes       yes       yes       yes
     ");
 }
 
@@ -584,15 +624,18 @@ fn all_transitions_of_the_swarm() {
         I::Pause,
         I::Resume,
         I::Quiet,
+        I::RollBack,
+        I::RolledBack { paused: true },
+        I::RolledBack { paused: false },
         I::Shutdown,
     ];
     assert_snapshot!(transitions!(swarm::Machine, phases, inputs), @r"
     Stopped: Start -> Recovering
-    Recovering: Start -> Recovering, Recovered -> Pausing, Recovered -> Running, Shutdown -> Draining
-    Running: Start -> Recovering, Pause -> Pausing, Resume -> Running, Shutdown -> Draining
-    Pausing: Start -> Recovering, Pause -> Pausing, Resume -> Running, Quiet -> Paused, Shutdown -> Draining
-    Paused: Start -> Recovering, Pause -> Paused, Resume -> Running, Shutdown -> Draining
-    RollingBack: Start -> Recovering
+    Recovering: Start -> Recovering, Recovered -> Pausing, Recovered -> Running, RollBack -> RollingBack, Shutdown -> Draining
+    Running: Start -> Recovering, Pause -> Pausing, Resume -> Running, RollBack -> RollingBack, Shutdown -> Draining
+    Pausing: Start -> Recovering, Pause -> Pausing, Resume -> Running, Quiet -> Paused, RollBack -> RollingBack, Shutdown -> Draining
+    Paused: Start -> Recovering, Pause -> Paused, Resume -> Running, RollBack -> RollingBack, Shutdown -> Draining
+    RollingBack: Start -> Recovering, RolledBack -> Pausing, RolledBack -> Running, Shutdown -> Draining
     Draining: Start -> Recovering, Quiet -> Stopped, Shutdown -> Draining
     ");
 }

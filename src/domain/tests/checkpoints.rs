@@ -1,0 +1,285 @@
+//! Checkpoints: asked for, and by themselves; what they hold up, and what they never do.
+
+use insta::assert_snapshot;
+
+use crate::domain::checkpoint::Reason;
+use crate::domain::command::Command;
+use crate::domain::settings::Mode;
+use crate::domain::state::IdeaStatus;
+use crate::domain::testkit::scenario::exit;
+use crate::domain::testkit::{Scenario, agent, checkpoint_name, idea};
+use crate::domain::view::{self, Rest};
+
+fn create(name: &str) -> Command {
+    Command::CreateCheckpoint {
+        name: checkpoint_name(name),
+    }
+}
+
+fn delete(name: &str) -> Command {
+    Command::DeleteCheckpoint {
+        name: checkpoint_name(name),
+    }
+}
+
+fn names(s: &Scenario) -> Vec<&str> {
+    let names = s.state.checkpoints.keys();
+    names.map(|name| name.as_str()).collect()
+}
+
+fn of(s: &Scenario, reason: Reason) -> usize {
+    let all = s.state.checkpoints.values();
+    all.filter(|checkpoint| checkpoint.reason == reason).count()
+}
+
+#[test]
+fn one_that_a_person_asks_for() {
+    let mut s = Scenario::running();
+    s.checkpoint("release");
+    assert_snapshot!(s.then(), @r"
+    ask #1 makeCheckpoint release
+    checkpointMade {checkpoint: {commit: 0001, createdAt: 2026-01-01T00:00:00.000Z, reason: manual, seq: 1, sha256: 0000000000000000000000000000000000000000000000000000000000000000, tag: 8001}, name: release}
+    end #1
+    ");
+    assert_eq!(names(&s), ["release"]);
+}
+
+#[test]
+fn a_name_is_taken_from_the_moment_it_is_asked_for() {
+    let mut s = Scenario::running();
+    s.command(create("release"));
+    let refusal = s.refused(&create("release"));
+    s.all_goes_well();
+    assert_eq!(s.refused(&create("release")), refusal);
+    assert_snapshot!(refusal, @r"
+    CHECKPOINT_TAKEN: there is a checkpoint `release` already
+    choose another name, or delete that one: swarm checkpoint delete release
+    ");
+    s.command(delete("release"));
+    assert_eq!(s.refused(&create("release")), refusal, "it is not gone yet");
+    s.all_goes_well().checkpoint("release");
+    assert_eq!(names(&s), ["release"]);
+}
+
+#[test]
+fn one_that_cannot_be_made_is_not_there_and_leaves_no_warning_of_its_own() {
+    let mut s = Scenario::running();
+    s.command(create("release"))
+        .fails("makeCheckpoint", "there is a tag of that name");
+    assert!(s.state.checkpoints.is_empty() && s.state.warnings.is_empty());
+    s.checkpoint("release");
+    assert_eq!(names(&s), ["release"]);
+}
+
+#[test]
+fn without_a_configuration_there_is_none() {
+    let mut s = Scenario::empty();
+    assert_snapshot!(s.refused(&create("release")), @r"
+    NOT_NOW: that is not possible: no daemon has read the configuration yet
+    start one: swarm start
+    ");
+    assert_snapshot!(s.refused(&delete("release")), @r"
+    CHECKPOINT_UNKNOWN: there is no checkpoint `release`
+    make one: swarm checkpoint create NAME
+    ");
+}
+
+#[test]
+fn deleting_one_that_is_not_there_names_the_newest() {
+    let mut s = Scenario::running();
+    s.checkpoint("first").checkpoint("second");
+    assert_snapshot!(s.refused(&delete("third")), @r"
+    CHECKPOINT_UNKNOWN: there is no checkpoint `third`
+    see them: swarm checkpoint list; the newest is second
+    ");
+}
+
+#[test]
+fn a_deletion_is_asked_for_once_and_one_that_fails_can_be_asked_for_again() {
+    let mut s = Scenario::running();
+    s.checkpoint("release").quietly();
+    s.command(delete("release")).command(delete("release"));
+    s.fails("deleteCheckpoint", "the tag is locked");
+    assert_snapshot!(s.then(), @r"
+    ask #2 deleteCheckpoint release
+    warningRaised {key: delete-release, message: the tag is locked}
+    end #2: the tag is locked
+    ");
+    assert_eq!(names(&s), ["release"]);
+    s.command(delete("release")).all_goes_well();
+    assert!(names(&s).is_empty() && s.state.warnings.is_empty());
+}
+
+#[test]
+fn after_so_many_landings_one_is_made_by_itself() {
+    let mut s = Scenario::with(|settings| settings.checkpoint_every = 2);
+    s.add("one").all_goes_well();
+    assert!(names(&s).is_empty());
+    s.add("two").add("three").all_goes_well();
+    assert_eq!(names(&s), ["after-idea-002-20260101t000000000z"]);
+    s.add("four").all_goes_well();
+    assert_eq!(of(&s, Reason::Periodic), 2);
+    assert_eq!(view::rest(&s.state), Rest::Idle);
+}
+
+#[test]
+fn a_periodic_one_that_fails_is_a_warning_and_the_next_is_due_after_as_many_landings() {
+    let mut s = Scenario::with(|settings| settings.checkpoint_every = 1);
+    s.add("one")
+        .add("two")
+        .well_until("makeCheckpoint")
+        .quietly();
+    s.fails("makeCheckpoint", "no room");
+    assert_eq!(s.state.warnings.len(), 1);
+    assert!(s.pending("makeCheckpoint").is_none(), "asked for again");
+    s.all_goes_well();
+    assert_eq!(s.idea(2).status, IdeaStatus::Done);
+    assert_eq!(of(&s, Reason::Periodic), 1);
+    assert!(s.state.warnings.is_empty(), "{:?}", s.state.warnings);
+}
+
+#[test]
+fn before_autopilot_nothing_is_claimed_until_it_is_there() {
+    let mut s = Scenario::with(|settings| settings.checkpoint_before_autopilot = true);
+    s.add("one");
+    assert!(s.state.agents.is_empty());
+    s.wait(60_000);
+    assert!(s.state.agents.is_empty());
+    s.well_until("prepareWorktree");
+    assert_eq!(of(&s, Reason::BeforeAutopilot), 1);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    // Once for each time that autopilot begins.
+    s.restart().all_goes_well();
+    assert_eq!(of(&s, Reason::BeforeAutopilot), 1);
+    let semi = Mode::SemiAuto;
+    s.command(Command::SetMode { mode: semi }).all_goes_well();
+    let auto = Mode::Autopilot;
+    s.command(Command::SetMode { mode: auto }).all_goes_well();
+    assert_eq!(of(&s, Reason::BeforeAutopilot), 2);
+}
+
+#[test]
+fn autopilot_begins_without_a_checkpoint_that_cannot_be_made() {
+    let mut s = Scenario::with(|settings| settings.checkpoint_before_autopilot = true);
+    s.add("one").fails("makeCheckpoint", "no room");
+    assert!(s.pending("prepareWorktree").is_some());
+    assert_eq!(s.state.warnings.len(), 1);
+}
+
+#[test]
+fn in_semi_auto_and_in_a_pause_none_is_made_before_autopilot() {
+    let mut s = Scenario::with(|settings| {
+        settings.checkpoint_before_autopilot = true;
+        settings.mode = Mode::SemiAuto;
+    });
+    assert!(s.pending("makeCheckpoint").is_none());
+    s.command(Command::Pause { reason: None });
+    let mode = Mode::Autopilot;
+    s.command(Command::SetMode { mode });
+    assert!(s.pending("makeCheckpoint").is_none());
+    s.command(Command::Resume);
+    assert!(s.pending("makeCheckpoint").is_some());
+}
+
+#[test]
+fn of_those_that_nobody_asked_for_the_newest_stay() {
+    let mut s = Scenario::with(|settings| {
+        settings.checkpoint_every = 1;
+        settings.checkpoints_kept = 2;
+    });
+    s.checkpoint("mine");
+    for text in ["one", "two", "three", "four"] {
+        s.add(text).all_goes_well();
+    }
+    assert_eq!(
+        names(&s),
+        [
+            "after-idea-003-20260101t000000000z",
+            "after-idea-004-20260101t000000000z",
+            "mine"
+        ]
+    );
+    // One that cannot be deleted is not tried for ever.
+    s.add("five").well_until("deleteCheckpoint");
+    s.fails("deleteCheckpoint", "locked").all_goes_well();
+    assert_eq!(s.state.checkpoints.len(), 4);
+    assert_eq!(view::rest(&s.state), Rest::Idle);
+}
+
+#[test]
+fn nothing_lands_while_one_is_made() {
+    let mut s = Scenario::running();
+    s.add("one").well_until("verify");
+    s.command(create("release")).check(exit(0));
+    assert!(s.pending("land").is_none(), "it lands meanwhile");
+    s.command(create("another"));
+    s.fails("makeCheckpoint", "no room");
+    assert!(s.pending("land").is_none(), "another is being made");
+    s.well_until("land").all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    assert_eq!(names(&s), ["another"]);
+}
+
+#[test]
+fn nothing_is_built_while_one_is_made_and_agents_work_on() {
+    let mut s = Scenario::running();
+    s.add("one").add("two").well_until("gate");
+    s.command(create("release"));
+    s.check(exit(0));
+    assert!(s.pending("buildMerge").is_none());
+    assert!(!s.state.agents.is_empty());
+    s.all_goes_well();
+    assert_eq!(view::rest(&s.state), Rest::Idle);
+    assert_eq!(s.idea(2).status, IdeaStatus::Done);
+}
+
+#[test]
+fn what_is_landing_when_one_is_asked_for_lands() {
+    let mut s = Scenario::running();
+    s.add("one").well_until("land");
+    s.command(create("release")).all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    assert_eq!(names(&s), ["release"]);
+}
+
+#[test]
+fn a_daemon_that_ends_makes_it_first_and_one_that_is_killed_leaves_it_to_the_next() {
+    let mut s = Scenario::running();
+    s.command(create("release"));
+    s.command(Command::Shutdown { keep_agents: false });
+    assert_eq!(
+        s.state.swarm.phase,
+        crate::domain::lifecycle::SwarmPhase::Draining
+    );
+    s.restart();
+    assert!(s.pending("makeCheckpoint").is_some());
+    s.command(Command::Shutdown { keep_agents: false })
+        .all_goes_well();
+    assert_eq!(names(&s), ["release"]);
+    assert_eq!(
+        s.state.swarm.phase,
+        crate::domain::lifecycle::SwarmPhase::Stopped
+    );
+}
+
+#[test]
+fn a_deletion_spares_the_work_that_an_idea_is_to_go_on_from() {
+    use crate::domain::effect::{Effect, Saved};
+    use crate::domain::testkit::oid;
+    let mut s = Scenario::running();
+    s.add("one").well_until("iteration").checkpoint("first");
+    let (tip, wip) = (oid(7), None);
+    super::rollback::all_the_way(&mut s, "first", |_| Some(Saved { tip, wip }));
+    s.command(delete("first"));
+    let asked = s.state.outbox.values().find_map(|effect| match effect {
+        Effect::DeleteCheckpoint { in_use, .. } => Some(in_use.clone()),
+        _ => None,
+    });
+    assert_eq!(asked, Some(vec![agent(1)]));
+    assert!(s.idea(1).kept.as_ref().unwrap().worktree.saved.is_some());
+    s.all_goes_well().command(Command::Resume);
+    let from = s.attempt(2).kept.clone().unwrap().worktree.saved;
+    assert_eq!(from.map(|saved| saved.tip), Some(oid(7)));
+    assert_eq!(s.attempt(2).idea, idea(1));
+}

@@ -1,0 +1,549 @@
+//! Rollbacks: the steps and their order, from every situation, given up at every step, and over the end of a daemon.
+
+use std::collections::BTreeMap;
+
+use insta::assert_snapshot;
+
+use super::table::{SITUATIONS, about_an_idea, about_the_swarm};
+use crate::domain::checkpoint::{RollbackStep, Unfinished};
+use crate::domain::command::Command;
+use crate::domain::effect::{Effect, Saved};
+use crate::domain::event::Event;
+use crate::domain::ids::CheckpointName;
+use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::observation::{Observation, Outcome};
+use crate::domain::settings::Mode;
+use crate::domain::state::{IdeaStatus, State};
+use crate::domain::testkit::scenario::{checkpoint, exit, fold, held};
+use crate::domain::testkit::{Scenario, agent, checkpoint_name, idea, oid};
+use crate::domain::view::{self, Rest};
+
+fn to(name: &str, pause: bool) -> Command {
+    Command::RollBack {
+        name: checkpoint_name(name),
+        stash: false,
+        pause,
+    }
+}
+
+/// Rolls back to what this state is, and stays paused.
+pub(super) fn all_the_way(
+    s: &mut Scenario,
+    name: &str,
+    keep: impl FnOnce(&Unfinished) -> Option<Saved>,
+) {
+    let mut keep = Some(keep);
+    let ideas = held(&s.state, |work| keep.take().and_then(|keep| keep(work)));
+    s.command(to(name, true));
+    s.answer("checkRollback", Outcome::RollbackReady(ideas));
+    s.all_goes_well();
+    assert_eq!(rolled_back(s), 1, "{name}");
+}
+
+fn count(s: &Scenario, of: impl Fn(&Event) -> bool) -> usize {
+    s.log.iter().filter(|(_, event)| of(event)).count()
+}
+
+fn rolled_back(s: &Scenario) -> usize {
+    count(s, |event| matches!(event, Event::RolledBack { .. }))
+}
+
+fn abandoned(s: &Scenario) -> usize {
+    count(s, |event| matches!(event, Event::RollbackAbandoned { .. }))
+}
+
+/// A way to a step of a rollback.
+type Way = fn(&mut Scenario);
+
+const STEPS: &[(&str, Way)] = &[
+    ("look", |_| ()),
+    ("agents", |s| {
+        s.looked();
+    }),
+    ("safety", |s| {
+        s.looked().well_until("makeCheckpoint");
+    }),
+    ("target", |s| {
+        s.looked().well_until("moveTarget");
+    }),
+];
+
+/// An idea has an agent that works, a checkpoint is there, and a rollback to it has come to this step.
+fn at(step: Way) -> Scenario {
+    let mut s = Scenario::running();
+    s.checkpoint("first").add("one").well_until("iteration");
+    s.command(to("first", false));
+    step(&mut s);
+    s.quietly();
+    s
+}
+
+#[test]
+fn step_by_step() {
+    let mut s = Scenario::running();
+    s.checkpoint("first").add("one").well_until("iteration");
+    s.quietly().command(to("first", true));
+    assert_snapshot!(s.then(), @r"
+    rollbackBegun {rollback: {at: 2026-01-01T00:00:00.000Z, commit: 0001, pause: true, safety: before-rollback-20260101t000000000z, stash: false, step: checking, to: first}}
+    phaseChanged {phase: rolling-back, reason: rolling back to first}
+    ask #4 checkRollback first
+    ");
+    s.looked();
+    assert_snapshot!(s.then(), @r"
+    rollbackStepped {step: stopping}
+    end #4
+    ask #5 stopRun r0001-ed-001-i1
+    endingAsked {agent: ed-001, ending: interrupted}
+    ed-001 -> Stopping
+    ");
+    s.well_until("makeCheckpoint");
+    assert_snapshot!(s.then(), @r"
+    signalSeen {agent: ed-001, offset: 1000, run: r0001-ed-001-i1, signal: complete}
+    run r0001-ed-001-i1 Exited { code: 0 }
+    end #3
+    attemptEnded {agent: ed-001, end: interrupted, keepWorktree: true, status: pending}
+    end #5
+    rollbackStepped {step: saving}
+    ask #6 makeCheckpoint before-rollback-20260101t000000000z
+    ");
+    s.well_until("moveTarget");
+    assert_snapshot!(s.then(), @r"
+    checkpointMade {checkpoint: {commit: 0001, createdAt: 2026-01-01T00:00:00.000Z, reason: before-rollback, seq: 6, sha256: 0000000000000000000000000000000000000000000000000000000000000000, tag: 8006}, name: before-rollback-20260101t000000000z}
+    end #6
+    rollbackStepped {step: moving}
+    ask #7 moveTarget main 0001 -> 0001
+    ");
+    s.all_goes_well();
+    assert_snapshot!(s.then(), @r"
+    targetSeen {branch: main, commit: 0001}
+    rollbackStepped {step: restoring}
+    end #7
+    pauseSet {reason: rolled back to first}
+    rolledBack {commit: 0001, safety: before-rollback-20260101t000000000z, to: first}
+    phaseChanged {phase: pausing, reason: rolled back to first}
+    phaseChanged {phase: paused, reason: rolled back to first}
+    ");
+}
+
+#[test]
+fn from_every_situation_it_ends_with_no_agent_and_no_entry() {
+    for (name, way) in SITUATIONS {
+        let mut s = Scenario::running();
+        s.checkpoint("first");
+        way(&mut s);
+        let (counters, status) = (s.state.counters, s.idea(1).status);
+        s.command(to("first", true)).all_goes_well();
+        assert_eq!(rolled_back(&s), 1, "{name}");
+        assert_eq!(s.state.swarm.phase, SwarmPhase::Paused, "{name}");
+        assert!(s.state.rollback.is_none() && s.state.outbox.is_empty());
+        assert!(s.state.agents.is_empty(), "{name}: {:?}", s.state.agents);
+        assert!(s.state.queue.is_empty(), "{name}: {:?}", s.state.queue);
+        assert!(s.state.swarm.rewritten.is_none(), "{name}");
+        assert_eq!(s.state.counters.at_least(counters), s.state.counters);
+        let expected = match status {
+            status if status.is_bad() || status == IdeaStatus::Cancelled => status,
+            _ => IdeaStatus::Pending,
+        };
+        assert_eq!(s.idea(1).status, expected, "{name}");
+        // Nobody is to blame, and all goes on.
+        assert_eq!(s.idea(1).commit, None, "{name}");
+        s.command(Command::Resume);
+        let mode = Mode::Autopilot;
+        s.command(Command::SetMode { mode });
+        s.load(|settings| settings.auto_merge = true)
+            .all_goes_well();
+        if expected == IdeaStatus::Pending {
+            s.wait(120_000).all_goes_well();
+            assert_eq!(s.idea(1).status, IdeaStatus::Done, "{name}");
+        }
+        assert_eq!(view::rest(&s.state), Rest::Idle, "{name}");
+    }
+}
+
+#[test]
+fn from_every_situation_over_the_end_of_a_daemon_at_every_step() {
+    for (name, way) in SITUATIONS {
+        for keep_agents in [false, true] {
+            for (step, go) in STEPS {
+                let mut s = Scenario::running();
+                s.checkpoint("first");
+                way(&mut s);
+                s.command(to("first", true));
+                go(&mut s);
+                s.command(Command::Shutdown { keep_agents });
+                if !keep_agents {
+                    s.all_goes_well();
+                }
+                assert_eq!(s.state.swarm.phase, SwarmPhase::Stopped, "{name}, {step}");
+                s.restart().all_goes_well();
+                assert_eq!(rolled_back(&s), 1, "{name}, {step}");
+                assert_eq!(s.state.swarm.phase, SwarmPhase::Paused, "{name}, {step}");
+                assert!(s.state.agents.is_empty() && s.state.queue.is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_that_ends_anywhere_in_it_goes_on_with_it() {
+    let mut whole = at(|_| ());
+    whole.all_goes_well();
+    let begun = whole
+        .log
+        .iter()
+        .position(|(_, event)| matches!(event, Event::RollbackBegun { .. }));
+    for length in begun.unwrap() + 1..=whole.log.len() {
+        let mut s = Scenario::empty();
+        s.now = whole.now;
+        s.log = whole.log[..length].to_vec();
+        s.state = fold(&s.log);
+        s.restart().all_goes_well();
+        let last = &whole.log[length - 1].1;
+        assert_eq!(rolled_back(&s), 1, "after {last:?}");
+        assert_eq!(abandoned(&s), 0, "after {last:?}");
+        assert_eq!(s.idea(1).status, IdeaStatus::Done, "after {last:?}");
+        assert_eq!(view::rest(&s.state), Rest::Idle, "after {last:?}");
+    }
+}
+
+fn blocked() -> Outcome {
+    Outcome::CheckoutBlocked {
+        reason: "local changes".into(),
+        files: vec!["a.rs".into()],
+    }
+}
+
+fn cannot() -> Outcome {
+    crate::domain::testkit::scenario::failed(
+        crate::domain::observation::FailureKind::Other,
+        "it cannot be done",
+    )
+}
+
+#[test]
+fn given_up_at_any_step_it_changes_nothing_and_work_goes_on() {
+    let ways: &[(&str, Outcome)] = &[
+        ("checkRollback", blocked()),
+        ("checkRollback", cannot()),
+        ("makeCheckpoint", cannot()),
+        ("moveTarget", Outcome::TargetMoved { found: oid(0x66) }),
+        ("moveTarget", blocked()),
+        ("moveTarget", cannot()),
+    ];
+    for (effect, outcome) in ways {
+        let mut s = Scenario::with(|settings| settings.mode = Mode::SemiAuto);
+        s.checkpoint("first").add("one").all_goes_well();
+        let (id, profile) = (idea(1), None);
+        s.command(Command::AssignIdea { id, profile })
+            .all_goes_well();
+        s.add("two");
+        let (id, profile) = (idea(2), None);
+        s.command(Command::AssignIdea { id, profile })
+            .well_until("iteration");
+        s.command(to("first", true)).well_until(effect);
+        s.answer(effect, outcome.clone());
+        assert_eq!(abandoned(&s), 1, "{effect}");
+        assert!(s.state.rollback.is_none());
+        assert_eq!(s.state.swarm.phase, SwarmPhase::Running, "{effect}");
+        assert_eq!(s.idea(1).status, IdeaStatus::Done);
+        s.all_goes_well();
+        assert_eq!(s.idea(2).status, IdeaStatus::Done, "{effect}");
+        assert_eq!(s.idea(2).failed_attempts, 0);
+        assert_eq!(rolled_back(&s), 0);
+        let stopped = u32::from(*effect != "checkRollback");
+        assert_eq!(s.idea(2).attempts, 1 + stopped, "{effect}");
+    }
+}
+
+#[test]
+fn an_agent_that_a_rollback_stopped_is_nobodys_fault_also_where_the_daemon_ends_meanwhile() {
+    let mut s = Scenario::with(|settings| settings.mode = Mode::SemiAuto);
+    s.checkpoint("first").add("one");
+    let (id, profile) = (idea(1), None);
+    s.command(Command::AssignIdea { id, profile })
+        .well_until("iteration");
+    s.command(to("first", false)).looked();
+    s.command(Command::Shutdown { keep_agents: false })
+        .all_goes_well();
+    assert!(s.idea(1).assigned, "{:?}", s.idea(1));
+    s.restart().well_until("makeCheckpoint");
+    s.fails("makeCheckpoint", "no room").all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn a_safety_checkpoint_that_the_log_has_is_there_whatever_a_driver_says_when_asked_again() {
+    let mut s = at(|s| {
+        s.well_until("makeCheckpoint");
+    });
+    let name = s.state.rollback.as_ref().unwrap().safety.clone();
+    let reason = crate::domain::checkpoint::Reason::BeforeRollback;
+    let made = Box::new(checkpoint(reason, s.now, 1));
+    s.given([Event::CheckpointMade {
+        name,
+        checkpoint: made,
+    }]);
+    s.restart();
+    assert!(s.pending("moveTarget").is_some());
+    s.fails("makeCheckpoint", "its file cannot be read");
+    assert_eq!(abandoned(&s), 0);
+    s.all_goes_well();
+    assert_eq!(rolled_back(&s), 1);
+}
+
+#[test]
+fn only_one_at_a_time() {
+    let mut s = at(|_| ());
+    assert_snapshot!(s.refused(&to("first", false)), @r"
+    NOT_NOW: a second rollback is not possible: a rollback is under way
+    wait for its end; see: swarm status
+    ");
+    let name = checkpoint_name("another");
+    assert_snapshot!(s.refused(&Command::CreateCheckpoint { name }), @r"
+    NOT_NOW: a checkpoint is not possible: a rollback is under way
+    wait for its end; see: swarm status
+    ");
+    let name = checkpoint_name("first");
+    assert_snapshot!(s.refused(&Command::DeleteCheckpoint { name }), @r"
+    NOT_NOW: deleting that checkpoint is not possible: a rollback is under way
+    wait for its end; see: swarm status
+    ");
+}
+
+#[test]
+fn a_checkpoint_that_is_not_there_or_is_going_is_refused() {
+    let mut s = Scenario::running();
+    assert_snapshot!(s.refused(&to("first", false)), @r"
+    CHECKPOINT_UNKNOWN: there is no checkpoint `first`
+    make one: swarm checkpoint create NAME
+    ");
+    s.checkpoint("first");
+    let name = checkpoint_name("first");
+    s.command(Command::DeleteCheckpoint { name });
+    assert_snapshot!(s.refused(&to("first", false)), @r"
+    NOT_NOW: rolling back to first is not possible: that checkpoint is being deleted
+    see which there are: swarm checkpoint list
+    ");
+    // One whose deletion failed can be used.
+    s.fails("deleteCheckpoint", "locked");
+    s.command(to("first", false)).all_goes_well();
+    assert_eq!(rolled_back(&s), 1);
+}
+
+#[test]
+fn no_command_at_any_step_makes_it_hang() {
+    let settings = Scenario::running().state.settings.unwrap();
+    let mut commands = about_the_swarm(&settings);
+    commands.extend(about_an_idea());
+    for (step, way) in STEPS {
+        for (name, command) in &commands {
+            let mut s = at(*way);
+            if let Err(rejection) = s.ask(command) {
+                assert!(!rejection.suggestions().is_empty(), "{step}, {name}");
+            }
+            s.all_goes_well();
+            if s.state.swarm.phase == SwarmPhase::Draining {
+                s.wait_for_deadline().all_goes_well();
+            }
+            if s.state.swarm.phase == SwarmPhase::Stopped {
+                s.restart().all_goes_well();
+            }
+            assert_eq!(rolled_back(&s), 1, "{step}, {name}");
+            assert!(s.state.rollback.is_none(), "{step}, {name}");
+            assert_ne!(view::rest(&s.state), Rest::Busy, "{step}, {name}");
+        }
+    }
+}
+
+#[test]
+fn a_pause_that_is_in_force_stays_and_one_that_is_asked_for_comes() {
+    let phase_after = |paused: bool, pause: bool| {
+        let mut s = Scenario::running();
+        s.checkpoint("first").add("one").well_until("iteration");
+        if paused {
+            s.command(Command::Pause { reason: None });
+        }
+        s.command(to("first", pause));
+        while s.state.rollback.is_some() {
+            let (effect, asked) = s.state.outbox.first_key_value().unwrap();
+            let (effect, asked) = (*effect, asked.clone());
+            let outcome = crate::domain::testkit::scenario::good(&asked, effect.0);
+            s.when(Observation::EffectDone { effect, outcome });
+        }
+        let reason = s.state.swarm.pause_reason.clone();
+        (s.state.swarm.phase, reason)
+    };
+    assert_eq!(phase_after(false, false), (SwarmPhase::Running, None));
+    let by_hand = Some("paused by hand".to_owned());
+    assert_eq!(phase_after(true, false), (SwarmPhase::Paused, by_hand));
+    let back = Some("rolled back to first".to_owned());
+    assert_eq!(phase_after(false, true), (SwarmPhase::Paused, back.clone()));
+    assert_eq!(phase_after(true, true), (SwarmPhase::Paused, back));
+}
+
+/// One is done and two is being worked on at the checkpoint; afterwards two and three are done, four is pending.
+fn with_history() -> (
+    Scenario,
+    BTreeMap<crate::domain::ids::IdeaId, crate::domain::checkpoint::IdeaThen>,
+) {
+    let mut s = Scenario::running();
+    s.add("one").all_goes_well();
+    s.add("two").well_until("iteration");
+    let (id, text) = (agent(2), "look at the docs".to_owned());
+    s.command(Command::SayToAgent { id, text });
+    let (tip, wip) = (oid(0x77), Some(oid(0x78)));
+    let ideas = held(&s.state, |_| {
+        Some(Saved {
+            tip: tip.clone(),
+            wip: wip.clone(),
+        })
+    });
+    s.checkpoint("first").add("three").all_goes_well();
+    s.command(Command::Pause { reason: None }).add("four");
+    (s, ideas)
+}
+
+fn statuses(state: &State) -> Vec<IdeaStatus> {
+    state.ideas.values().map(|idea| idea.status).collect()
+}
+
+#[test]
+fn ideas_are_what_they_were_and_later_ones_stay() {
+    use IdeaStatus::{Done, Pending};
+    let (mut s, ideas) = with_history();
+    assert_eq!(statuses(&s.state), [Done, Done, Done, Pending]);
+    let first = s.idea(1).clone();
+    s.command(to("first", false));
+    s.answer("checkRollback", Outcome::RollbackReady(ideas))
+        .all_goes_well();
+    assert_eq!(statuses(&s.state), [Done, Pending, Pending, Pending]);
+    assert_eq!(*s.idea(1), first, "it is as it was");
+    assert!(first.commit.is_some());
+    assert!(s.idea(2).commit.is_none() && s.idea(3).commit.is_none());
+    let target = s.state.swarm.target.as_ref().unwrap();
+    let checkpoint = &s.state.checkpoints[&checkpoint_name("first")];
+    assert_eq!(target.commit, checkpoint.commit);
+    let kept = s.idea(2).kept.clone().unwrap();
+    let saved = kept.worktree.saved.clone().unwrap();
+    assert_eq!((saved.tip, saved.wip), (oid(0x77), Some(oid(0x78))));
+    assert_eq!(kept.messages, ["look at the docs"]);
+    assert_eq!((kept.iterations, kept.worktree.agent), (1, agent(2)));
+    assert!(s.idea(3).kept.is_none());
+    // The next attempt goes on from there, under a number that nobody has had.
+    s.command(Command::Resume);
+    let (next, attempt) = s.state.attempt_at(&idea(2)).unwrap();
+    assert_eq!(attempt.messages, ["look at the docs"]);
+    assert_eq!(*next, agent(4));
+    let from = s.state.outbox.values().find_map(|effect| match effect {
+        Effect::PrepareWorktree { idea: of, from, .. } if *of == idea(2) => from.clone(),
+        _ => None,
+    });
+    assert_eq!(from.unwrap().saved, kept.worktree.saved);
+    s.all_goes_well();
+    assert_eq!(statuses(&s.state), [Done; 4]);
+}
+
+#[test]
+fn rolling_back_to_its_safety_checkpoint_undoes_it_and_that_again() {
+    let (mut s, ideas) = with_history();
+    let before = s.state.clone();
+    let after_all = held(&before, |_| None);
+    s.command(to("first", false));
+    s.answer("checkRollback", Outcome::RollbackReady(ideas.clone()))
+        .all_goes_well();
+    let safety = newest(&s);
+    assert!(safety.as_str().starts_with("before-rollback-"));
+    let rolled = s.state.clone();
+    s.command(to(safety.as_str(), false));
+    s.answer("checkRollback", Outcome::RollbackReady(after_all))
+        .all_goes_well();
+    assert_eq!(statuses(&s.state), statuses(&before));
+    for (id, idea) in &before.ideas {
+        assert_eq!(s.state.ideas[id].commit, idea.commit, "{id}");
+        assert_eq!(s.state.ideas[id].kept, idea.kept, "{id}");
+    }
+    s.command(to("first", false));
+    s.answer("checkRollback", Outcome::RollbackReady(ideas))
+        .all_goes_well();
+    assert_eq!(statuses(&s.state), statuses(&rolled));
+    assert_eq!(rolled_back(&s), 3);
+    assert_eq!(s.state.counters.at_least(before.counters), s.state.counters);
+    s.command(Command::Resume).all_goes_well();
+    assert_eq!(statuses(&s.state), [IdeaStatus::Done; 4]);
+}
+
+fn newest(s: &Scenario) -> CheckpointName {
+    let all = s.state.checkpoints.iter();
+    let newest = all.max_by_key(|(_, checkpoint)| checkpoint.seq);
+    newest.unwrap().0.clone()
+}
+
+#[test]
+fn what_ended_badly_at_the_checkpoint_ends_so_again_and_what_came_later_is_forgotten() {
+    let mut s = Scenario::running();
+    s.add("one")
+        .well_until("iteration")
+        .iteration(&agent(1), exit(1));
+    let then = s.idea(1).clone();
+    assert_eq!(then.status, IdeaStatus::Failed);
+    let saved = Saved {
+        tip: oid(0x77),
+        wip: None,
+    };
+    let ideas = held(&s.state, |_| Some(saved.clone()));
+    s.checkpoint("first");
+    s.command(Command::RetryIdea { id: idea(1) })
+        .all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    s.command(to("first", false));
+    s.answer("checkRollback", Outcome::RollbackReady(ideas))
+        .all_goes_well();
+    let now = s.idea(1);
+    assert_eq!(
+        (now.status, &now.last_error),
+        (then.status, &then.last_error)
+    );
+    assert_eq!(now.failed_attempts, 1);
+    assert_eq!(now.attempts, 2, "numbers do not repeat");
+    s.command(Command::RetryIdea { id: idea(1) })
+        .all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn the_worktrees_of_now_are_given_back() {
+    let mut s = Scenario::running();
+    s.checkpoint("first").add("one").well_until("iteration");
+    let ideas = held(&s.state, |_| None);
+    s.command(to("first", true));
+    s.answer("checkRollback", Outcome::RollbackReady(ideas))
+        .quietly()
+        .all_goes_well();
+    assert!(s.then().contains("releaseWorktree ed-001-idea-001"));
+    assert!(s.idea(1).kept.is_none());
+}
+
+#[test]
+fn answers_of_a_step_that_is_over_change_nothing() {
+    let mut s = at(|s| {
+        s.well_until("moveTarget");
+    });
+    assert_eq!(
+        s.state.rollback.as_ref().unwrap().step,
+        RollbackStep::Moving
+    );
+    let move_target = s.pending("moveTarget").unwrap();
+    let earlier = s.log.iter().filter_map(|(_, event)| match event {
+        Event::EffectRequested { id, effect } if *id != move_target => Some((*id, effect.clone())),
+        _ => None,
+    });
+    for (effect, asked) in earlier.collect::<Vec<_>>() {
+        let outcome = crate::domain::testkit::scenario::good(&asked, effect.0);
+        s.when(Observation::EffectDone { effect, outcome });
+        s.when(Observation::EffectDone {
+            effect,
+            outcome: cannot(),
+        });
+    }
+    assert_eq!(s.then(), "");
+}
