@@ -155,7 +155,10 @@ fn landing_found(state: &mut State, at: Timestamp, id: &IdeaId, commit: &Oid) {
             }
         }
     }
-    state.owed.worktrees.extend(kept.map(|kept| unused(*kept)));
+    state
+        .owed
+        .worktrees
+        .extend(kept.and_then(|kept| unused(*kept)));
     let of_run = |effects: &std::collections::BTreeMap<_, Effect>, run: &RunId| {
         effects
             .values()
@@ -262,7 +265,10 @@ fn idea_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
         }),
         Event::IdeaCancelled { id } => {
             let kept = state.ideas.get_mut(id).and_then(|idea| idea.kept.take());
-            state.owed.worktrees.extend(kept.map(|kept| unused(*kept)));
+            state
+                .owed
+                .worktrees
+                .extend(kept.and_then(|kept| unused(*kept)));
             with_idea(state, id, at, |idea| {
                 idea.status = IdeaStatus::Cancelled;
                 idea.assigned = false;
@@ -650,7 +656,11 @@ fn end_attempt(state: &mut State, at: Timestamp, agent: &AgentId, event: &Event)
         state.stops.remove(run);
     }
     // One that never had its worktree leaves half of a new one at most.
-    let half_made = attempt.base.is_none() && attempt.kept.is_none();
+    let takes_over = attempt
+        .kept
+        .as_ref()
+        .is_some_and(|kept| kept.worktree.saved.is_none());
+    let half_made = attempt.base.is_none() && !takes_over;
     if !*keep_worktree || half_made {
         let landed = landing(state, &attempt, *end);
         give_up(&mut state.owed, &attempt, landed);
@@ -710,16 +720,18 @@ fn give_up(owed: &mut Owed, attempt: &Attempt, landed: Option<Landing>) {
         landed,
     });
     if let (None, Some(kept)) = (&attempt.base, &attempt.kept) {
-        owed.worktrees.push(unused(Kept::clone(kept)));
+        owed.worktrees.extend(unused(Kept::clone(kept)));
     }
 }
 
-fn unused(kept: Kept) -> UnusedWorktree {
-    UnusedWorktree {
-        worktree: kept.worktree.worktree,
-        branch: kept.worktree.branch,
+/// Work that a checkpoint kept has no worktree that could go.
+fn unused(kept: Kept) -> Option<UnusedWorktree> {
+    let worktree = kept.worktree;
+    worktree.saved.is_none().then_some(UnusedWorktree {
+        worktree: worktree.worktree,
+        branch: worktree.branch,
         landed: None,
-    }
+    })
 }
 
 fn audit_word(end: AttemptEnd) -> &'static str {
@@ -841,8 +853,10 @@ fn restore_idea(
     idea.updated_at = at;
     audit(idea, at, "rolled_back", to.as_str());
     // Its work is in the safety checkpoint.
-    let left = left.filter(|left| left.worktree.saved.is_none());
-    state.owed.worktrees.extend(left.map(|left| unused(*left)));
+    state
+        .owed
+        .worktrees
+        .extend(left.and_then(|left| unused(*left)));
 }
 
 /// Events about the merge queue.

@@ -372,8 +372,7 @@ impl Life {
 
     /// Effects that have nothing to wait for.
     fn ready(&self) -> Vec<EffectId> {
-        let ready =
-            |(_, effect): &(&EffectId, &Effect)| !World::waits(&self.model.state, effect);
+        let ready = |(_, effect): &(&EffectId, &Effect)| !World::waits(&self.model.state, effect);
         self.out.iter().filter(ready).map(|(id, _)| *id).collect()
     }
 

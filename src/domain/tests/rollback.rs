@@ -523,6 +523,51 @@ fn the_worktrees_of_now_are_given_back() {
     assert!(s.idea(1).kept.is_none());
 }
 
+/// An idea that was being worked on is pending again, with its work in the checkpoint.
+fn with_saved_work() -> Scenario {
+    let mut s = Scenario::running();
+    s.add("one").well_until("iteration").checkpoint("first");
+    let (tip, wip) = (oid(7), None);
+    all_the_way(&mut s, "first", |_| Some(Saved { tip, wip }));
+    assert!(s.idea(1).kept.as_ref().unwrap().worktree.saved.is_some());
+    s.quietly();
+    s
+}
+
+#[test]
+fn work_that_a_checkpoint_keeps_has_no_worktree_to_give_back() {
+    let mut s = with_saved_work();
+    s.command(Command::CancelIdea { id: idea(1) });
+    assert_snapshot!(s.then(), @r"ideaCancelled {id: idea-001}");
+    let mut s = with_saved_work();
+    s.command(Command::Resume).quietly();
+    s.command(Command::CancelIdea { id: idea(1) });
+    let outcome = cannot();
+    s.answer("prepareWorktree", outcome);
+    assert_snapshot!(s.then(), @r"
+    endingAsked {agent: ed-002, ending: cancelled}
+    ed-002 -> Stopping
+    end #9: it cannot be done
+    attemptEnded {agent: ed-002, end: cancelled, keepWorktree: false, status: cancelled}
+    ask #10 releaseWorktree ed-002-idea-001
+    ");
+}
+
+#[test]
+fn a_worktree_that_was_half_made_from_saved_work_is_given_back_and_the_work_stays() {
+    let mut s = with_saved_work();
+    s.command(Command::Resume).quietly();
+    s.fails("prepareWorktree", "no such commit");
+    assert_snapshot!(s.then(), @r"
+    attemptEnded {agent: ed-002, end: failed, keepWorktree: true, message: no such commit, status: failed}
+    end #9: no such commit
+    ask #10 releaseWorktree ed-002-idea-001
+    ");
+    assert_eq!(s.idea(1).status, IdeaStatus::Failed);
+    let kept = s.idea(1).kept.as_ref().unwrap();
+    assert_eq!(kept.worktree.saved.as_ref().unwrap().tip, oid(7));
+}
+
 #[test]
 fn answers_of_a_step_that_is_over_change_nothing() {
     let mut s = at(|s| {
