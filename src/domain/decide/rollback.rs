@@ -146,12 +146,11 @@ fn stop(plan: &mut Plan<'_>) {
 
 /// Nobody's fault; what a person had asked for before holds.
 fn end_one(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt) {
-    match attempt.ending {
-        Some(ending) => end_asked(plan, agent, ending),
-        None => {
-            let end = End::keeping(AttemptEnd::Interrupted, IdeaStatus::Pending, None);
-            plan.end(agent, end);
-        }
+    if let Some(ending) = attempt.ending {
+        end_asked(plan, agent, ending);
+    } else {
+        let end = End::keeping(AttemptEnd::Interrupted, IdeaStatus::Pending, None);
+        plan.end(agent, end);
     }
 }
 
@@ -205,8 +204,7 @@ pub(super) fn moved(plan: &mut Plan<'_>, target: &str, outcome: &Outcome) {
         }
         Outcome::TargetMoved { found } => {
             let why = format!(
-                "the target was moved to {} by somebody else meanwhile; look at it, then roll back again",
-                found
+                "the target was moved to {found} by somebody else meanwhile; look at it, then roll back again"
             );
             abandon(plan, &why, &[]);
         }
