@@ -42,11 +42,12 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         prepare,
         ask_for_runs,
         gate,
+        // Before the queue takes up the next: it may never be idle.
+        checkpoints::keep,
         train::build,
         train::verify,
         train::land,
         train::settle,
-        checkpoints::keep,
         begin_iterations,
         claim,
     ];

@@ -239,9 +239,11 @@ pub(super) fn abandon(plan: &mut Plan<'_>, why: &str, files: &[String]) {
     });
 }
 
-/// Back to work, or to the pause that is in force.
+/// Back to work, or to the pause that is in force, as soon as what nobody works in any more is given back.
 fn leave(plan: &mut Plan<'_>) {
-    if plan.state.swarm.phase == SwarmPhase::RollingBack {
+    let state = plan.state;
+    let tidy = state.outbox.is_empty() && state.owed.is_empty();
+    if tidy && state.swarm.phase == SwarmPhase::RollingBack {
         let paused = plan.state.swarm.paused;
         let reason = plan.state.swarm.pause_reason.as_deref();
         let moved = plan.move_swarm(SwarmInput::RolledBack { paused }, reason, None);

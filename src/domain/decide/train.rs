@@ -150,8 +150,13 @@ fn start_verify(plan: &mut Plan<'_>, entry: &MergeEntry, command: &str, settings
     plan.request_run(run, purpose, settings.quality_timeout_ms);
 }
 
-/// The target moves, also while the daemon ends: the work is done and checked.
+/// The target moves, also while the daemon ends: the work is done and checked. Not while a checkpoint is being made, which has the target and
+/// the state of one moment.
 pub(super) fn land(plan: &mut Plan<'_>, settings: &Settings) {
+    let checkpoint = |effect: &Effect| matches!(effect, Effect::MakeCheckpoint { .. });
+    if plan.state.is_pending(checkpoint) {
+        return;
+    }
     let Some(entry) = idle_in(plan.state, MergePhase::Landing) else {
         return;
     };

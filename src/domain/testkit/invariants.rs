@@ -136,6 +136,9 @@ fn entry_rests(state: &State, entry: &MergeEntry) -> bool {
             let attempt = &state.agents[&entry.agent];
             draining || attempt.phase == AttemptPhase::Backoff
         }
+        MergePhase::Landing => {
+            state.is_pending(|effect| matches!(effect, Effect::MakeCheckpoint { .. }))
+        }
         _ => false,
     }
 }
