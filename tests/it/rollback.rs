@@ -440,3 +440,32 @@ fn killed_in_the_middle_the_next_start_ends_it() {
         sandbox.assert_log_sound();
     }
 }
+
+/// An idea that came after the checkpoint has begun on what the rollback takes back.
+#[test]
+fn later_work_does_not_bring_back_what_was_taken_back() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    let first = sandbox
+        .idea("if attempt 1; then write a.txt x; else write again.txt x; fi; commit; say COMPLETE");
+    sandbox.swarm(&["pause"]).ok();
+    sandbox.swarm(&["checkpoint", "create", "early"]).ok();
+    let begun = sandbox.head("main");
+    sandbox.swarm(&["resume"]).ok();
+    sandbox.wait_idea(&first, "done");
+    let later =
+        sandbox.idea("if [ ! -e b.txt ]; then write b.txt x; commit; hold it; fi; say COMPLETE");
+    sandbox.wait_held("it");
+    assert_ne!(sandbox.head("main"), begun);
+    roll_back(&sandbox, "early", &["--pause"]);
+    assert_eq!(sandbox.head("main"), begun);
+    assert_eq!(sandbox.idea_status(&later), "pending");
+    sandbox.swarm(&["idea", "cancel", &first]).ok();
+    sandbox.release("it");
+    sandbox.swarm(&["resume"]).ok();
+    sandbox.wait_idea(&later, "done");
+    assert_eq!(sandbox.file_at("main", "b.txt"), "x");
+    assert!(!sandbox.repo().join("a.txt").exists(), "it came back");
+    daemon.stop();
+    sandbox.assert_sound();
+}
