@@ -15,6 +15,8 @@ use common::samples::{Goal, Samples, millis, timed};
 use common::{Result, chosen, command, note, run, size, wanted};
 
 const AGENTS: usize = 3;
+/// The checkpoint before anything has landed.
+const START: &str = "start";
 
 /// Changes files, new ones and old ones, and holds until it is let go.
 const HOLDING_AGENT: &str = r#"cat > /dev/null
@@ -152,18 +154,15 @@ fn rollback(template: &Template, folder: &Path, rounds: usize) -> Result {
             &["idea", "add", &format!("Write the file of idea {number}.")],
         )?;
     }
+    call(&copy, &["checkpoint", "create", START])?;
     call(&copy, &["start", "--until-idle", "--no-web"])?;
     copy.check_landed(ideas)?;
     note("all have landed");
     let first = copy.git(&["rev-list", "--max-parents=0", "main"])?;
     let landed = copy.git(&["rev-parse", "main"])?;
-    let start = checkpoints(&copy)?
-        .into_iter()
-        .find(|name| name.starts_with("before-autopilot"));
-    let start = start.ok_or("there is no checkpoint of the beginning")?;
     let (mut ours, mut bare) = (Samples::new(), Samples::new());
     for round in 0..rounds {
-        let (time, _) = timed(|| call(&copy, &["rollback", &start, "--yes"]))?;
+        let (time, _) = timed(|| call(&copy, &["rollback", START, "--yes"]))?;
         ours.push(millis(time));
         expect(&copy, first.trim())?;
         let undo = checkpoints(&copy)?.pop().ok_or("nothing undoes it")?;
