@@ -36,6 +36,8 @@ pub fn configure(copy: &Copy, mode: &str, parallel: usize, checks: &[&str]) -> R
             "profiles": { "local": { "adapter": "command", "command": ["/bin/sh", copy.agent()] } },
         },
         "qualityCommands": checks,
+        // The floors make none either; what one costs is measured on its own.
+        "checkpoints": { "periodic": 0, "beforeAutopilot": false },
     });
     Ok(fs::write(folder.join("config.json"), config.to_string())?)
 }

@@ -238,7 +238,12 @@ impl Maker {
             }
             Effect::PrepareVerify { .. } => Outcome::VerifyReady,
             Effect::Land { .. } => Outcome::Landed,
-            Effect::ReleaseWorktree { .. } | Effect::ArchiveInbox { .. } => Outcome::Done,
+            Effect::ReleaseWorktree { .. } => Outcome::Released { kept: None },
+            Effect::ArchiveInbox { .. } => Outcome::Done,
+            Effect::MakeCheckpoint { .. }
+            | Effect::DeleteCheckpoint { .. }
+            | Effect::CheckRollback { .. }
+            | Effect::MoveTarget { .. } => return Err("nobody asked for a checkpoint".into()),
             Effect::StartResolution { .. } | Effect::FinishResolution { .. } => {
                 return Err("no conflict was made up".into());
             }
@@ -317,5 +322,8 @@ fn settings() -> Result<Settings> {
         cleanup_on_success: true,
         resolver: None,
         grace_ms: 5_000,
+        checkpoint_every: 0,
+        checkpoint_before_autopilot: false,
+        checkpoints_kept: 50,
     })
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::error::CliError;
 use super::repo::Repo;
-use crate::daemon::checkpoints::show::Preview;
+use crate::daemon::checkpoints::show::{Preview, Soundness};
 use crate::daemon::clean::Report;
 use crate::daemon::handle::{Accepted, Handle, Journaled};
 use crate::daemon::repair::{Findings, Repaired};
@@ -64,6 +64,9 @@ pub trait Offline {
 
     /// One of them.
     fn checkpoint(&self, name: &CheckpointName) -> Result<Value, CliError>;
+
+    /// Those that can be rolled back to, oldest first; and of the others, why not.
+    fn sound_checkpoints(&self) -> Result<Soundness, CliError>;
 
     /// What a rollback to it would change.
     fn preview(&self, name: &CheckpointName) -> Result<Preview, CliError>;

@@ -142,6 +142,10 @@ impl Offline for Files {
         Ok(show::show(&self.paths, &state, name)?)
     }
 
+    fn sound_checkpoints(&self) -> Result<show::Soundness, CliError> {
+        Ok(offline::sound_checkpoints(&self.paths)?)
+    }
+
     fn preview(&self, name: &CheckpointName) -> Result<Preview, CliError> {
         Ok(offline::preview(&self.paths, name)?)
     }

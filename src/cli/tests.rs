@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use super::args::Cli;
 use super::output::tests::Shared;
 use super::*;
-use crate::daemon::checkpoints::show::Preview;
+use crate::daemon::checkpoints::show::{Preview, Soundness};
 use crate::daemon::clean::Report;
 use crate::daemon::handle::{Accepted, Journaled};
 use crate::daemon::repair::{Findings, Repaired};
@@ -68,6 +68,10 @@ impl Offline for Memory {
 
     fn checkpoints(&self) -> Result<Vec<serde_json::Value>, CliError> {
         Ok(Vec::new())
+    }
+
+    fn sound_checkpoints(&self) -> Result<Soundness, CliError> {
+        Ok((Vec::new(), Vec::new()))
     }
 
     fn checkpoint(&self, name: &CheckpointName) -> Result<serde_json::Value, CliError> {

@@ -162,6 +162,9 @@ fn output_tail(tools: &Tools, run: &RunId) -> String {
     format!("{out}{between}{err}")
 }
 
+/// What an idea's history calls a rollback.
+const ROLLED_BACK: &str = "rolled_back";
+
 /// What is known about an attempt that crashed, from the state, its runs and its worktree.
 fn recovery(
     tools: &Tools,
@@ -182,7 +185,14 @@ fn recovery(
         .audit
         .iter()
         .rev()
-        .find(|audit| audit.what == "crash_recovery");
+        .find(|audit| matches!(audit.what.as_str(), "crash_recovery" | ROLLED_BACK));
+    let why = crashed.map(|audit| match audit.what.as_str() {
+        ROLLED_BACK => format!(
+            "the swarm was rolled back to the checkpoint {}; this is the work as it was there",
+            audit.detail
+        ),
+        _ => audit.detail.clone(),
+    });
     let log = vec![
         AuditEntry {
             timestamp: started,
@@ -192,12 +202,7 @@ fn recovery(
         AuditEntry {
             timestamp: crashed.map_or(started, |audit| audit.at),
             event: AuditEvent::Crash,
-            details: evidence(
-                tools,
-                kept,
-                &found,
-                crashed.map(|audit| audit.detail.clone()),
-            ),
+            details: evidence(tools, kept, &found, why),
         },
     ];
     Ok(RecoveryContext::new(

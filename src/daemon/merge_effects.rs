@@ -119,7 +119,7 @@ fn replay(
         Rebased::Conflict { commit, files, .. } => {
             let files: Vec<String> = files.into_iter().map(|file| file.path).collect();
             Err(failed(format!(
-                "after the force-push, commit {commit:.10} does not apply to the new `{target}` ({}); bring the branch onto it by hand in its worktree, then: swarm merge retry",
+                "after the target went back, commit {commit:.10} does not apply to the new `{target}` ({}); bring the branch onto it by hand in its worktree, then: swarm merge retry",
                 files.join(", ")
             )))
         }

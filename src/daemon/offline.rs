@@ -62,6 +62,15 @@ pub fn left_running(paths: &Paths, state: &State) -> Vec<(AgentId, IdeaId)> {
         .collect()
 }
 
+/// Which checkpoints can be rolled back to.
+///
+/// # Errors
+/// The log is damaged; git cannot be asked.
+pub fn sound_checkpoints(paths: &Paths) -> Result<show::Soundness, DaemonError> {
+    let repo = Repo::open(&paths.root)?;
+    show::soundness(&repo, paths, &read(paths)?)
+}
+
 /// What a rollback to this checkpoint would change.
 ///
 /// # Errors

@@ -809,6 +809,8 @@ fn roll_back(state: &mut State, at: Timestamp, commit: &Oid) {
         target.commit = commit.clone();
     }
     state.swarm.rewritten = None;
+    // Work that began on what the target no longer has must not bring that back.
+    state.swarm.rebase = true;
     state.swarm.failures_in_a_row = 0;
     state.swarm.landed_since_checkpoint = 0;
     let ids: Vec<IdeaId> = state.ideas.keys().cloned().collect();

@@ -87,16 +87,22 @@ impl Repo {
         }
         let touched = self.touched_paths(step)?;
         let hidden = self.ignored_among(checkout, &obstacles(checkout, &touched))?;
-        if !hidden.is_empty() {
-            return Ok(Some(in_the_way(checkout, &hidden)));
-        }
         begin_rehearsal(checkout)?;
         let refused = self.rehearse(checkout, step)?.err();
         end_rehearsal(checkout)?;
-        match refused {
-            Some(reason) => self.why_not(checkout, &touched, reason).map(Some),
-            None => Ok(None),
+        let changed = match refused {
+            Some(reason) => Some(self.why_not(checkout, &touched, reason)?),
+            None => None,
+        };
+        if hidden.is_empty() {
+            return Ok(changed);
         }
+        let mut all = in_the_way(checkout, &hidden);
+        let seen: BTreeSet<String> = all.files.iter().cloned().collect();
+        let changed = changed.into_iter().flat_map(|changed| changed.files);
+        all.files
+            .extend(changed.filter(|file| !seen.contains(file)));
+        Ok(Some(all))
     }
 
     fn clear_the_way(

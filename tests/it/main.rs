@@ -8,6 +8,7 @@
 mod answers;
 mod attacks;
 mod backlog;
+mod checkpoints;
 mod clean;
 mod conflicts;
 mod crashes;
@@ -24,6 +25,8 @@ mod names;
 mod offline;
 mod points;
 mod refusals;
+mod rollback;
+mod rollback_refused;
 mod shapes;
 mod steering;
 mod storm;

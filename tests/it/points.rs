@@ -3,7 +3,7 @@
 //!
 //! First each scenario runs undisturbed and notes which points it visits, and how often in one process; then, for each point, as often as
 //! `SWARM_POINTS_ROUNDS` says (5; the long run takes 200), a scenario that visits it runs again in a new repository and is killed there, and in
-//! every third round the start that follows is killed at a point too.
+//! every third round the start that follows is killed at a point too. `SWARM_POINTS_ONLY` limits it to labels that have a part of its list.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -83,11 +83,24 @@ const SCENARIOS: &[Scenario] = &[
         act: clean,
     },
     Scenario {
+        name: ROLLING_BACK,
+        prepare: rolling_back,
+        act: start,
+    },
+    Scenario {
+        name: "checkpoint without a daemon",
+        prepare: some_work_lies_there,
+        act: checkpoint,
+    },
+    Scenario {
         name: REPAIRING,
         prepare: damaged,
         act: repair,
     },
 ];
+
+/// A person's change is in its way, an agent works, and an older checkpoint is one too many.
+const ROLLING_BACK: &str = "rolling back";
 
 /// Until it is done nothing starts: it is done again before the start.
 const REPAIRING: &str = "repairing";
@@ -114,6 +127,14 @@ fn repair(sandbox: &Sandbox) -> Command {
 
 fn clean(sandbox: &Sandbox) -> Command {
     sandbox.swarm_command(&["clean"])
+}
+
+fn checkpoint(sandbox: &Sandbox) -> Command {
+    sandbox.swarm_command(&["checkpoint", "create", "one"])
+}
+
+fn roll_back(sandbox: &Sandbox) -> Command {
+    sandbox.swarm_command(&["rollback", "mid", "--yes", "--stash"])
 }
 
 fn landing() -> Sandbox {
@@ -216,6 +237,96 @@ fn given_up() -> Sandbox {
     }
     sandbox.idea("write a.txt x; say COMPLETE");
     sandbox
+}
+
+/// Of one idea a commit and an uncommitted file; it goes on from them.
+const HALF: &str = "if attempt 1; then write a.txt x; commit; write left.txt y; hold it; fi; [ -e left.txt ] || note lost; say COMPLETE";
+
+/// An agent was at work when its daemon was killed.
+fn some_work_lies_there() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    sandbox.idea(HALF);
+    let daemon = sandbox.start();
+    sandbox.wait_held("it");
+    daemon.kill();
+    drop(daemon);
+    sandbox.release("it");
+    sandbox
+}
+
+/// After the checkpoint an idea landed; a person has changed the same file since, and made one that the checkpoint has otherwise.
+fn something_to_go_back_from() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("gone.txt", "at first\n");
+    sandbox.commit("Files");
+    sandbox.set_up();
+    sandbox.configure(&json!({"checkpoints": {"beforeAutopilot": true, "keep": 1}}));
+    sandbox.idea(HALF);
+    let daemon = sandbox.start();
+    sandbox.wait_held("it");
+    sandbox.swarm(&["checkpoint", "create", "mid"]).ok();
+    let later = sandbox.idea("write README.md changed; rm gone.txt; commit; say COMPLETE");
+    sandbox.wait_idea(&later, "done");
+    sandbox.write("README.md", "by hand\n");
+    sandbox.write("gone.txt", "by hand\n");
+    daemon.kill();
+    drop(daemon);
+    sandbox
+}
+
+/// It was asked for, and the daemon was killed before anything came of it.
+fn rolling_back() -> Sandbox {
+    let sandbox = something_to_go_back_from();
+    let mut command = sandbox.swarm_command(&["start"]);
+    command.env(crash::VARIABLE, "effect.check.begin");
+    let daemon = sandbox.spawn(command);
+    daemon.wait_ready();
+    let ran = sandbox.run(&mut roll_back(&sandbox), b"", PATIENCE);
+    assert_ne!(ran.code, 0, "{ran}");
+    assert_eq!(daemon.wait_exit(PATIENCE), 137);
+    drop(daemon);
+    sandbox
+}
+
+/// It happened once, and nobody has lost anything.
+fn assert_rolled_back(sandbox: &Sandbox) {
+    let whole = lines(sandbox);
+    let count = |kind: &str| {
+        let kind = format!("\"kind\":\"{kind}\"");
+        whole.iter().filter(|line| line.contains(&kind)).count()
+    };
+    assert_eq!((count("rolledBack"), count("rollbackAbandoned")), (1, 0));
+    assert_eq!(sandbox.notes("lost"), [""; 0], "an agent's work is gone");
+    let kept = sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/swarm/rescue/"]);
+    let kept: Vec<&str> = kept
+        .lines()
+        .filter(|name| name.contains("/stash-"))
+        .collect();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    for file in ["README.md", "gone.txt"] {
+        assert_eq!(sandbox.file_at(kept[0], file), "by hand");
+    }
+    assert!(!sandbox.repo().join(".git/swarm-aside").exists());
+    let list = sandbox.swarm(&["checkpoint", "list", "--json"]).json();
+    let names: Vec<&str> = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert!(
+        names[0] == "mid" && names[1].starts_with("before-rollback-"),
+        "{names:?}"
+    );
+    let tags = sandbox.git(&["tag", "--list", "swarm/checkpoint/*"]);
+    assert_eq!(tags.lines().count(), 2, "{tags}");
+    assert_eq!(
+        fs::read_dir(sandbox.dot_swarm("checkpoints"))
+            .unwrap()
+            .count(),
+        2
+    );
 }
 
 /// Labels and how often one process visited them, at most.
@@ -428,6 +539,9 @@ fn strike(blow: &Blow, counts: &Counts) -> bool {
         .into_iter()
         .any(|point| point.starts_with("runner.") || point.starts_with("child."));
     check(&sandbox, &before, daemon_only);
+    if scenario.name == ROLLING_BACK {
+        assert_rolled_back(&sandbox);
+    }
     hit
 }
 
@@ -441,7 +555,7 @@ fn every_point_is_reached_and_survived() {
     let never: Vec<_> = all.difference(&seen).collect();
     assert!(never.is_empty(), "no scenario reaches {never:?}");
     let mut blows = Vec::new();
-    for (label, places) in &reached {
+    for (label, places) in reached.iter().filter(|(label, _)| is_wanted(label)) {
         for round in 0..rounds {
             blows.push(draw(&mut dice, label, places, round, &reached));
         }
@@ -473,13 +587,19 @@ fn every_point_is_reached_and_survived() {
     let killed = killed.into_inner().unwrap();
     let spared: Vec<_> = all
         .iter()
-        .filter(|label| !killed.contains(**label))
+        .filter(|label| is_wanted(label) && !killed.contains(**label))
         .collect();
     assert!(spared.is_empty(), "nothing died at {spared:?}");
     assert!(
         missed.into_inner() * 10 <= blows.len(),
         "too many points were not reached"
     );
+}
+
+/// `SWARM_POINTS_ONLY` names parts of labels, with commas between them; without it all are.
+fn is_wanted(label: &str) -> bool {
+    let only = std::env::var("SWARM_POINTS_ONLY").unwrap_or_default();
+    only.split(',').any(|part| label.contains(part))
 }
 
 /// Which scenarios visit a label, and how often.
@@ -497,8 +617,11 @@ fn explore() -> BTreeMap<String, Places> {
             let mut reached = reached.lock().unwrap();
             reached.entry(label).or_default().insert(*index, count);
         }
-        if scenario.name.starts_with("adding") {
+        if scenario.name.ends_with("without a daemon") {
             assert_eq!(sandbox.run_until_idle(), 0);
+        }
+        if scenario.name == ROLLING_BACK {
+            assert_rolled_back(&sandbox);
         }
     });
     reached.into_inner().unwrap()

@@ -18,6 +18,7 @@ const SHOWN: usize = 20;
 ///
 /// Shows first what changes: ideas, commits that leave the target, agents that are stopped, your own files in the way. Everything as it is before
 /// is kept as a checkpoint of its own; rolling back to that undoes it. Killed at any moment, the next start finishes it.
+#[expect(clippy::struct_excessive_bools, reason = "the flags of a command line")]
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ swarm rollback before-release --dry-run

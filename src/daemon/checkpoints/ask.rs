@@ -10,6 +10,7 @@ use crate::domain::command::Command;
 use crate::domain::effect::Effect;
 use crate::domain::event::Event;
 use crate::domain::ids::CheckpointName;
+use crate::domain::lifecycle::SwarmPhase;
 
 /// So many events are looked at together.
 const PAGE: usize = 256;
@@ -66,6 +67,7 @@ pub async fn ask(handle: &Handle, command: Command) -> Result<(Answer, u64), Ask
             after = last.seq;
             for event in &events {
                 if let Some(answer) = wanted.judge(event, &mut effect) {
+                    settled(handle).await;
                     return answer.map(|answer| (answer, event.seq));
                 }
             }
@@ -80,6 +82,18 @@ pub async fn ask(handle: &Handle, command: Command) -> Result<(Answer, u64), Ask
         }
         if seq.changed().await.is_err() {
             return Err(AskError::Ended);
+        }
+    }
+}
+
+/// Until what a rollback leaves behind is given back, and work goes on. A daemon that ends before leaves that to the next.
+async fn settled(handle: &Handle) {
+    let mut seq = handle.seq();
+    loop {
+        seq.mark_unchanged();
+        let under_way = handle.read(|state| state.swarm.phase == SwarmPhase::RollingBack);
+        if !under_way || seq.changed().await.is_err() {
+            return;
         }
     }
 }

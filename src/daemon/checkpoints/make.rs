@@ -159,29 +159,26 @@ impl Wanted<'_> {
     /// Keeps the work of an attempt; none: there is nothing of it.
     fn save(&self, tools: &Tools, work: Unfinished) -> Result<Option<AgentState>, GitError> {
         let reference = reference(self.name, &work.agent);
-        let (tip, wip) = match &work.saved {
-            Some(saved) => {
-                for commit in std::iter::once(&saved.tip).chain(&saved.wip) {
-                    tools.repo.keep_commit(&reference, oid(commit)?)?;
-                }
-                (saved.tip.clone(), saved.wip.clone())
+        let (tip, wip) = if let Some(saved) = &work.saved {
+            for commit in std::iter::once(&saved.tip).chain(&saved.wip) {
+                tools.repo.keep_commit(&reference, oid(commit)?)?;
             }
-            None => {
-                let want = Snapshot {
-                    name: work.worktree.clone(),
-                    reference,
-                    message: format!(
-                        "Uncommitted work of {} on {} at checkpoint {}\n",
-                        work.agent, work.idea, self.name
-                    ),
-                    identity: tools.repo.identity()?,
-                    time: self.at,
-                };
-                let Some(kept) = tools.repo.keep_attempt(&want, &work.branch)? else {
-                    return Ok(None);
-                };
-                (ours(kept.tip), kept.wip.map(ours))
-            }
+            (saved.tip.clone(), saved.wip.clone())
+        } else {
+            let want = Snapshot {
+                name: work.worktree.clone(),
+                reference,
+                message: format!(
+                    "Uncommitted work of {} on {} at checkpoint {}\n",
+                    work.agent, work.idea, self.name
+                ),
+                identity: tools.repo.identity()?,
+                time: self.at,
+            };
+            let Some(kept) = tools.repo.keep_attempt(&want, &work.branch)? else {
+                return Ok(None);
+            };
+            (ours(kept.tip), kept.wip.map(ours))
         };
         Ok(Some(AgentState {
             id: work.agent.clone(),

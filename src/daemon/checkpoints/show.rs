@@ -119,6 +119,35 @@ fn one(paths: &Paths, name: &CheckpointName, checkpoint: &Checkpoint) -> Value {
     })
 }
 
+/// Checkpoints that can be rolled back to, oldest first; and of the others, why not.
+pub type Soundness = (Vec<CheckpointName>, Vec<(CheckpointName, String)>);
+
+/// Looks at each of them.
+///
+/// # Errors
+/// Git cannot be asked.
+pub fn soundness(repo: &Repo, paths: &Paths, state: &State) -> Result<Soundness, DaemonError> {
+    let mut all: Vec<_> = state.checkpoints.iter().collect();
+    all.sort_by_key(|(_, checkpoint)| checkpoint.seq);
+    let (mut sound, mut faults) = (Vec::new(), Vec::new());
+    for (name, checkpoint) in all {
+        match recorded(name, checkpoint).ideas(repo, paths)? {
+            Ok(_) => sound.push(name.clone()),
+            Err(why) => faults.push((name.clone(), why)),
+        }
+    }
+    Ok((sound, faults))
+}
+
+fn recorded<'a>(name: &'a CheckpointName, checkpoint: &'a Checkpoint) -> Recorded<'a> {
+    Recorded {
+        name,
+        commit: &checkpoint.commit,
+        tag: &checkpoint.tag,
+        sha256: &checkpoint.sha256,
+    }
+}
+
 /// What a rollback would change. What is shown is what then happens, if nothing changes in between.
 ///
 /// # Errors
@@ -131,12 +160,7 @@ pub fn preview(
 ) -> Result<Preview, DaemonError> {
     let found = state.checkpoints.get(name);
     let checkpoint = found.ok_or_else(|| unknown_checkpoint(state, name))?;
-    let recorded = Recorded {
-        name,
-        commit: &checkpoint.commit,
-        tag: &checkpoint.tag,
-        sha256: &checkpoint.sha256,
-    };
+    let recorded = recorded(name, checkpoint);
     let mut preview = Preview {
         checkpoint: name.clone(),
         commit: checkpoint.commit.clone(),

@@ -225,11 +225,10 @@ pub(super) fn made(plan: &mut Plan<'_>, name: &CheckpointName, reason: Reason, o
 }
 
 pub(super) fn deleted(plan: &mut Plan<'_>, name: &CheckpointName, outcome: &Outcome) {
-    match outcome {
-        Outcome::Failed { message, .. } => plan.warn(&deletion_key(name), message),
-        _ => {
-            plan.clear_warning(&deletion_key(name));
-            plan.emit(Event::CheckpointDeleted { name: name.clone() });
-        }
+    if let Outcome::Failed { message, .. } = outcome {
+        plan.warn(&deletion_key(name), message);
+    } else {
+        plan.clear_warning(&deletion_key(name));
+        plan.emit(Event::CheckpointDeleted { name: name.clone() });
     }
 }

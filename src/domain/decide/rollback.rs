@@ -214,8 +214,7 @@ pub(super) fn moved(plan: &mut Plan<'_>, target: &str, outcome: &Outcome) {
         }
         Outcome::TargetMoved { found } => {
             let why = format!(
-                "the target was moved to {} by somebody else meanwhile; look at it, then roll back again",
-                found
+                "the target was moved to {found} by somebody else meanwhile; look at it, then roll back again"
             );
             abandon(plan, &why, &[]);
         }
@@ -250,9 +249,12 @@ pub(super) fn abandon(plan: &mut Plan<'_>, why: &str, files: &[String]) {
     });
 }
 
-/// Back to work, or to the pause that is in force.
+/// Back to work, or to the pause that is in force, as soon as what nobody works in any more is given back.
 fn leave(plan: &mut Plan<'_>) {
-    if plan.state.swarm.phase == SwarmPhase::RollingBack {
+    let state = plan.state;
+    let given_back = |effect: &Effect| matches!(effect, Effect::ReleaseWorktree { .. });
+    let tidy = state.owed.is_empty() && !state.is_pending(given_back);
+    if tidy && state.swarm.phase == SwarmPhase::RollingBack {
         let paused = plan.state.swarm.paused;
         let reason = plan.state.swarm.pause_reason.as_deref();
         let moved = plan.move_swarm(SwarmInput::RolledBack { paused }, reason, None);

@@ -2,6 +2,7 @@
 
 use insta::assert_snapshot;
 
+use crate::domain::checkpoint::Reason;
 use crate::domain::command::{Command, IdeaEdit, TargetChoice};
 use crate::domain::effect::ConflictLevel;
 use crate::domain::event::Event;
@@ -9,7 +10,7 @@ use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::observation::{FailureKind, Outcome, RunEndKind};
 use crate::domain::signal::Signal;
 use crate::domain::state::{IdeaStatus, Task, Waits};
-use crate::domain::testkit::scenario::{exit, failed};
+use crate::domain::testkit::scenario::{checkpoint, exit, failed};
 use crate::domain::testkit::{Scenario, agent, idea, oid, profile};
 use crate::domain::view::{self, Rest};
 
@@ -646,4 +647,43 @@ fn the_merge_worktree_has_one_user_also_after_a_torn_log() {
     assert_eq!(s.entry(2).phase, MergePhase::Queued);
     s.answer("prepareVerify", Outcome::VerifyReady);
     assert_eq!(s.entry(2).phase, MergePhase::Building);
+}
+
+/// A checkpoint has the target and the state of one moment.
+#[test]
+fn nothing_lands_while_a_checkpoint_is_being_made() {
+    let mut s = building();
+    s.command(Command::CreateCheckpoint {
+        name: "one".parse().unwrap(),
+    });
+    s.answer(
+        "buildMerge",
+        Outcome::Built {
+            commit: oid(7),
+            target: oid(1),
+            resolved: vec![],
+        },
+    );
+    s.answer("prepareVerify", Outcome::VerifyReady)
+        .check(exit(0));
+    assert_eq!(s.entry(1).phase, MergePhase::Landing);
+    assert_eq!(s.pending("land"), None);
+    s.answer(
+        "makeCheckpoint",
+        Outcome::CheckpointMade(Box::new(checkpoint(Reason::Manual, s.now, 1))),
+    );
+    assert!(s.pending("land").is_some());
+}
+
+/// However busy the queue is.
+#[test]
+fn a_checkpoint_that_is_due_comes_before_the_next_merge() {
+    let mut s = Scenario::with(|settings| settings.checkpoint_every = 1);
+    s.add("one").add("two").well_until("land");
+    s.well_until("makeCheckpoint");
+    let landed = s.state.ideas.values();
+    let landed = landed
+        .filter(|idea| idea.status == IdeaStatus::Done)
+        .count();
+    assert_eq!((landed, s.pending("buildMerge")), (1, None));
 }

@@ -262,6 +262,7 @@ fn state(offline: &dyn Offline, fix: bool, checks: &mut Vec<Check>) -> Option<Fi
             checks.extend(found);
             if !fails {
                 checks.push(log(offline));
+                checks.extend(checkpoints(offline));
             }
             Some(findings)
         }
@@ -270,6 +271,30 @@ fn state(offline: &dyn Offline, fix: bool, checks: &mut Vec<Check>) -> Option<Fi
             None
         }
     }
+}
+
+/// What can still be rolled back to.
+fn checkpoints(offline: &dyn Offline) -> Vec<Check> {
+    let (sound, faults) = match offline.sound_checkpoints() {
+        Ok(found) => found,
+        Err(error) => return vec![Check::error("checkpoints", &error)],
+    };
+    let mut checks: Vec<Check> = faults
+        .iter()
+        .map(|(name, why)| {
+            Check::warn(
+                "checkpoint",
+                format!("{name} cannot be rolled back to: {why}"),
+            )
+            .advice(format!("or forget it: swarm checkpoint delete {name}"))
+        })
+        .collect();
+    if let Some(newest) = sound.last() {
+        let count = sound.len();
+        let words = format!("{count} can be rolled back to, the newest is {newest}");
+        checks.push(Check::ok("checkpoints", words));
+    }
+    checks
 }
 
 fn without_daemon(repo: &Repo, offline: &dyn Offline, fix: bool) -> Check {

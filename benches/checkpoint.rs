@@ -1,0 +1,198 @@
+//! A checkpoint beside live worktrees, and a rollback of many landings: the whole program against git's own commands alone.
+//!
+//! `BENCH_FILES` (5000), `BENCH_CHANGED` (20), `BENCH_IDEAS` (100), `BENCH_ROUNDS` (7), `BENCH_ONLY=checkpoint,rollback` choose what is run.
+
+mod common;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use common::daemon::{Daemon, configure, swarm as call};
+use common::repo::{Copy, Template};
+use common::samples::{Goal, Samples, millis, timed};
+use common::{Result, chosen, command, note, run, size, wanted};
+
+const AGENTS: usize = 3;
+/// The checkpoint before anything has landed.
+const START: &str = "start";
+
+/// Changes files, new ones and old ones, and holds until it is let go.
+const HOLDING_AGENT: &str = r#"cat > /dev/null
+n=0
+for file in src/part*/file*; do
+  [ "$n" -ge "$((CHANGED / 2))" ] && break
+  echo "changed" >> "$file"
+  echo "new" > "$file.new"
+  n=$((n + 1))
+done
+: > "$HOLD.$SWARM_AGENT"
+while [ ! -e "$HOLD.go" ]; do sleep 0.1; done
+echo '<swarm>COMPLETE</swarm>'
+"#;
+
+fn main() -> Result {
+    if !wanted() {
+        return Ok(());
+    }
+    let (files, rounds) = (size("BENCH_FILES", 5_000)?, size("BENCH_ROUNDS", 7)?);
+    let folder = tempfile::tempdir()?;
+    let template = Template::new(&folder.path().join("template"), files)?;
+    if chosen("checkpoint") {
+        checkpoint(&template, folder.path(), rounds)?;
+    }
+    if chosen("rollback") {
+        rollback(&template, folder.path(), rounds)?;
+    }
+    Ok(())
+}
+
+/// Three live worktrees with uncommitted files.
+fn checkpoint(template: &Template, folder: &Path, rounds: usize) -> Result {
+    let changed = size("BENCH_CHANGED", 20)?;
+    println!("checkpoint: {AGENTS} live worktrees with {changed} changed files each, milliseconds");
+    let copy = template.copy(&folder.join("checkpoint"))?;
+    let hold = copy.place("hold");
+    let agent = HOLDING_AGENT
+        .replace("$HOLD", &hold.to_string_lossy())
+        .replace("CHANGED", &changed.to_string());
+    fs::write(copy.agent(), agent)?;
+    configure(&copy, "autopilot", AGENTS, &[])?;
+    for number in 1..=AGENTS {
+        call(&copy, &["idea", "add", &format!("Hold, number {number}.")])?;
+    }
+    let daemon = Daemon::start(&copy)?;
+    let trees = live_worktrees(&copy, &hold)?;
+    let (mut ours, mut bare, mut floor) = (Samples::new(), Samples::new(), Samples::new());
+    for round in 0..rounds {
+        let names = (format!("ours-{round}"), format!("bare-{round}"));
+        let mine = || timed(|| call(&copy, &["checkpoint", "create", &names.0]));
+        let theirs = || timed(|| with_git_alone(&copy, &trees, &names.1));
+        let ((our_time, _), (their_time, ())) = if round % 2 == 0 {
+            let first = mine()?;
+            (first, theirs()?)
+        } else {
+            let first = theirs()?;
+            (mine()?, first)
+        };
+        ours.push(millis(our_time));
+        bare.push(millis(their_time));
+        floor.push(millis(timed(|| call(&copy, &["status"]))?.0));
+    }
+    ours.show("swarm checkpoint create", "ms");
+    floor.show("swarm status, for comparison", "ms");
+    bare.show("floor, the same by a shell script of git", "ms");
+    Goal::AtMost(1.5).judge("swarm / git", &ours.over(&bare), "x");
+    fs::write(format!("{}.go", hold.display()), "")?;
+    daemon.stop()
+}
+
+fn live_worktrees(copy: &Copy, hold: &Path) -> Result<Vec<PathBuf>> {
+    let begun = Instant::now();
+    loop {
+        let ready = (1..=AGENTS).filter(|number| {
+            PathBuf::from(format!("{}.local-{number:03}", hold.display())).exists()
+        });
+        if ready.count() == AGENTS {
+            break;
+        }
+        if begun.elapsed() > Duration::from_secs(60) {
+            return Err("the agents do not come to their hold".into());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let mut trees = Vec::new();
+    for entry in fs::read_dir(copy.root().join(".swarm/worktrees"))? {
+        let path = entry?.path();
+        let ours = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("local-"));
+        if ours {
+            trees.push(path);
+        }
+    }
+    Ok(trees)
+}
+
+/// What the checkpoint leaves in git, by the commands that a person would type: the files of each worktree as a commit under a reference,
+/// made with an index of its own, and an annotated tag.
+fn with_git_alone(copy: &Copy, trees: &[PathBuf], name: &str) -> Result {
+    let mut script = String::from("set -e\n");
+    for (number, tree) in trees.iter().enumerate() {
+        let tree = tree.display();
+        writeln!(
+            script,
+            "cd '{tree}'\n\
+             git_dir=$(git rev-parse --git-dir)\n\
+             cp \"$git_dir/index\" \"$git_dir/bench-index\"\n\
+             GIT_INDEX_FILE=\"$git_dir/bench-index\" git add -A\n\
+             tree=$(GIT_INDEX_FILE=\"$git_dir/bench-index\" git write-tree)\n\
+             commit=$(git commit-tree -p HEAD -m wip \"$tree\")\n\
+             git update-ref refs/bench/{name}/{number} \"$commit\"\n\
+             rm \"$git_dir/bench-index\""
+        )?;
+    }
+    writeln!(
+        script,
+        "cd '{}'\ngit tag -a -m checkpoint bench/{name} main",
+        copy.root().display()
+    )?;
+    let mut shell = command("/bin/sh", &copy.home());
+    run(shell.arg("-c").arg(script)).map(drop)
+}
+
+/// Back over so many landings, with no daemon and with nothing in the way.
+fn rollback(template: &Template, folder: &Path, rounds: usize) -> Result {
+    let ideas = size("BENCH_IDEAS", 100)?;
+    println!("rollback of {ideas} landed ideas, milliseconds");
+    let copy = template.copy(&folder.join("rollback"))?;
+    configure(&copy, "autopilot", AGENTS, &[])?;
+    for number in 1..=ideas {
+        call(
+            &copy,
+            &["idea", "add", &format!("Write the file of idea {number}.")],
+        )?;
+    }
+    call(&copy, &["checkpoint", "create", START])?;
+    call(&copy, &["start", "--until-idle", "--no-web"])?;
+    copy.check_landed(ideas)?;
+    note("all have landed");
+    let first = copy.git(&["rev-list", "--max-parents=0", "main"])?;
+    let landed = copy.git(&["rev-parse", "main"])?;
+    let (mut ours, mut bare) = (Samples::new(), Samples::new());
+    for round in 0..rounds {
+        let (time, _) = timed(|| call(&copy, &["rollback", START, "--yes"]))?;
+        ours.push(millis(time));
+        expect(&copy, first.trim())?;
+        let undo = checkpoints(&copy)?.pop().ok_or("nothing undoes it")?;
+        call(&copy, &["rollback", &undo, "--yes"])?;
+        expect(&copy, landed.trim())?;
+        let (time, _) = timed(|| copy.git(&["reset", "-q", "--hard", first.trim()]))?;
+        bare.push(millis(time));
+        copy.git(&["reset", "-q", "--hard", landed.trim()])?;
+        note(format!("round {round}"));
+    }
+    ours.show("swarm rollback --yes, without a daemon", "ms");
+    bare.show("floor, git reset --hard", "ms");
+    Goal::AtMost(2.0).judge("swarm / git", &ours.over(&bare), "x");
+    Ok(())
+}
+
+fn expect(copy: &Copy, commit: &str) -> Result {
+    let found = copy.git(&["rev-parse", "main"])?;
+    let dirty = copy.git(&["status", "--porcelain"])?;
+    if found.trim() == commit && dirty.is_empty() {
+        return Ok(());
+    }
+    Err(format!("main is at {found} instead of {commit}; dirty: [{dirty}]").into())
+}
+
+/// The names of all checkpoints, oldest first.
+fn checkpoints(copy: &Copy) -> Result<Vec<String>> {
+    let list: serde_json::Value =
+        serde_json::from_str(&call(copy, &["checkpoint", "list", "--json"])?)?;
+    let all = list.as_array().ok_or("no list")?;
+    let names = all.iter().filter_map(|one| one["name"].as_str());
+    Ok(names.map(str::to_owned).collect())
+}

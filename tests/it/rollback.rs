@@ -1,0 +1,471 @@
+//! Rollback: the target, the ideas and the agents' work go back together, and come again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Daemon, PATIENCE, Sandbox};
+
+/// Three agents, each at `hold <idea>.<attempt>` with a commit of its own, a change on top of that, and a file that git does not know.
+const BUSY: &str = "i=$SWARM_IDEA_ID; if [ ! -e $i.txt ]; then write $i.txt one; commit Half $i; write $i.txt two; write loose/$i.txt x; fi; \
+     hold $i.$SWARM_ATTEMPT; commit; say COMPLETE";
+
+const WORK: &str = "write $SWARM_IDEA_ID.txt x; commit; say COMPLETE";
+
+/// Files of a worktree, by their path; what git makes of them; the subject of the last commit.
+type Content = (BTreeMap<String, Vec<u8>>, String, String);
+
+fn content(sandbox: &Sandbox, worktree: &Path) -> Content {
+    let (mut files, mut open) = (BTreeMap::new(), vec![worktree.to_owned()]);
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if !path.ends_with(".git") {
+                let name = path.strip_prefix(worktree).unwrap();
+                files.insert(name.display().to_string(), fs::read(&path).unwrap());
+            }
+        }
+    }
+    let status = sandbox.git_in(worktree, &["status", "--porcelain"]);
+    let last = sandbox.git_in(worktree, &["log", "-1", "--format=%H"]);
+    (files, status, last)
+}
+
+/// The work of each agent that holds, by its idea.
+fn all_content(sandbox: &Sandbox) -> BTreeMap<String, Content> {
+    let status = sandbox.status();
+    let agents = status["agents"].as_array().unwrap().iter();
+    let holds = |agent: &&Value| {
+        let idea = agent["ideaId"].as_str().unwrap();
+        let name = format!("out/{idea}.{}.here", agent["attempt"]);
+        sandbox.path(&name).exists()
+    };
+    agents
+        .filter(holds)
+        .map(|agent| {
+            let place = sandbox.repo().join(agent["worktree"].as_str().unwrap());
+            let idea = agent["ideaId"].as_str().unwrap().to_owned();
+            (idea, content(sandbox, &place))
+        })
+        .collect()
+}
+
+fn statuses(sandbox: &Sandbox) -> BTreeMap<String, String> {
+    let text = |idea: &Value, key: &str| idea[key].as_str().unwrap().to_owned();
+    let ideas = sandbox.ideas();
+    ideas
+        .iter()
+        .map(|idea| (text(idea, "id"), text(idea, "status")))
+        .collect()
+}
+
+/// `statuses`, but what is in progress counts as pending: how a rollback leaves it.
+fn at_rest(mut statuses: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    for status in statuses.values_mut() {
+        if ["active", "merging"].contains(&status.as_str()) {
+            "pending".clone_into(status);
+        }
+    }
+    statuses
+}
+
+fn preview(sandbox: &Sandbox, name: &str) -> Value {
+    sandbox
+        .swarm(&["rollback", name, "--dry-run", "--json"])
+        .json()
+}
+
+/// Rolls back; the safety checkpoint.
+#[track_caller]
+fn roll_back(sandbox: &Sandbox, name: &str, more: &[&str]) -> String {
+    let words: Vec<&str> = ["rollback", name, "--yes", "--json"]
+        .into_iter()
+        .chain(more.iter().copied())
+        .collect();
+    let answer = sandbox.swarm(&words).json();
+    let safety = answer["safety"].as_str().unwrap().to_owned();
+    assert!(safety.starts_with("before-rollback-2"), "{answer}");
+    safety
+}
+
+/// What the preview says is what happened: ideas, commits.
+fn assert_happened(preview: &Value, before: &BTreeMap<String, String>, sandbox: &Sandbox) {
+    let after = at_rest(statuses(sandbox));
+    let changed: BTreeMap<&String, (&String, &String)> = before
+        .iter()
+        .filter(|(id, from)| after[*id] != **from)
+        .map(|(id, from)| (id, (from, &after[id])))
+        .collect();
+    let said = preview["ideasReverted"].as_array().unwrap();
+    assert_eq!(said.len(), changed.len(), "{preview} {changed:?}");
+    for idea in said {
+        let id = idea["id"].as_str().unwrap().to_owned();
+        let (from, to) = changed[&id];
+        assert_eq!((&idea["from"], &idea["to"]), (&json!(from), &json!(to)));
+    }
+    assert_eq!(preview["commit"], json!(sandbox.head("main")));
+}
+
+fn busy(ideas: usize) -> Sandbox {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"agents": {"maxParallel": 4}, "checkpoints": {"periodic": 0}}));
+    for _ in 0..ideas {
+        sandbox.idea(BUSY);
+    }
+    sandbox
+}
+
+fn wait_all_held(sandbox: &Sandbox, ideas: usize, attempt: usize) {
+    for number in 1..=ideas {
+        sandbox.wait_held(&format!("idea-{number:03}.{attempt}"));
+    }
+}
+
+/// The prompt of the run of this idea's attempt.
+fn prompt(sandbox: &Sandbox, idea: &str, attempt: usize) -> String {
+    let runs = sandbox.notes("runs");
+    let run = runs
+        .iter()
+        .map(|run| run.split(' ').collect::<Vec<_>>())
+        .find(|run| run[0] == idea && run[2] == attempt.to_string())
+        .unwrap_or_else(|| panic!("{idea} {attempt}: {runs:#?}"));
+    fs::read_to_string(sandbox.dot_swarm("runs").join(run[4]).join("prompt.md")).unwrap()
+}
+
+fn assert_recovered(sandbox: &Sandbox, idea: &str, attempt: usize) {
+    let prompt = prompt(sandbox, idea, attempt);
+    for words in [
+        "## Recovery Context",
+        "**Worktree has uncommitted changes:** Yes",
+    ] {
+        assert!(prompt.contains(words), "{words}: {prompt}");
+    }
+    assert!(prompt.contains(&format!("\"Half {idea}\"")), "{prompt}");
+}
+
+#[test]
+fn three_agents_are_stopped_and_go_on_from_what_they_had() {
+    let sandbox = busy(3);
+    let daemon = sandbox.start();
+    wait_all_held(&sandbox, 3, 1);
+    sandbox.swarm(&["checkpoint", "create", "mid"]).ok();
+    let (base, work) = (sandbox.head("main"), all_content(&sandbox));
+    assert_eq!(work.len(), 3);
+    // One lands, one goes further, one that was not there lands.
+    sandbox.release("idea-001.1");
+    sandbox.wait_idea("idea-001", "done");
+    let later = sandbox.idea(WORK);
+    sandbox.wait_idea(&later, "done");
+    sandbox.wait_status("two agents", |status| status["slots"]["used"] == 2);
+    let before = statuses(&sandbox);
+    let (tip, further) = (sandbox.head("main"), all_content(&sandbox));
+    let lost = sandbox.git(&["rev-list", &format!("{base}..{tip}")]);
+    let shown = preview(&sandbox, "mid");
+    let commits: BTreeSet<&str> = shown["commitsLost"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|lost| lost["commit"].as_str().unwrap())
+        .collect();
+    assert_eq!(commits, lost.lines().collect());
+    let stopped = shown["agentsStopped"].as_array().unwrap();
+    assert_eq!(stopped.len(), 2, "{shown}");
+    assert_eq!(shown["dirtyFiles"], json!([]));
+    assert_eq!(statuses(&sandbox), before, "the preview changed something");
+
+    let safety = roll_back(&sandbox, "mid", &["--pause"]);
+    assert_eq!(sandbox.head("main"), base);
+    assert!(!sandbox.repo().join("idea-001.txt").exists());
+    assert_happened(&shown, &before, &sandbox);
+    let all_pending = ["idea-001", "idea-002", "idea-003", "idea-004"];
+    for id in all_pending {
+        assert_eq!(sandbox.idea_status(id), "pending");
+    }
+    let status = sandbox.status();
+    assert_eq!(status["phase"], "paused", "{status}");
+    assert_eq!(status["agents"], json!([]));
+    assert_tidy(&sandbox);
+    assert_eq!(sandbox.notes("runs").len(), 4);
+
+    sandbox.swarm(&["resume"]).ok();
+    wait_all_held(&sandbox, 3, 2);
+    assert_same(&all_content(&sandbox), &work);
+    for id in ["idea-001", "idea-002", "idea-003"] {
+        assert_recovered(&sandbox, id, 2);
+    }
+    sandbox.wait_idea(&later, "done");
+
+    // Undone: the commits, the ideas, and the work as it was.
+    let shown = preview(&sandbox, &safety);
+    let regained = shown["commitsRegained"].as_array().unwrap();
+    assert_eq!(regained.len(), lost.lines().count(), "{shown}");
+    let now = statuses(&sandbox);
+    roll_back(&sandbox, &safety, &["--pause"]);
+    assert_eq!(sandbox.head("main"), tip);
+    assert!(sandbox.repo().join("idea-001.txt").exists());
+    assert_eq!(statuses(&sandbox), at_rest(before));
+    assert_happened(&shown, &now, &sandbox);
+    sandbox.swarm(&["resume"]).ok();
+    for id in ["idea-002", "idea-003"] {
+        sandbox.wait_held(&format!("{id}.3"));
+    }
+    assert_same(&all_content(&sandbox), &further);
+    for id in ["idea-002", "idea-003"] {
+        sandbox.release(&format!("{id}.3"));
+        sandbox.wait_idea(id, "done");
+        assert_eq!(sandbox.file_at("main", &format!("{id}.txt")), "two");
+        assert_eq!(sandbox.show(id)["retryCount"], 0);
+    }
+    daemon.stop();
+    assert_tidy(&sandbox);
+    sandbox.assert_log_sound();
+}
+
+/// The repository is sound, and no worktree or branch of an agent is left; those that wait for the next agent have nothing in them.
+#[track_caller]
+fn assert_tidy(sandbox: &Sandbox) {
+    sandbox.assert_sound();
+    let places = sandbox.git(&["worktree", "list", "--porcelain"]);
+    assert!(!places.contains("/ed-"), "{places}");
+    assert_eq!(sandbox.git(&["branch", "--list", "agent/*"]), "");
+    let dirty = sandbox.git(&["status", "--porcelain", "--", ".", ":!.swarm"]);
+    assert_eq!(dirty, "");
+}
+
+#[track_caller]
+fn assert_same(found: &BTreeMap<String, Content>, expected: &BTreeMap<String, Content>) {
+    assert_eq!(
+        found.keys().collect::<Vec<_>>(),
+        expected.keys().collect::<Vec<_>>()
+    );
+    for (id, content) in expected {
+        assert_eq!(&found[id], content, "the work on {id}");
+    }
+}
+
+#[test]
+fn without_a_pause_they_go_on_at_once() {
+    let sandbox = busy(3);
+    let daemon = sandbox.start();
+    wait_all_held(&sandbox, 3, 1);
+    let work = all_content(&sandbox);
+    sandbox.swarm(&["checkpoint", "create", "mid"]).ok();
+    let told = sandbox.swarm(&["rollback", "mid", "--yes"]);
+    assert!(
+        told.stderr
+            .contains("to undo: swarm rollback before-rollback-"),
+        "{told}"
+    );
+    wait_all_held(&sandbox, 3, 2);
+    assert_same(&all_content(&sandbox), &work);
+    for number in 1..=3 {
+        sandbox.release(&format!("idea-{number:03}.2"));
+        sandbox.wait_idea(&format!("idea-{number:03}"), "done");
+    }
+    daemon.stop();
+    assert_tidy(&sandbox);
+    sandbox.assert_log_sound();
+}
+
+/// There and back, again and again: each safety checkpoint leads to where it was made.
+#[test]
+fn rollbacks_of_rollbacks_lead_back() {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"agents": {"maxParallel": 1}, "checkpoints": {"periodic": 0}}));
+    let daemon = sandbox.start();
+    let mut places = vec![];
+    for number in 0..3 {
+        let id = sandbox.idea(WORK);
+        sandbox.wait_idea(&id, "done");
+        let name = format!("p{number}");
+        sandbox.swarm(&["checkpoint", "create", &name]).ok();
+        places.push((name, sandbox.head("main"), statuses(&sandbox)));
+    }
+    for to in [0, 2, 1, 0, 1, 2] {
+        let here = (sandbox.head("main"), at_rest(statuses(&sandbox)));
+        let (name, commit, ideas) = places[to].clone();
+        let safety = roll_back(&sandbox, &name, &["--pause"]);
+        assert_eq!(sandbox.head("main"), commit, "{name}");
+        let now = statuses(&sandbox);
+        for (id, status) in ideas {
+            assert_eq!(now[&id], status, "{id} at {name}");
+        }
+        places.push((safety, here.0, here.1));
+    }
+    while let Some((name, commit, ideas)) = places.pop() {
+        roll_back(&sandbox, &name, &[]);
+        assert_eq!(sandbox.head("main"), commit, "{name}");
+        for (id, status) in ideas {
+            assert_eq!(sandbox.idea_status(&id), status, "{id} at {name}");
+        }
+    }
+    assert_eq!(sandbox.status()["phase"], "paused");
+    assert_tidy(&sandbox);
+    daemon.stop();
+    sandbox.assert_log_sound();
+}
+
+#[test]
+fn without_a_daemon_agents_that_still_run_are_stopped_too() {
+    let sandbox = busy(2);
+    let daemon = sandbox.start();
+    wait_all_held(&sandbox, 2, 1);
+    let work = all_content(&sandbox);
+    sandbox.swarm(&["checkpoint", "create", "mid"]).ok();
+    let base = sandbox.head("main");
+    let later = sandbox.idea(WORK);
+    sandbox.wait_idea(&later, "done");
+    let before = statuses(&sandbox);
+    daemon.kill();
+    drop(daemon);
+    let shown = preview(&sandbox, "mid");
+    assert_eq!(shown["agentsStopped"].as_array().unwrap().len(), 2);
+    roll_back(&sandbox, "mid", &[]);
+    sandbox.assert_nothing_runs();
+    assert_eq!(sandbox.head("main"), base);
+    assert_happened(&shown, &before, &sandbox);
+    assert_eq!(sandbox.status()["phase"], "stopped");
+    assert_tidy(&sandbox);
+    // The daemon that was there for this alone has not changed the mode.
+    let daemon = sandbox.start();
+    assert_eq!(sandbox.status()["mode"], "autopilot");
+    wait_all_held(&sandbox, 2, 2);
+    assert_same(&all_content(&sandbox), &work);
+    daemon.stop();
+    sandbox.assert_log_sound();
+}
+
+/// A sandbox whose quality command waits when it runs on a merged tree, until `out/verify.go` is there.
+fn with_slow_verification() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    let out = sandbox.path("out").display().to_string();
+    let check = format!(
+        "case $PWD in */ed-*) exit 0 ;; esac; : >'{out}/verify.here'; until [ -e '{out}/verify.go' ]; do sleep 0.05; done"
+    );
+    sandbox.configure(&json!({"qualityCommands": [check], "checkpoints": {"periodic": 0}}));
+    sandbox
+}
+
+#[test]
+fn a_merge_that_is_being_verified_is_taken_back_and_lands_later() {
+    let sandbox = with_slow_verification();
+    let daemon = sandbox.start();
+    sandbox.swarm(&["checkpoint", "create", "begin"]).ok();
+    let base = sandbox.head("main");
+    let id = sandbox.idea("hold it; write a.txt x; commit; say COMPLETE");
+    sandbox.wait_held("it");
+    sandbox.swarm(&["checkpoint", "create", "working"]).ok();
+    sandbox.release("it");
+    sandbox.wait_held("verify");
+    sandbox.wait_idea(&id, "merging");
+    sandbox.swarm(&["checkpoint", "create", "merging"]).ok();
+    for (name, status) in [
+        ("merging", "pending"),
+        ("working", "pending"),
+        ("begin", "pending"),
+    ] {
+        roll_back(&sandbox, name, &["--pause"]);
+        assert_eq!(sandbox.idea_status(&id), status);
+        assert_eq!(sandbox.head("main"), base);
+        assert_eq!(sandbox.status()["mergeQueue"], json!([]));
+        if name != "begin" {
+            // There it was not there yet: what it has since stays as it is.
+            assert_tidy(&sandbox);
+        }
+        fs::remove_file(sandbox.path("out/verify.here")).unwrap();
+        sandbox.swarm(&["resume"]).ok();
+        sandbox.wait_held("verify");
+    }
+    sandbox.release("verify");
+    sandbox.wait_idea(&id, "done");
+    assert_eq!(sandbox.landings(&base, "main").len(), 1);
+    daemon.stop();
+    assert_tidy(&sandbox);
+    sandbox.assert_log_sound();
+}
+
+/// A daemon that dies at this point.
+fn doomed<'a>(sandbox: &'a Sandbox, point: &str) -> Daemon<'a> {
+    let mut command = sandbox.swarm_command(&["start"]);
+    command.env(swarm::crash::VARIABLE, point);
+    let daemon = sandbox.spawn(command);
+    daemon.wait_ready();
+    daemon
+}
+
+#[test]
+fn killed_in_the_middle_the_next_start_ends_it() {
+    for point in [
+        "effect.check.begin",
+        "effect.check.done",
+        "effect.stop.begin",
+        "checkpoint.tagged",
+        "effect.checkpoint.done",
+        "effect.move.begin",
+        "git.land.before-ref",
+        "git.land.after-ref",
+        "effect.move.done",
+    ] {
+        let sandbox = busy(1);
+        let base = sandbox.head("main");
+        let daemon = sandbox.start();
+        wait_all_held(&sandbox, 1, 1);
+        let work = all_content(&sandbox);
+        sandbox.swarm(&["checkpoint", "create", "mid"]).ok();
+        let later = sandbox.idea(WORK);
+        sandbox.wait_idea(&later, "done");
+        daemon.kill();
+        drop(daemon);
+        let daemon = doomed(&sandbox, point);
+        let ran = sandbox.swarm(&["rollback", "mid", "--yes", "--pause"]);
+        assert_ne!(ran.code, 0, "{point}: {ran}");
+        assert_eq!(daemon.wait_exit(PATIENCE), 137, "{point}");
+        drop(daemon);
+        let daemon = sandbox.start();
+        sandbox.wait_status("the pause", |status| status["phase"] == "paused");
+        assert_eq!(sandbox.head("main"), base, "{point}");
+        assert_eq!(sandbox.idea_status("idea-001"), "pending", "{point}");
+        assert_eq!(sandbox.idea_status("idea-002"), "pending", "{point}");
+        assert_eq!(sandbox.logged("rolledBack").len(), 1, "{point}");
+        assert_tidy(&sandbox);
+        sandbox.swarm(&["resume"]).ok();
+        wait_all_held(&sandbox, 1, 2);
+        let again = all_content(&sandbox).remove("idea-001").unwrap();
+        assert_eq!(again, work["idea-001"], "{point}");
+        daemon.stop();
+        sandbox.assert_log_sound();
+    }
+}
+
+/// An idea that came after the checkpoint has begun on what the rollback takes back.
+#[test]
+fn later_work_does_not_bring_back_what_was_taken_back() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    let first = sandbox
+        .idea("if attempt 1; then write a.txt x; else write again.txt x; fi; commit; say COMPLETE");
+    sandbox.swarm(&["pause"]).ok();
+    sandbox.swarm(&["checkpoint", "create", "early"]).ok();
+    let begun = sandbox.head("main");
+    sandbox.swarm(&["resume"]).ok();
+    sandbox.wait_idea(&first, "done");
+    let later =
+        sandbox.idea("if [ ! -e b.txt ]; then write b.txt x; commit; hold it; fi; say COMPLETE");
+    sandbox.wait_held("it");
+    assert_ne!(sandbox.head("main"), begun);
+    roll_back(&sandbox, "early", &["--pause"]);
+    assert_eq!(sandbox.head("main"), begun);
+    assert_eq!(sandbox.idea_status(&later), "pending");
+    sandbox.swarm(&["idea", "cancel", &first]).ok();
+    sandbox.release("it");
+    sandbox.swarm(&["resume"]).ok();
+    sandbox.wait_idea(&later, "done");
+    assert_eq!(sandbox.file_at("main", "b.txt"), "x");
+    assert!(!sandbox.repo().join("a.txt").exists(), "it came back");
+    daemon.stop();
+    sandbox.assert_sound();
+}

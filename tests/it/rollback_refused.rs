@@ -1,0 +1,377 @@
+//! Rollbacks that cannot be done, and a person's uncommitted work that is in the way of one.
+//!
+//! Invariant: what is refused changes nothing but, where the daemon looked first, the log that says so.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Fingerprint, Ran, Sandbox};
+
+const WORK: &str = "write $SWARM_IDEA_ID.txt x; commit; say COMPLETE";
+
+/// At the checkpoint `begin` one idea was done, and another came later.
+fn two_done() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"checkpoints": {"periodic": 0}}));
+    sandbox.idea(WORK);
+    assert_eq!(sandbox.run_until_idle(), 0);
+    sandbox.swarm(&["checkpoint", "create", "begin"]).ok();
+    sandbox.idea(WORK);
+    assert_eq!(sandbox.run_until_idle(), 0);
+    sandbox
+}
+
+fn file(sandbox: &Sandbox) -> PathBuf {
+    sandbox.dot_swarm("checkpoints/begin.json")
+}
+
+fn refs(sandbox: &Sandbox) -> String {
+    sandbox.git(&["for-each-ref"])
+}
+
+/// Ideas, agents, queue: what a rollback would change.
+fn state(sandbox: &Sandbox) -> [Value; 3] {
+    let state = sandbox.swarm(&["replay", "--json"]).json();
+    ["ideas", "agents", "queue"].map(|key| state[key].clone())
+}
+
+/// Asks the daemon itself, past the look that the command line takes first; the answer's status and body.
+fn ask_daemon(sandbox: &Sandbox, name: &str, body: &Value) -> (u16, Value) {
+    let text = fs::read_to_string(sandbox.dot_swarm("state/daemon.json")).unwrap();
+    let about: Value = serde_json::from_str(&text).unwrap();
+    let socket = about["socket"]
+        .as_str()
+        .map_or_else(|| sandbox.dot_swarm("state/swarm.sock"), PathBuf::from);
+    let mut stream = UnixStream::connect(socket).unwrap();
+    let body = body.to_string();
+    write!(
+        stream,
+        "POST /api/v1/checkpoints/{name}/rollback HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let status = answer[9..12].parse().unwrap();
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    let (from, to) = (body.find('{').unwrap(), body.rfind('}').unwrap());
+    (status, serde_json::from_str(&body[from..=to]).unwrap())
+}
+
+/// Something is wrong with the checkpoint: nothing changes, whoever is asked, and the message has these words.
+fn assert_refused(sandbox: &Sandbox, words: &[&str]) {
+    let (before, refs_before) = (Fingerprint::of(&sandbox.repo()), refs(sandbox));
+    let refused: Ran = sandbox.swarm(&["rollback", "begin", "--yes"]);
+    refused.refused(1, words);
+    let shown = sandbox
+        .swarm(&["rollback", "begin", "--dry-run", "--json"])
+        .json();
+    let problem = shown["problem"].as_str().unwrap();
+    assert!(words.iter().all(|word| problem.contains(word)), "{problem}");
+    before.assert_same(&Fingerprint::of(&sandbox.repo()), "a refused rollback");
+    let daemon = sandbox.start();
+    let state_before = state(sandbox);
+    sandbox
+        .swarm(&["rollback", "begin", "--yes"])
+        .refused(1, words);
+    let (status, answer) = ask_daemon(sandbox, "begin", &json!({"stash": true}));
+    assert_eq!(status, 409, "{answer}");
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(words.iter().all(|word| message.contains(word)), "{message}");
+    assert_eq!(sandbox.status()["phase"], "running");
+    assert_eq!(state(sandbox), state_before);
+    assert_eq!(refs(sandbox), refs_before);
+    // All the others can be done still.
+    sandbox.swarm(&["checkpoint", "list"]).ok();
+    daemon.stop();
+    sandbox.assert_log_sound();
+}
+
+/// What the message says makes it good again.
+fn assert_can_be_done(sandbox: &Sandbox) {
+    let commit = sandbox.head("main~1");
+    sandbox
+        .swarm(&["rollback", "begin", "--yes", "--pause"])
+        .ok();
+    assert_eq!(sandbox.head("main"), commit);
+}
+
+/// The command that a message gives, from `git` to the end of its line.
+fn command(ran: &Ran, begin: &str) -> String {
+    let from = ran.stderr.find(begin).unwrap_or_else(|| panic!("{ran}"));
+    ran.stderr[from..].lines().next().unwrap().to_owned()
+}
+
+#[test]
+fn a_tag_that_was_deleted_or_moved_is_not_trusted_until_it_is_put_back() {
+    let sandbox = two_done();
+    sandbox.git(&["tag", "-d", "swarm/checkpoint/begin"]);
+    assert_refused(
+        &sandbox,
+        &["swarm/checkpoint/begin", "deleted", "git update-ref"],
+    );
+    sandbox.git(&["tag", "swarm/checkpoint/begin", "main"]);
+    assert_refused(
+        &sandbox,
+        &["swarm/checkpoint/begin", "moved", "git update-ref"],
+    );
+    let refused = sandbox.swarm(&["rollback", "begin", "--yes"]);
+    sandbox.shell(&command(&refused, "git update-ref")).ok();
+    assert_can_be_done(&sandbox);
+}
+
+#[test]
+fn a_file_that_is_gone_damaged_or_newer_is_not_trusted_until_it_is_put_back() {
+    let sandbox = two_done();
+    let path = file(&sandbox);
+    let good = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    assert_refused(&sandbox, &["begin.json", "gone"]);
+    fs::write(&path, &good[..good.len() / 2]).unwrap();
+    assert_refused(&sandbox, &["begin.json", "damaged"]);
+    let text = String::from_utf8(good.clone()).unwrap();
+    fs::write(
+        &path,
+        text.replace("\"idea-001\":\"done\"", "\"idea-001\":\"failed\""),
+    )
+    .unwrap();
+    assert_refused(
+        &sandbox,
+        &["begin.json", "not the one that was written", "copy"],
+    );
+    fs::write(&path, text.replacen("\"version\":1", "\"version\":7", 1)).unwrap();
+    assert_refused(&sandbox, &["begin.json", "format 7", "newer swarm"]);
+    fs::write(&path, good).unwrap();
+    assert_can_be_done(&sandbox);
+}
+
+#[test]
+fn a_commit_that_git_has_thrown_away_is_named() {
+    let sandbox = two_done();
+    // A person rewrites the history, deletes the tag, and git tidies up.
+    let commit = sandbox.head("swarm/checkpoint/begin");
+    sandbox.git(&["checkout", "-q", "--orphan", "fresh"]);
+    sandbox.git(&["commit", "-q", "-m", "Again", "--", "README.md"]);
+    sandbox.git(&["branch", "-f", "main", "HEAD"]);
+    sandbox.git(&["checkout", "-q", "-f", "main"]);
+    for line in sandbox
+        .git(&["for-each-ref", "--format=%(refname)"])
+        .lines()
+    {
+        if line != "refs/heads/main" {
+            sandbox.git(&["update-ref", "-d", line]);
+        }
+    }
+    fs::remove_dir_all(sandbox.repo().join(".git/worktrees")).ok();
+    fs::remove_dir_all(sandbox.dot_swarm("worktrees")).ok();
+    sandbox.git(&["reflog", "expire", "--expire=now", "--all"]);
+    sandbox.git(&["gc", "-q", "--prune=now"]);
+    let refused = sandbox.swarm(&["rollback", "begin", "--yes"]);
+    refused.refused(1, &["begin", &commit[..10], "gone"]);
+    assert_eq!(sandbox.idea_status("idea-002"), "done");
+}
+
+/// Between the checkpoint and now an agent has changed, made and deleted files; a person has every kind of change in their place.
+fn in_the_way() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for name in [
+        "modified",
+        "staged",
+        "both",
+        "removed",
+        "deleted",
+        "ignored",
+        "untracked",
+        "other",
+        "mode",
+    ] {
+        sandbox.write(&format!("{name}.txt"), "at first\n");
+    }
+    sandbox.write("linked.txt", "at first\n");
+    sandbox.commit("Files");
+    sandbox.set_up();
+    sandbox.configure(&json!({"checkpoints": {"periodic": 0}}));
+    sandbox.swarm(&["checkpoint", "create", "begin"]).ok();
+    sandbox.idea(
+        "for f in modified staged both removed deleted mode linked; do write $f.txt later; done; rm ignored.txt untracked.txt; write .gitignore ignored.txt; \
+         write made.txt later; commit; say COMPLETE",
+    );
+    assert_eq!(sandbox.run_until_idle(), 0);
+    sandbox
+}
+
+fn disturb(sandbox: &Sandbox) {
+    let path = |name: &str| sandbox.repo().join(name);
+    sandbox.write("modified.txt", "by hand: modified\n");
+    sandbox.write("staged.txt", "by hand: staged\n");
+    sandbox.write("both.txt", "by hand: index\n");
+    sandbox.git(&["add", "staged.txt", "both.txt"]);
+    // Only the index has it.
+    sandbox.write("staged.txt", "later\n");
+    sandbox.write("both.txt", "by hand: file\n");
+    sandbox.git(&["rm", "-q", "removed.txt"]);
+    fs::remove_file(path("deleted.txt")).unwrap();
+    sandbox.write("ignored.txt", "by hand: ignored\n");
+    sandbox.write("untracked.txt", "by hand: untracked\n");
+    sandbox.write("made.txt", "by hand: made\n");
+    sandbox.write("other.txt", "by hand: other\n");
+    sandbox.write("loose.txt", "by hand: loose\n");
+    fs::remove_file(path("linked.txt")).unwrap();
+    std::os::unix::fs::symlink("other.txt", path("linked.txt")).unwrap();
+}
+
+const IN_THE_WAY: [&str; 8] = [
+    "modified.txt",
+    "staged.txt",
+    "both.txt",
+    "removed.txt",
+    "ignored.txt",
+    "untracked.txt",
+    "made.txt",
+    "linked.txt",
+];
+
+#[test]
+fn uncommitted_work_in_the_way_is_named_and_nothing_changes() {
+    let sandbox = in_the_way();
+    disturb(&sandbox);
+    let before = Fingerprint::of(&sandbox.repo());
+    let refused = sandbox.swarm(&["rollback", "begin", "--yes"]);
+    refused.refused(1, &["--stash"]);
+    let shown = sandbox
+        .swarm(&["rollback", "begin", "--dry-run", "--json"])
+        .json();
+    let files = shown["dirtyFiles"].as_array().unwrap();
+    assert!(!files.is_empty(), "{shown}");
+    for file in files {
+        assert!(IN_THE_WAY.contains(&file.as_str().unwrap()), "{shown}");
+        assert!(refused.stderr.contains(file.as_str().unwrap()), "{refused}");
+    }
+    assert_eq!(files.len(), IN_THE_WAY.len(), "{shown}");
+    before.assert_same(&Fingerprint::of(&sandbox.repo()), "a refused rollback");
+    let daemon = sandbox.start();
+    let (refs_before, status) = (
+        refs(&sandbox),
+        sandbox.git(&["status", "--porcelain", "--ignored", "--", ".", ":!.swarm"]),
+    );
+    let (code, answer) = ask_daemon(&sandbox, "begin", &json!({}));
+    assert_eq!(
+        (code, &answer["error"]["code"]),
+        (409, &json!("ROLLBACK_ABANDONED")),
+        "{answer}"
+    );
+    let details = answer["error"]["details"].as_str().unwrap();
+    assert!(details.contains("ignored.txt"), "{answer}");
+    assert_eq!(refs(&sandbox), refs_before);
+    assert_eq!(
+        sandbox.git(&["status", "--porcelain", "--ignored", "--", ".", ":!.swarm"]),
+        status
+    );
+    assert_eq!(sandbox.idea_status("idea-001"), "done");
+    daemon.stop();
+}
+
+#[test]
+fn with_stash_uncommitted_work_in_the_way_is_kept_and_the_rest_stays() {
+    for with_daemon in [true, false] {
+        let sandbox = in_the_way();
+        disturb(&sandbox);
+        let daemon = with_daemon.then(|| sandbox.start());
+        let answer = sandbox
+            .swarm(&["rollback", "begin", "--yes", "--stash", "--pause", "--json"])
+            .json();
+        let kept = format!(
+            "refs/swarm/rescue/stash-{}",
+            answer["safety"].as_str().unwrap()
+        );
+        let file = |name: &str| sandbox.file_at(&kept, name);
+        for name in ["modified", "ignored", "untracked", "made"] {
+            assert_eq!(file(&format!("{name}.txt")), format!("by hand: {name}"));
+        }
+        assert_eq!(file("both.txt"), "by hand: file");
+        assert_eq!(file("linked.txt"), "other.txt");
+        assert_eq!(sandbox.git(&["ls-tree", &kept, "removed.txt"]), "");
+        // What was staged is a parent of it.
+        let index = sandbox.head(&format!("{kept}^2"));
+        assert_eq!(sandbox.file_at(&index, "staged.txt"), "by hand: staged");
+        assert_eq!(sandbox.file_at(&index, "both.txt"), "by hand: index");
+        // The target is there, and what was not in the way is as it was.
+        assert_eq!(sandbox.head("main"), sandbox.head("swarm/checkpoint/begin"));
+        for name in [
+            "modified",
+            "staged",
+            "both",
+            "removed",
+            "ignored",
+            "untracked",
+            "linked",
+        ] {
+            assert_eq!(sandbox.read(&format!("{name}.txt")), "at first\n", "{name}");
+        }
+        assert!(!sandbox.repo().join("made.txt").exists());
+        assert_eq!(sandbox.read("other.txt"), "by hand: other\n");
+        assert_eq!(sandbox.read("loose.txt"), "by hand: loose\n");
+        if let Some(daemon) = daemon {
+            daemon.stop();
+        }
+        sandbox.assert_sound();
+        sandbox.assert_log_sound();
+    }
+}
+
+#[test]
+fn what_is_not_in_the_way_needs_no_stash() {
+    let sandbox = in_the_way();
+    sandbox.write("other.txt", "by hand: other\n");
+    sandbox.write("loose.txt", "by hand: loose\n");
+    sandbox.git(&["add", "other.txt"]);
+    let before = sandbox.git(&["status", "--porcelain", "--", ".", ":!.swarm"]);
+    for more in [&[][..], &["--stash"]] {
+        let words = [&["rollback", "begin", "--yes", "--pause"][..], more].concat();
+        sandbox.swarm(&words).ok();
+        assert_eq!(
+            sandbox.git(&["status", "--porcelain", "--", ".", ":!.swarm"]),
+            before
+        );
+        assert_eq!(sandbox.git(&["for-each-ref", "refs/swarm/rescue"]), "");
+    }
+}
+
+#[test]
+fn while_a_person_is_in_the_middle_of_something_it_is_refused() {
+    let sandbox = in_the_way();
+    sandbox.git(&["checkout", "-q", "-b", "side", "HEAD~1"]);
+    sandbox.write("modified.txt", "side\n");
+    sandbox.git(&["commit", "-q", "-a", "-m", "Side"]);
+    sandbox.git(&["checkout", "-q", "main"]);
+    let merge = sandbox.shell("git merge side");
+    assert_ne!(merge.code, 0, "{merge}");
+    let before = Fingerprint::of(&sandbox.repo());
+    for stash in [false, true] {
+        let words = ["rollback", "begin", "--yes", "--stash"];
+        let words = if stash { &words[..] } else { &words[..3] };
+        sandbox.swarm(words).refused(1, &["merge", "under way"]);
+    }
+    before.assert_same(&Fingerprint::of(&sandbox.repo()), "a refused rollback");
+    sandbox.git(&["merge", "--abort"]);
+    sandbox.swarm(&["rollback", "begin", "--yes"]).ok();
+}
+
+#[test]
+fn a_file_that_git_ignores_is_in_the_way_all_the_same() {
+    let sandbox = in_the_way();
+    sandbox.write("ignored.txt", "by hand\n");
+    let refused = sandbox.swarm(&["rollback", "begin", "--yes"]);
+    refused.refused(1, &["ignored.txt", "--stash"]);
+    assert_eq!(sandbox.read("ignored.txt"), "by hand\n");
+    let words = ["rollback", "begin", "--yes", "--stash", "--json"];
+    let answer = sandbox.swarm(&words).json();
+    let safety = answer["safety"].as_str().unwrap();
+    let kept = format!("refs/swarm/rescue/stash-{safety}:ignored.txt");
+    assert_eq!(sandbox.git(&["show", &kept]), "by hand");
+    assert_eq!(sandbox.read("ignored.txt"), "at first\n");
+}
