@@ -14,7 +14,7 @@ use git2::{ObjectType, Oid};
 
 use super::error::{At, GitError};
 use super::follow::{Blocked, Move, in_the_way, obstacles};
-use super::mend::{begin_rehearsal, end_rehearsal};
+use super::mend::{Touched, begin_rehearsal, end_rehearsal};
 use super::names::branch_ref;
 use super::registry::Worktree;
 use super::repo::Repo;
@@ -126,6 +126,7 @@ impl Repo {
             .collect();
         let changed = self.changes_in_the_way(checkout, &touched)?;
         ways.extend(changed);
+        let ways: BTreeSet<PathBuf> = ways.iter().map(|way| whole(way, &touched)).collect();
         if ways.is_empty() {
             return Ok(before);
         }
@@ -250,4 +251,12 @@ impl Repo {
         }
         read_oid(&written).map(Some)
     }
+}
+
+/// The directory that stands where one of the commits has a file, for what lies in it: emptied, it would be in the way still.
+fn whole(way: &Path, touched: &[Touched]) -> PathBuf {
+    let around = touched.iter().map(|one| &*one.path);
+    let around = around.filter(|path| way.starts_with(path));
+    let topmost = around.min_by_key(|path| path.components().count());
+    topmost.unwrap_or(way).to_owned()
 }
