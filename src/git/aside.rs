@@ -184,7 +184,11 @@ impl Repo {
 
     /// Deletes from the folder what the commit has, byte for byte; the rest stays there.
     fn let_go(&self, folder: &Path, commit: Option<Oid>) -> Result<(), GitError> {
-        let Some(commit) = commit else { return Ok(()) };
+        // Of what is in the index alone no file was moved.
+        let there = fs::symlink_metadata(folder).is_ok();
+        let Some(commit) = commit.filter(|_| there) else {
+            return Ok(());
+        };
         let library = self.library()?;
         let read = GitError::library(format!("read {commit}"));
         let tree = library
