@@ -5,14 +5,16 @@
 //! if the commit has it byte for byte. A kill in between leaves it in one of the two places, and the same call carries on.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use git2::Oid;
+use git2::{ObjectType, Oid};
 
 use super::error::{At, GitError};
 use super::follow::{Blocked, Move, in_the_way, obstacles};
-use super::mend::{begin_rehearsal, end_rehearsal};
+use super::mend::{Touched, begin_rehearsal, end_rehearsal};
 use super::names::branch_ref;
 use super::registry::Worktree;
 use super::repo::Repo;
@@ -124,6 +126,7 @@ impl Repo {
             .collect();
         let changed = self.changes_in_the_way(checkout, &touched)?;
         ways.extend(changed);
+        let ways: BTreeSet<PathBuf> = ways.iter().map(|way| whole(way, &touched)).collect();
         if ways.is_empty() {
             return Ok(before);
         }
@@ -166,13 +169,14 @@ impl Repo {
         for some in ways.chunks(400) {
             let reset = checkout.git(self).long().args(["reset", "-q"]);
             reset.arg(old.to_string()).paths(some).ok()?;
-            let there = self.list_tree(old, some)?;
-            if !there.is_empty() {
+        }
+        for some in self.wanted_files(checkout, ways)?.chunks(400) {
+            if !some.is_empty() {
                 let out = checkout
                     .git(self)
                     .long()
                     .args(["checkout-index", "-f", "-q"]);
-                out.paths(&there).ok()?;
+                out.paths(some).ok()?;
             }
         }
         Ok(())
@@ -180,7 +184,11 @@ impl Repo {
 
     /// Deletes from the folder what the commit has, byte for byte; the rest stays there.
     fn let_go(&self, folder: &Path, commit: Option<Oid>) -> Result<(), GitError> {
-        let Some(commit) = commit else { return Ok(()) };
+        // Of what is in the index alone no file was moved.
+        let there = fs::symlink_metadata(folder).is_ok();
+        let Some(commit) = commit.filter(|_| there) else {
+            return Ok(());
+        };
         let library = self.library()?;
         let read = GitError::library(format!("read {commit}"));
         let tree = library
@@ -200,11 +208,10 @@ impl Repo {
                 }
                 let name = path.strip_prefix(folder).unwrap_or(&path).to_owned();
                 let blob = if kind.is_symlink() {
-                    use std::os::unix::ffi::OsStrExt as _;
                     let target = fs::read_link(&path).at("read", &path)?;
-                    Oid::hash_object(git2::ObjectType::Blob, target.as_os_str().as_bytes())
+                    Oid::hash_object(ObjectType::Blob, target.as_os_str().as_bytes())
                 } else {
-                    Oid::hash_file(git2::ObjectType::Blob, &path)
+                    Oid::hash_file(ObjectType::Blob, &path)
                 };
                 let known = tree.get_path(&name).map(|entry| entry.id());
                 if known.is_ok() && known.ok() == blob.ok() {
@@ -220,15 +227,23 @@ impl Repo {
         Ok(())
     }
 
-    /// Which of these paths the commit has.
-    fn list_tree(&self, commit: Oid, paths: &[PathBuf]) -> Result<Vec<PathBuf>, GitError> {
-        let library = self.library()?;
-        let tree = library
-            .find_commit(commit)
-            .and_then(|commit| commit.tree())
-            .map_err(GitError::library(format!("read {commit}")))?;
-        let there = paths.iter().filter(|path| tree.get_path(path).is_ok());
-        Ok(there.cloned().collect())
+    /// The files that the index has at these paths and below them, without those that a sparse checkout leaves out and other repositories.
+    fn wanted_files(
+        &self,
+        checkout: &Worktree,
+        paths: &[PathBuf],
+    ) -> Result<Vec<PathBuf>, GitError> {
+        let words = ["ls-files", "-z", "-t", "--stage"];
+        let lines = self.list(checkout, &words, paths)?;
+        // `H 100644 <object> 0<tab><path>`
+        let file = |line: PathBuf| {
+            let line = line.into_os_string().into_vec();
+            let at = line.iter().position(|byte| *byte == b'\t')?;
+            let there = line.starts_with(b"H 1") && !line.starts_with(b"H 160000 ");
+            there.then(|| PathBuf::from(OsStr::from_bytes(&line[at + 1..])))
+        };
+        let all: BTreeSet<PathBuf> = lines.into_iter().filter_map(file).collect();
+        Ok(all.into_iter().collect())
     }
 
     /// The index of the checkout as a commit, if it says something else than the commit checked out and the files.
@@ -240,4 +255,12 @@ impl Repo {
         }
         read_oid(&written).map(Some)
     }
+}
+
+/// The directory that stands where one of the commits has a file, for what lies in it: emptied, it would be in the way still.
+fn whole(way: &Path, touched: &[Touched]) -> PathBuf {
+    let around = touched.iter().map(|one| &*one.path);
+    let around = around.filter(|path| way.starts_with(path));
+    let topmost = around.min_by_key(|path| path.components().count());
+    topmost.unwrap_or(way).to_owned()
 }

@@ -162,6 +162,7 @@ fn act(repo: &Repo, words: &str) -> String {
         },
         ["drain"] => format!("{:?}", repo.drain_pool().unwrap()),
         ["verify", commit] => repo.verify_tree(oid(commit)).unwrap().display().to_string(),
+        ["aside", from, to] => format!("{:?}", crate::aside::go(repo, oid(from), oid(to))),
         _ => panic!("{words:?}"),
     }
 }
@@ -177,8 +178,9 @@ fn crash_child() {
     act(&repo, &scenario);
 }
 
-fn killed_at(fixture: &Fixture, words: &str, point: &str) {
-    let status = Command::new(std::env::current_exe().unwrap())
+/// Does the act in a child that dies at the point.
+pub fn child(fixture: &Fixture, words: &str, point: &str) -> std::process::ExitStatus {
+    Command::new(std::env::current_exe().unwrap())
         .args([
             "kill::crash_child",
             "--exact",
@@ -190,7 +192,11 @@ fn killed_at(fixture: &Fixture, words: &str, point: &str) {
         .env(swarm::crash::VARIABLE, point)
         .stdout(std::process::Stdio::null())
         .status()
-        .unwrap();
+        .unwrap()
+}
+
+fn killed_at(fixture: &Fixture, words: &str, point: &str) {
+    let status = child(fixture, words, point);
     assert_eq!(
         status.signal(),
         Some(9),

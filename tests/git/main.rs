@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod aside;
 mod fixture;
 mod hostile;
 mod kill;
