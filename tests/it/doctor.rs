@@ -482,6 +482,33 @@ fn damage_behind_the_snapshots_cannot_be_repaired_by_one() {
     assert_eq!(sandbox.idea("write f.txt x; say COMPLETE"), "idea-006");
 }
 
+#[test]
+fn nothing_is_repaired_under_an_agent_that_is_still_at_work() {
+    let sandbox = Sandbox::ready();
+    sandbox.idea("hold a; write a.txt x; say COMPLETE");
+    let daemon = sandbox.start();
+    sandbox.wait_held("a");
+    daemon.kill();
+    drop(daemon);
+    let (path, at) = find(&sandbox, "\"kind\":\"ideaClaimed\"");
+    change(&path, |bytes| bytes[at + 10] ^= 0x01);
+    // What the daemon left behind goes: that is harmless.
+    assert_eq!(sandbox.swarm(&["doctor", "--fix"]).code, 1);
+    let doctor = assert_named(&sandbox, &["still at work: r0001-", "way `cut`"]);
+    assert!(doctor.stdout.contains("leaseMinutes"), "{doctor}");
+    let before = Fingerprint::of(&sandbox.dot_swarm("state"));
+    sandbox.swarm(CUT).refused(1, &["r0001-", "still work"]);
+    before.assert_same(&Fingerprint::of(&sandbox.dot_swarm("state")), "the refusal");
+    sandbox.release("a");
+    sandbox.assert_nothing_runs();
+    sandbox.swarm(CUT).ok();
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.idea_status("idea-001"), "done");
+    let runs = sandbox.notes("runs");
+    assert_eq!(runs.len(), 2, "{runs:?}");
+    sandbox.swarm(&["replay", "--verify"]).ok();
+}
+
 /// Everything in the state but times, sums and the lock.
 fn shape(sandbox: &Sandbox) -> BTreeMap<String, String> {
     let state = sandbox.dot_swarm("state");

@@ -279,7 +279,7 @@ fn number_before(text: &str) -> Option<u64> {
     number_at(digits).filter(|_| all)
 }
 
-fn names_in(folder: &Path) -> Vec<String> {
+pub(super) fn names_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let name = |entry: std::fs::DirEntry| OsStr::to_str(&entry.file_name()).map(str::to_owned);
     entries.filter_map(name).collect()

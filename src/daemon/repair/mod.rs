@@ -16,6 +16,7 @@ use crate::domain::event::{Event, LostEvents, RepairWay};
 use crate::domain::state::State;
 use crate::journal::repair::{self, Begin, Diagnosis, Restorable, diagnose};
 use crate::journal::{Survey, read_snapshot};
+use crate::process::{self, RunDir, RunStatus};
 
 use evidence::Evidence;
 pub use losses::{IdeaChange, Losses};
@@ -30,6 +31,8 @@ pub struct Findings {
     pub interrupted: bool,
     /// File by file; none while a repair is interrupted.
     pub diagnosis: Option<Diagnosis>,
+    /// With damage: the runs that are still alive; nothing is repaired under them.
+    pub running: Vec<String>,
     /// The ways out; empty when nothing is damaged, or when none is safe.
     pub ways: Vec<WayOut>,
 }
@@ -100,6 +103,11 @@ fn look(paths: &Paths) -> Result<(Findings, Vec<Open>), DaemonError> {
     }
     let findings = Findings {
         interrupted,
+        running: if open.is_empty() {
+            Vec::new()
+        } else {
+            running(paths)
+        },
         diagnosis,
         ways,
     };
@@ -171,11 +179,29 @@ pub fn take(paths: &Paths, way: RepairWay) -> Result<Option<Repaired>, DaemonErr
     let Some(diagnosis) = findings.diagnosis.as_ref().filter(|_| !open.is_empty()) else {
         return refuse_unless_whole(&findings);
     };
+    if !findings.running.is_empty() {
+        return Err(DaemonError::RunsAlive(findings.running.join(", ")));
+    }
     let is_it = |open: &&Open| open.snapshot.is_some() == (way == RepairWay::Snapshot);
     let open = open.iter().find(is_it).ok_or(DaemonError::WayNotOffered)?;
     let ideas = std::fs::read(paths.ideas()).unwrap_or_default();
     prepare(paths, diagnosis, open, &ideas)?;
     finish_locked(paths)
+}
+
+/// The runs whose runner lives. What stays may not know of them, and would send another agent into their worktree.
+fn running(paths: &Paths) -> Vec<String> {
+    let mut alive = Vec::new();
+    for name in evidence::names_in(&paths.runs) {
+        let Ok(dir) = RunDir::open(&paths.runs, &name) else {
+            continue;
+        };
+        if let Ok(RunStatus::Running { runner_pid, .. }) = process::inspect(&dir) {
+            alive.push(format!("{name} (pid {runner_pid})"));
+        }
+    }
+    alive.sort();
+    alive
 }
 
 /// Everything up to the durable intention.

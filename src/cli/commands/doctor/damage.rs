@@ -129,6 +129,13 @@ pub(super) fn checks(findings: &Findings) -> Vec<Check> {
             _ => "the ways out, and what each loses, are below".to_owned(),
         }));
     }
+    if !findings.running.is_empty() {
+        let message = format!("still at work: {}", findings.running.join(", "));
+        checks.push(
+            Check::warn("agents", message)
+                .advice("a repair waits for their end, at the latest `agents.leaseMinutes` after their daemon was gone"),
+        );
+    }
     for snapshot in &found.snapshots {
         if let Some(wrong) = &snapshot.wrong {
             let message = format!("{}: {}", snapshot.file, safe(wrong));
