@@ -113,10 +113,10 @@ pub struct Diagnosis {
     pub(super) good: Progress,
 }
 
-/// A snapshot that a log can begin with.
+/// A state that a log can begin with, and what comes after it.
 #[derive(Debug)]
 pub struct Restorable {
-    /// Its file.
+    /// The snapshot's file.
     pub file: String,
     /// The record it was taken after.
     pub seq: u64,
@@ -125,6 +125,15 @@ pub struct Restorable {
 }
 
 impl Restorable {
+    /// A state that comes from elsewhere, as of record `seq`, and nothing after it.
+    pub fn alone(seq: u64) -> Self {
+        Self {
+            file: String::new(),
+            seq,
+            tail: Vec::new(),
+        }
+    }
+
     /// The records after the snapshot.
     pub fn records<E: DeserializeOwned>(&self) -> Result<Vec<Record<E>>, JournalError> {
         let whole = |line: &&[u8]| !line.is_empty();

@@ -68,7 +68,7 @@ impl Diagnosis {
         repair.intend()
     }
 
-    /// Begins the log anew with a snapshot's state, puts the good records after it behind that, each with its seq and its data, and makes
+    /// Begins the log anew with a state, puts the good records after it behind that, each with its seq and its data, and makes
     /// the intention durable; [`finish`](super::finish) does the rest. The caller holds the lock.
     pub fn restore<E: JournalEvent>(
         &self,
@@ -78,7 +78,7 @@ impl Diagnosis {
         from: &Restorable,
         begin: &Begin<'_, E>,
     ) -> Result<(), JournalError> {
-        let mut repair = Repair::begin(state_dir, "snapshot", now)?;
+        let mut repair = Repair::begin(state_dir, begin.way, now)?;
         for file in &self.files {
             repair.drop(&name_of(&file.path));
         }
@@ -110,6 +110,8 @@ impl Diagnosis {
 
 /// What a log begins with that begins with a state.
 pub struct Begin<'a, E> {
+    /// The name of the way.
+    pub way: &'a str,
     /// The state, as it is going to be in its file.
     pub state: &'a [u8],
     /// The time of the record that the state is of.
