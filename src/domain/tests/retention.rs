@@ -80,11 +80,16 @@ fn a_run_that_lives_or_is_to_be_stopped_is_in_use() {
 fn runs_of_ideas_that_may_be_tried_again_are_needed_until_they_are_given_up() {
     let mut s = Scenario::running();
     s.add("one").well_until("iteration");
+    s.iteration(&agent(1), exit(0)).well_until("iteration");
     s.says(&agent(1), Signal::Blocked(Some("no key".into())));
     s.iteration(&agent(1), exit(0)).all_goes_well();
     assert!(s.state.ended.contains_key(&agent(1)), "the attempt is over");
-    let first = "r0001-ed-001-i1";
-    assert_eq!(verdict(&s, first), Verdict::Needed(Need::Unfinished));
+    // The last one is named by what is kept, the first one by nothing but its attempt.
+    let (first, last) = ("r0001-ed-001-i1", "r0002-ed-001-i2");
+    for run in [first, last] {
+        let needed = Verdict::Needed(Need::Unfinished);
+        assert_eq!(verdict(&s, run), needed, "{run}");
+    }
     s.command(Command::CancelIdea { id: idea(1) });
     s.all_goes_well();
     let given_up = s.idea(1).kept.is_none();

@@ -1,6 +1,6 @@
 //! Damaged state: what is wrong with the bytes, and putting files in place that are whole.
 //!
-//! Invariant: [`diagnose`] changes nothing. A [`Repair`] keeps every file as it was before it replaces one, and from the moment its intention
+//! Invariant: [`diagnose()`] changes nothing. A repair keeps every file as it was before it replaces one, and from the moment its intention
 //! is on disk nothing reads the log until it is finished: [`finish`] ends what a kill has interrupted, and may be repeated.
 //!
 //! What a way out loses, and whether that is acceptable, is for who knows what the records mean.
