@@ -603,17 +603,16 @@ fn without_a_usable_log_the_state_is_put_together_and_waits_for_a_person() {
 fn landings_that_no_list_of_ideas_knows_yet_are_found_when_the_state_is_put_together() {
     let sandbox = with_history();
     let view = fs::read_to_string(sandbox.dot_swarm("ideas.jsonl")).unwrap();
-    let stale: String = view
-        .lines()
-        .map(|line| {
-            let mut idea: Value = serde_json::from_str(line).unwrap();
-            if idea["id"] == "idea-003" {
-                idea["status"] = json!("merging");
-                idea["commit"] = Value::Null;
-            }
-            format!("{idea}\n")
-        })
-        .collect();
+    let mut stale = String::new();
+    for line in view.lines() {
+        let mut idea: Value = serde_json::from_str(line).unwrap();
+        if idea["id"] == "idea-003" {
+            idea["status"] = json!("merging");
+            idea["commit"] = Value::Null;
+        }
+        stale.push_str(&idea.to_string());
+        stale.push('\n');
+    }
     lose_all_state(&sandbox);
     fs::write(sandbox.dot_swarm("ideas.jsonl"), stale).unwrap();
     sandbox.swarm(REBUILD).ok();
