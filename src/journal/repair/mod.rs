@@ -6,14 +6,14 @@
 //! What a way out loses, and whether that is acceptable, is for who knows what the records mean.
 
 mod apply;
+mod beyond;
 mod diagnose;
 mod plan;
 mod restored;
 
 pub use apply::{REPAIR_FILE, finish, is_unfinished};
-pub use diagnose::{
-    Damage, Diagnosis, Health, Rest, Restorable, SegmentHealth, SnapshotHealth, diagnose,
-};
+pub use beyond::{Rest, Restorable};
+pub use diagnose::{Damage, Diagnosis, Health, SegmentHealth, SnapshotHealth, diagnose};
 pub use plan::Begin;
 pub(super) use restored::origin_of;
 pub use restored::read_restored;

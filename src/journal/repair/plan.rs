@@ -13,7 +13,8 @@ use crate::journal::scan::ChainStart;
 use crate::journal::segments::LIVE_FILE;
 
 use super::apply::Repair;
-use super::diagnose::{Diagnosis, Restorable, all_of, name_of};
+use super::beyond::Restorable;
+use super::diagnose::{Diagnosis, all_of, name_of};
 use super::restored;
 
 fn unencodable(error: EncodeError, seq: u64) -> JournalError {
