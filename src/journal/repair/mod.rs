@@ -10,6 +10,8 @@ mod beyond;
 mod diagnose;
 mod plan;
 mod restored;
+#[cfg(test)]
+mod tests;
 
 pub use apply::{REPAIR_FILE, finish, is_unfinished};
 pub use beyond::{Rest, Restorable};
