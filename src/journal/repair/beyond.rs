@@ -14,9 +14,6 @@ use crate::journal::snapshot;
 
 use super::diagnose::{Diagnosis, all_of, walk};
 
-/// No two lines of a damaged log are so many records apart.
-const BELIEVABLE: u64 = 100_000_000;
-
 /// A state that a log can begin with, and what comes after it.
 #[derive(Debug)]
 pub struct Restorable {
@@ -75,6 +72,7 @@ impl Diagnosis {
             records: Vec::new(),
             highest: self.last_good(),
         };
+        let mut before = Some(self.chain().crc);
         for (index, file) in self.files.iter().enumerate().skip(self.at_file) {
             let mut bytes = all_of(file)?;
             if index == self.at_file {
@@ -84,10 +82,13 @@ impl Diagnosis {
                         .min(bytes.len()),
                 );
             }
-            // What the first line must follow on may be missing with the file before.
-            let mut before = None;
+            let first = file.claimed.filter(|_| !file.is_live);
+            // What its first line must follow on is missing; then its name must do.
+            let mut named = first.filter(|first| *first > rest.highest + 1);
             for line in bytes.split(|byte| *byte == b'\n') {
-                before = rest.take(line, before);
+                if !line.is_empty() {
+                    before = rest.take(line, before, named.take());
+                }
             }
         }
         Ok(rest)
@@ -151,17 +152,15 @@ impl Diagnosis {
 }
 
 impl<E: DeserializeOwned> Rest<E> {
-    /// Takes a line that fits the crc which the line before it has, as far as that is known; returns its own.
-    fn take(&mut self, line: &[u8], before: Option<u32>) -> Option<u32> {
-        if line.is_empty() {
-            return before;
-        }
+    /// Takes a line that fits the crc which the line before it has, or that has the seq by which its file is named; returns its own crc.
+    fn take(&mut self, line: &[u8], before: Option<u32>, named: Option<u64>) -> Option<u32> {
         let written = record::split_crc(line);
-        let garbled = written.is_none_or(|(body, crc)| {
-            before.is_some_and(|before| record::chain(before, body) != crc)
+        let fits = written.is_some_and(|(body, crc)| {
+            before.is_some_and(|before| record::chain(before, body) == crc)
         });
+        let last = self.records.last().map_or(0, |record| record.seq);
         let header = record::header(line).filter(|header| {
-            !garbled && (self.highest + 1..self.highest + BELIEVABLE).contains(&header.seq)
+            (fits && header.seq > last) || named.is_some_and(|named| named == header.seq)
         });
         match header.map(|header| record::parse(header, line)) {
             Some(Ok(record)) => {

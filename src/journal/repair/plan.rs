@@ -41,10 +41,13 @@ impl Diagnosis {
         events: impl FnOnce(&str) -> Vec<E>,
     ) -> Result<(), JournalError> {
         let mut repair = Repair::begin(state_dir, "cut", now)?;
-        for file in self.files.iter().skip(self.at_file) {
-            repair.drop(&name_of(&file.path));
-        }
         let last_good = self.end();
+        for (index, file) in self.files.iter().enumerate() {
+            // One before the damage may have lost all of its records.
+            if index >= self.at_file || file.claimed.is_some_and(|first| first > last_good.seq) {
+                repair.drop(&name_of(&file.path));
+            }
+        }
         for snapshot in &self.snapshots {
             // It is of records that are gone, or of another log.
             if snapshot.seq.is_some_and(|seq| seq > last_good.seq) {

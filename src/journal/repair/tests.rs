@@ -156,7 +156,10 @@ fn check(dir: &Path, last: u64, snapshot: u64, what: &str) -> (bool, bool) {
     let expected: Vec<u64> = (1..=found.last_good()).collect();
     assert_eq!(good, expected, "{what}");
     let rest = found.read_on::<Fact>().unwrap();
+    // A flipped bit may make two lines of one.
     assert!(rest.highest <= last + 1, "{what}: {}", rest.highest);
+    let mut seqs = rest.records.iter().map(|record| record.seq);
+    assert!(seqs.all(|seq| (damage.seq..=last).contains(&seq)), "{what}");
     let from = found.restorable(dir);
     if let Some(from) = &from {
         assert!(from.seq >= damage.seq, "{what}");
@@ -190,7 +193,7 @@ fn any_flipped_bit_is_judged_as_by_a_full_read_and_each_way_gives_a_whole_log() 
     assert!(whole.len() > 2, "{}", whole.len());
     for (path, bytes) in &whole {
         for at in 0..bytes.len() {
-            if random.below(12) > 0 {
+            if random.below(20) > 0 {
                 continue;
             }
             let mut flipped = bytes.clone();
@@ -204,7 +207,7 @@ fn any_flipped_bit_is_judged_as_by_a_full_read_and_each_way_gives_a_whole_log() 
         }
     }
     println!("{counts:?}");
-    assert!(counts.1 > 20 && counts.0 > counts.1, "{counts:?}");
+    assert!(counts.1 > 10 && counts.0 > counts.1, "{counts:?}");
 }
 
 #[test]
