@@ -806,3 +806,37 @@ fn an_unreadable_intention_is_refused_and_nothing_is_changed() {
     sandbox.swarm(&["doctor", "--fix"]).ok();
     assert_repaired(&sandbox);
 }
+
+#[test]
+fn programs_are_looked_for_where_the_daemon_would() {
+    let sandbox = Sandbox::ready();
+    sandbox.write("bin/only-here", "#!/bin/sh\ncat >/dev/null\n");
+    let program = sandbox.repo().join("bin/only-here");
+    fs::set_permissions(
+        &program,
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let here = json!({"adapter": "command", "command": ["only-here"]});
+    sandbox.configure(&json!({"agents": {"profile": "here", "profiles": {"here": here}}}));
+    let missing = sandbox.swarm(&["doctor"]);
+    assert_eq!(missing.code, 1, "{missing}");
+    assert!(missing.stdout.contains("only-here"), "{missing}");
+    let mut start = sandbox.swarm_command(&["start"]);
+    let bin = sandbox.repo().join("bin");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    start.env("PATH", path);
+    let daemon = sandbox.spawn(start);
+    daemon.wait_ready();
+    let found = sandbox.swarm(&["doctor"]);
+    assert!(found.stdout.contains("profile `here` runs"), "{found}");
+    daemon.stop();
+}
+
+#[test]
+fn a_clock_that_went_back_is_named() {
+    let sandbox = Sandbox::ready();
+    sandbox.idea("write a.txt x");
+    let now = sandbox.swarm(&["doctor"]);
+    assert!(now.ok().contains("not behind the last event"), "{now}");
+}
