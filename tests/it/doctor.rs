@@ -314,6 +314,45 @@ fn a_flipped_bit_is_named_and_the_good_beginning_goes_on() {
     assert_repaired(&sandbox);
 }
 
+/// Flips a bit in the second event of this kind: the one of idea 2.
+fn flip_second(sandbox: &Sandbox, kind: &str) {
+    let text = format!("\"kind\":\"{kind}\"");
+    let mut seen = 0;
+    for path in segments(sandbox) {
+        let bytes = fs::read(&path).unwrap();
+        for at in 0..bytes.len().saturating_sub(text.len()) {
+            if bytes[at..].starts_with(text.as_bytes()) {
+                seen += 1;
+                if seen == 2 {
+                    return change(&path, |bytes| bytes[at + 9] ^= 0x01);
+                }
+            }
+        }
+    }
+    panic!("no second {kind}");
+}
+
+#[test]
+fn wherever_the_work_on_an_idea_is_cut_off_it_does_not_land_again() {
+    for kind in [
+        "ideaClaimed",
+        "worktreeReady",
+        "iterationStarted",
+        "runEnded",
+        "attemptSealed",
+        "mergeQueued",
+        "mergeBuilt",
+    ] {
+        println!("{kind}");
+        let sandbox = with_history();
+        flip_second(&sandbox, kind);
+        assert_named(&sandbox, &["way `cut`", "idea-002 is on main already"]);
+        sandbox.swarm(CUT).ok();
+        assert_eq!(sandbox.idea_status("idea-002"), "done");
+        assert_repaired(&sandbox);
+    }
+}
+
 #[test]
 fn a_zeroed_block_is_named_and_the_good_beginning_goes_on() {
     let sandbox = with_history();
@@ -579,7 +618,8 @@ fn without_a_usable_log_the_state_is_put_together_and_waits_for_a_person() {
         sandbox.swarm(&["resume"]).ok();
         sandbox.swarm(&["idea", "retry", "idea-004"]).ok();
         let new = sandbox.idea("write new.txt x; say COMPLETE");
-        assert_eq!(new, "idea-007");
+        // The event that cannot be read may have given a number.
+        assert!(["idea-007", "idea-008"].contains(&&*new), "{new}");
         for id in ["idea-004", "idea-005", "idea-006", &new] {
             sandbox.wait_idea(id, "done");
         }
