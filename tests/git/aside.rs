@@ -330,7 +330,7 @@ fn assert_kept(root: &Path, before: &Checkout, from: Oid, to: Oid) {
             "staged of {name}"
         );
     }
-    for name in touched.iter() {
+    for name in &touched {
         let is = after.index.get(name).map(|(_, oid)| oid);
         assert_eq!(is, new.get(name).map(|(_, oid)| oid), "{name} is not there");
     }

@@ -4,6 +4,7 @@ use insta::assert_snapshot;
 
 use crate::domain::checkpoint::Reason;
 use crate::domain::command::Command;
+use crate::domain::ids::CheckpointName;
 use crate::domain::settings::Mode;
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::exit;
@@ -24,7 +25,7 @@ fn delete(name: &str) -> Command {
 
 fn names(s: &Scenario) -> Vec<&str> {
     let names = s.state.checkpoints.keys();
-    names.map(|name| name.as_str()).collect()
+    names.map(CheckpointName::as_str).collect()
 }
 
 fn of(s: &Scenario, reason: Reason) -> usize {
