@@ -7,7 +7,6 @@
 use super::attempt::{end_asked, time_out};
 use super::plan::{End, Plan};
 use super::{checkpoints, rollback, train};
-use crate::domain::checkpoint::Reason;
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, RunId};
@@ -436,16 +435,7 @@ fn claim(plan: &mut Plan<'_>, settings: &Settings) {
     if !may_start(plan) || state.slots_free() <= begun.count() {
         return;
     }
-    let before_autopilot = |effect: &Effect| {
-        matches!(
-            effect,
-            Effect::MakeCheckpoint {
-                reason: Reason::BeforeAutopilot,
-                ..
-            }
-        )
-    };
-    if checkpoints::is_due_before_autopilot(state, settings) || state.is_pending(before_autopilot) {
+    if checkpoints::holds_autopilot(state, settings) {
         return;
     }
     let Some(id) = select::next(state, plan.now) else {

@@ -147,12 +147,26 @@ pub(super) fn keep(plan: &mut Plan<'_>, settings: &Settings) {
 }
 
 /// Whether autopilot has to wait for its checkpoint.
-pub(super) fn is_due_before_autopilot(state: &State, settings: &Settings) -> bool {
+fn is_due_before_autopilot(state: &State, settings: &Settings) -> bool {
     settings.checkpoint_before_autopilot
         && !state.swarm.autopilot_checkpoint
         && state.mode() == Mode::Autopilot
         && state.swarm.phase == SwarmPhase::Running
         && state.swarm.rewritten.is_none()
+}
+
+/// Whether nothing may be begun before that one is made, or has failed.
+pub(super) fn holds_autopilot(state: &State, settings: &Settings) -> bool {
+    let being_made = |effect: &Effect| {
+        matches!(
+            effect,
+            Effect::MakeCheckpoint {
+                reason: Reason::BeforeAutopilot,
+                ..
+            }
+        )
+    };
+    is_due_before_autopilot(state, settings) || state.is_pending(being_made)
 }
 
 /// Of those that nobody asked for, the newest stay.
