@@ -124,6 +124,7 @@ impl Offline for Memory {
         Ok(Findings {
             interrupted: false,
             diagnosis: None,
+            running: vec![],
             ways: vec![],
         })
     }

@@ -74,6 +74,12 @@ pub enum DaemonError {
     /// Damaged state cannot be repaired in this way.
     #[error("this way out is not open here; what is wrong, and the ways that are: swarm doctor")]
     WayNotOffered,
+    /// Agents are at work whose events may be gone.
+    #[error(
+        "agents still work under their runners, and nothing is repaired under them: {0}. They end by themselves when their iteration does, at the \
+         latest `agents.leaseMinutes` after their daemon was gone; then repair again"
+    )]
+    RunsAlive(String),
     /// The operating system refuses.
     #[error("cannot {doing}: {source}")]
     Io {

@@ -516,6 +516,19 @@ pub enum RepairWay {
     Cut,
     /// A snapshot and the good events after it stay.
     Snapshot,
+    /// The state was put together from what lies beside the log.
+    Rebuild,
+}
+
+impl RepairWay {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cut => "cut",
+            Self::Snapshot => "snapshot",
+            Self::Rebuild => "rebuild",
+        }
+    }
 }
 
 /// Events that are gone.

@@ -55,6 +55,16 @@ impl Repo {
             "list the landings up to {tip:.10}"
         )))
     }
+
+    /// Where two histories part; none: nowhere.
+    pub fn merge_base(&self, one: Oid, other: Oid) -> Result<Option<Oid>, GitError> {
+        match self.library()?.merge_base(one, other) {
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+            found => found.map(Some).map_err(GitError::library(format!(
+                "compare {one:.10} with {other:.10}"
+            ))),
+        }
+    }
 }
 
 fn landed(commit: &git2::Commit<'_>) -> Option<Landed> {

@@ -11,6 +11,7 @@ use swarm::crash;
 use crate::harness::{Fingerprint, Ran, Sandbox};
 
 const CUT: &[&str] = &["doctor", "--fix", "--way", "cut", "--yes"];
+const REBUILD: &[&str] = &["doctor", "--fix", "--way", "rebuild", "--yes"];
 const SNAPSHOT: &[&str] = &["doctor", "--fix", "--way", "snapshot", "--yes"];
 
 /// Three ideas that landed one after the other, in small segments, and a clean end.
@@ -122,6 +123,42 @@ fn flip_and_lose_both_snapshots(sandbox: &Sandbox) {
 fn lose_the_beginning(sandbox: &Sandbox) {
     let first = &segments(sandbox)[0];
     change(first, |bytes| bytes[30] ^= 0x01);
+}
+
+fn lose_the_beginning_and_both_snapshots(sandbox: &Sandbox) {
+    lose_the_beginning(sandbox);
+    for name in ["snapshot.json", "snapshot.prev.json"] {
+        let path = sandbox.dot_swarm("state").join(name);
+        change(&path, |bytes| bytes[40] ^= 0x01);
+    }
+}
+
+fn lose_all_state(sandbox: &Sandbox) {
+    fs::remove_dir_all(sandbox.dot_swarm("state")).unwrap();
+}
+
+/// Three ideas that landed, one that is blocked, one whose agent was killed, and one that waits.
+fn with_work_under_way() -> Sandbox {
+    let sandbox = with_history();
+    let kept = |name: &str, end: &str| {
+        format!(
+            "if attempt 1; then write {name}.txt x; {end}; else test -e {name}.txt && say COMPLETE; fi"
+        )
+    };
+    sandbox.idea(&kept("d", "say BLOCKED:no"));
+    assert_eq!(sandbox.run_until_idle(), 5);
+    sandbox.idea(&kept("e", "hold e"));
+    sandbox.idea("write f.txt x; say COMPLETE");
+    let daemon = sandbox.start();
+    sandbox.wait_held("e");
+    sandbox.wait_for("the view to be written", || {
+        let view = fs::read_to_string(sandbox.dot_swarm("ideas.jsonl")).unwrap();
+        let line = view.lines().find(|line| line.contains("idea-005"))?;
+        line.contains("\"active\"").then_some(())
+    });
+    daemon.kill_everything();
+    drop(daemon);
+    sandbox
 }
 
 /// What was given a number before.
@@ -275,6 +312,45 @@ fn a_flipped_bit_is_named_and_the_good_beginning_goes_on() {
     assert!(kept.contains("write c.txt"), "{kept}");
     assert_eq!(sandbox.idea_status("idea-002"), "done");
     assert_repaired(&sandbox);
+}
+
+/// Flips a bit in the second event of this kind: the one of idea 2.
+fn flip_second(sandbox: &Sandbox, kind: &str) {
+    let text = format!("\"kind\":\"{kind}\"");
+    let mut seen = 0;
+    for path in segments(sandbox) {
+        let bytes = fs::read(&path).unwrap();
+        for at in 0..bytes.len().saturating_sub(text.len()) {
+            if bytes[at..].starts_with(text.as_bytes()) {
+                seen += 1;
+                if seen == 2 {
+                    return change(&path, |bytes| bytes[at + 9] ^= 0x01);
+                }
+            }
+        }
+    }
+    panic!("no second {kind}");
+}
+
+#[test]
+fn wherever_the_work_on_an_idea_is_cut_off_it_does_not_land_again() {
+    for kind in [
+        "ideaClaimed",
+        "worktreeReady",
+        "iterationStarted",
+        "runEnded",
+        "attemptSealed",
+        "mergeQueued",
+        "mergeBuilt",
+    ] {
+        println!("{kind}");
+        let sandbox = with_history();
+        flip_second(&sandbox, kind);
+        assert_named(&sandbox, &["way `cut`", "idea-002 is on main already"]);
+        sandbox.swarm(CUT).ok();
+        assert_eq!(sandbox.idea_status("idea-002"), "done");
+        assert_repaired(&sandbox);
+    }
 }
 
 #[test]
@@ -482,6 +558,122 @@ fn damage_behind_the_snapshots_cannot_be_repaired_by_one() {
     assert_eq!(sandbox.idea("write f.txt x; say COMPLETE"), "idea-006");
 }
 
+#[test]
+fn nothing_is_repaired_under_an_agent_that_is_still_at_work() {
+    let sandbox = Sandbox::ready();
+    sandbox.idea("hold a; write a.txt x; say COMPLETE");
+    let daemon = sandbox.start();
+    sandbox.wait_held("a");
+    daemon.kill();
+    drop(daemon);
+    let (path, at) = find(&sandbox, "\"kind\":\"ideaClaimed\"");
+    change(&path, |bytes| bytes[at + 10] ^= 0x01);
+    // What the daemon left behind goes: that is harmless.
+    assert_eq!(sandbox.swarm(&["doctor", "--fix"]).code, 1);
+    let doctor = assert_named(&sandbox, &["still at work: r0001-", "way `cut`"]);
+    assert!(doctor.stdout.contains("leaseMinutes"), "{doctor}");
+    let before = Fingerprint::of(&sandbox.dot_swarm("state"));
+    sandbox.swarm(CUT).refused(1, &["r0001-", "still work"]);
+    before.assert_same(&Fingerprint::of(&sandbox.dot_swarm("state")), "the refusal");
+    sandbox.release("a");
+    sandbox.assert_nothing_runs();
+    sandbox.swarm(CUT).ok();
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.idea_status("idea-001"), "done");
+    let runs = sandbox.notes("runs");
+    assert_eq!(runs.len(), 2, "{runs:?}");
+    sandbox.swarm(&["replay", "--verify"]).ok();
+}
+
+#[test]
+fn without_a_usable_log_the_state_is_put_together_and_waits_for_a_person() {
+    for (kind, code) in [
+        (lose_the_beginning_and_both_snapshots as Harm, 1),
+        (lose_all_state, 0),
+    ] {
+        let sandbox = with_work_under_way();
+        kind(&sandbox);
+        let doctor = sandbox.swarm(&["doctor"]);
+        assert_eq!(doctor.code, code, "{doctor}");
+        let words = ["way `rebuild` (recommended)", "idea-005", "swarm resume"];
+        for word in words {
+            assert!(doctor.stdout.contains(word), "`{word}`: {doctor}");
+        }
+        let before = numbers(&sandbox);
+        assert_eq!(before.ideas.len(), 6);
+        sandbox.swarm(REBUILD).ok();
+        assert_eq!(sandbox.swarm(&["doctor"]).code, 0);
+        sandbox.swarm(&["replay", "--verify"]).ok();
+        let status = |id: &str| sandbox.idea_status(id);
+        assert_eq!(status("idea-003"), "done");
+        assert_eq!(status("idea-004"), "blocked");
+        assert_eq!(
+            (&*status("idea-005"), &*status("idea-006")),
+            ("pending", "pending")
+        );
+        let daemon = sandbox.start();
+        let paused = sandbox.wait_status("the pause", |status| status["phase"] == "paused");
+        assert_eq!(paused["slots"]["used"], 0, "{paused}");
+        assert_eq!(sandbox.notes("runs").len(), before.runs.len());
+        sandbox.swarm(&["resume"]).ok();
+        sandbox.swarm(&["idea", "retry", "idea-004"]).ok();
+        let new = sandbox.idea("write new.txt x; say COMPLETE");
+        // The event that cannot be read may have given a number.
+        assert!(["idea-007", "idea-008"].contains(&&*new), "{new}");
+        for id in ["idea-004", "idea-005", "idea-006", &new] {
+            sandbox.wait_idea(id, "done");
+        }
+        daemon.stop();
+        let landed = sandbox.landings("HEAD~7", "main");
+        let landed: BTreeSet<&str> = landed.iter().map(|(_, idea)| idea.as_str()).collect();
+        assert_eq!(landed.len(), 7, "landed twice, or not at all: {landed:?}");
+        let runs: Vec<String> = sandbox.notes("runs");
+        let run = |note: &String| note.split(' ').nth(4).unwrap().to_owned();
+        let distinct: BTreeSet<String> = runs.iter().map(run).collect();
+        assert_eq!(distinct.len(), runs.len(), "{runs:#?}");
+        let operations = operations(&sandbox);
+        let distinct: BTreeSet<&String> = operations.iter().collect();
+        assert_eq!(distinct.len(), operations.len(), "{operations:?}");
+        sandbox.swarm(&["replay", "--verify"]).ok();
+        sandbox.assert_repository_clean();
+    }
+}
+
+#[test]
+fn landings_that_no_list_of_ideas_knows_yet_are_found_when_the_state_is_put_together() {
+    let sandbox = with_history();
+    let view = fs::read_to_string(sandbox.dot_swarm("ideas.jsonl")).unwrap();
+    let mut stale = String::new();
+    for line in view.lines() {
+        let mut idea: Value = serde_json::from_str(line).unwrap();
+        if idea["id"] == "idea-003" {
+            idea["status"] = json!("merging");
+            idea["commit"] = Value::Null;
+        }
+        stale.push_str(&idea.to_string());
+        stale.push('\n');
+    }
+    lose_all_state(&sandbox);
+    fs::write(sandbox.dot_swarm("ideas.jsonl"), stale).unwrap();
+    sandbox.swarm(REBUILD).ok();
+    let idea = sandbox.show("idea-003");
+    assert_eq!(idea["status"], "done", "{idea}");
+    assert_eq!(idea["commit"], sandbox.head("main"));
+    sandbox.swarm(&["replay", "--verify"]).ok();
+}
+
+#[test]
+fn a_repository_that_was_never_started_has_nothing_to_put_together() {
+    let sandbox = Sandbox::ready();
+    let doctor = sandbox.swarm(&["doctor", "--json"]).json();
+    assert_eq!(
+        (&doctor["ways"], &doctor["damage"]),
+        (&json!([]), &Value::Null)
+    );
+    sandbox.swarm(REBUILD).ok();
+    assert!(!sandbox.dot_swarm("state/events.jsonl").exists());
+}
+
 /// Everything in the state but times, sums and the lock.
 fn shape(sandbox: &Sandbox) -> BTreeMap<String, String> {
     let state = sandbox.dot_swarm("state");
@@ -498,7 +690,10 @@ fn shape(sandbox: &Sandbox) -> BTreeMap<String, String> {
                 ),
                 None => name.to_owned(),
             };
-            if path.is_dir() {
+            if let Some(rest) = name.strip_prefix("restored-") {
+                assert_eq!(rest.len(), 64 + ".json".len());
+                found.insert("restored".into(), restored(&path));
+            } else if path.is_dir() {
                 open.push(path);
                 found.insert(name, "a folder".into());
             } else if name == "events.jsonl" {
@@ -511,13 +706,28 @@ fn shape(sandbox: &Sandbox) -> BTreeMap<String, String> {
     found
 }
 
+fn restored(file: &Path) -> String {
+    let mut state: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    state["swarm"]["lastEventAt"].take();
+    for idea in state["ideas"].as_object_mut().unwrap().values_mut() {
+        for entry in idea["audit"].as_array_mut().unwrap() {
+            entry["at"].take();
+        }
+    }
+    state.to_string()
+}
+
 fn facts(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap();
     let fact = |line: &str| {
         let mut line: Value = serde_json::from_str(line).unwrap();
         line["ts"].take();
         line["crc"].take();
-        line["data"]["copy"].take();
+        for key in ["copy", "sha256"] {
+            if let Some(value) = line["data"].get_mut(key) {
+                value.take();
+            }
+        }
         format!("{line}\n")
     };
     text.lines().map(fact).collect()
@@ -561,16 +771,26 @@ fn points(sandbox: &Sandbox, way: &[&str]) -> Vec<String> {
 
 #[test]
 fn a_cut_that_is_killed_anywhere_and_done_again_ends_as_an_undisturbed_one() {
-    assert_survives_kills(CUT);
+    assert_repaired(&survives_kills(CUT, flip));
 }
 
 #[test]
 fn a_snapshot_put_in_place_that_is_killed_anywhere_and_done_again_ends_as_an_undisturbed_one() {
-    assert_survives_kills(SNAPSHOT);
+    assert_repaired(&survives_kills(SNAPSHOT, flip));
 }
 
-fn assert_survives_kills(way: &[&str]) {
-    let sandbox = damaged();
+#[test]
+fn a_rebuilding_that_is_killed_anywhere_and_done_again_ends_as_an_undisturbed_one() {
+    let sandbox = survives_kills(REBUILD, lose_the_beginning_and_both_snapshots);
+    for id in ["idea-001", "idea-002", "idea-003"] {
+        assert_eq!(sandbox.idea_status(id), "done");
+    }
+    sandbox.swarm(&["replay", "--verify"]).ok();
+}
+
+fn survives_kills(way: &[&str], harm: Harm) -> Sandbox {
+    let sandbox = with_history();
+    harm(&sandbox);
     let (state, saved) = (sandbox.dot_swarm("state"), sandbox.path("saved"));
     copied(&state, &saved);
     let points = points(&sandbox, way);
@@ -603,7 +823,7 @@ fn assert_survives_kills(way: &[&str]) {
         assert_eq!(shape(&sandbox), wanted, "killed at {point}");
     }
     assert!(interrupted > 4, "{points:?}");
-    assert_repaired(&sandbox);
+    sandbox
 }
 
 #[test]
@@ -625,4 +845,38 @@ fn an_unreadable_intention_is_refused_and_nothing_is_changed() {
     fs::write(&intention, good).unwrap();
     sandbox.swarm(&["doctor", "--fix"]).ok();
     assert_repaired(&sandbox);
+}
+
+#[test]
+fn programs_are_looked_for_where_the_daemon_would() {
+    let sandbox = Sandbox::ready();
+    sandbox.write("bin/only-here", "#!/bin/sh\ncat >/dev/null\n");
+    let program = sandbox.repo().join("bin/only-here");
+    fs::set_permissions(
+        &program,
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let here = json!({"adapter": "command", "command": ["only-here"]});
+    sandbox.configure(&json!({"agents": {"profile": "here", "profiles": {"here": here}}}));
+    let missing = sandbox.swarm(&["doctor"]);
+    assert_eq!(missing.code, 1, "{missing}");
+    assert!(missing.stdout.contains("only-here"), "{missing}");
+    let mut start = sandbox.swarm_command(&["start"]);
+    let bin = sandbox.repo().join("bin");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    start.env("PATH", path);
+    let daemon = sandbox.spawn(start);
+    daemon.wait_ready();
+    let found = sandbox.swarm(&["doctor"]);
+    assert!(found.stdout.contains("profile `here` runs"), "{found}");
+    daemon.stop();
+}
+
+#[test]
+fn a_clock_that_went_back_is_named() {
+    let sandbox = Sandbox::ready();
+    sandbox.idea("write a.txt x");
+    let now = sandbox.swarm(&["doctor"]);
+    assert!(now.ok().contains("not behind the last event"), "{now}");
 }

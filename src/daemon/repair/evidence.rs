@@ -9,6 +9,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::daemon::error::DaemonError;
+use crate::daemon::loader::Loader;
 use crate::daemon::paths::Paths;
 use crate::daemon::store;
 use crate::domain::event::{Event, FoundLanding};
@@ -73,6 +74,12 @@ impl Evidence {
         }
         let (floors, highest) = (seen.counters, seen.seq);
         Self::around(paths, seen.clone(), seen, floors, Vec::new(), highest)
+    }
+
+    /// Of a state that was put together, where `cut` is what is left of the log.
+    pub(super) fn of_rebuilt(paths: &Paths, state: State, cut: &Self) -> Self {
+        let (seen, floors, highest) = (cut.seen.clone(), cut.floors, cut.highest);
+        Self::around(paths, state, seen, floors, Vec::new(), highest)
     }
 
     /// With what lies in git and on disk.
@@ -164,8 +171,7 @@ fn landings(
     seen: &State,
     numbers: &mut Numbers,
 ) -> Vec<FoundLanding> {
-    let settings = seen.settings.as_ref().or(prefix.settings.as_ref());
-    let Some(target) = settings.map(|settings| settings.target.clone()) else {
+    let Some(target) = target_of(paths, prefix, seen) else {
         return Vec::new();
     };
     let found = landings_in_git(paths, prefix, &target).unwrap_or_else(|error| {
@@ -179,6 +185,15 @@ fn landings(
         landings.extend(unknown(prefix, landed, &target));
     }
     landings
+}
+
+/// The branch that work lands on: as the log has it last, else as it is configured.
+pub(super) fn target_of(paths: &Paths, after: &State, seen: &State) -> Option<String> {
+    let settings = seen.settings.as_ref().or(after.settings.as_ref());
+    let known = settings.map(|settings| settings.target.clone());
+    let configured = || Loader::new(paths).load().ok()?.target;
+    let head = || Repo::open(&paths.root).ok()?.head_branch().ok()?;
+    known.or_else(configured).or_else(head)
 }
 
 fn landings_in_git(
@@ -279,7 +294,7 @@ fn number_before(text: &str) -> Option<u64> {
     number_at(digits).filter(|_| all)
 }
 
-fn names_in(folder: &Path) -> Vec<String> {
+pub(super) fn names_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let name = |entry: std::fs::DirEntry| OsStr::to_str(&entry.file_name()).map(str::to_owned);
     entries.filter_map(name).collect()

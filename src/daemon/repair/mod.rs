@@ -5,6 +5,7 @@
 
 mod evidence;
 mod losses;
+mod rebuild;
 
 use serde::Serialize;
 
@@ -16,6 +17,7 @@ use crate::domain::event::{Event, LostEvents, RepairWay};
 use crate::domain::state::State;
 use crate::journal::repair::{self, Begin, Diagnosis, Restorable, diagnose};
 use crate::journal::{Survey, read_snapshot};
+use crate::process::{self, RunDir, RunStatus};
 
 use evidence::Evidence;
 pub use losses::{IdeaChange, Losses};
@@ -30,6 +32,8 @@ pub struct Findings {
     pub interrupted: bool,
     /// File by file; none while a repair is interrupted.
     pub diagnosis: Option<Diagnosis>,
+    /// With damage: the runs that are still alive; nothing is repaired under them.
+    pub running: Vec<String>,
     /// The ways out; empty when nothing is damaged, or when none is safe.
     pub ways: Vec<WayOut>,
 }
@@ -71,9 +75,10 @@ impl Findings {
 
 /// A way out, with all that is needed to take it.
 struct Open {
+    way: RepairWay,
     evidence: Evidence,
-    /// For a snapshot: itself, and its state.
-    snapshot: Option<(Restorable, State)>,
+    /// What the log is to begin with, where it does not begin as before.
+    begin: Option<(Restorable, State)>,
 }
 
 /// Looks at the log and the snapshots, and at what else is known, without a lock: no daemon may be at work.
@@ -87,9 +92,10 @@ pub fn examine(paths: &Paths) -> Result<Findings, DaemonError> {
 fn look(paths: &Paths) -> Result<(Findings, Vec<Open>), DaemonError> {
     let interrupted = repair::is_unfinished(&paths.state);
     let diagnosis = (!interrupted).then(|| diagnose(&paths.state)).transpose()?;
-    let repairable = diagnosis
-        .as_ref()
-        .filter(|found| found.damage.is_some() && found.newer.is_none());
+    // A log that is not there at all is no damage; but there may have been one.
+    let repairable = diagnosis.as_ref().filter(|found| {
+        found.newer.is_none() && (found.damage.is_some() || found.last_good() == 0)
+    });
     let open = repairable
         .map(|found| open_ways(paths, found))
         .transpose()?;
@@ -100,6 +106,11 @@ fn look(paths: &Paths) -> Result<(Findings, Vec<Open>), DaemonError> {
     }
     let findings = Findings {
         interrupted,
+        running: if open.is_empty() {
+            Vec::new()
+        } else {
+            running(paths)
+        },
         diagnosis,
         ways,
     };
@@ -109,11 +120,16 @@ fn look(paths: &Paths) -> Result<(Findings, Vec<Open>), DaemonError> {
 /// The best one first.
 fn open_ways(paths: &Paths, diagnosis: &Diagnosis) -> Result<Vec<Open>, DaemonError> {
     let cut = Open {
+        way: RepairWay::Cut,
         evidence: Evidence::of_cut(paths, diagnosis)?,
-        snapshot: None,
+        begin: None,
     };
     let snapshot = by_snapshot(paths, diagnosis, &cut.evidence.after);
-    Ok(snapshot.into_iter().chain([cut]).collect())
+    let nothing_else = snapshot.is_none() && diagnosis.last_good() == 0;
+    let rebuild = nothing_else.then(|| by_rebuilding(paths, &cut.evidence));
+    let better = snapshot.into_iter().chain(rebuild.flatten());
+    let cut = diagnosis.damage.is_some().then_some(cut);
+    Ok(better.chain(cut).collect())
 }
 
 /// None: there is no such snapshot, or not all of it can be read.
@@ -123,35 +139,44 @@ fn by_snapshot(paths: &Paths, diagnosis: &Diagnosis, prefix: &State) -> Option<O
     let tail = found.records::<Event>().ok()?;
     let fits = state.seq == found.seq && evidence::is_later_state(&state, prefix);
     fits.then(|| Open {
+        way: RepairWay::Snapshot,
         evidence: Evidence::of_snapshot(paths, &state, &tail),
-        snapshot: Some((found, state)),
+        begin: Some((found, state)),
+    })
+}
+
+/// None: nothing tells of an idea.
+fn by_rebuilding(paths: &Paths, cut: &Evidence) -> Option<Open> {
+    let target = evidence::target_of(paths, &cut.after, &cut.seen);
+    let (now, _) = Clock::after(cut.last_event_at()).now();
+    // Each number that was given was given by an event of its own.
+    let numbers = cut.floors;
+    let given = numbers.ideas + numbers.agents + numbers.runs + numbers.effects;
+    let seq = cut.highest.max(given) + 1;
+    let state = rebuild::state(paths, cut, target.as_deref(), seq, now)?;
+    Some(Open {
+        way: RepairWay::Rebuild,
+        evidence: Evidence::of_rebuilt(paths, state.clone(), cut),
+        begin: Some((Restorable::alone(seq), state)),
     })
 }
 
 fn offered(open: &Open) -> WayOut {
     let kept = open.evidence.after.seq;
-    let (way, history, why) = match &open.snapshot {
-        Some((found, _)) => (
-            RepairWay::Snapshot,
-            found.seq,
-            format!(
-                "{} has the whole state after event {}, and every event after it is whole: nothing of the state is lost",
-                found.file, found.seq
-            ),
+    let history = open.begin.as_ref().map_or(0, |(from, _)| from.seq);
+    let why = match (open.way, &open.begin) {
+        (RepairWay::Snapshot, Some((found, _))) => format!(
+            "{} has the whole state after event {}, and every event after it is whole: nothing of the state is lost",
+            found.file, found.seq
         ),
-        None if kept == 0 => (
-            RepairWay::Cut,
-            0,
-            "no event before the damage is whole: the log begins anew, and no number is given a second time".into(),
-        ),
-        None => (
-            RepairWay::Cut,
-            0,
-            format!("the events before event {} are whole and stay as they are", kept + 1),
-        ),
+        (RepairWay::Rebuild, _) => "the ideas are put together from ideas.jsonl, the target's history, the worktrees and what can be read of the \
+             log; nothing starts until a person has looked and said: swarm resume"
+            .to_owned(),
+        _ if kept == 0 => "no event before the damage is whole: the log begins anew, and no number is given a second time".to_owned(),
+        _ => format!("the events before event {} are whole and stay as they are", kept + 1),
     };
     WayOut {
-        way,
+        way: open.way,
         loses: Losses::of(&open.evidence, history),
         recommended: false,
         why,
@@ -171,11 +196,29 @@ pub fn take(paths: &Paths, way: RepairWay) -> Result<Option<Repaired>, DaemonErr
     let Some(diagnosis) = findings.diagnosis.as_ref().filter(|_| !open.is_empty()) else {
         return refuse_unless_whole(&findings);
     };
-    let is_it = |open: &&Open| open.snapshot.is_some() == (way == RepairWay::Snapshot);
-    let open = open.iter().find(is_it).ok_or(DaemonError::WayNotOffered)?;
+    if !findings.running.is_empty() {
+        return Err(DaemonError::RunsAlive(findings.running.join(", ")));
+    }
+    let open = open.iter().find(|open| open.way == way);
+    let open = open.ok_or(DaemonError::WayNotOffered)?;
     let ideas = std::fs::read(paths.ideas()).unwrap_or_default();
     prepare(paths, diagnosis, open, &ideas)?;
     finish_locked(paths)
+}
+
+/// The runs whose runner lives. What stays may not know of them, and would send another agent into their worktree.
+fn running(paths: &Paths) -> Vec<String> {
+    let mut alive = Vec::new();
+    for name in evidence::names_in(&paths.runs) {
+        let Ok(dir) = RunDir::open(&paths.runs, &name) else {
+            continue;
+        };
+        if let Ok(RunStatus::Running { runner_pid, .. }) = process::inspect(&dir) {
+            alive.push(format!("{name} (pid {runner_pid})"));
+        }
+    }
+    alive.sort();
+    alive
 }
 
 /// Everything up to the durable intention.
@@ -187,21 +230,22 @@ fn prepare(
 ) -> Result<(), DaemonError> {
     let evidence = &open.evidence;
     let (now, _) = Clock::after(evidence.last_event_at()).now();
-    let Some((found, state)) = &open.snapshot else {
-        let last = |copy: &str| repaired(evidence, RepairWay::Cut, copy);
+    let Some((found, state)) = &open.begin else {
+        let last = |copy: &str| repaired(evidence, open.way, copy);
         return Ok(diagnosis.cut(&paths.state, now, ideas, last)?);
     };
     let bytes = serde_json::to_vec(state)
         .map_err(|error| DaemonError::io("write the state down")(error.into()))?;
     let begin = Begin {
+        way: open.way.as_str(),
         state: &bytes,
         at: state.swarm.last_event_at,
         first: &|sha256, copy| Event::StateRestored {
-            way: RepairWay::Snapshot,
+            way: open.way,
             sha256: sha256.to_owned(),
             copy: copy.to_owned(),
         },
-        last: &|copy| repaired(evidence, RepairWay::Snapshot, copy),
+        last: &|copy| repaired(evidence, open.way, copy),
     };
     Ok(diagnosis.restore(&paths.state, now, ideas, found, &begin)?)
 }

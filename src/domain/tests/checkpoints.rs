@@ -24,7 +24,9 @@ fn delete(name: &str) -> Command {
 
 fn names(s: &Scenario) -> Vec<&str> {
     let names = s.state.checkpoints.keys();
-    names.map(|name| name.as_str()).collect()
+    names
+        .map(crate::domain::ids::CheckpointName::as_str)
+        .collect()
 }
 
 fn of(s: &Scenario, reason: Reason) -> usize {

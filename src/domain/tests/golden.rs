@@ -556,11 +556,8 @@ fn repair_samples() -> Vec<Event> {
             floors: Counters::default(),
             landed: vec![],
         },
-        Event::StateRestored {
-            way: RepairWay::Snapshot,
-            sha256: "00".repeat(32),
-            copy: "doctor-2026-01-01T00-00-00.000Z".into(),
-        },
+        restored(RepairWay::Snapshot),
+        restored(RepairWay::Rebuild),
     ]
 }
 
@@ -631,6 +628,14 @@ fn checkpoint_samples() -> Vec<Event> {
             files: vec!["a.rs".into()],
         },
     ]
+}
+
+fn restored(way: RepairWay) -> Event {
+    Event::StateRestored {
+        way,
+        sha256: "00".repeat(32),
+        copy: "doctor-2026-01-01T00-00-00.000Z".into(),
+    }
 }
 
 /// At least one of each kind, and of each kind of what they hold.

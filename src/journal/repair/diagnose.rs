@@ -1,13 +1,13 @@
 //! What is wrong with the log and its snapshots, file by file.
 //!
 //! Invariant: nothing is changed and nothing is believed that does not follow, by its crc, on the record before it; what is read beyond
-//! the first damage ([`Diagnosis::read_on`]) is evidence, not truth.
+//! the first damage (see `beyond`) is evidence, not truth.
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
 
 use crate::journal::error::JournalError;
 use crate::journal::found::Found;
@@ -21,9 +21,6 @@ use super::restored::origin_of;
 
 /// Bytes of a damaged line that are shown.
 const SHOWN: usize = 48;
-
-/// No two lines of a damaged log are so many records apart.
-const BELIEVABLE: u64 = 100_000_000;
 
 /// How a file of the log is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -113,48 +110,6 @@ pub struct Diagnosis {
     pub(super) good: Progress,
 }
 
-/// A snapshot that a log can begin with.
-#[derive(Debug)]
-pub struct Restorable {
-    /// Its file.
-    pub file: String,
-    /// The record it was taken after.
-    pub seq: u64,
-    /// The lines after that record; all are good.
-    pub(super) tail: Vec<u8>,
-}
-
-impl Restorable {
-    /// The records after the snapshot.
-    pub fn records<E: DeserializeOwned>(&self) -> Result<Vec<Record<E>>, JournalError> {
-        let whole = |line: &&[u8]| !line.is_empty();
-        let lines = self.tail.split(|byte| *byte == b'\n').filter(whole);
-        let parse = |line: &[u8]| {
-            let header = record::header(line).ok_or_else(|| "it is no record".to_owned());
-            header.and_then(|header| record::parse(header, line))
-        };
-        let mut seq = self.seq;
-        let records = lines.map(|line| {
-            seq += 1;
-            parse(line).map_err(|why| JournalError::Event {
-                file: PathBuf::from(&self.file),
-                seq,
-                why,
-            })
-        });
-        records.collect()
-    }
-}
-
-/// What can still be read behind the first damage.
-#[derive(Debug)]
-pub struct Rest<E> {
-    /// Records whose bytes still parse, in the order of the files, each with a higher seq than the one before.
-    pub records: Vec<Record<E>>,
-    /// The highest seq that there was, as far as lines tell: one that cannot be read counts as one.
-    pub highest: u64,
-}
-
 impl Diagnosis {
     /// The last record before the damage, or of the log.
     pub fn last_good(&self) -> u64 {
@@ -164,86 +119,6 @@ impl Diagnosis {
     /// The crc of that record.
     pub(super) fn chain(&self) -> ChainStart {
         self.good.chain
-    }
-
-    /// Reads the lines behind the good records as far as they can be read.
-    pub fn read_on<E: DeserializeOwned>(&self) -> Result<Rest<E>, JournalError> {
-        let mut rest = Rest {
-            records: Vec::new(),
-            highest: self.last_good(),
-        };
-        for (index, file) in self.files.iter().enumerate().skip(self.at_file) {
-            let mut bytes = all_of(file)?;
-            if index == self.at_file {
-                bytes.drain(
-                    ..usize::try_from(self.good.offset)
-                        .unwrap_or(0)
-                        .min(bytes.len()),
-                );
-            }
-            // What the first line must follow on may be missing with the file before.
-            let mut before = None;
-            for line in bytes.split(|byte| *byte == b'\n') {
-                before = rest.take(line, before);
-            }
-        }
-        Ok(rest)
-    }
-
-    /// The snapshot that the log can begin with: of those taken at or behind the damage the oldest after which every line is good.
-    pub fn restorable(&self, state_dir: &Path) -> Option<Restorable> {
-        let damage = self.damage.as_ref()?;
-        let mut fit: Vec<_> = self
-            .snapshots
-            .iter()
-            .filter_map(|snapshot| Some((snapshot.seq?, snapshot)))
-            .filter(|(seq, _)| *seq >= damage.seq)
-            .collect();
-        fit.sort_by_key(|(seq, _)| *seq);
-        fit.into_iter().find_map(|(seq, snapshot)| {
-            let position = snapshot::position_in(&state_dir.join(&snapshot.file)).ok()?;
-            let tail = self.good_after(ChainStart {
-                next_seq: seq + 1,
-                crc: position.crc,
-            })?;
-            Some(Restorable {
-                file: snapshot.file.clone(),
-                seq,
-                tail,
-            })
-        })
-    }
-
-    /// All lines that follow on `start`, if there is none among the later ones that does not; a torn tail ends them.
-    fn good_after(&self, start: ChainStart) -> Option<Vec<u8>> {
-        let mut good = Vec::new();
-        let mut chain = start;
-        for (index, file) in self.files.iter().enumerate().skip(self.at_file) {
-            let bytes = all_of(file).ok()?;
-            let begin = if good.is_empty() {
-                first_line_after(&bytes, start)
-            } else {
-                Some(0)
-            };
-            let Some(begin) = begin else {
-                continue;
-            };
-            let mut at = Progress::new(chain, 0);
-            let rest = &bytes[begin..];
-            let stop = walk(rest, u64::MAX, &mut at);
-            let end = usize::try_from(at.offset).ok()?;
-            let last = index + 1 == self.files.len();
-            match scan::judge(&rest[end..], &at, 0, &stop) {
-                Tail::Clean => {}
-                Tail::Torn { .. } if last => {}
-                _ => return None,
-            }
-            good.extend_from_slice(&rest[..end]);
-            chain = at.chain;
-        }
-        let rest = self.read_on::<IgnoredAny>().ok()?;
-        let later = rest.records.last().map_or(0, |record| record.seq);
-        (later < chain.next_seq).then_some(good)
     }
 
     /// Passes each good record to `each`.
@@ -272,31 +147,6 @@ impl Diagnosis {
             })?;
         }
         Ok(())
-    }
-}
-
-impl<E: DeserializeOwned> Rest<E> {
-    /// Takes a line that fits the crc which the line before it has, as far as that is known; returns its own.
-    fn take(&mut self, line: &[u8], before: Option<u32>) -> Option<u32> {
-        if line.is_empty() {
-            return before;
-        }
-        let written = record::split_crc(line);
-        let garbled = written.is_none_or(|(body, crc)| {
-            before.is_some_and(|before| record::chain(before, body) != crc)
-        });
-        let header = record::header(line).filter(|header| {
-            !garbled && (self.highest + 1..self.highest + BELIEVABLE).contains(&header.seq)
-        });
-        match header.map(|header| record::parse(header, line)) {
-            Some(Ok(record)) => {
-                self.highest = record.seq;
-                self.records.push(record);
-            }
-            // It was a record, whatever it said.
-            _ => self.highest += 1,
-        }
-        written.map(|(_, crc)| crc)
     }
 }
 
@@ -465,23 +315,7 @@ impl Diagnosis {
     }
 }
 
-/// Where the line is that follows on `start`.
-fn first_line_after(bytes: &[u8], start: ChainStart) -> Option<usize> {
-    let mut at = 0;
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        if record::header(line).is_some_and(|header| header.seq == start.next_seq) {
-            let mut progress = Progress::new(start, 0);
-            walk(line, start.next_seq, &mut progress);
-            if progress.chain != start {
-                return Some(at);
-            }
-        }
-        at += line.len();
-    }
-    None
-}
-
-fn walk(bytes: &[u8], upto: u64, at: &mut Progress) -> Stop {
+pub(super) fn walk(bytes: &[u8], upto: u64, at: &mut Progress) -> Stop {
     let Ok(stop) = scan::walk_lines(bytes, true, upto, at, |_| Ok::<(), Infallible>(()));
     stop
 }

@@ -1,19 +1,21 @@
 //! Damaged state: what is wrong with the bytes, and putting files in place that are whole.
 //!
-//! Invariant: [`diagnose`] changes nothing. A [`Repair`] keeps every file as it was before it replaces one, and from the moment its intention
+//! Invariant: [`diagnose()`] changes nothing. A repair keeps every file as it was before it replaces one, and from the moment its intention
 //! is on disk nothing reads the log until it is finished: [`finish`] ends what a kill has interrupted, and may be repeated.
 //!
 //! What a way out loses, and whether that is acceptable, is for who knows what the records mean.
 
 mod apply;
+mod beyond;
 mod diagnose;
 mod plan;
 mod restored;
+#[cfg(test)]
+mod tests;
 
 pub use apply::{REPAIR_FILE, finish, is_unfinished};
-pub use diagnose::{
-    Damage, Diagnosis, Health, Rest, Restorable, SegmentHealth, SnapshotHealth, diagnose,
-};
+pub use beyond::{Rest, Restorable};
+pub use diagnose::{Damage, Diagnosis, Health, SegmentHealth, SnapshotHealth, diagnose};
 pub use plan::Begin;
 pub(super) use restored::origin_of;
 pub use restored::read_restored;

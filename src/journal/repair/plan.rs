@@ -13,7 +13,8 @@ use crate::journal::scan::ChainStart;
 use crate::journal::segments::LIVE_FILE;
 
 use super::apply::Repair;
-use super::diagnose::{Diagnosis, Restorable, all_of, name_of};
+use super::beyond::Restorable;
+use super::diagnose::{Diagnosis, all_of, name_of};
 use super::restored;
 
 fn unencodable(error: EncodeError, seq: u64) -> JournalError {
@@ -40,10 +41,13 @@ impl Diagnosis {
         events: impl FnOnce(&str) -> Vec<E>,
     ) -> Result<(), JournalError> {
         let mut repair = Repair::begin(state_dir, "cut", now)?;
-        for file in self.files.iter().skip(self.at_file) {
-            repair.drop(&name_of(&file.path));
-        }
         let last_good = self.end();
+        for (index, file) in self.files.iter().enumerate() {
+            // One before the damage may have lost all of its records.
+            if index >= self.at_file || file.claimed.is_some_and(|first| first > last_good.seq) {
+                repair.drop(&name_of(&file.path));
+            }
+        }
         for snapshot in &self.snapshots {
             // It is of records that are gone, or of another log.
             if snapshot.seq.is_some_and(|seq| seq > last_good.seq) {
@@ -68,7 +72,7 @@ impl Diagnosis {
         repair.intend()
     }
 
-    /// Begins the log anew with a snapshot's state, puts the good records after it behind that, each with its seq and its data, and makes
+    /// Begins the log anew with a state, puts the good records after it behind that, each with its seq and its data, and makes
     /// the intention durable; [`finish`](super::finish) does the rest. The caller holds the lock.
     pub fn restore<E: JournalEvent>(
         &self,
@@ -78,7 +82,7 @@ impl Diagnosis {
         from: &Restorable,
         begin: &Begin<'_, E>,
     ) -> Result<(), JournalError> {
-        let mut repair = Repair::begin(state_dir, "snapshot", now)?;
+        let mut repair = Repair::begin(state_dir, begin.way, now)?;
         for file in &self.files {
             repair.drop(&name_of(&file.path));
         }
@@ -110,6 +114,8 @@ impl Diagnosis {
 
 /// What a log begins with that begins with a state.
 pub struct Begin<'a, E> {
+    /// The name of the way.
+    pub way: &'a str,
     /// The state, as it is going to be in its file.
     pub state: &'a [u8],
     /// The time of the record that the state is of.

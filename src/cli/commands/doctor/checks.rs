@@ -19,6 +19,7 @@ use crate::cli::context::Context;
 use crate::cli::remote::Daemon;
 use crate::cli::repo::Repo;
 use crate::config::{Adapter, Config};
+use crate::daemon::clock::wall;
 use crate::daemon::repair::Findings;
 use crate::git::Repo as GitRepo;
 use crate::process::resolve_program;
@@ -27,6 +28,8 @@ use crate::process::resolve_program;
 const NO_ROOM: u64 = 64 * 1024 * 1024;
 /// Less room than this and it may become tight.
 const LITTLE_ROOM: u64 = 1024 * 1024 * 1024;
+/// Less than this is no news, milliseconds.
+const CLOCK_BEHIND_MS: i64 = 5_000;
 /// The oldest git that will do.
 const MINIMUM_GIT: (u32, u32) = (2, 38);
 
@@ -156,11 +159,31 @@ fn configuration(repo: &Repo, checks: &mut Vec<Check>) -> Option<Config> {
     }
 }
 
-/// Whether each profile's program can be found from here.
+/// The environment that agents are looked up in: that of the daemon that runs, where the system shows it, else our own.
+fn environment(repo: &Repo) -> BTreeMap<String, String> {
+    let daemon = Daemon::connect(repo).ok().flatten();
+    let of_daemon = daemon.and_then(|it| fs::read(format!("/proc/{}/environ", it.pid())).ok());
+    match of_daemon {
+        Some(bytes) => variables(&bytes),
+        None => std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect(),
+    }
+}
+
+/// `NAME=value`, each ended by a zero byte, as proc(5) has it.
+fn variables(bytes: &[u8]) -> BTreeMap<String, String> {
+    let each = bytes.split(|byte| *byte == 0);
+    let texts = each.filter_map(|one| std::str::from_utf8(one).ok());
+    texts
+        .filter_map(|one| one.split_once('='))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// Whether each profile's program can be found by the daemon.
 fn agents(repo: &Repo, config: &Config) -> Vec<Check> {
-    let environment: BTreeMap<String, String> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
+    let environment = environment(repo);
     let programs = config.agents.profiles.iter().filter_map(|(name, profile)| {
         let program = profile.command.first()?;
         (profile.adapter == Adapter::Command).then_some((name, program))
@@ -263,6 +286,7 @@ fn state(offline: &dyn Offline, fix: bool, checks: &mut Vec<Check>) -> Option<Fi
             if !fails {
                 checks.push(log(offline));
                 checks.extend(checkpoints(offline));
+                checks.extend(clock(offline));
             }
             Some(findings)
         }
@@ -295,6 +319,20 @@ fn checkpoints(offline: &dyn Offline) -> Vec<Check> {
         checks.push(Check::ok("checkpoints", words));
     }
     checks
+}
+
+/// Whether the clock has gone back behind what was written last: times stand still until it has caught up.
+fn clock(offline: &dyn Offline) -> Option<Check> {
+    let last = offline.read().ok()?.swarm.last_event_at;
+    let behind = last.since(wall());
+    if behind < CLOCK_BEHIND_MS {
+        return Some(Check::ok("clock", "not behind the last event"));
+    }
+    let seconds = behind / 1_000;
+    let words = format!(
+        "{seconds} s behind the last event ({last}): events keep that time until it has caught up"
+    );
+    Some(Check::warn("clock", words).advice("set the clock, for instance by NTP"))
 }
 
 fn without_daemon(repo: &Repo, offline: &dyn Offline, fix: bool) -> Check {
@@ -365,6 +403,13 @@ fn log(offline: &dyn Offline) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_environment_is_read_as_the_system_writes_it() {
+        let found = variables(b"PATH=/bin:/x=y\0EMPTY=\0nothing\0B\xff=1\0");
+        assert_eq!(found.len(), 2);
+        assert_eq!(found["PATH"], "/bin:/x=y");
+    }
 
     fn repo() -> (tempfile::TempDir, Repo) {
         let dir = tempfile::tempdir().unwrap();

@@ -27,6 +27,8 @@ pub enum Way {
     Cut,
     /// Keep a snapshot's state and all events after it.
     Snapshot,
+    /// Put the state together from what lies beside the log.
+    Rebuild,
 }
 
 impl Way {
@@ -34,14 +36,8 @@ impl Way {
         match self {
             Self::Cut => RepairWay::Cut,
             Self::Snapshot => RepairWay::Snapshot,
+            Self::Rebuild => RepairWay::Rebuild,
         }
-    }
-}
-
-fn word(way: RepairWay) -> &'static str {
-    match way {
-        RepairWay::Cut => "cut",
-        RepairWay::Snapshot => "snapshot",
     }
 }
 
@@ -65,7 +61,7 @@ pub(super) fn mend(
             .diagnosis
             .as_ref()
             .is_some_and(|it| it.newer.is_some());
-        if !findings.is_damaged() && !newer {
+        if findings.ways.is_empty() && !findings.is_damaged() && !newer {
             return Ok(None);
         }
         let offered = findings
@@ -99,7 +95,7 @@ fn done_check(done: &Repaired) -> Check {
 }
 
 fn not_offered(findings: &Findings) -> CliError {
-    let ways: Vec<&str> = findings.ways.iter().map(|way| word(way.way)).collect();
+    let ways: Vec<&str> = findings.ways.iter().map(|way| way.way.as_str()).collect();
     let error = CliError::refused("this way out is not open here");
     match ways.as_slice() {
         [] => error.hint("what is wrong, and what to do: swarm doctor"),
@@ -128,6 +124,19 @@ pub(super) fn checks(findings: &Findings) -> Vec<Check> {
             [] => "put .swarm/state/ back from a backup".to_owned(),
             _ => "the ways out, and what each loses, are below".to_owned(),
         }));
+    }
+    if !findings.is_damaged() && !findings.ways.is_empty() {
+        let message = "there is no event, but ideas.jsonl or the worktrees tell of ideas: the log was removed?";
+        checks.push(Check::warn("log", message).advice(
+            "put .swarm/state/ back from where it went, or see below; a start begins an empty log",
+        ));
+    }
+    if !findings.running.is_empty() {
+        let message = format!("still at work: {}", findings.running.join(", "));
+        checks.push(
+            Check::warn("agents", message)
+                .advice("a repair waits for their end, at the latest `agents.leaseMinutes` after their daemon was gone"),
+        );
     }
     for snapshot in &found.snapshots {
         if let Some(wrong) = &snapshot.wrong {
@@ -177,7 +186,7 @@ pub(super) fn ways(findings: &Findings) -> Vec<String> {
     for way in &findings.ways {
         lines.push(String::new());
         lines.extend(lines_of(way));
-        let word = word(way.way);
+        let word = way.way.as_str();
         lines.push(format!("  take it: swarm doctor --fix --way {word}"));
     }
     lines
@@ -189,7 +198,11 @@ fn lines_of(way: &WayOut) -> Vec<String> {
     } else {
         ""
     };
-    let mut lines = vec![format!("way `{}`{recommended}: {}", word(way.way), way.why)];
+    let mut lines = vec![format!(
+        "way `{}`{recommended}: {}",
+        way.way.as_str(),
+        way.why
+    )];
     lines.extend(events_lost(&way.loses));
     let ideas = way.loses.ideas.iter().map(idea_line);
     lines.extend(some_of(ideas));

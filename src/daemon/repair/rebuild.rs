@@ -1,0 +1,173 @@
+//! A state put together when no event is whole from the first one on and no snapshot helps: from `ideas.jsonl`, the lines of the log that can
+//! still be read, and the worktrees that were kept.
+//!
+//! Invariant: it claims no more than these say. What was being worked on is pending again with its worktree, and the swarm is paused until a
+//! person has looked.
+
+use serde::Deserialize;
+
+use super::evidence::{Evidence, names_in};
+use crate::daemon::paths::Paths;
+use crate::domain::effect::KeptWorktree;
+use crate::domain::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
+use crate::domain::state::{Audit, Idea, IdeaStatus, Kept, State, Swarm};
+use crate::domain::time::Timestamp;
+use crate::domain::view;
+use crate::git::Repo;
+
+/// Why nothing starts.
+const REASON: &str = "the state was put together from ideas.jsonl, git and the worktrees after damage: look at the ideas, then: swarm resume";
+
+/// An idea, as `ideas.jsonl` has it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    id: IdeaId,
+    status: IdeaStatus,
+    content: String,
+    tags: Vec<String>,
+    priority: i64,
+    after: Vec<IdeaId>,
+    retry_count: u32,
+    attempts: u32,
+    commit: Option<Oid>,
+    last_error: Option<String>,
+    #[serde(default)]
+    profile: Option<ProfileName>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+/// The state as of record `seq`; none: nothing tells of an idea.
+pub(super) fn state(
+    paths: &Paths,
+    cut: &Evidence,
+    target: Option<&str>,
+    seq: u64,
+    now: Timestamp,
+) -> Option<State> {
+    let mut state = State {
+        seq,
+        learnings: cut.seen.learnings.clone(),
+        counters: cut.floors,
+        swarm: Swarm {
+            paused: true,
+            pause_reason: Some(REASON.to_owned()),
+            last_event_at: now,
+            ..Swarm::default()
+        },
+        ..State::default()
+    };
+    for listed in listed(paths, cut) {
+        let mut idea = idea(&listed, now);
+        if !matches!(idea.status, IdeaStatus::Done | IdeaStatus::Cancelled) {
+            idea.kept = target.and_then(|target| kept(paths, &listed.id, target));
+        }
+        state.ideas.insert(listed.id, idea);
+    }
+    (!state.ideas.is_empty()).then_some(state)
+}
+
+/// The view first: it is what people saw. What it does not have yet may be in lines that can still be read.
+fn listed(paths: &Paths, cut: &Evidence) -> Vec<Listed> {
+    let text = std::fs::read_to_string(paths.ideas()).unwrap_or_default();
+    let lines = text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok());
+    let mut found: Vec<Listed> = lines.collect();
+    for seen in view::ideas(&cut.seen, None) {
+        if found.iter().any(|listed| listed.id == seen.id) {
+            continue;
+        }
+        found.push(Listed {
+            id: seen.id,
+            status: seen.status,
+            content: seen.content,
+            tags: seen.tags,
+            priority: seen.priority,
+            after: seen.after,
+            retry_count: seen.retry_count,
+            attempts: seen.attempts,
+            commit: seen.commit,
+            last_error: seen.last_error,
+            profile: seen.profile,
+            created_at: seen.created_at,
+            updated_at: seen.updated_at,
+        });
+    }
+    found
+}
+
+fn idea(listed: &Listed, now: Timestamp) -> Idea {
+    let status = match listed.status {
+        IdeaStatus::Active | IdeaStatus::Merging => IdeaStatus::Pending,
+        status => status,
+    };
+    Idea {
+        status,
+        text: listed.content.as_str().into(),
+        after: listed.after.clone(),
+        tags: listed.tags.clone(),
+        priority: listed.priority,
+        profile: listed.profile.clone(),
+        assigned: false,
+        retry_count: listed.retry_count,
+        failed_attempts: 0,
+        attempts: listed.attempts,
+        not_before: None,
+        kept: None,
+        commit: listed.commit.clone(),
+        last_error: listed.last_error.as_deref().map(Into::into),
+        audit: vec![Audit {
+            at: now,
+            what: "rebuilt".to_owned(),
+            detail: format!("was {}", listed.status.as_str()),
+        }],
+        created_at: listed.created_at,
+        updated_at: listed.updated_at,
+    }
+}
+
+/// The worktree of the last agent that worked on it, if its branch is there too.
+fn kept(paths: &Paths, idea: &IdeaId, target: &str) -> Option<Box<Kept>> {
+    let repo = Repo::open(&paths.root).ok()?;
+    let tip = repo.branch_commit(target).ok()??;
+    let names = names_in(&paths.worktrees);
+    let agent = |name: &String| {
+        let agent: AgentId = name.strip_suffix(&format!("-{idea}"))?.parse().ok()?;
+        let (_, number) = agent.as_str().rsplit_once('-')?;
+        Some((number.parse::<u64>().ok()?, agent.clone()))
+    };
+    let (_, agent) = names.iter().filter_map(agent).max()?;
+    let branch = format!("agent/{agent}/{idea}");
+    let head = repo.branch_commit(&branch).ok()??;
+    let base = repo.merge_base(tip, head).ok()??;
+    let last = last_iteration(paths, &agent);
+    Some(Box::new(Kept {
+        worktree: KeptWorktree {
+            worktree: format!("{agent}-{idea}"),
+            branch,
+            base: base.to_string().parse().ok()?,
+            agent,
+            crashed: true,
+            saved: None,
+        },
+        feedback: None,
+        messages: Vec::new(),
+        iterations: last.as_ref().map_or(0, |(iterations, _)| *iterations),
+        last_run: last.map(|(_, run)| run),
+    }))
+}
+
+/// The last iteration of an agent, by the names of its runs.
+fn last_iteration(paths: &Paths, agent: &AgentId) -> Option<(u32, RunId)> {
+    let iteration = |name: String| {
+        let (_, rest) = name.split_once('-')?;
+        let number = rest.strip_prefix(agent.as_str())?.strip_prefix("-i")?;
+        Some((number.parse().ok()?, name.parse().ok()?))
+    };
+    names_in(&paths.runs)
+        .into_iter()
+        .filter_map(iteration)
+        .max()
+}
