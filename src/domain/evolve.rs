@@ -794,7 +794,12 @@ fn checkpoint_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
             }
         }
         Event::RolledBack { commit, .. } => roll_back(state, at, commit),
-        Event::RollbackAbandoned { .. } => state.rollback = None,
+        Event::RollbackAbandoned { .. } => {
+            state.rollback = None;
+            // Nobody moves it any more, also where the log was torn before this was finished.
+            let moves = |effect: &Effect| matches!(effect, Effect::MoveTarget { .. });
+            state.outbox.retain(|_, effect| !moves(effect));
+        }
         _ => return false,
     }
     true

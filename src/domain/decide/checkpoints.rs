@@ -129,7 +129,8 @@ pub(super) fn is_being_deleted(state: &State, this: &CheckpointName) -> bool {
 /// Checkpoints that are due by themselves, and old ones that may go.
 pub(super) fn keep(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
-    if state.is_pending(Effect::holds_queue) {
+    // What a rollback goes back to must not go before it is over, also while the daemon ends.
+    if state.rollback.is_some() || state.is_pending(Effect::holds_queue) {
         return;
     }
     if is_due_before_autopilot(state, settings) {

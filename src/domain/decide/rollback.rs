@@ -249,7 +249,8 @@ pub(super) fn abandon(plan: &mut Plan<'_>, why: &str, files: &[String]) {
     });
 }
 
-/// Back to work, or to the pause that is in force, as soon as what nobody works in any more is given back.
+/// Back to work, or to the pause that is in force, as soon as what nobody works in any more is given back. Agents that nobody has stopped are not
+/// waited for.
 fn leave(plan: &mut Plan<'_>) {
     let state = plan.state;
     let given_back = |effect: &Effect| matches!(effect, Effect::ReleaseWorktree { .. });

@@ -1,5 +1,6 @@
 //! The swarm as a whole: start, pause, resume, settings, end.
 
+use super::checkpoints::rolling_back;
 use super::plan::{Plan, shorten};
 use crate::domain::event::Event;
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
@@ -33,6 +34,9 @@ pub(super) fn recovered(plan: &mut Plan<'_>) {
 }
 
 pub(super) fn pause(plan: &mut Plan<'_>, reason: Option<&str>) -> Result<(), Rejection> {
+    if plan.state.rollback.is_some() {
+        return Err(rolling_back("a pause"));
+    }
     let reason = shorten(reason.unwrap_or("paused by hand"));
     plan.move_swarm(SwarmInput::Pause, Some(&reason), None)?;
     if plan.state.swarm.pause_reason.as_ref() != Some(&reason) {
@@ -42,6 +46,9 @@ pub(super) fn pause(plan: &mut Plan<'_>, reason: Option<&str>) -> Result<(), Rej
 }
 
 pub(super) fn resume(plan: &mut Plan<'_>) -> Result<(), Rejection> {
+    if plan.state.rollback.is_some() {
+        return Err(rolling_back("going on"));
+    }
     plan.move_swarm(SwarmInput::Resume, None, None)?;
     if plan.state.swarm.paused {
         plan.emit(Event::PauseLifted {});

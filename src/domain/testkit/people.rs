@@ -64,7 +64,7 @@ fn some_agent(state: &State, choices: &mut Choices) -> AgentId {
 }
 
 pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
-    match choices.pick(31) {
+    match choices.pick(40) {
         0..6 => some_new_idea(state, choices),
         6 => some_edit(state, choices),
         7 | 8 => Command::RetryIdea {
@@ -103,13 +103,13 @@ pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
             Command::LoadSettings { hash, settings }
         }
         19..26 => some_help(state, choices),
-        26 | 27 => Command::CreateCheckpoint {
+        26..30 => Command::CreateCheckpoint {
             name: checkpoint_name(["one", "two", "three"][choices.pick(3)]),
         },
-        28 => Command::DeleteCheckpoint {
+        30 | 31 => Command::DeleteCheckpoint {
             name: some_checkpoint(state, choices),
         },
-        29 => Command::RollBack {
+        32..39 => Command::RollBack {
             name: some_checkpoint(state, choices),
             stash: choices.chance(50),
             pause: choices.chance(20),

@@ -304,6 +304,14 @@ fn only_one_at_a_time() {
     wait for its end; see: swarm status
     ");
     let name = checkpoint_name("first");
+    assert_snapshot!(s.refused(&Command::Pause { reason: None }), @r"
+    NOT_NOW: a pause is not possible: a rollback is under way
+    wait for its end; see: swarm status
+    ");
+    assert_snapshot!(s.refused(&Command::Resume), @r"
+    NOT_NOW: going on is not possible: a rollback is under way
+    wait for its end; see: swarm status
+    ");
     assert_snapshot!(s.refused(&Command::DeleteCheckpoint { name }), @r"
     NOT_NOW: deleting that checkpoint is not possible: a rollback is under way
     wait for its end; see: swarm status
@@ -521,6 +529,46 @@ fn the_worktrees_of_now_are_given_back() {
         .all_goes_well();
     assert!(s.then().contains("releaseWorktree ed-001-idea-001"));
     assert!(s.idea(1).kept.is_none());
+}
+
+#[test]
+fn one_that_is_given_up_never_moves_the_target_later_also_where_the_log_was_torn() {
+    let mut s = at(|s| {
+        s.looked().well_until("moveTarget");
+    });
+    s.fails("moveTarget", "it cannot be done");
+    let given_up = s
+        .log
+        .iter()
+        .position(|(_, event)| matches!(event, Event::RollbackAbandoned { .. }));
+    s.log.truncate(given_up.unwrap() + 1);
+    s.state = fold(&s.log);
+    s.restart();
+    assert_eq!(s.pending("moveTarget"), None);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    assert_eq!(rolled_back(&s), 0);
+}
+
+#[test]
+fn what_it_goes_back_to_stays_also_where_it_is_old_and_the_daemon_ends_meanwhile() {
+    let mut s = Scenario::with(|settings| {
+        settings.checkpoint_every = 1;
+        settings.checkpoints_kept = 1;
+    });
+    s.add("one").all_goes_well();
+    let old = newest(&s);
+    s.add("two").well_until("iteration");
+    s.command(to(old.as_str(), true)).looked();
+    s.well_until("moveTarget");
+    assert_eq!(s.state.checkpoints.len(), 2);
+    s.command(Command::Shutdown { keep_agents: false });
+    assert_eq!(s.pending("deleteCheckpoint"), None);
+    s.all_goes_well();
+    assert!(s.state.checkpoints.contains_key(&old));
+    s.restart().all_goes_well();
+    assert_eq!(rolled_back(&s), 1);
+    assert!(!s.state.checkpoints.contains_key(&old), "only now");
 }
 
 /// An idea that was being worked on is pending again, with its work in the checkpoint.
