@@ -7,6 +7,7 @@ mod common;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use common::daemon::{Daemon, configure, swarm as call};
@@ -17,6 +18,8 @@ use common::{Result, chosen, command, note, run, size, wanted};
 const AGENTS: usize = 3;
 /// The checkpoint before anything has landed.
 const START: &str = "start";
+/// The one after everything has.
+const LANDED: &str = "landed";
 
 /// Changes files, new ones and old ones, and holds until it is let go.
 const HOLDING_AGENT: &str = r#"cat > /dev/null
@@ -53,15 +56,9 @@ fn checkpoint(template: &Template, folder: &Path, rounds: usize) -> Result {
     let changed = size("BENCH_CHANGED", 20)?;
     println!("checkpoint: {AGENTS} live worktrees with {changed} changed files each, milliseconds");
     let copy = template.copy(&folder.join("checkpoint"))?;
-    let hold = copy.place("hold");
-    let agent = HOLDING_AGENT
-        .replace("$HOLD", &hold.to_string_lossy())
-        .replace("CHANGED", &changed.to_string());
-    fs::write(copy.agent(), agent)?;
+    let hold = holding(&copy, changed)?;
     configure(&copy, "autopilot", AGENTS, &[])?;
-    for number in 1..=AGENTS {
-        call(&copy, &["idea", "add", &format!("Hold, number {number}.")])?;
-    }
+    add_ideas(&copy, AGENTS, "Hold, number")?;
     let daemon = Daemon::start(&copy)?;
     let trees = live_worktrees(&copy, &hold)?;
     let (mut ours, mut bare, mut floor) = (Samples::new(), Samples::new(), Samples::new());
@@ -88,20 +85,40 @@ fn checkpoint(template: &Template, folder: &Path, rounds: usize) -> Result {
     daemon.stop()
 }
 
-fn live_worktrees(copy: &Copy, hold: &Path) -> Result<Vec<PathBuf>> {
+/// Makes the agents of the repository such that hold; what they write to say so begins with this.
+fn holding(copy: &Copy, changed: usize) -> Result<PathBuf> {
+    let hold = copy.place("hold");
+    let agent = HOLDING_AGENT
+        .replace("$HOLD", &hold.to_string_lossy())
+        .replace("CHANGED", &changed.to_string());
+    fs::write(copy.agent(), agent)?;
+    Ok(hold)
+}
+
+/// Waits until all hold, and forgets that they do.
+fn wait_for_agents(copy: &Copy, hold: &Path) -> Result {
     let begun = Instant::now();
+    let name = hold.file_name().ok_or("no name")?.to_string_lossy();
     loop {
-        let ready = (1..=AGENTS).filter(|number| {
-            PathBuf::from(format!("{}.local-{number:03}", hold.display())).exists()
-        });
-        if ready.count() == AGENTS {
-            break;
+        let mut there = Vec::new();
+        for entry in fs::read_dir(copy.place(""))? {
+            let entry = entry?;
+            if entry.file_name().to_string_lossy().starts_with(&*name) {
+                there.push(entry.path());
+            }
+        }
+        if there.len() == AGENTS {
+            return Ok(there.iter().try_for_each(fs::remove_file)?);
         }
         if begun.elapsed() > Duration::from_secs(60) {
             return Err("the agents do not come to their hold".into());
         }
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+fn live_worktrees(copy: &Copy, hold: &Path) -> Result<Vec<PathBuf>> {
+    wait_for_agents(copy, hold)?;
     let mut trees = Vec::new();
     for entry in fs::read_dir(copy.root().join(".swarm/worktrees"))? {
         let path = entry?.path();
@@ -142,41 +159,74 @@ fn with_git_alone(copy: &Copy, trees: &[PathBuf], name: &str) -> Result {
     run(shell.arg("-c").arg(script)).map(drop)
 }
 
-/// Back over so many landings, with no daemon and with nothing in the way.
+/// Back over so many landings while three agents work, who have to be stopped first.
 fn rollback(template: &Template, folder: &Path, rounds: usize) -> Result {
     let ideas = size("BENCH_IDEAS", 100)?;
-    println!("rollback of {ideas} landed ideas, milliseconds");
+    println!("rollback of {ideas} landed ideas, {AGENTS} agents to be stopped, milliseconds");
     let copy = template.copy(&folder.join("rollback"))?;
     configure(&copy, "autopilot", AGENTS, &[])?;
-    for number in 1..=ideas {
-        call(
-            &copy,
-            &["idea", "add", &format!("Write the file of idea {number}.")],
-        )?;
-    }
+    add_ideas(&copy, ideas, "Write the file of idea")?;
     call(&copy, &["checkpoint", "create", START])?;
     call(&copy, &["start", "--until-idle", "--no-web"])?;
     copy.check_landed(ideas)?;
     note("all have landed");
+    let hold = holding(&copy, size("BENCH_CHANGED", 20)?)?;
     let first = copy.git(&["rev-list", "--max-parents=0", "main"])?;
     let landed = copy.git(&["rev-parse", "main"])?;
-    let (mut ours, mut bare) = (Samples::new(), Samples::new());
+    call(&copy, &["checkpoint", "create", LANDED])?;
+    let [mut ours, mut bare, mut kept] = [(); 3].map(|()| Samples::new());
     for round in 0..rounds {
-        let (time, _) = timed(|| call(&copy, &["rollback", START, "--yes"]))?;
-        ours.push(millis(time));
+        // The ideas are those of the checkpoint, and then these.
+        add_ideas(&copy, AGENTS, "Hold, number")?;
+        let daemon = Daemon::start(&copy)?;
+        let trees = live_worktrees(&copy, &hold)?;
+        let name = format!("bare-{round}");
+        let keeping = timed(|| with_git_alone(&copy, &trees, &name))?.0;
+        let back = ["rollback", START, "--yes", "--pause"];
+        ours.push(millis(timed(|| call(&copy, &back))?.0));
         expect(&copy, first.trim())?;
-        let undo = checkpoints(&copy)?.pop().ok_or("nothing undoes it")?;
-        call(&copy, &["rollback", &undo, "--yes"])?;
+        call(&copy, &["rollback", LANDED, "--yes"])?;
         expect(&copy, landed.trim())?;
-        let (time, _) = timed(|| copy.git(&["reset", "-q", "--hard", first.trim()]))?;
+        call(&copy, &["resume"])?;
+        daemon.stop()?;
+        let agents = idle_agents(&copy)?;
+        let (time, ()) = timed(|| stop_and_reset(&copy, agents, &first))?;
         bare.push(millis(time));
+        kept.push(millis(time + keeping));
         copy.git(&["reset", "-q", "--hard", landed.trim()])?;
         note(format!("round {round}"));
     }
-    ours.show("swarm rollback --yes, without a daemon", "ms");
-    bare.show("floor, git reset --hard", "ms");
-    Goal::AtMost(2.0).judge("swarm / git", &ours.over(&bare), "x");
+    ours.show("swarm rollback --yes", "ms");
+    bare.show("floor, kill the agents, git reset --hard", "ms");
+    kept.show("the same, and before it the agents' work kept by git", "ms");
+    Goal::AtMost(2.0).judge("swarm / floor", &ours.over(&bare), "x");
+    Goal::AtMost(2.0).judge("swarm / floor that keeps work", &ours.over(&kept), "x");
     Ok(())
+}
+
+/// As many processes as there are agents, of the same kind.
+fn idle_agents(copy: &Copy) -> Result<Vec<Child>> {
+    let one = || {
+        let mut shell = command("/bin/sh", &copy.home());
+        shell.args(["-c", "while :; do sleep 0.1; done"]).spawn()
+    };
+    let agents: std::io::Result<Vec<Child>> = (0..AGENTS).map(|_| one()).collect();
+    Ok(agents?)
+}
+
+fn stop_and_reset(copy: &Copy, agents: Vec<Child>, to: &str) -> Result {
+    let ids = agents.iter().map(|agent| agent.id().to_string());
+    run(command("kill", &copy.home()).args(ids))?;
+    for mut agent in agents {
+        agent.wait()?;
+    }
+    copy.git(&["reset", "-q", "--hard", to.trim()]).map(drop)
+}
+
+fn add_ideas(copy: &Copy, count: usize, words: &str) -> Result {
+    (1..=count).try_for_each(|number| {
+        call(copy, &["idea", "add", &format!("{words} {number}.")]).map(drop)
+    })
 }
 
 fn expect(copy: &Copy, commit: &str) -> Result {
@@ -186,13 +236,4 @@ fn expect(copy: &Copy, commit: &str) -> Result {
         return Ok(());
     }
     Err(format!("main is at {found} instead of {commit}; dirty: [{dirty}]").into())
-}
-
-/// The names of all checkpoints, oldest first.
-fn checkpoints(copy: &Copy) -> Result<Vec<String>> {
-    let list: serde_json::Value =
-        serde_json::from_str(&call(copy, &["checkpoint", "list", "--json"])?)?;
-    let all = list.as_array().ok_or("no list")?;
-    let names = all.iter().filter_map(|one| one["name"].as_str());
-    Ok(names.map(str::to_owned).collect())
 }

@@ -88,7 +88,11 @@ impl Repo {
             return Ok(Some(held));
         }
         let touched = self.touched_paths(step)?;
-        let hidden = self.ignored_among(checkout, &obstacles(checkout, &touched))?;
+        let there = obstacles(checkout, &touched);
+        if there.is_empty() && self.is_as_committed(checkout, step.old, &touched)? {
+            return Ok(None);
+        }
+        let hidden = self.ignored_among(checkout, &there)?;
         begin_rehearsal(checkout)?;
         let refused = self.rehearse(checkout, step)?.err();
         end_rehearsal(checkout)?;

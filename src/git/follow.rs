@@ -255,6 +255,21 @@ impl Repo {
         Ok(index_is_plain(checkout) && self.list(checkout, &words, &paths)?.is_empty())
     }
 
+    /// Whether nothing that the move touches differs from the commit checked out, neither in the index nor as a file.
+    pub(crate) fn is_as_committed(
+        &self,
+        checkout: &Worktree,
+        commit: Oid,
+        touched: &[Touched],
+    ) -> Result<bool, GitError> {
+        let commit = commit.to_string();
+        let mut words = vec!["diff-index", "--cached", "-z", "--name-only"];
+        words.extend(["--no-ext-diff", &commit]);
+        let paths: Vec<PathBuf> = touched.iter().map(|one| one.path.clone()).collect();
+        Ok(self.is_as_in_the_index(checkout, touched)?
+            && self.list(checkout, &words, &paths)?.is_empty())
+    }
+
     /// Uncommitted paths that the move would have to touch.
     pub(crate) fn changes_in_the_way(
         &self,

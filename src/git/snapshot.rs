@@ -248,7 +248,12 @@ impl Repo {
     ) -> Result<Oid, GitError> {
         let index = self.copied_index(worktree, head, work)?;
         let with_index = || worktree.git(self).long().env("GIT_INDEX_FILE", &index);
-        let nested = self.nested_repositories(worktree, &index)?;
+        let (nested, changed) = self.changes(worktree, &index)?;
+        // What was compared with was this commit only if the agent has not made another meanwhile.
+        if !changed && matches!(work, Work::Agents) && self.last_head(worktree)? == head {
+            fs::remove_file(&index).at("delete", &index)?;
+            return self.tree_of(head);
+        }
         add_all(with_index(), &nested).ok()?;
         if let Work::Persons { forced } = work {
             for some in forced.chunks(AT_ONCE) {
@@ -301,21 +306,21 @@ impl Repo {
         Ok(index)
     }
 
-    fn nested_repositories(
+    /// Nested repositories, and whether anything else differs from the commit checked out.
+    fn changes(
         &self,
         worktree: &Worktree,
         index: &PathBuf,
-    ) -> Result<Vec<PathBuf>, GitError> {
+    ) -> Result<(Vec<PathBuf>, bool), GitError> {
         let git = worktree
             .git(self)
             .env("GIT_INDEX_FILE", index)
             .env("GIT_OPTIONAL_LOCKS", "0");
-        let entries = status_by(worktree, git)?;
-        Ok(entries
+        let (nested, other): (Vec<_>, Vec<_>) = status_by(worktree, git)?
             .into_iter()
-            .filter(|entry| entry.kind == Kind::Nested)
-            .map(|entry| entry.path)
-            .collect())
+            .partition(|entry| entry.kind == Kind::Nested);
+        let nested = nested.into_iter().map(|entry| entry.path).collect();
+        Ok((nested, !other.is_empty()))
     }
 }
 

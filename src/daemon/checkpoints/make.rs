@@ -3,6 +3,9 @@
 //! Invariant: while this effect is in the outbox nothing begins to land, and it waits for what was landing: so the target's commit and the
 //! state belong together. Of a call made again the tag that is there counts, if it is this effect's.
 
+use std::panic::resume_unwind;
+use std::thread;
+
 use super::file::{self, AgentState, CheckpointFile, FileFault};
 use super::{reference, tag_of};
 use crate::crash;
@@ -17,6 +20,9 @@ use crate::domain::observation::Outcome;
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
 use crate::git::{self, GitError, Snapshot};
+
+/// Worktrees that are read side by side.
+const AT_ONCE: usize = 4;
 
 /// What is asked for.
 struct Wanted<'a> {
@@ -87,12 +93,12 @@ impl Wanted<'_> {
             Ok(commit) => commit,
             Err(why) => return Ok(failed(why)),
         };
+        let works = unfinished(state);
+        let goes_on = |work: &Unfinished| state.agents.contains_key(&work.agent);
+        let live: Vec<bool> = works.iter().map(goes_on).collect();
         let (mut agents, mut kept) = (Vec::new(), Vec::new());
-        for work in unfinished(state) {
-            let goes_on = state.agents.contains_key(&work.agent);
-            if let Some(saved) = self.save(tools, work)? {
-                (if goes_on { &mut agents } else { &mut kept }).push(saved);
-            }
+        for (goes_on, saved) in live.into_iter().zip(self.save_all(tools, works)?) {
+            (if goes_on { &mut agents } else { &mut kept }).extend(saved);
         }
         crash::point("checkpoint.work-kept");
         let message = format!(
@@ -154,6 +160,29 @@ impl Wanted<'_> {
                 self.target
             )
         }))
+    }
+
+    /// Keeps the work of all, a few at a time: each has its own worktree and its own reference.
+    fn save_all(
+        &self,
+        tools: &Tools,
+        works: Vec<Unfinished>,
+    ) -> Result<Vec<Option<AgentState>>, GitError> {
+        let mut saved = Vec::new();
+        let mut works = works.into_iter().peekable();
+        while works.peek().is_some() {
+            let some: Vec<Unfinished> = works.by_ref().take(AT_ONCE).collect();
+            thread::scope(|scope| {
+                let save = |work| scope.spawn(|| self.save(tools, work));
+                let threads: Vec<_> = some.into_iter().map(save).collect();
+                for thread in threads {
+                    // A panic of one is one of this thread, too.
+                    saved.push(thread.join().unwrap_or_else(|panic| resume_unwind(panic))?);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(saved)
     }
 
     /// Keeps the work of an attempt; none: there is nothing of it.
