@@ -796,9 +796,14 @@ fn checkpoint_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
         Event::RolledBack { commit, .. } => roll_back(state, at, commit),
         Event::RollbackAbandoned { .. } => {
             state.rollback = None;
-            // Nobody moves it any more, also where the log was torn before this was finished.
-            let moves = |effect: &Effect| matches!(effect, Effect::MoveTarget { .. });
-            state.outbox.retain(|_, effect| !moves(effect));
+            // Of no use to the next one, also where the log was torn before they were finished.
+            let its = |effect: &Effect| {
+                matches!(
+                    effect,
+                    Effect::CheckRollback { .. } | Effect::MoveTarget { .. }
+                )
+            };
+            state.outbox.retain(|_, effect| !its(effect));
         }
         _ => return false,
     }

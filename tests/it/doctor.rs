@@ -640,6 +640,26 @@ fn without_a_usable_log_the_state_is_put_together_and_waits_for_a_person() {
 }
 
 #[test]
+fn checkpoints_are_known_again_when_the_state_is_put_together() {
+    let sandbox = with_history();
+    sandbox.swarm(&["checkpoint", "create", "mine"]).ok();
+    let listed = || sandbox.swarm(&["checkpoint", "list", "--json"]).json();
+    let (before, first) = (listed(), sandbox.idea("write last.txt x; say COMPLETE"));
+    sandbox.swarm(&["start", "--until-idle"]).ok();
+    assert_eq!(sandbox.idea_status(&first), "done");
+    lose_all_state(&sandbox);
+    sandbox.swarm(REBUILD).ok();
+    assert_eq!(listed(), before);
+    sandbox.swarm(&["rollback", "mine", "--yes"]).ok();
+    assert_eq!(sandbox.idea_status(&first), "pending", "it came later");
+    assert!(!sandbox.repo().join("last.txt").exists());
+    let operations = operations(&sandbox);
+    let distinct: BTreeSet<&String> = operations.iter().collect();
+    assert_eq!(distinct.len(), operations.len(), "{operations:?}");
+    assert_eq!(sandbox.swarm(&["doctor"]).code, 0);
+}
+
+#[test]
 fn landings_that_no_list_of_ideas_knows_yet_are_found_when_the_state_is_put_together() {
     let sandbox = with_history();
     let view = fs::read_to_string(sandbox.dot_swarm("ideas.jsonl")).unwrap();

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
+use crate::daemon::checkpoints::file;
 use crate::daemon::error::DaemonError;
 use crate::daemon::loader::Loader;
 use crate::daemon::paths::Paths;
@@ -241,6 +242,9 @@ impl Numbers {
             for name in names_in(folder) {
                 self.note(&name);
             }
+        }
+        for (checkpoint, _) in file::all(paths) {
+            self.0 = self.0.at_least(checkpoint.state_snapshot.counters);
         }
         let refs = Repo::open(&paths.root).and_then(|repo| {
             let branches = repo.list_refs("refs/heads/agent/")?;

@@ -1,15 +1,19 @@
 //! A state put together when no event is whole from the first one on and no snapshot helps: from `ideas.jsonl`, the lines of the log that can
-//! still be read, and the worktrees that were kept.
+//! still be read, the worktrees that were kept, and the files of checkpoints.
 //!
 //! Invariant: it claims no more than these say. What was being worked on is pending again with its worktree, and the swarm is paused until a
 //! person has looked.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::evidence::{Evidence, names_in};
+use crate::daemon::checkpoints::file;
 use crate::daemon::paths::Paths;
+use crate::domain::checkpoint::Checkpoint;
 use crate::domain::effect::KeptWorktree;
-use crate::domain::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
+use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName, RunId};
 use crate::domain::state::{Audit, Idea, IdeaStatus, Kept, State, Swarm};
 use crate::domain::time::Timestamp;
 use crate::domain::view;
@@ -49,6 +53,7 @@ pub(super) fn state(
     let mut state = State {
         seq,
         learnings: cut.seen.learnings.clone(),
+        checkpoints: checkpoints(paths),
         counters: cut.floors,
         swarm: Swarm {
             paused: true,
@@ -66,6 +71,14 @@ pub(super) fn state(
         state.ideas.insert(listed.id, idea);
     }
     (!state.ideas.is_empty()).then_some(state)
+}
+
+/// Those whose file is whole; a rollback to one looks at its tag and commits by itself.
+fn checkpoints(paths: &Paths) -> BTreeMap<CheckpointName, Checkpoint> {
+    let files = file::all(paths).into_iter();
+    files
+        .map(|(file, sha256)| (file.name.clone(), file.checkpoint(sha256)))
+        .collect()
 }
 
 /// The view first: it is what people saw. What it does not have yet may be in lines that can still be read.

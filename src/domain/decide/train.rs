@@ -109,9 +109,7 @@ pub(super) fn verify(plan: &mut Plan<'_>, settings: &Settings) {
     let Some(entry) = idle_in(state, MergePhase::Verifying) else {
         return;
     };
-    let command = settings.quality_commands.get(entry.verify_next);
-    let command = command.filter(|_| settings.verify && !is_verified(entry));
-    let Some(command) = command else {
+    let Some(command) = next_check(entry, settings) else {
         plan.move_merge(&entry.idea, MergeInput::Verified);
         return;
     };
@@ -125,6 +123,12 @@ pub(super) fn verify(plan: &mut Plan<'_>, settings: &Settings) {
             commit: commit.clone(),
         });
     }
+}
+
+/// What its merged tree has still to pass.
+fn next_check<'a>(entry: &MergeEntry, settings: &'a Settings) -> Option<&'a String> {
+    let command = settings.quality_commands.get(entry.verify_next);
+    command.filter(|_| settings.verify && !is_verified(entry))
 }
 
 fn is_verified(entry: &MergeEntry) -> bool {
@@ -158,6 +162,11 @@ pub(super) fn land(plan: &mut Plan<'_>, settings: &Settings) {
     let Some(entry) = idle_in(plan.state, MergePhase::Landing) else {
         return;
     };
+    if next_check(entry, settings).is_some() {
+        // It waited for a checkpoint, or the log was torn here, and the checks were configured meanwhile.
+        plan.move_merge(&entry.idea, MergeInput::Requeue);
+        return;
+    }
     if let (Some(commit), Some(target)) = (&entry.commit, &entry.target) {
         plan.request(Effect::Land {
             idea: entry.idea.clone(),

@@ -531,12 +531,8 @@ fn the_worktrees_of_now_are_given_back() {
     assert!(s.idea(1).kept.is_none());
 }
 
-#[test]
-fn one_that_is_given_up_never_moves_the_target_later_also_where_the_log_was_torn() {
-    let mut s = at(|s| {
-        s.looked().well_until("moveTarget");
-    });
-    s.fails("moveTarget", "it cannot be done");
+/// What was journaled after that is lost.
+fn torn_where_given_up(s: &mut Scenario) {
     let given_up = s
         .log
         .iter()
@@ -544,6 +540,25 @@ fn one_that_is_given_up_never_moves_the_target_later_also_where_the_log_was_torn
     s.log.truncate(given_up.unwrap() + 1);
     s.state = fold(&s.log);
     s.restart();
+}
+
+#[test]
+fn what_one_that_is_given_up_looked_at_is_not_what_the_next_looks_at() {
+    let mut s = at(|_| {});
+    s.fails("checkRollback", "it cannot be done");
+    torn_where_given_up(&mut s);
+    assert_eq!(s.pending("checkRollback"), None);
+    s.checkpoint("second").command(to("second", false));
+    assert!(s.pending("checkRollback").is_some());
+}
+
+#[test]
+fn one_that_is_given_up_never_moves_the_target_later_also_where_the_log_was_torn() {
+    let mut s = at(|s| {
+        s.looked().well_until("moveTarget");
+    });
+    s.fails("moveTarget", "it cannot be done");
+    torn_where_given_up(&mut s);
     assert_eq!(s.pending("moveTarget"), None);
     s.all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
