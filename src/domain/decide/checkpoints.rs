@@ -219,10 +219,13 @@ pub(super) fn made(plan: &mut Plan<'_>, name: &CheckpointName, reason: Reason, o
     match outcome {
         Outcome::CheckpointMade(checkpoint) => {
             plan.clear_warning(WARNING);
-            plan.emit(Event::CheckpointMade {
-                name: name.clone(),
-                checkpoint: checkpoint.clone(),
-            });
+            // Known already where the log was torn behind it.
+            if !plan.state.checkpoints.contains_key(name) {
+                plan.emit(Event::CheckpointMade {
+                    name: name.clone(),
+                    checkpoint: checkpoint.clone(),
+                });
+            }
         }
         Outcome::Failed { message, .. } => match reason {
             // Whoever asked for it is told.

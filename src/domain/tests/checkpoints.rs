@@ -4,10 +4,11 @@ use insta::assert_snapshot;
 
 use crate::domain::checkpoint::Reason;
 use crate::domain::command::Command;
+use crate::domain::event::Event;
 use crate::domain::ids::CheckpointName;
 use crate::domain::settings::Mode;
 use crate::domain::state::IdeaStatus;
-use crate::domain::testkit::scenario::exit;
+use crate::domain::testkit::scenario::{exit, fold};
 use crate::domain::testkit::{Scenario, agent, checkpoint_name, idea};
 use crate::domain::view::{self, Rest};
 
@@ -283,4 +284,17 @@ fn a_deletion_spares_the_work_that_an_idea_is_to_go_on_from() {
     let from = s.attempt(2).kept.clone().unwrap().worktree.saved;
     assert_eq!(from.map(|saved| saved.tip), Some(oid(7)));
     assert_eq!(s.attempt(2).idea, idea(1));
+}
+
+#[test]
+fn one_that_the_log_has_is_not_made_once_more_where_its_end_was_torn_off() {
+    let mut s = Scenario::running();
+    s.checkpoint("first");
+    let made = |(_, event): &(_, Event)| matches!(event, Event::CheckpointMade { .. });
+    let at = s.log.iter().position(made).unwrap();
+    s.log.truncate(at + 1);
+    s.state = fold(&s.log);
+    s.restart();
+    s.all_goes_well();
+    assert_eq!(s.log.iter().filter(|entry| made(entry)).count(), 1);
 }
