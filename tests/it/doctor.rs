@@ -650,6 +650,11 @@ fn checkpoints_are_known_again_when_the_state_is_put_together() {
     lose_all_state(&sandbox);
     sandbox.swarm(REBUILD).ok();
     assert_eq!(listed(), before);
+    // Which branch is the target is in the configuration.
+    let early = sandbox.swarm(&["rollback", "mine", "--yes"]);
+    assert_eq!(early.code, 1, "{early}");
+    assert!(early.stderr.contains("swarm start"), "{early}");
+    sandbox.start().stop();
     sandbox.swarm(&["rollback", "mine", "--yes"]).ok();
     assert_eq!(sandbox.idea_status(&first), "pending", "it came later");
     assert!(!sandbox.repo().join("last.txt").exists());

@@ -211,7 +211,8 @@ fn reverted(state: &State, then: &BTreeMap<IdeaId, IdeaThen>) -> Vec<Reverted> {
 
 fn commits(repo: &Repo, state: &State, preview: &mut Preview) -> Result<(), GitError> {
     let Some(target) = state.settings.as_deref().map(|settings| &settings.target) else {
-        preview.problem = Some("no daemon has read the configuration yet".into());
+        preview.problem =
+            Some("no daemon has read the configuration yet; start one first: swarm start".into());
         return Ok(());
     };
     let Some(now) = repo.branch_commit(target)? else {
