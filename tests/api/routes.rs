@@ -332,9 +332,13 @@ async fn the_description_names_every_route_and_every_word() {
     }
     found.sort();
     insta::assert_snapshot!(found.join("\n"), @r#"
+    delete checkpoints/{name}
     get agents
     get agents/{id}
     get agents/{id}/logs
+    get checkpoints
+    get checkpoints/{name}
+    get checkpoints/{name}/preview
     get events
     get healthz
     get ideas
@@ -344,6 +348,8 @@ async fn the_description_names_every_route_and_every_word() {
     patch ideas/{id}
     post agents/{id}/say
     post agents/{id}/stop
+    post checkpoints
+    post checkpoints/{name}/rollback
     post clean
     post config/reload
     post ideas
