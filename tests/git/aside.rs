@@ -313,11 +313,14 @@ fn assert_kept(root: &Path, before: &Checkout, from: Oid, to: Oid) {
             .iter()
             .any(|other| under(name, other) || under(other, name))
     };
-    // Also what is staged below a file that stands where a directory belongs.
-    let obstacles = before.files.keys().filter(|file| on_the_way(file));
-    let obstacles: Vec<&String> = obstacles.collect();
-    let near = |name: &str| on_the_way(name) || obstacles.iter().any(|file| under(name, file));
     let names: BTreeSet<&String> = before.files.keys().chain(before.index.keys()).collect();
+    // Also what is below a file, on disk or staged, that stands where a directory belongs.
+    let obstacles: Vec<&String> = names
+        .iter()
+        .copied()
+        .filter(|file| on_the_way(file))
+        .collect();
+    let near = |name: &str| on_the_way(name) || obstacles.iter().any(|file| under(name, file));
     for name in names.into_iter().filter(|name| !near(name)) {
         assert_eq!(
             after.files.get(name),

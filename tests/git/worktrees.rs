@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use swarm::git::{GitError, Prepare, Proof, Release, Snapshot, rescue_ref};
 
@@ -433,6 +434,36 @@ fn a_snapshot_keeps_the_work_and_does_not_touch_it() {
         ..want
     };
     assert_eq!(fixture.repo.snapshot_worktree(&clean).unwrap(), None);
+}
+
+/// Same size, same time: git sees it only because the index is not younger than the file.
+#[test]
+fn a_change_in_the_same_tick_of_the_clock_as_the_index_is_kept() {
+    let fixture = Fixture::new();
+    fixture.git(&["config", "core.trustctime", "false"]);
+    let path = fixture.prepare(1).path;
+    let index = git(&path, &["rev-parse", "--git-path", "index"]);
+    let (file, index) = (path.join("src/a.txt"), Path::new(&index));
+    let tick = SystemTime::now() - Duration::from_secs(10);
+    let at_that_tick = |place: &Path| {
+        let open = fs::File::options().write(true).open(place).unwrap();
+        open.set_modified(tick).unwrap();
+    };
+    write(&path, "src/a.txt", "one\n");
+    at_that_tick(&file);
+    git(&path, &["add", "."]);
+    write(&path, "src/a.txt", "two\n");
+    at_that_tick(&file);
+    at_that_tick(index);
+    let want = Snapshot {
+        name: name(1),
+        reference: "refs/swarm/wip/one".into(),
+        message: "wip\n".into(),
+        identity: identity(),
+        time: TIME,
+    };
+    let oid = fixture.repo.snapshot_worktree(&want).unwrap().unwrap();
+    assert_eq!(fixture.git(&["show", &format!("{oid}:src/a.txt")]), "two");
 }
 
 #[test]
