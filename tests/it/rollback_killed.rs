@@ -137,7 +137,7 @@ impl Storm {
     fn instant(&mut self, length: Duration) -> Duration {
         let micros = u64::try_from(length.as_micros()).unwrap();
         let upto = if self.dice.below(8) == 0 {
-            micros / 20
+            micros / 100
         } else {
             micros * 13 / 10
         };
@@ -145,13 +145,18 @@ impl Storm {
     }
 
     /// How far it was by what is on disk.
-    fn kill(&mut self, daemon: Daemon<'_>, progress: &Progress<'_>) -> String {
+    fn kill(&mut self, daemon: Daemon<'_>, progress: &Progress<'_>, instant: Duration) -> String {
+        // Not synchronisation: the instant of the blow is what is drawn.
+        thread::sleep(instant);
         daemon.kill();
         drop(daemon);
         self.counts.kills += 1;
         let step = progress.step();
         let last = progress.events().pop().map(|event| event.kind);
-        println!("  killed: {step}, {}", last.unwrap_or_default());
+        println!(
+            "  killed after {instant:.1?}: {step}, {}",
+            last.unwrap_or_default()
+        );
         *self.counts.steps.entry(step.clone()).or_default() += 1;
         step
     }
@@ -170,9 +175,7 @@ impl Storm {
             let instant = self.instant(length);
             let (step, answer) = thread::scope(|scope| {
                 let asking = scope.spawn(|| ask(sandbox, to));
-                // Not synchronisation: the instant of the blow is what is drawn.
-                thread::sleep(instant);
-                let step = self.kill(daemon.take().unwrap(), &progress);
+                let step = self.kill(daemon.take().unwrap(), &progress, instant);
                 (step, asking.join().unwrap())
             });
             self.strike_again(&progress, step, length);
@@ -195,8 +198,8 @@ impl Storm {
                 return;
             }
             let daemon = progress.sandbox.spawn_daemon(&[]);
-            thread::sleep(self.instant(self.lengths.start + length));
-            step = self.kill(daemon, progress);
+            let instant = self.instant(self.lengths.start + length);
+            step = self.kill(daemon, progress, instant);
             self.counts.while_recovering += 1;
         }
     }
