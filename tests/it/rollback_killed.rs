@@ -107,21 +107,28 @@ impl<'a> Progress<'a> {
         events.iter().filter(|event| event.kind == kind).count()
     }
 
-    /// The last thing that is on disk about it.
+    /// How far it is by what is on disk. A daemon that was started in the meantime is in the pause at once, and gives back all the same.
     fn step(&self) -> String {
         let mut step = "not begun".to_owned();
+        let (mut given_back, mut paused) = (BTreeSet::new(), false);
         for event in self.events() {
+            let data = &event.data;
             match event.kind.as_str() {
                 "rollbackBegun" => "checking".clone_into(&mut step),
-                "rollbackStepped" => event.data["step"].as_str().unwrap().clone_into(&mut step),
+                "rollbackStepped" => data["step"].as_str().unwrap().clone_into(&mut step),
                 "rolledBack" => "giving back".clone_into(&mut step),
-                "phaseChanged" if step == "giving back" && event.data["phase"] == "paused" => {
-                    "over".clone_into(&mut step);
+                "phaseChanged" => paused = data["phase"] == "paused",
+                "effectRequested" if data["effect"].get("releaseWorktree").is_some() => {
+                    given_back.insert(data["id"].as_u64().unwrap());
+                }
+                "effectFinished" => {
+                    given_back.remove(&data["id"].as_u64().unwrap());
                 }
                 _ => {}
             }
         }
-        step
+        let over = step == "giving back" && paused && given_back.is_empty();
+        if over { "over".to_owned() } else { step }
     }
 }
 
