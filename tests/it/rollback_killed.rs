@@ -257,6 +257,12 @@ fn ended(progress: &Progress<'_>, answer: Option<(u16, Value)>) -> String {
     sandbox.wait_within(LOADED, "the rollback to be over", || {
         (progress.step() == "over").then_some(())
     });
+    // A batch that was torn behind `rolledBack` has asked for nothing yet.
+    sandbox.wait_within(LOADED, "nothing to be owed", || {
+        let state = sandbox.swarm(&["replay", "--json"]).json();
+        let done = ["outbox", "owed"].iter().all(|key| state[key] == json!({}));
+        done.then_some(())
+    });
     for (kind, times) in [
         ("rollbackBegun", 1),
         ("rolledBack", 1),
