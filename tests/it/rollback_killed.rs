@@ -319,12 +319,11 @@ fn agents(sandbox: &Sandbox, status: &Value) -> Agents {
             tip: sandbox.git_in(&place, &["rev-parse", "HEAD"]),
             files: blobs(sandbox, &place),
         };
-        let agent = Agent {
+        Agent {
             id: agent["id"].as_str().unwrap().to_owned(),
             attempt: agent["attempt"].as_u64().unwrap(),
             work,
-        };
-        agent
+        }
     };
     let all = status["agents"].as_array().unwrap().iter();
     all.map(|agent| (agent["ideaId"].as_str().unwrap().to_owned(), one(agent)))
