@@ -142,6 +142,16 @@ impl Handle {
         published.stalled.clone()
     }
 
+    /// The seq of the last event that is no longer in memory.
+    pub fn forgotten(&self) -> u64 {
+        let published = self
+            .published
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        let oldest = published.recent.front();
+        oldest.map_or(published.state.seq, |oldest| oldest.seq.saturating_sub(1))
+    }
+
     /// Durable events after `seq`, oldest first, at most `limit`; `None` when they are no longer in memory and must be read from the log.
     pub fn recent_after(&self, seq: u64, limit: usize) -> Option<Vec<Arc<Journaled>>> {
         let published = self

@@ -3,8 +3,6 @@
 //! Invariant: what is refused changes nothing but, where the daemon looked first, the log that says so.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -41,25 +39,8 @@ fn state(sandbox: &Sandbox) -> [Value; 3] {
 
 /// Asks the daemon itself, past the look that the command line takes first; the answer's status and body.
 fn ask_daemon(sandbox: &Sandbox, name: &str, body: &Value) -> (u16, Value) {
-    let text = fs::read_to_string(sandbox.dot_swarm("state/daemon.json")).unwrap();
-    let about: Value = serde_json::from_str(&text).unwrap();
-    let socket = about["socket"]
-        .as_str()
-        .map_or_else(|| sandbox.dot_swarm("state/swarm.sock"), PathBuf::from);
-    let mut stream = UnixStream::connect(socket).unwrap();
-    let body = body.to_string();
-    write!(
-        stream,
-        "POST /api/v1/checkpoints/{name}/rollback HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let status = answer[9..12].parse().unwrap();
-    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
-    let (from, to) = (body.find('{').unwrap(), body.rfind('}').unwrap());
-    (status, serde_json::from_str(&body[from..=to]).unwrap())
+    let path = format!("checkpoints/{name}/rollback");
+    sandbox.post(&path, body).unwrap()
 }
 
 /// Something is wrong with the checkpoint: nothing changes, whoever is asked, and the message has these words.

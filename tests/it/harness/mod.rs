@@ -4,6 +4,7 @@
 //! drop everything that carries the folder's path is ended, and a test that passed must not have left anything to end.
 
 mod agent;
+mod ask;
 mod daemon;
 mod disk;
 mod fingerprint;
@@ -25,6 +26,7 @@ use serde_json::{Value, json};
 
 pub use daemon::Daemon;
 pub use fingerprint::Fingerprint;
+pub use journal::Logged;
 pub use tracer::{Harm, Traced};
 
 /// How long anything may take that has no limit of its own.
