@@ -16,7 +16,7 @@ use crate::crashes::Dice;
 use crate::harness::{Daemon, PATIENCE, Ran, Sandbox};
 
 const OPERATIONS: usize = 50;
-const IDEAS: usize = 14;
+const IDEAS: usize = 18;
 const SHARED: usize = 2;
 const LOOSE: &str = "loose.txt";
 
@@ -106,21 +106,21 @@ type Operation<'a> = fn(&mut World<'a>) -> bool;
 fn operations<'a>() -> [(&'static str, u64, Operation<'a>); 16] {
     [
         ("add", 19, World::add),
-        ("settle", 9, World::settle_or_run),
-        ("let go", 8, World::let_go),
-        ("help", 4, World::help),
+        ("settle", 16, World::settle_or_run),
+        ("let go", 12, World::let_go),
+        ("help", 8, World::help),
         ("pause or resume", 5, World::pause_or_resume),
         ("cancel or retry", 5, World::cancel_or_retry),
         ("commit", 6, World::commit),
         ("checkpoint", 11, World::checkpoint),
-        ("delete checkpoint", 2, World::delete),
+        ("delete checkpoint", 3, World::delete),
         ("roll back", 9, World::roll_back),
-        ("roll back over changes", 4, World::roll_back_over_changes),
+        ("roll back over changes", 8, World::roll_back_over_changes),
         ("undo", 5, World::undo),
-        ("kill the daemon", 4, World::kill_daemon),
+        ("kill the daemon", 6, World::kill_daemon),
         ("kill everything", 3, World::kill_everything),
-        ("kill in a rollback", 6, World::kill_in_rollback),
-        ("start or stop", 6, World::start_or_stop),
+        ("kill in a rollback", 9, World::kill_in_rollback),
+        ("start or stop", 7, World::start_or_stop),
     ]
 }
 
@@ -184,8 +184,10 @@ impl<'a> World<'a> {
         if self.plans.len() == IDEAS {
             return false;
         }
-        let earlier: Vec<String> = self.plans.keys().cloned().collect();
-        let id = format!("idea-{:03}", earlier.len() + 1);
+        let id = format!("idea-{:03}", self.plans.len() + 1);
+        let statuses = self.statuses().into_iter();
+        let earlier = statuses.filter(|(_, status)| status != "cancelled");
+        let earlier: Vec<String> = earlier.map(|(id, _)| id).collect();
         let after = self.choose(&earlier).filter(|_| self.chance(3));
         let shared = self.chance(5).then(|| self.dice.below(SHARED as u64));
         let plan = Plan {
@@ -334,6 +336,7 @@ impl<'a> World<'a> {
         }
         if self.daemon.is_none() && self.chance(5) {
             self.let_all_go();
+            self.hurry();
             let code = self.sandbox.run_until_idle();
             assert!([0, 5].contains(&code), "{code}");
             self.crashed = false;
@@ -352,8 +355,8 @@ impl<'a> World<'a> {
         }
     }
 
-    fn settle(&self) {
-        // After crashes they wait longer and longer, but not if a person says so.
+    /// After crashes they wait longer and longer, but not if a person says so.
+    fn hurry(&self) {
         for idea in self.sandbox.ideas() {
             if idea["status"] == "pending" && idea["retryCount"] != 0 {
                 let id = idea["id"].as_str().unwrap();
@@ -361,6 +364,10 @@ impl<'a> World<'a> {
                 assert!(ran.code <= 1, "{ran}");
             }
         }
+    }
+
+    fn settle(&self) {
+        self.hurry();
         let mut last = Value::Null;
         self.sandbox.wait_within(3 * PATIENCE, "all to settle", || {
             let seq = self.sandbox.status()["lastSeq"].clone();
@@ -368,6 +375,45 @@ impl<'a> World<'a> {
             last = seq;
             settled.then_some(())
         });
+    }
+
+    /// Work that began on what a rollback took back, and that git cannot bring onto what is there now: a person does it, or has it done anew.
+    fn settle_by_hand(&self, status: &Value) -> bool {
+        let needs = status["needsYou"].as_array().unwrap();
+        let by_hand = |need: &&Value| {
+            let message = need["message"].as_str().unwrap();
+            need["kind"] == "merge" && message.contains("by hand in its worktree")
+        };
+        let Some(need) = needs.iter().find(by_hand) else {
+            return false;
+        };
+        println!("   by hand: {need}");
+        let id = need["ideaId"].as_str().unwrap();
+        let agents = status["agents"].as_array().unwrap().iter();
+        let worktree = agents
+            .filter(|agent| agent["ideaId"] == id)
+            .find_map(|agent| agent["worktree"].as_str())
+            .unwrap();
+        let worktree = self.sandbox.repo().join(worktree);
+        self.sandbox
+            .git_in(&worktree, &["reset", "-q", "--hard", "main"]);
+        let plan = &self.plans[id];
+        fs::write(
+            worktree.join(format!("{id}.txt")),
+            format!("{}\n", plan.line),
+        )
+        .unwrap();
+        if let Some(number) = plan.shared {
+            let path = worktree.join(format!("shared-{number}.txt"));
+            let lines = fs::read_to_string(&path).unwrap();
+            fs::write(path, format!("{lines}{id}\n")).unwrap();
+        }
+        self.sandbox.git_in(&worktree, &["add", "-A"]);
+        self.sandbox
+            .git_in(&worktree, &["commit", "-q", "-m", "By hand"]);
+        let ran = self.sandbox.swarm(&["merge", "retry", id]);
+        assert!(ran.code <= 1, "{ran}");
+        true
     }
 
     fn is_settled(&self) -> bool {
