@@ -332,13 +332,16 @@ impl<'a> World<'a> {
     /// Until nothing moves but what is held.
     fn settle_or_run(&mut self) -> bool {
         if self.paused {
-            return false;
+            if self.daemon.is_none() {
+                self.start();
+            }
+            self.pause_or_resume();
         }
         if self.daemon.is_none() && self.chance(5) {
             self.let_all_go();
             self.hurry();
             let code = self.sandbox.run_until_idle();
-            assert!([0, 5].contains(&code), "{code}");
+            assert!([0, 5, 6].contains(&code), "{code}");
             self.crashed = false;
             return true;
         }
@@ -369,8 +372,14 @@ impl<'a> World<'a> {
     fn settle(&self) {
         self.hurry();
         let mut last = Value::Null;
-        self.sandbox.wait_within(3 * PATIENCE, "all to settle", || {
-            let seq = self.sandbox.status()["lastSeq"].clone();
+        let mut by_hand = 0;
+        self.sandbox.wait_within(4 * PATIENCE, "all to settle", || {
+            let status = self.sandbox.status();
+            if self.settle_by_hand(&status) {
+                by_hand += 1;
+                assert!(by_hand < 20, "again and again: {status}");
+            }
+            let seq = status["lastSeq"].clone();
             let settled = self.is_settled() && seq == last;
             last = seq;
             settled.then_some(())
@@ -547,7 +556,7 @@ impl<'a> World<'a> {
 
     /// The name of the safety checkpoint.
     fn roll_back_to(&mut self, name: &str, more: &[&str]) -> String {
-        let pause = self.chance(5);
+        let pause = self.chance(4);
         let mut words = vec!["rollback", name, "--yes", "--json"];
         words.extend(more);
         words.extend(pause.then_some("--pause"));
