@@ -383,7 +383,7 @@ impl World {
             level,
             files: vec!["a.rs".into(), "b.rs".into()],
         };
-        match choices.pick(16) {
+        match choices.pick(17) {
             9..12 => conflict(ConflictLevel::Medium),
             12 => conflict(ConflictLevel::Complex),
             13 => Outcome::NothingToMerge { target },
@@ -399,6 +399,10 @@ impl World {
                 }
             }
             15 => cannot(choices),
+            16 => Outcome::BroughtOver {
+                base: target,
+                head: self.commit(),
+            },
             _ => {
                 let commit = self.commit();
                 self.built
