@@ -69,7 +69,7 @@ fn prepared() -> Sandbox {
     sandbox.commit("Shared files");
     sandbox.set_up();
     sandbox.configure(&json!({
-        "qualityCommands": ["! grep -q '^[<=>]' shared-*.txt"],
+        "qualityCommands": ["sleep 0.05; ! grep -q '^[<=>]' shared-*.txt"],
         "agents": {"maxParallel": 3, "crashRetries": 100, "failuresToPause": 100},
         "checkpoints": {"periodic": 4, "beforeAutopilot": true},
     }));
@@ -391,7 +391,7 @@ impl<'a> World<'a> {
         let needs = status["needsYou"].as_array().unwrap();
         let by_hand = |need: &&Value| {
             let message = need["message"].as_str().unwrap();
-            need["kind"] == "merge" && message.contains("by hand in its worktree")
+            need["kind"] == "merge" && message.contains("by hand, in its worktree")
         };
         let Some(need) = needs.iter().find(by_hand) else {
             return false;
@@ -428,7 +428,8 @@ impl<'a> World<'a> {
     fn is_settled(&self) -> bool {
         let (status, statuses, held) = (self.sandbox.status(), self.statuses(), self.held());
         let moves = |id: &String, status: &String| match status.as_str() {
-            "merging" => true,
+            // A resolver waits for a slot, too.
+            "merging" => held.len() < 3,
             "active" => !held.contains(id),
             "pending" => {
                 let after = self.plans[id].after.as_ref();
@@ -436,7 +437,8 @@ impl<'a> World<'a> {
             }
             _ => false,
         };
-        status["mergeQueue"] == json!([]) && !statuses.iter().any(|(id, status)| moves(id, status))
+        let quiet = held.len() == 3 || status["mergeQueue"] == json!([]);
+        quiet && !statuses.iter().any(|(id, status)| moves(id, status))
     }
 
     // ---- the person
