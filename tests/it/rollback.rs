@@ -517,3 +517,33 @@ fn later_work_that_does_not_apply_any_more_is_brought_over_by_hand() {
     assert_tidy(&sandbox);
     sandbox.assert_log_sound();
 }
+
+/// A resolver is stopped in the middle of a merge with what is taken back: the next attempt begins without it.
+#[test]
+fn a_conflict_that_was_being_settled_is_left_when_the_target_goes_back() {
+    let sandbox = Sandbox::new();
+    sandbox.write("lines.txt", "head\n");
+    sandbox.commit("Lines");
+    sandbox.set_up();
+    sandbox.configure(&json!({"checkpoints": {"periodic": 0}}));
+    let daemon = sandbox.start();
+    sandbox.swarm(&["checkpoint", "create", "early"]).ok();
+    let later = sandbox.idea(
+        "write lines.txt later; write b.txt x; commit; hold it; say COMPLETE\nRESOLVE: hold resolver; write lines.txt both; say RESOLVED",
+    );
+    sandbox.wait_held("it");
+    let first = sandbox.idea("write lines.txt first; write a.txt x; commit; say COMPLETE");
+    sandbox.wait_idea(&first, "done");
+    sandbox.release("it");
+    sandbox.wait_held("resolver");
+    roll_back(&sandbox, "early", &["--pause"]);
+    sandbox.swarm(&["idea", "cancel", &first]).ok();
+    sandbox.release("resolver");
+    sandbox.swarm(&["resume"]).ok();
+    sandbox.wait_idea(&later, "done");
+    assert_eq!(sandbox.file_at("main", "lines.txt"), "later");
+    assert!(!sandbox.repo().join("a.txt").exists(), "it came back");
+    daemon.stop();
+    assert_tidy(&sandbox);
+    sandbox.assert_log_sound();
+}
