@@ -203,9 +203,13 @@ fn leave_merge(tools: &Tools, earlier: &Earlier) -> Result<(), GitError> {
         time: clock::wall(),
     });
     match left {
-        Ok(_) | Err(GitError::WorktreeMissing { .. } | GitError::OffBranch { .. }) => Ok(()),
-        // Whether it can be gone on from at all is judged next.
-        Err(GitError::WorktreeBroken { .. }) => Ok(()),
+        // Whether one that is broken can be gone on from at all is judged next.
+        Ok(_)
+        | Err(
+            GitError::WorktreeMissing { .. }
+            | GitError::OffBranch { .. }
+            | GitError::WorktreeBroken { .. },
+        ) => Ok(()),
         Err(error) => Err(error),
     }
 }

@@ -91,7 +91,10 @@ impl World {
         let passed = |command: &String| passed.is_some_and(|passed| passed.contains(command));
         assert!(
             !settings.verify || settings.quality_commands.iter().all(passed),
-            "{commit} lands unverified"
+            "{commit} lands unverified: {made_of:?} {:?} {:?} {:?}",
+            self.passed,
+            settings.quality_commands,
+            state.queue
         );
     }
 
