@@ -17,6 +17,7 @@ wanted=("$@")
 part points env SWARM_POINTS_ROUNDS=200 cargo test --locked --test it points:: -- --nocapture
 part storm env SWARM_STORM_KILLS=500 cargo test --locked --test it storm:: -- --nocapture
 part rollbacks env SWARM_ROLLBACK_KILLS=200 cargo test --locked --test it rollback_killed:: -- --nocapture
+part operations env SWARM_ROLLBACK_SEQUENCES=20 cargo test --locked --test it rollback_model:: -- --nocapture
 part syscalls env SWARM_SYSCALLS=all cargo test --locked --test it harm_at -- --nocapture
 part journal env SWARM_EXHAUSTIVE=1 SWARM_SECTOR_CASES=1000000 cargo test --locked --lib journal:: -- --nocapture
 part domain env SWARM_SEQUENCES=200000 cargo test --locked --lib domain::tests::properties -- --nocapture

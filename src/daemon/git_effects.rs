@@ -12,7 +12,8 @@ use crate::domain::observation::{FailureKind, Outcome};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::git::{
-    self, Anew, Earlier, GitError, Prepare, Proof, Release, Seal, Sealed, Stray, Unfit,
+    self, Anew, Earlier, FinishResolution, GitError, Prepare, Proof, Release, Seal, Sealed, Stray,
+    Unfit,
 };
 
 type Done = Result<Outcome, GitError>;
@@ -178,6 +179,9 @@ fn prepare(
         time: clock::wall(),
     };
     let want = tools.repo.without_an_empty_past(asked, anew)?;
+    if let Some(earlier) = &want.from {
+        leave_merge(tools, earlier)?;
+    }
     let head = tools.repo.prepare_worktree(&want)?.head;
     // Where the branch leaves what the target has; a kept branch left it where its attempt began.
     let base = match from {
@@ -186,6 +190,28 @@ fn prepare(
     };
     let head = ours(head);
     Ok(Outcome::WorktreePrepared { head, base })
+}
+
+/// The merge that an earlier attempt was in the middle of is not the next one's: the target may have gone back since. What was settled of it
+/// is kept under `refs/swarm/rescue/`. Done already: the next attempt has the worktree, on its own branch.
+fn leave_merge(tools: &Tools, earlier: &Earlier) -> Result<(), GitError> {
+    let left = tools.repo.abort_resolution(&FinishResolution {
+        name: earlier.worktree.clone(),
+        branch: earlier.branch.clone(),
+        message: String::new(),
+        identity: tools.repo.identity()?,
+        time: clock::wall(),
+    });
+    match left {
+        // Whether one that is broken can be gone on from at all is judged next.
+        Ok(_)
+        | Err(
+            GitError::WorktreeMissing { .. }
+            | GitError::OffBranch { .. }
+            | GitError::WorktreeBroken { .. },
+        ) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 fn seal(tools: &Tools, effect: &Effect) -> Done {

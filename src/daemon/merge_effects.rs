@@ -47,7 +47,12 @@ pub(super) fn build(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
     }
     let mut tip = oid(source)?;
     if *rebase {
-        tip = match replay(tools, tip, oid(base)?, target, *at)? {
+        let begun = Begun {
+            branch,
+            source: tip,
+            base: oid(base)?,
+        };
+        tip = match replay(tools, &begun, target, *at)? {
             Ok(tip) => tip,
             Err(conflict) => return Ok(conflict),
         };
@@ -91,15 +96,23 @@ fn level(class: ConflictClass) -> ConflictLevel {
     }
 }
 
-/// After a force-push: the own commits of a branch that began on the old history, on the new target. One that began on the new history is
-/// as it is.
+/// A branch as it was queued.
+struct Begun<'a> {
+    branch: &'a str,
+    source: git::Oid,
+    /// Where it left the target.
+    base: git::Oid,
+}
+
+/// After a force-push or a rollback: the own commits of a branch that began on the old history, on the new target. One that began on the new
+/// history is as it is.
 fn replay(
     tools: &Tools,
-    source: git::Oid,
-    base: git::Oid,
+    begun: &Begun<'_>,
     target: &str,
     time: Timestamp,
 ) -> Result<Result<git::Oid, Outcome>, GitError> {
+    let Begun { source, base, .. } = *begun;
     let Some(new_base) = tools.repo.branch_commit(target)? else {
         return Ok(Err(failed(format!("the target branch `{target}` is gone"))));
     };
@@ -117,13 +130,39 @@ fn replay(
         Rebased::Replayed { head, .. } => Ok(head),
         Rebased::Nothing => Ok(source),
         Rebased::Conflict { commit, files, .. } => {
+            if let Some(outcome) = brought_over(tools, begun, new_base)? {
+                return Ok(Err(outcome));
+            }
             let files: Vec<String> = files.into_iter().map(|file| file.path).collect();
             Err(failed(format!(
-                "after the target went back, commit {commit:.10} does not apply to the new `{target}` ({}); bring the branch onto it by hand in its worktree, then: swarm merge retry",
+                "after the target went back, commit {commit:.10} does not apply to the new `{target}` ({}); bring the branch onto it by hand, in its worktree: git rebase --onto {target} {base:.10}; then: swarm merge retry",
                 files.join(", ")
             )))
         }
     })
+}
+
+/// Whether the branch, as it is now, has nothing of the old history that the target has not.
+fn brought_over(
+    tools: &Tools,
+    begun: &Begun<'_>,
+    target: git::Oid,
+) -> Result<Option<Outcome>, GitError> {
+    let Some(head) = tools.repo.branch_commit(begun.branch)? else {
+        return Ok(None);
+    };
+    let Some(base) = tools.repo.merge_base(head, target)? else {
+        return Ok(None);
+    };
+    let old = match tools.repo.merge_base(head, begun.base)? {
+        Some(common) => !tools.repo.contains(target, common)?,
+        None => false,
+    };
+    let over = head != base && !old;
+    Ok(over.then(|| Outcome::BroughtOver {
+        base: ours(base),
+        head: ours(head),
+    }))
 }
 
 /// The ideas that had landed before a force-push and that the history now there has not. Of commits that git has thrown away already nothing

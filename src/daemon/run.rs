@@ -14,7 +14,10 @@ use tokio::task::spawn_blocking;
 
 use super::actor::{Actor, Ended};
 use super::attend::{Attendant, Notes};
-use super::checkpoints::show::{self, Preview};
+use super::checkpoints::{
+    self,
+    show::{self, Preview},
+};
 use super::dispatch::Dispatcher;
 use super::error::DaemonError;
 use super::handle::{CommandError, Handle, Message, Published};
@@ -230,20 +233,21 @@ impl Daemon {
     }
 }
 
-/// After the actor: exact views, and no worktree of ours left that nobody uses.
+/// After the actor: exact views, and no worktree of ours and no reference of a checkpoint that is gone left that nobody uses.
 async fn finish(tools: &Arc<Tools>, handle: &Handle) {
     let (tools, state) = (Arc::clone(tools), handle.read(State::clone));
     let tidied = spawn_blocking(move || {
         if let Err(error) = views::write(&tools.paths, &state) {
             tracing::warn!(%error, "the view files cannot be written");
         }
-        let idle = !state.is_pending(|_| true);
-        if let Err(error) = if idle {
-            tools.repo.drain_pool()
-        } else {
-            Ok(())
-        } {
+        if state.is_pending(|_| true) {
+            return;
+        }
+        if let Err(error) = tools.repo.drain_pool() {
             tracing::warn!(%error, "kept worktrees could not be removed; the next start tries again");
+        }
+        if let Err(error) = checkpoints::sweep(&tools, &state) {
+            tracing::warn!(%error, "references of deleted checkpoints could not be removed; the next end of a daemon tries again");
         }
     });
     if let Err(error) = tidied.await {

@@ -174,6 +174,18 @@ impl IdeaThen {
     }
 }
 
+/// Agents whose work, kept by a checkpoint, is what an idea goes on from.
+pub fn saved_work_in_use(state: &State) -> Vec<AgentId> {
+    let ideas = state.ideas.values().filter_map(|idea| idea.kept.as_deref());
+    let attempts = state.agents.values();
+    let claimed = attempts.filter_map(|attempt| attempt.kept.as_deref());
+    ideas
+        .chain(claimed)
+        .filter(|kept| kept.worktree.saved.is_some())
+        .map(|kept| kept.worktree.agent.clone())
+        .collect()
+}
+
 /// Work that a checkpoint has to keep: where it lies, and what must be known of it to go on from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfinished {

@@ -112,6 +112,13 @@ pub enum Outcome {
         /// Where.
         files: Vec<String>,
     },
+    /// The branch as it was queued does not fit the target any more, and somebody has brought it onto that by hand.
+    BroughtOver {
+        /// Where it leaves the target now.
+        base: Oid,
+        /// Where it stands.
+        head: Oid,
+    },
     /// The target no longer contains the commit where it was last seen.
     TargetRewritten {
         /// Where it is now.

@@ -352,3 +352,48 @@ fn old_ones_go_and_those_that_a_person_made_stay() {
     assert!(refs.lines().all(of_those), "{refs}");
     sandbox.assert_log_sound();
 }
+
+/// What an idea is to go on from outlives its checkpoint, but not its use.
+#[test]
+fn the_work_of_a_deleted_checkpoint_goes_when_nobody_needs_it_any_more() {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"checkpoints": {"periodic": 0}}));
+    let daemon = sandbox.start();
+    let id = sandbox.idea(
+        "if attempt 1; then write a.txt half; hold one; else hold two; fi; commit; say COMPLETE",
+    );
+    sandbox.wait_held("one");
+    sandbox.swarm(&["checkpoint", "create", "mid"]).ok();
+    let words = ["rollback", "mid", "--yes", "--pause", "--json"];
+    let answer = sandbox.swarm(&words).json();
+    for name in ["mid", answer["safety"].as_str().unwrap()] {
+        sandbox.swarm(&["checkpoint", "delete", name]).ok();
+    }
+    let refs = || {
+        let words = ["for-each-ref", "--format=%(refname)"];
+        sandbox.git(&[words[0], words[1], "refs/swarm/checkpoints"])
+    };
+    assert!(
+        refs().contains("refs/swarm/checkpoints/mid/ed-001"),
+        "{}",
+        refs()
+    );
+    daemon.stop();
+    assert!(
+        refs().contains("refs/swarm/checkpoints/mid/ed-001"),
+        "{}",
+        refs()
+    );
+    let daemon = sandbox.start();
+    sandbox.swarm(&["resume"]).ok();
+    sandbox.wait_held("two");
+    sandbox.release("two");
+    sandbox.wait_idea(&id, "done");
+    assert_eq!(sandbox.file_at("main", "a.txt"), "half");
+    sandbox.swarm(&["checkpoint", "create", "other"]).ok();
+    daemon.stop();
+    assert_eq!(refs(), "");
+    sandbox.swarm(&["checkpoint", "show", "other"]).ok();
+    sandbox.assert_sound();
+    sandbox.assert_log_sound();
+}

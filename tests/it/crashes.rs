@@ -25,7 +25,11 @@ impl Dice {
         let given = std::env::var("SWARM_IT_SEED")
             .ok()
             .map(|seed| seed.parse().unwrap());
-        let seed = given.unwrap_or_else(now);
+        Self::of(given.unwrap_or_else(now))
+    }
+
+    /// From this seed, which is printed.
+    pub fn of(seed: u64) -> Self {
         println!("SWARM_IT_SEED={seed}");
         Self(seed | 1)
     }

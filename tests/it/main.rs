@@ -27,6 +27,7 @@ mod points;
 mod refusals;
 mod rollback;
 mod rollback_killed;
+mod rollback_model;
 mod rollback_refused;
 mod shapes;
 mod steering;

@@ -469,3 +469,81 @@ fn later_work_does_not_bring_back_what_was_taken_back() {
     daemon.stop();
     sandbox.assert_sound();
 }
+
+/// What git cannot bring onto the target that went back a person does, as the message says.
+#[test]
+fn later_work_that_does_not_apply_any_more_is_brought_over_by_hand() {
+    let sandbox = Sandbox::new();
+    sandbox.write("lines.txt", "head\n");
+    sandbox.commit("Lines");
+    sandbox.set_up();
+    sandbox.configure(&json!({"checkpoints": {"periodic": 0}}));
+    let daemon = sandbox.start();
+    sandbox.swarm(&["checkpoint", "create", "early"]).ok();
+    let first = sandbox.idea("write lines.txt first; commit; say COMPLETE");
+    sandbox.wait_idea(&first, "done");
+    let later = sandbox.idea(
+        "[ -e b.txt ] || { write lines.txt later on first; write b.txt x; commit; hold it; }; say COMPLETE",
+    );
+    sandbox.wait_held("it");
+    roll_back(&sandbox, "early", &["--pause"]);
+    sandbox.swarm(&["idea", "cancel", &first]).ok();
+    sandbox.write("lines.txt", "by hand\n");
+    sandbox.git(&["commit", "-q", "-m", "By hand", "--", "lines.txt"]);
+    sandbox.release("it");
+    sandbox.swarm(&["resume"]).ok();
+    let need = sandbox.wait_needs_you("merge");
+    let message = need["message"].as_str().unwrap();
+    let at = message
+        .find("git rebase --onto main ")
+        .unwrap_or_else(|| panic!("{message}"));
+    let command: Vec<&str> = message[at..].split([' ', ';']).take(5).collect();
+    // Asked again with nothing done, it says the same.
+    sandbox.swarm(&["merge", "retry", &later]).ok();
+    sandbox.wait_needs_you("merge");
+    let agent = sandbox.status()["agents"][0].clone();
+    let worktree = sandbox.repo().join(agent["worktree"].as_str().unwrap());
+    let folder = worktree.display();
+    let rebase = sandbox.shell(&format!("cd '{folder}' && {}", command.join(" ")));
+    assert_ne!(rebase.code, 0, "{rebase}");
+    fs::write(worktree.join("lines.txt"), "later on by hand\n").unwrap();
+    let go_on = "git add -A && git -c core.editor=true rebase --continue";
+    sandbox.shell(&format!("cd '{folder}' && {go_on}")).ok();
+    sandbox.swarm(&["merge", "retry", &later]).ok();
+    sandbox.wait_idea(&later, "done");
+    assert_eq!(sandbox.file_at("main", "lines.txt"), "later on by hand");
+    assert_eq!(sandbox.file_at("main", "b.txt"), "x");
+    daemon.stop();
+    assert_tidy(&sandbox);
+    sandbox.assert_log_sound();
+}
+
+/// A resolver is stopped in the middle of a merge with what is taken back: the next attempt begins without it.
+#[test]
+fn a_conflict_that_was_being_settled_is_left_when_the_target_goes_back() {
+    let sandbox = Sandbox::new();
+    sandbox.write("lines.txt", "head\n");
+    sandbox.commit("Lines");
+    sandbox.set_up();
+    sandbox.configure(&json!({"checkpoints": {"periodic": 0}}));
+    let daemon = sandbox.start();
+    sandbox.swarm(&["checkpoint", "create", "early"]).ok();
+    let later = sandbox.idea(
+        "write lines.txt later; write b.txt x; commit; hold it; say COMPLETE\nRESOLVE: hold resolver; write lines.txt both; say RESOLVED",
+    );
+    sandbox.wait_held("it");
+    let first = sandbox.idea("write lines.txt first; write a.txt x; commit; say COMPLETE");
+    sandbox.wait_idea(&first, "done");
+    sandbox.release("it");
+    sandbox.wait_held("resolver");
+    roll_back(&sandbox, "early", &["--pause"]);
+    sandbox.swarm(&["idea", "cancel", &first]).ok();
+    sandbox.release("resolver");
+    sandbox.swarm(&["resume"]).ok();
+    sandbox.wait_idea(&later, "done");
+    assert_eq!(sandbox.file_at("main", "lines.txt"), "later");
+    assert!(!sandbox.repo().join("a.txt").exists(), "it came back");
+    daemon.stop();
+    assert_tidy(&sandbox);
+    sandbox.assert_log_sound();
+}

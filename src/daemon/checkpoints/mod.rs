@@ -20,7 +20,7 @@ pub mod show;
 
 pub(super) use back::{check, move_target};
 pub(super) use make::{make, settled};
-pub(super) use remove::remove;
+pub(super) use remove::{remove, sweep};
 
 use crate::domain::ids::{AgentId, CheckpointName};
 
@@ -29,9 +29,12 @@ pub fn tag_of(name: &CheckpointName) -> String {
     format!("swarm/checkpoint/{name}")
 }
 
+/// Where the private references of all are.
+const REFERENCES: &str = "refs/swarm/checkpoints/";
+
 /// Where its private references are.
 fn references(name: &CheckpointName) -> String {
-    format!("refs/swarm/checkpoints/{name}/")
+    format!("{REFERENCES}{name}/")
 }
 
 fn reference(name: &CheckpointName, agent: &AgentId) -> String {

@@ -1,13 +1,15 @@
-//! Removing a checkpoint.
+//! Removing a checkpoint, and what an earlier removal had to leave.
 //!
 //! Invariant: its file goes first, so that nobody rolls back to what is half gone; then its tag, then its references but for those of agents
-//! whose work an idea is to go on from.
+//! whose work an idea is to go on from. Those go when a daemon ends and no idea needs them any more.
 
-use super::{file, references, tag_of};
+use super::{REFERENCES, file, references, tag_of};
 use crate::crash;
 use crate::daemon::tools::Tools;
+use crate::domain::checkpoint::saved_work_in_use;
 use crate::domain::ids::{AgentId, CheckpointName};
 use crate::domain::observation::Outcome;
+use crate::domain::state::State;
 use crate::git::GitError;
 
 /// Removes it. Blocks.
@@ -23,15 +25,37 @@ pub(in crate::daemon) fn remove(
     crash::point("checkpoint.tag-removed");
     let prefix = references(name);
     for (reference, commit) in tools.repo.list_refs(&prefix)? {
-        // `ed-001`, `ed-001-branch`, `ed-001-2`
-        let rest = &reference[prefix.len()..];
-        let used = |agent: &AgentId| {
-            let more = rest.strip_prefix(agent.as_str());
-            more.is_some_and(|more| more.is_empty() || more.starts_with('-'))
-        };
-        if !in_use.iter().any(used) {
+        if !is_used(&reference[prefix.len()..], in_use) {
             tools.repo.delete_ref(&reference, commit)?;
         }
     }
     Ok(Outcome::Done)
+}
+
+/// Removes the references of checkpoints that are gone, tag and file, and whose work no idea is to go on from. Nothing may be under way. Blocks.
+pub(in crate::daemon) fn sweep(tools: &Tools, state: &State) -> Result<(), GitError> {
+    let in_use = saved_work_in_use(state);
+    for (reference, commit) in tools.repo.list_refs(REFERENCES)? {
+        let Some((name, rest)) = reference[REFERENCES.len()..].split_once('/') else {
+            continue;
+        };
+        let Ok(name) = name.parse::<CheckpointName>() else {
+            continue;
+        };
+        let there = state.checkpoints.contains_key(&name)
+            || file::path_of(&tools.paths, &name).exists()
+            || tools.repo.tag(&tag_of(&name))?.is_some();
+        if !there && !is_used(rest, &in_use) {
+            tools.repo.delete_ref(&reference, commit)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a reference is of one of these agents: `ed-001`, `ed-001-branch`, `ed-001-2`.
+fn is_used(rest: &str, in_use: &[AgentId]) -> bool {
+    in_use.iter().any(|agent| {
+        let more = rest.strip_prefix(agent.as_str());
+        more.is_some_and(|more| more.is_empty() || more.starts_with('-'))
+    })
 }

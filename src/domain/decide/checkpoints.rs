@@ -4,10 +4,10 @@
 //! cannot be made is a warning, never a reason to wait.
 
 use super::plan::Plan;
-use crate::domain::checkpoint::{Checkpoint, Reason};
+use crate::domain::checkpoint::{Checkpoint, Reason, saved_work_in_use};
 use crate::domain::effect::Effect;
 use crate::domain::event::Event;
-use crate::domain::ids::{AgentId, CheckpointName};
+use crate::domain::ids::CheckpointName;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Outcome;
 use crate::domain::rejection::Rejection;
@@ -95,20 +95,7 @@ pub(super) fn request(
 }
 
 fn request_deletion(plan: &mut Plan<'_>, name: &CheckpointName) {
-    let kept = plan
-        .state
-        .ideas
-        .values()
-        .filter_map(|idea| idea.kept.as_deref());
-    let claimed = plan
-        .state
-        .agents
-        .values()
-        .filter_map(|attempt| attempt.kept.as_deref());
-    let saved = kept
-        .chain(claimed)
-        .filter(|kept| kept.worktree.saved.is_some());
-    let in_use: Vec<AgentId> = saved.map(|kept| kept.worktree.agent.clone()).collect();
+    let in_use = saved_work_in_use(plan.state);
     plan.request(Effect::DeleteCheckpoint {
         name: name.clone(),
         in_use,

@@ -28,10 +28,15 @@ fn entry_in<'a>(plan: &Plan<'a>, id: &IdeaId, phase: MergePhase) -> Option<&'a M
     plan.entry(id).filter(|entry| entry.phase == phase)
 }
 
-pub(super) fn built(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
+pub(super) fn built(plan: &mut Plan<'_>, id: &IdeaId, source: &Oid, outcome: &Outcome) {
     let Some(entry) = entry_in(plan, id, MergePhase::Building) else {
         return;
     };
+    if entry.source != *source {
+        // The log was torn when the branch had been brought over: this is of the branch as it was before.
+        plan.move_merge(id, MergeInput::Requeue);
+        return;
+    }
     match outcome {
         Outcome::Built {
             commit,
@@ -58,6 +63,19 @@ pub(super) fn built(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
         } => {
             see_target(plan, target);
             conflicted(plan, entry, target, *level, files);
+        }
+        // From now on that is its own work, also for the next rollback.
+        Outcome::BroughtOver { base, head } => {
+            plan.emit(Event::ConflictSettled {
+                id: id.clone(),
+                head: head.clone(),
+            });
+            plan.emit(Event::WorktreeReady {
+                agent: entry.agent.clone(),
+                base: base.clone(),
+                head: head.clone(),
+            });
+            plan.move_merge(id, MergeInput::Requeue);
         }
         Outcome::TargetRewritten { found, dropped } => {
             if let Some(seen) = &plan.state.swarm.target {

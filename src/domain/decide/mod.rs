@@ -125,6 +125,7 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
             O::Built { .. }
                 | O::NothingToMerge { .. }
                 | O::Conflicted { .. }
+                | O::BroughtOver { .. }
                 | O::TargetRewritten { .. }
         ),
         (Effect::Land { .. }, outcome) => matches!(
@@ -160,7 +161,7 @@ fn follow(plan: &mut Plan<'_>, effect: &Effect, outcome: &Outcome) {
         }
         Effect::StopRun { run, now } => stopped(plan, run, *now, outcome),
         Effect::Seal { agent, .. } => attempt::sealed(plan, agent, outcome),
-        Effect::BuildMerge { idea, .. } => merging::built(plan, idea, outcome),
+        Effect::BuildMerge { idea, source, .. } => merging::built(plan, idea, source, outcome),
         Effect::PrepareVerify { idea, .. } => merging::verify_ready(plan, idea, outcome),
         Effect::Land { idea, commit, .. } => merging::landed(plan, idea, commit, outcome),
         Effect::StartResolution { idea, .. } => conflict::resolution_started(plan, idea, outcome),

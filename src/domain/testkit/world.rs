@@ -91,7 +91,10 @@ impl World {
         let passed = |command: &String| passed.is_some_and(|passed| passed.contains(command));
         assert!(
             !settings.verify || settings.quality_commands.iter().all(passed),
-            "{commit} lands unverified"
+            "{commit} lands unverified: {made_of:?} {:?} {:?} {:?}",
+            self.passed,
+            settings.quality_commands,
+            state.queue
         );
     }
 
@@ -383,7 +386,7 @@ impl World {
             level,
             files: vec!["a.rs".into(), "b.rs".into()],
         };
-        match choices.pick(16) {
+        match choices.pick(17) {
             9..12 => conflict(ConflictLevel::Medium),
             12 => conflict(ConflictLevel::Complex),
             13 => Outcome::NothingToMerge { target },
@@ -399,6 +402,10 @@ impl World {
                 }
             }
             15 => cannot(choices),
+            16 => Outcome::BroughtOver {
+                base: target,
+                head: self.commit(),
+            },
             _ => {
                 let commit = self.commit();
                 self.built

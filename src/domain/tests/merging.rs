@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 
 use crate::domain::checkpoint::Reason;
 use crate::domain::command::{Command, IdeaEdit, TargetChoice};
-use crate::domain::effect::ConflictLevel;
+use crate::domain::effect::{ConflictLevel, Effect};
 use crate::domain::event::Event;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::observation::{FailureKind, Outcome, RunEndKind};
@@ -686,4 +686,29 @@ fn a_checkpoint_that_is_due_comes_before_the_next_merge() {
         .filter(|idea| idea.status == IdeaStatus::Done)
         .count();
     assert_eq!((landed, s.pending("buildMerge")), (1, None));
+}
+
+/// The next build, and the next checkpoint, take the branch as it is now.
+#[test]
+fn a_branch_that_was_brought_onto_the_target_by_hand_goes_back_to_its_place_in_the_queue() {
+    let mut s = Scenario::running();
+    s.add("one").well_until("buildMerge");
+    let (base, head) = (oid(8), oid(9));
+    let outcome = Outcome::BroughtOver {
+        base: base.clone(),
+        head: head.clone(),
+    };
+    s.answer("buildMerge", outcome);
+    let attempt = s.attempt(1);
+    assert_eq!(
+        (&attempt.base, &attempt.head),
+        (&Some(base.clone()), &Some(head.clone()))
+    );
+    let asked = s.state.outbox.values().find_map(|effect| match effect {
+        Effect::BuildMerge { source, base, .. } => Some((source.clone(), base.clone())),
+        _ => None,
+    });
+    assert_eq!(asked, Some((head, base)));
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
 }
