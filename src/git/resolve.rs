@@ -144,12 +144,13 @@ impl Repo {
         self.finished(&worktree, commit, target)
     }
 
-    /// Puts the worktree back to its branch. What was settled so far is kept under `refs/swarm/rescue/<name>`. False: no merge was under way.
+    /// Puts the worktree back to its branch. What was settled so far is kept under `refs/swarm/rescue/<name>`. False: no merge of ours was under
+    /// way; one that an agent began by itself is its own.
     pub fn abort_resolution(&self, want: &FinishResolution) -> Result<bool, GitError> {
         let reference = branch_ref(&want.branch)?;
         let worktree = self.worktree(&want.name)?;
         worktree.free_locks(self)?;
-        if read_note(&worktree).is_none() && merge_heads(&worktree).is_empty() {
+        if read_note(&worktree).is_none() {
             return Ok(false);
         }
         worktree.require_branch(&want.branch)?;
