@@ -203,6 +203,15 @@ fn a_foreign_tag_or_file_of_that_name_stays() {
     sandbox.git(&["tag", "-d", "swarm/checkpoint/mine"]);
     sandbox.swarm(&["checkpoint", "create", "mine"]).ok();
     assert_as_promised(&sandbox, "mine");
+    // Also one of ours from another time.
+    let path = sandbox.dot_swarm("checkpoints/mine.json");
+    let old = fs::read(&path).unwrap();
+    sandbox.swarm(&["checkpoint", "delete", "mine"]).ok();
+    fs::write(&path, &old).unwrap();
+    sandbox
+        .swarm(&["checkpoint", "create", "mine"])
+        .refused(1, &["mine.json", "another name"]);
+    assert_eq!(fs::read(&path).unwrap(), old);
     daemon.stop();
 }
 
