@@ -96,8 +96,11 @@ pub fn show(paths: &Paths, state: &State, name: &CheckpointName) -> Result<Value
 
 fn one(paths: &Paths, name: &CheckpointName, checkpoint: &Checkpoint) -> Value {
     let path = path_of(paths, name);
-    let read = std::fs::read(&path).map_err(|error| error.to_string());
+    let read = crate::git::read_plain(&path).map_err(|error| error.to_string());
     let parsed = read.and_then(|bytes| {
+        if super::file::sha256(&bytes) != checkpoint.sha256 {
+            return Err("it is not the one that was written".to_owned());
+        }
         serde_json::from_slice::<Value>(&bytes).map_err(|error| error.to_string())
     });
     let problem = match parsed {
@@ -115,7 +118,7 @@ fn one(paths: &Paths, name: &CheckpointName, checkpoint: &Checkpoint) -> Value {
         "gitCommit": checkpoint.commit,
         "gitTag": tag_of(name),
         "seq": checkpoint.seq,
-        "problem": format!("{} cannot be read: {problem}", path.display()),
+        "problem": format!("{} cannot be used: {problem}", path.display()),
     })
 }
 
