@@ -132,7 +132,7 @@ impl Repo {
         if ways.is_empty() {
             return Ok(before);
         }
-        if let Some(path) = self.nested_among(checkout, &ways)? {
+        if let Some(path) = nested_among(checkout, &ways)? {
             let path = checkout.path.join(path);
             let why = "it is a git repository of its own; move it away, then roll back again";
             return Err(GitError::PathTaken {
@@ -200,28 +200,6 @@ impl Repo {
             }
             number += 1;
         }
-    }
-
-    /// A repository at one of these paths or below it.
-    fn nested_among(
-        &self,
-        checkout: &Worktree,
-        ways: &BTreeSet<PathBuf>,
-    ) -> Result<Option<PathBuf>, GitError> {
-        let mut open: Vec<PathBuf> = ways.iter().cloned().collect();
-        while let Some(path) = open.pop() {
-            let full = checkout.path.join(&path);
-            if !fs::symlink_metadata(&full).is_ok_and(|meta| meta.is_dir()) {
-                continue;
-            }
-            if full.join(".git").exists() {
-                return Ok(Some(path));
-            }
-            for entry in fs::read_dir(&full).at("list", &full)? {
-                open.push(path.join(entry.at("list", &full)?.file_name()));
-            }
-        }
-        Ok(None)
     }
 
     /// Deletes from the folder what the commit has, byte for byte; the rest stays there.
@@ -327,4 +305,25 @@ fn whole(way: &Path, touched: &[Touched]) -> PathBuf {
     let around = around.filter(|path| way.starts_with(path));
     let topmost = around.min_by_key(|path| path.components().count());
     topmost.unwrap_or(way).to_owned()
+}
+
+/// A repository at one of these paths or below it.
+fn nested_among(
+    checkout: &Worktree,
+    ways: &BTreeSet<PathBuf>,
+) -> Result<Option<PathBuf>, GitError> {
+    let mut open: Vec<PathBuf> = ways.iter().cloned().collect();
+    while let Some(path) = open.pop() {
+        let full = checkout.path.join(&path);
+        if !fs::symlink_metadata(&full).is_ok_and(|meta| meta.is_dir()) {
+            continue;
+        }
+        if full.join(".git").exists() {
+            return Ok(Some(path));
+        }
+        for entry in fs::read_dir(&full).at("list", &full)? {
+            open.push(path.join(entry.at("list", &full)?.file_name()));
+        }
+    }
+    Ok(None)
 }

@@ -69,6 +69,11 @@ pub fn run(args: &Rollback, context: &mut Context<'_>) -> Result<(), CliError> {
         "rolled back to {}; to undo: swarm rollback {safety}",
         args.name
     )));
+    if !list(&preview, "dirtyFiles").is_empty() {
+        context.output.note(safe(&format!(
+            "your changes that were in the way: git show refs/swarm/rescue/stash-{safety}"
+        )));
+    }
     Ok(())
 }
 

@@ -134,7 +134,7 @@ pub fn soundness(repo: &Repo, paths: &Paths, state: &State) -> Result<Soundness,
     all.sort_by_key(|(_, checkpoint)| checkpoint.seq);
     let (mut sound, mut faults) = (Vec::new(), Vec::new());
     for (name, checkpoint) in all {
-        match recorded(name, checkpoint).ideas(repo, paths)? {
+        match recorded(name, checkpoint).ideas(repo, paths, None)? {
             Ok(_) => sound.push(name.clone()),
             Err(why) => faults.push((name.clone(), why)),
         }
@@ -174,7 +174,8 @@ pub fn preview(
         agents_stopped: stopped(state),
         problem: None,
     };
-    match recorded.ideas(repo, paths)? {
+    let target = state.settings.as_deref().map(|now| now.target.as_str());
+    match recorded.ideas(repo, paths, target)? {
         Err(why) => preview.problem = Some(why),
         Ok(ideas) => {
             preview.ideas_reverted = reverted(state, &ideas);
