@@ -55,6 +55,7 @@ mod stray;
 mod tags;
 mod verify;
 mod weave;
+mod whole;
 mod worktree;
 
 pub use anew::Anew;

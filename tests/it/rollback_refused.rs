@@ -389,7 +389,7 @@ fn who_has_changes_put_aside_is_told_where_they_are() {
     let told = sandbox.swarm(&["rollback", "begin", "--yes", "--stash"]);
     told.ok();
     let at = told.stderr.find("refs/swarm/rescue/stash-");
-    let kept = told.stderr[at.unwrap_or_else(|| panic!("{told}"))..].split_whitespace();
+    let kept = told.stderr[at.unwrap_or_else(|| panic!("{told}"))..].split(['^', ' ', '\n']);
     let kept = kept.into_iter().next().unwrap();
     assert_eq!(sandbox.file_at(kept, "modified.txt"), "by hand");
     // Where nothing is in the way there is nothing to tell.
@@ -415,4 +415,39 @@ fn a_checkpoint_of_another_branch_moves_none() {
         .swarm(&["rollback", "begin", "--yes", "--pause"])
         .ok();
     assert_eq!(sandbox.head("other"), commit);
+}
+
+/// Takes an object out of the repository.
+fn lose(sandbox: &Sandbox, name: &str) -> String {
+    let object = sandbox.git(&["rev-parse", name]);
+    let objects = sandbox.repo().join(".git/objects");
+    fs::remove_file(objects.join(&object[..2]).join(&object[2..])).unwrap();
+    object[..10].to_owned()
+}
+
+#[test]
+fn a_file_that_git_has_lost_is_named_before_anything_is_stopped() {
+    let sandbox = in_the_way();
+    let gone = lose(&sandbox, "swarm/checkpoint/begin:modified.txt");
+    assert_refused(&sandbox, &[&gone, "damaged"]);
+}
+
+#[test]
+fn work_that_git_has_lost_is_named() {
+    let work = "refs/swarm/checkpoints/begin/ed-001";
+    for what in [format!("{work}:w.txt"), format!("{work}^{{tree}}")] {
+        let sandbox = Sandbox::ready();
+        sandbox.configure(&json!({"checkpoints": {"periodic": 0}}));
+        let daemon = sandbox.start();
+        sandbox.idea("write w.txt precious; hold one; write w.txt other; hold two; say COMPLETE");
+        sandbox.wait_held("one");
+        sandbox.swarm(&["checkpoint", "create", "begin"]).ok();
+        sandbox.release("one");
+        sandbox.wait_held("two");
+        lose(&sandbox, &what);
+        let refused = sandbox.swarm(&["rollback", "begin", "--yes"]);
+        refused.refused(1, &["ed-001", "idea-001", "gone"]);
+        assert_eq!(sandbox.idea_status("idea-001"), "active");
+        daemon.stop();
+    }
 }

@@ -70,8 +70,9 @@ pub fn run(args: &Rollback, context: &mut Context<'_>) -> Result<(), CliError> {
         args.name
     )));
     if !list(&preview, "dirtyFiles").is_empty() {
+        let kept = format!("refs/swarm/rescue/stash-{safety}");
         context.output.note(safe(&format!(
-            "your changes that were in the way: git show refs/swarm/rescue/stash-{safety}"
+            "your changes that were in the way: git diff {kept}^ {kept}"
         )));
     }
     Ok(())

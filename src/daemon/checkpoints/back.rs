@@ -15,7 +15,7 @@ use crate::domain::checkpoint::{IdeaThen, SavedWork};
 use crate::domain::effect::Effect;
 use crate::domain::ids::{CheckpointName, IdeaId, Oid};
 use crate::domain::observation::{FailureKind, Outcome};
-use crate::git::{Aside, Blocked, GitError, Land, LandOutcome, Repo, Snapshot};
+use crate::git::{self, Aside, Blocked, GitError, Land, LandOutcome, Repo, Snapshot};
 
 type Done = Result<Outcome, GitError>;
 
@@ -47,6 +47,9 @@ pub(in crate::daemon) fn check(tools: &Tools, effect: &Effect) -> Done {
             "the target branch `{target}` is gone; swarm status has the command that brings it back"
         )));
     };
+    if let Some(gone) = tools.repo.missing_object(now, oid(commit)?)? {
+        return Ok(refused(name, &format!("the repository is damaged: {gone}")));
+    }
     let in_the_way = tools.repo.in_the_way_of(target, now, oid(commit)?)?;
     Ok(match stops(in_the_way, *stash) {
         Some(blocked) => blocked_by(blocked),
@@ -127,9 +130,9 @@ impl Recorded<'_> {
         }
         let mut works = file.works();
         for (id, work) in &works {
-            if let Some(gone) = missing(repo, work)? {
+            if let Some(gone) = missing(repo, oid(self.commit)?, work)? {
                 return Ok(Err(format!(
-                    "the work of {} on {id} is gone: git has no commit {gone:.10} any more",
+                    "the work of {} on {id} is gone: {gone}",
                     work.agent
                 )));
             }
@@ -159,10 +162,13 @@ impl Recorded<'_> {
     }
 }
 
-fn missing(repo: &Repo, work: &SavedWork) -> Result<Option<Oid>, GitError> {
+fn missing(repo: &Repo, base: git::Oid, work: &SavedWork) -> Result<Option<String>, GitError> {
     for commit in std::iter::once(&work.tip).chain(&work.wip) {
         if repo.resolve_commit(commit.as_str())?.is_none() {
-            return Ok(Some(commit.clone()));
+            return Ok(Some(format!("git has no commit {commit:.10} any more")));
+        }
+        if let Some(gone) = repo.missing_object(base, oid(commit)?)? {
+            return Ok(Some(gone));
         }
     }
     Ok(None)
@@ -189,7 +195,7 @@ pub(in crate::daemon) fn move_target(tools: &Tools, effect: &Effect) -> Done {
         return Ok(outcome);
     }
     let told = format!(
-        "your changes that were in the way are kept in {reference} (git checkout {reference} -- .)"
+        "your changes that were in the way are kept in {reference} (git diff {reference}^ {reference})"
     );
     Ok(match outcome {
         Outcome::CheckoutBlocked { reason, files } => Outcome::CheckoutBlocked {

@@ -235,6 +235,10 @@ fn commits(repo: &Repo, state: &State, preview: &mut Preview) -> Result<(), GitE
     };
     preview.commits_lost = between(then, now)?;
     preview.commits_regained = between(now, then)?;
+    if let Some(gone) = repo.missing_object(now, then)? {
+        preview.problem = Some(format!("the repository is damaged: {gone}"));
+        return Ok(());
+    }
     for blocked in repo.in_the_way_of(target, now, then)? {
         if blocked.files.is_empty() {
             preview.problem = Some(format!(
