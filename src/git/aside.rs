@@ -2,7 +2,9 @@
 //!
 //! Invariant: not a byte is lost. First everything that is not committed in that checkout becomes a commit under a reference (the index, where
 //! it says something else, as a parent of it); then what is in the way is moved, by rename, into a folder beside the index; there it goes only
-//! if the commit has it byte for byte. A kill in between leaves it in one of the two places, and the same call carries on.
+//! if a checkout of the commit would give it back byte for byte. What stays there (a filter takes something out of what is committed; it was
+//! written to in between) is never moved over: the next call takes a folder of its own. A kill in between leaves it in one of the two places,
+//! and the same call carries on.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -117,12 +119,8 @@ impl Repo {
         step: Move<'_>,
         keep: &Snapshot,
     ) -> Result<Option<Oid>, GitError> {
-        let left = checkout.git_dir.join(FOLDER);
         let before = self.read_ref(&keep.reference)?;
-        if fs::symlink_metadata(&left).is_ok() {
-            // A kill came between. What it had moved is in the commit, or stays where it is.
-            self.let_go(&left, before)?;
-        }
+        let left = self.free_folder(checkout, before)?;
         let touched = self.touched_paths(step)?;
         let mut ways: BTreeSet<PathBuf> = self
             .ignored_among(checkout, &obstacles(checkout, &touched))?
@@ -134,8 +132,7 @@ impl Repo {
         if ways.is_empty() {
             return Ok(before);
         }
-        let nested = |path: &PathBuf| checkout.path.join(path).join(".git").exists();
-        if let Some(path) = ways.iter().find(|path| nested(path)) {
+        if let Some(path) = nested_among(checkout, &ways)? {
             let path = checkout.path.join(path);
             let why = "it is a git repository of its own; move it away, then roll back again";
             return Err(GitError::PathTaken {
@@ -148,7 +145,7 @@ impl Repo {
         crash::point("git.aside.kept");
         self.move_away(checkout, step.old, &ways, &left)?;
         crash::point("git.aside.moved");
-        self.let_go(&left, commit)?;
+        self.let_go(checkout, &left, commit)?;
         Ok(commit)
     }
 
@@ -186,39 +183,49 @@ impl Repo {
         Ok(())
     }
 
+    /// A folder that is not there yet. What calls before this one have left goes, if the commit has it; the rest stays where it is.
+    fn free_folder(&self, checkout: &Worktree, kept: Option<Oid>) -> Result<PathBuf, GitError> {
+        let mut number = 1;
+        loop {
+            let name = match number {
+                1 => FOLDER.to_owned(),
+                more => format!("{FOLDER}-{more}"),
+            };
+            let folder = checkout.git_dir.join(name);
+            if fs::symlink_metadata(&folder).is_ok() {
+                self.let_go(checkout, &folder, kept)?;
+            }
+            if fs::symlink_metadata(&folder).is_err() {
+                return Ok(folder);
+            }
+            number += 1;
+        }
+    }
+
     /// Deletes from the folder what the commit has, byte for byte; the rest stays there.
-    fn let_go(&self, folder: &Path, commit: Option<Oid>) -> Result<(), GitError> {
+    fn let_go(
+        &self,
+        checkout: &Worktree,
+        folder: &Path,
+        commit: Option<Oid>,
+    ) -> Result<(), GitError> {
         // Of what is in the index alone no file was moved.
         let there = fs::symlink_metadata(folder).is_ok();
         let Some(commit) = commit.filter(|_| there) else {
             return Ok(());
         };
-        let library = self.library()?;
-        let read = GitError::library(format!("read {commit}"));
-        let tree = library
-            .find_commit(commit)
-            .and_then(|commit| commit.tree())
-            .map_err(read)?;
         let mut open = vec![folder.to_owned()];
         let mut folders = Vec::new();
         while let Some(dir) = open.pop() {
             for entry in fs::read_dir(&dir).at("list", &dir)? {
                 let entry = entry.at("list", &dir)?;
                 let path = entry.path();
-                let kind = entry.file_type().at("look at", &path)?;
-                if kind.is_dir() {
+                if entry.file_type().at("look at", &path)?.is_dir() {
                     open.push(path);
                     continue;
                 }
-                let name = path.strip_prefix(folder).unwrap_or(&path).to_owned();
-                let blob = if kind.is_symlink() {
-                    let target = fs::read_link(&path).at("read", &path)?;
-                    Oid::hash_object(ObjectType::Blob, target.as_os_str().as_bytes())
-                } else {
-                    Oid::hash_file(ObjectType::Blob, &path)
-                };
-                let known = tree.get_path(&name).map(|entry| entry.id());
-                if known.is_ok() && known.ok() == blob.ok() {
+                let name = path.strip_prefix(folder).unwrap_or(&path);
+                if self.has_of_it(checkout, commit, name, &path)? {
                     fs::remove_file(&path).at("delete", &path)?;
                 }
             }
@@ -229,6 +236,37 @@ impl Repo {
             let _ = fs::remove_dir(&dir);
         }
         Ok(())
+    }
+
+    /// Whether a checkout of the commit's file of that name would write this one. A pipe or the like is never opened.
+    fn has_of_it(
+        &self,
+        checkout: &Worktree,
+        commit: Oid,
+        name: &Path,
+        file: &Path,
+    ) -> Result<bool, GitError> {
+        let meta = fs::symlink_metadata(file).at("look at", file)?;
+        let library = self.library()?;
+        let read = GitError::library(format!("read {commit}"));
+        let tree = library
+            .find_commit(commit)
+            .and_then(|commit| commit.tree())
+            .map_err(read)?;
+        let Ok(known) = tree.get_path(name).map(|entry| entry.id()) else {
+            return Ok(false);
+        };
+        let blob = if meta.is_symlink() {
+            let target = fs::read_link(file).at("read", file)?;
+            Oid::hash_object(ObjectType::Blob, target.as_os_str().as_bytes())
+        } else if meta.is_file() {
+            Oid::hash_file(ObjectType::Blob, file)
+        } else {
+            return Ok(false);
+        };
+        // A filter or another line end may lie between the two.
+        Ok(blob.is_ok_and(|blob| blob == known)
+            || meta.is_file() && self.is_written_by(checkout, name, commit, file)?)
     }
 
     /// The files that the index has at these paths and below them, without those that a sparse checkout leaves out and other repositories.
@@ -267,4 +305,25 @@ fn whole(way: &Path, touched: &[Touched]) -> PathBuf {
     let around = around.filter(|path| way.starts_with(path));
     let topmost = around.min_by_key(|path| path.components().count());
     topmost.unwrap_or(way).to_owned()
+}
+
+/// A repository at one of these paths or below it.
+fn nested_among(
+    checkout: &Worktree,
+    ways: &BTreeSet<PathBuf>,
+) -> Result<Option<PathBuf>, GitError> {
+    let mut open: Vec<PathBuf> = ways.iter().cloned().collect();
+    while let Some(path) = open.pop() {
+        let full = checkout.path.join(&path);
+        if !fs::symlink_metadata(&full).is_ok_and(|meta| meta.is_dir()) {
+            continue;
+        }
+        if full.join(".git").exists() {
+            return Ok(Some(path));
+        }
+        for entry in fs::read_dir(&full).at("list", &full)? {
+            open.push(path.join(entry.at("list", &full)?.file_name()));
+        }
+    }
+    Ok(None)
 }

@@ -273,27 +273,50 @@ impl Repo {
         path: &Path,
         new: Oid,
     ) -> Result<bool, GitError> {
-        let Some(found) = content(&checkout.path.join(path)) else {
-            return Ok(false);
-        };
-        let mut name = std::ffi::OsString::from(format!("{new}:"));
+        let written = self.as_checked_out(checkout, path, new)?;
+        let file = checkout.path.join(path);
+        Ok(written.is_some_and(|all| {
+            content(&file, all.len()).is_some_and(|found| all.starts_with(&found))
+        }))
+    }
+
+    /// Whether a checkout of the commit's file would write exactly this one.
+    pub(crate) fn is_written_by(
+        &self,
+        checkout: &Worktree,
+        path: &Path,
+        commit: Oid,
+        file: &Path,
+    ) -> Result<bool, GitError> {
+        let written = self.as_checked_out(checkout, path, commit)?;
+        Ok(written.is_some_and(|all| content(file, all.len()).is_some_and(|found| found == all)))
+    }
+
+    /// What a checkout of the commit would write there.
+    fn as_checked_out(
+        &self,
+        checkout: &Worktree,
+        path: &Path,
+        commit: Oid,
+    ) -> Result<Option<Vec<u8>>, GitError> {
+        let mut name = std::ffi::OsString::from(format!("{commit}:"));
         name.push(path);
-        let output = checkout
-            .git(self)
-            .args(["cat-file", "--filters"])
-            .arg(name)
-            .run()?;
-        Ok(output.code == 0 && output.stdout.starts_with(&found))
+        let git = checkout.git(self).args(["cat-file", "--filters"]);
+        let output = git.arg(name).run()?;
+        Ok((output.code == 0).then_some(output.stdout))
     }
 }
 
-/// Content of a file, or target of a symbolic link.
-fn content(file: &Path) -> Option<Vec<u8>> {
+/// Content of a file, or target of a symbolic link. None also for what is longer than that, and for pipes and devices, which would be read for ever.
+fn content(file: &Path, longest: usize) -> Option<Vec<u8>> {
     let meta = fs::symlink_metadata(file).ok()?;
     if meta.is_symlink() {
         return fs::read_link(file)
             .ok()
             .map(|target| target.as_os_str().as_bytes().to_vec());
+    }
+    if !meta.is_file() || meta.len() > longest as u64 {
+        return None;
     }
     fs::read(file).ok()
 }

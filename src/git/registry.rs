@@ -25,6 +25,7 @@ use super::error::{At, GitError};
 use super::locks::{self, Lock};
 use super::names::path_of;
 use super::repo::{Head, Repo, read_head};
+use super::special;
 
 /// A worktree of ours, its two halves known to point at each other.
 #[derive(Debug, Clone)]
@@ -133,9 +134,14 @@ impl Repo {
         if !meta.is_dir() {
             return Ok(Found::Foreign("it is not a directory".into()));
         }
+        special::clear_pointer(&path)?;
         let Some(git_dir) = self.git_dir_of(&path)? else {
             return unregistered(&path);
         };
+        special::clear_administrative(&git_dir)?;
+        if let Some(why) = special::trap(&path) {
+            return Ok(Found::Foreign(why));
+        }
         if fs::read(git_dir.join("locked")).is_ok_and(|why| why.starts_with(b"initializing")) {
             return Ok(Found::HalfMade);
         }
@@ -178,7 +184,7 @@ impl Repo {
     }
 
     fn named_by(&self, path: &Path) -> Option<PathBuf> {
-        let text = fs::read(path.join(".git")).ok()?;
+        let text = special::read(&path.join(".git")).ok()?;
         let named = path_of(text.strip_prefix(b"gitdir: ")?.trim_ascii_end());
         let named = fs::canonicalize(path.join(named)).ok()?;
         (named.parent() == Some(&self.common_dir().join("worktrees"))).then_some(named)
@@ -318,7 +324,7 @@ fn is_half_written(git_dir: &Path) -> bool {
 
 /// The work tree that an administrative directory points at.
 fn read_pointer(git_dir: &Path) -> Option<PathBuf> {
-    let text = fs::read(git_dir.join("gitdir")).ok()?;
+    let text = special::read(&git_dir.join("gitdir")).ok()?;
     let file = path_of(text.trim_ascii_end());
     let file = if file.is_absolute() {
         file

@@ -322,7 +322,12 @@ pub(crate) enum Head {
 /// Reads `HEAD` of a git directory. The branch may be unborn.
 pub(crate) fn read_head(git_dir: &Path) -> Result<Head, GitError> {
     let file = git_dir.join("HEAD");
-    let bytes = fs::read(&file).at("read", &file)?;
+    let bytes = match super::special::read(&file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && git_dir.is_dir() => {
+            Vec::new()
+        }
+        read => read.at("read", &file)?,
+    };
     let text = String::from_utf8_lossy(bytes.trim_ascii_end());
     if let Some(branch) = text.strip_prefix("ref: refs/heads/") {
         return Ok(Head::Branch(branch.to_owned()));

@@ -69,12 +69,17 @@ impl Repo {
     ) -> Result<Option<KeptWork>, GitError> {
         check_ref(&want.reference)?;
         let on_branch = self.branch_commit(branch)?;
-        let Found::Ours(worktree) = self.look_up(&want.name)? else {
-            let Some(tip) = on_branch else {
-                return Ok(None);
-            };
-            self.keep_also(&want.reference, tip)?;
-            return Ok(Some(KeptWork { tip, wip: None }));
+        let worktree = match self.look_up(&want.name)? {
+            Found::Ours(worktree) => worktree,
+            // Its files are there, and cannot be kept.
+            Found::Foreign(_) => self.worktree(&want.name)?,
+            Found::Nothing | Found::HalfMade => {
+                let Some(tip) = on_branch else {
+                    return Ok(None);
+                };
+                self.keep_also(&want.reference, tip)?;
+                return Ok(Some(KeptWork { tip, wip: None }));
+            }
         };
         let tip = self.last_head(&worktree)?;
         if let Some(other) = on_branch.filter(|other| *other != tip)
@@ -285,7 +290,14 @@ impl Repo {
             index.clone(),
             worktree.git_dir.join(format!("{INDEX}.lock")),
         ] {
-            match fs::remove_file(&left) {
+            // An agent can have put anything there.
+            let is_dir = fs::symlink_metadata(&left).is_ok_and(|meta| meta.is_dir());
+            let gone = if is_dir {
+                fs::remove_dir_all(&left)
+            } else {
+                fs::remove_file(&left)
+            };
+            match gone {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(error).at("delete", &left);
                 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod aside;
+mod aside_hard;
 mod fixture;
 mod hostile;
 mod kill;

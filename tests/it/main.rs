@@ -26,6 +26,7 @@ mod offline;
 mod points;
 mod refusals;
 mod rollback;
+mod rollback_hostile;
 mod rollback_killed;
 mod rollback_model;
 mod rollback_refused;

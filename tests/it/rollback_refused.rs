@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Fingerprint, Ran, Sandbox};
+use crate::harness::{Fingerprint, PATIENCE, Ran, Sandbox};
 
 const WORK: &str = "write $SWARM_IDEA_ID.txt x; commit; say COMPLETE";
 
@@ -355,4 +355,99 @@ fn a_file_that_git_ignores_is_in_the_way_all_the_same() {
     let kept = format!("refs/swarm/rescue/stash-{safety}:ignored.txt");
     assert_eq!(sandbox.git(&["show", &kept]), "by hand");
     assert_eq!(sandbox.read("ignored.txt"), "at first\n");
+}
+
+#[test]
+fn where_it_is_given_up_after_all_it_says_where_what_was_put_aside_is() {
+    let sandbox = in_the_way();
+    sandbox.write("modified.txt", "by hand\n");
+    let mut command = sandbox.swarm_command(&["start"]);
+    command.env(swarm::crash::VARIABLE, "git.aside.moved");
+    let daemon = sandbox.spawn(command);
+    daemon.wait_ready();
+    let words = ["rollback", "begin", "--yes", "--stash"];
+    assert_ne!(sandbox.swarm(&words).code, 0);
+    assert_eq!(daemon.wait_exit(PATIENCE), 137);
+    drop(daemon);
+    // Meanwhile a person has gone on.
+    sandbox.git(&["commit", "-q", "--allow-empty", "-m", "Mine"]);
+    let daemon = sandbox.start();
+    let ended = sandbox.wait_for("the end", || sandbox.logged("rollbackAbandoned").pop());
+    let why = ended.data["why"].as_str().unwrap().to_owned();
+    let at = why.find("refs/swarm/rescue/stash-");
+    let kept = why[at.unwrap_or_else(|| panic!("{why}"))..].split([' ', ')', ';']);
+    let kept = kept.into_iter().next().unwrap();
+    assert_eq!(sandbox.file_at(kept, "modified.txt"), "by hand");
+    assert!(why.contains("somebody else"), "{why}");
+    daemon.stop();
+}
+
+#[test]
+fn who_has_changes_put_aside_is_told_where_they_are() {
+    let sandbox = in_the_way();
+    sandbox.write("modified.txt", "by hand\n");
+    let told = sandbox.swarm(&["rollback", "begin", "--yes", "--stash"]);
+    told.ok();
+    let at = told.stderr.find("refs/swarm/rescue/stash-");
+    let kept = told.stderr[at.unwrap_or_else(|| panic!("{told}"))..].split(['^', ' ', '\n']);
+    let kept = kept.into_iter().next().unwrap();
+    assert_eq!(sandbox.file_at(kept, "modified.txt"), "by hand");
+    // Where nothing is in the way there is nothing to tell.
+    let told = sandbox.swarm(&["rollback", "begin", "--yes", "--stash"]);
+    told.ok();
+    assert!(!told.stderr.contains("refs/swarm/rescue"), "{told}");
+}
+
+#[test]
+fn a_checkpoint_of_another_branch_moves_none() {
+    let sandbox = two_done();
+    let main = sandbox.head("main");
+    sandbox.git(&["branch", "other", "main"]);
+    sandbox.configure(&json!({"target": "other", "checkpoints": {"periodic": 0}}));
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_refused(&sandbox, &["`main`", "`other`"]);
+    assert_eq!(sandbox.head("other"), main);
+    // Where it was renamed it is that branch still.
+    sandbox.git(&["switch", "-q", "other"]);
+    sandbox.git(&["branch", "-D", "-q", "main"]);
+    let commit = sandbox.head("other~1");
+    sandbox
+        .swarm(&["rollback", "begin", "--yes", "--pause"])
+        .ok();
+    assert_eq!(sandbox.head("other"), commit);
+}
+
+/// Takes an object out of the repository.
+fn lose(sandbox: &Sandbox, name: &str) -> String {
+    let object = sandbox.git(&["rev-parse", name]);
+    let objects = sandbox.repo().join(".git/objects");
+    fs::remove_file(objects.join(&object[..2]).join(&object[2..])).unwrap();
+    object[..10].to_owned()
+}
+
+#[test]
+fn a_file_that_git_has_lost_is_named_before_anything_is_stopped() {
+    let sandbox = in_the_way();
+    let gone = lose(&sandbox, "swarm/checkpoint/begin:modified.txt");
+    assert_refused(&sandbox, &[&gone, "damaged"]);
+}
+
+#[test]
+fn work_that_git_has_lost_is_named() {
+    let work = "refs/swarm/checkpoints/begin/ed-001";
+    for what in [format!("{work}:w.txt"), format!("{work}^{{tree}}")] {
+        let sandbox = Sandbox::ready();
+        sandbox.configure(&json!({"checkpoints": {"periodic": 0}}));
+        let daemon = sandbox.start();
+        sandbox.idea("write w.txt precious; hold one; write w.txt other; hold two; say COMPLETE");
+        sandbox.wait_held("one");
+        sandbox.swarm(&["checkpoint", "create", "begin"]).ok();
+        sandbox.release("one");
+        sandbox.wait_held("two");
+        lose(&sandbox, &what);
+        let refused = sandbox.swarm(&["rollback", "begin", "--yes"]);
+        refused.refused(1, &["ed-001", "idea-001", "gone"]);
+        assert_eq!(sandbox.idea_status("idea-001"), "active");
+        daemon.stop();
+    }
 }

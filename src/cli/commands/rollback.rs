@@ -69,6 +69,12 @@ pub fn run(args: &Rollback, context: &mut Context<'_>) -> Result<(), CliError> {
         "rolled back to {}; to undo: swarm rollback {safety}",
         args.name
     )));
+    if !list(&preview, "dirtyFiles").is_empty() {
+        let kept = format!("refs/swarm/rescue/stash-{safety}");
+        context.output.note(safe(&format!(
+            "your changes that were in the way: git diff {kept}^ {kept}"
+        )));
+    }
     Ok(())
 }
 

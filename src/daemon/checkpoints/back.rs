@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use super::file;
 use super::tag_of;
 use crate::daemon::dispatch::failed;
-use crate::daemon::git_effects::{oid, ours};
+use crate::daemon::git_effects::{kind_of, oid, ours};
 use crate::daemon::paths::Paths;
 use crate::daemon::tools::Tools;
 use crate::domain::checkpoint::{IdeaThen, SavedWork};
 use crate::domain::effect::Effect;
 use crate::domain::ids::{CheckpointName, IdeaId, Oid};
 use crate::domain::observation::{FailureKind, Outcome};
-use crate::git::{Aside, Blocked, GitError, Land, LandOutcome, Repo, Snapshot};
+use crate::git::{self, Aside, Blocked, GitError, Land, LandOutcome, Repo, Snapshot};
 
 type Done = Result<Outcome, GitError>;
 
@@ -38,7 +38,7 @@ pub(in crate::daemon) fn check(tools: &Tools, effect: &Effect) -> Done {
         tag,
         sha256,
     };
-    let ideas = match wanted.ideas(&tools.repo, &tools.paths)? {
+    let ideas = match wanted.ideas(&tools.repo, &tools.paths, Some(target))? {
         Ok(ideas) => ideas,
         Err(why) => return Ok(refused(name, &why)),
     };
@@ -47,6 +47,9 @@ pub(in crate::daemon) fn check(tools: &Tools, effect: &Effect) -> Done {
             "the target branch `{target}` is gone; swarm status has the command that brings it back"
         )));
     };
+    if let Some(gone) = tools.repo.missing_object(now, oid(commit)?)? {
+        return Ok(refused(name, &format!("the repository is damaged: {gone}")));
+    }
     let in_the_way = tools.repo.in_the_way_of(target, now, oid(commit)?)?;
     Ok(match stops(in_the_way, *stash) {
         Some(blocked) => blocked_by(blocked),
@@ -94,11 +97,12 @@ pub(super) struct Recorded<'a> {
 }
 
 impl Recorded<'_> {
-    /// The ideas as a rollback to it leaves them, or why it cannot be trusted.
+    /// The ideas as a rollback of the target to it leaves them, or why it cannot be trusted.
     pub(super) fn ideas(
         &self,
         repo: &Repo,
         paths: &Paths,
+        target: Option<&str>,
     ) -> Result<Result<BTreeMap<IdeaId, IdeaThen>, String>, GitError> {
         let (file, found) = match file::read(paths, self.name) {
             Ok(read) => read,
@@ -115,11 +119,20 @@ impl Recorded<'_> {
         if let Some(why) = self.tag_trouble(repo)? {
             return Ok(Err(why));
         }
+        // Where that branch is gone it was renamed, and this is it.
+        if let Some(target) = target.filter(|target| **target != *file.target)
+            && repo.branch_commit(&file.target)?.is_some()
+        {
+            let of = &file.target;
+            return Ok(Err(format!(
+                "it is of the branch `{of}`, and the target is `{target}` now; make `{of}` the target again (`target` in .swarm/config.json)"
+            )));
+        }
         let mut works = file.works();
         for (id, work) in &works {
-            if let Some(gone) = missing(repo, work)? {
+            if let Some(gone) = missing(repo, oid(self.commit)?, work)? {
                 return Ok(Err(format!(
-                    "the work of {} on {id} is gone: git has no commit {gone:.10} any more",
+                    "the work of {} on {id} is gone: {gone}",
                     work.agent
                 )));
             }
@@ -149,17 +162,59 @@ impl Recorded<'_> {
     }
 }
 
-fn missing(repo: &Repo, work: &SavedWork) -> Result<Option<Oid>, GitError> {
+fn missing(repo: &Repo, base: git::Oid, work: &SavedWork) -> Result<Option<String>, GitError> {
     for commit in std::iter::once(&work.tip).chain(&work.wip) {
         if repo.resolve_commit(commit.as_str())?.is_none() {
-            return Ok(Some(commit.clone()));
+            return Ok(Some(format!("git has no commit {commit:.10} any more")));
+        }
+        if let Some(gone) = repo.missing_object(base, oid(commit)?)? {
+            return Ok(Some(gone));
         }
     }
     Ok(None)
 }
 
-/// Moves the target. Blocks.
+/// Moves the target. Blocks. Where it cannot, whoever reads why learns also where his changes are that were put aside for it.
 pub(in crate::daemon) fn move_target(tools: &Tools, effect: &Effect) -> Done {
+    let done = put_aside_and_move(tools, effect);
+    let Effect::MoveTarget {
+        stash: Some(name), ..
+    } = effect
+    else {
+        return done;
+    };
+    let outcome = match done {
+        Err(error) if !error.was_killed() => Outcome::Failed {
+            kind: kind_of(&error),
+            message: error.to_string(),
+        },
+        other => other?,
+    };
+    let reference = stash_ref(name);
+    if tools.repo.list_refs(&reference)?.is_empty() {
+        return Ok(outcome);
+    }
+    let told = format!(
+        "your changes that were in the way are kept in {reference} (git diff {reference}^ {reference})"
+    );
+    Ok(match outcome {
+        Outcome::CheckoutBlocked { reason, files } => Outcome::CheckoutBlocked {
+            reason: format!("{told}; {reason}"),
+            files,
+        },
+        Outcome::TargetMoved { found } => Outcome::Failed {
+            kind: FailureKind::Repository,
+            message: format!("the target was moved to {found} by somebody else meanwhile; {told}"),
+        },
+        Outcome::Failed { kind, message } => Outcome::Failed {
+            kind,
+            message: format!("{told}; {message}"),
+        },
+        other => other,
+    })
+}
+
+fn put_aside_and_move(tools: &Tools, effect: &Effect) -> Done {
     let Effect::MoveTarget {
         target,
         expected,

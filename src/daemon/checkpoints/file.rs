@@ -15,6 +15,7 @@ use crate::domain::checkpoint::{Checkpoint, Reason, SavedWork};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid};
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
+use crate::git::read_plain;
 use serde::{Deserialize, Serialize};
 
 /// The version that this program writes.
@@ -69,6 +70,9 @@ pub struct AgentState {
     pub wip_commit: Option<Oid>,
     /// What the next attempt needs to go on from it.
     pub work: SavedWork,
+    /// Why what was not committed is not in it; none: it is, if there was anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// Why a file cannot be used.
@@ -135,7 +139,7 @@ pub fn path_of(paths: &Paths, name: &CheckpointName) -> PathBuf {
 /// See [`FileFault`].
 pub fn read(paths: &Paths, name: &CheckpointName) -> Result<(CheckpointFile, String), FileFault> {
     let path = path_of(paths, name);
-    let bytes = match fs::read(&path) {
+    let bytes = match read_plain(&path) {
         Err(source) if source.kind() == io::ErrorKind::NotFound => {
             return Err(FileFault::Missing(path));
         }
@@ -177,7 +181,12 @@ pub(super) fn write(paths: &Paths, file: &CheckpointFile) -> io::Result<String> 
     let path = path_of(paths, &file.name);
     // One name for each: what a kill left is overwritten by the same call made again.
     let next = paths.checkpoints.join(format!(".{}.json.tmp", file.name));
-    let mut out = File::create(&next)?;
+    match fs::remove_file(&next) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // What somebody else has put there is not written through.
+    let mut out = File::create_new(&next)?;
     out.write_all(&bytes)?;
     out.sync_all()?;
     crash::point("checkpoint.written");
@@ -206,6 +215,6 @@ fn sync_dir(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-fn sha256(bytes: &[u8]) -> String {
+pub(super) fn sha256(bytes: &[u8]) -> String {
     crate::daemon::inbox::hex(bytes)
 }

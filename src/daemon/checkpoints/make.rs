@@ -19,7 +19,7 @@ use crate::domain::ids::{CheckpointName, EffectId};
 use crate::domain::observation::Outcome;
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
-use crate::git::{self, GitError, Snapshot};
+use crate::git::{self, GitError, KeptWork, Snapshot};
 
 /// Worktrees that are read side by side.
 const AT_ONCE: usize = 4;
@@ -188,6 +188,7 @@ impl Wanted<'_> {
     /// Keeps the work of an attempt; none: there is nothing of it.
     fn save(&self, tools: &Tools, work: Unfinished) -> Result<Option<AgentState>, GitError> {
         let reference = reference(self.name, &work.agent);
+        let mut problem = None;
         let (tip, wip) = if let Some(saved) = &work.saved {
             for commit in std::iter::once(&saved.tip).chain(&saved.wip) {
                 tools.repo.keep_commit(&reference, oid(commit)?)?;
@@ -204,7 +205,17 @@ impl Wanted<'_> {
                 identity: tools.repo.identity()?,
                 time: self.at,
             };
-            let Some(kept) = tools.repo.keep_attempt(&want, &work.branch)? else {
+            let kept = match tools.repo.keep_attempt(&want, &work.branch) {
+                Ok(kept) => kept,
+                Err(error) => {
+                    problem = Some(
+                        self.goes_without(&work, &error)
+                            .ok_or_else(|| blamed(tools, &work, error))?,
+                    );
+                    Some(committed(tools, &work, &want.reference)?)
+                }
+            };
+            let Some(kept) = kept else {
                 return Ok(None);
             };
             (ours(kept.tip), kept.wip.map(ours))
@@ -224,6 +235,56 @@ impl Wanted<'_> {
                 feedback: work.feedback,
                 messages: work.messages,
             },
+            problem,
         }))
     }
+
+    /// No agent may make a rollback impossible by what it has done to its worktree: then the checkpoint before it has what is committed, and
+    /// why. The files stay where they are, for a worktree goes only when what is in it is kept.
+    fn goes_without(&self, work: &Unfinished, error: &GitError) -> Option<String> {
+        let possible = self.reason == Reason::BeforeRollback && is_of_the_worktree(error);
+        possible.then(|| {
+            tracing::warn!(agent = %work.agent, %error, "uncommitted work cannot be kept");
+            format!("what is not committed could not be kept: {error}")
+        })
+    }
+}
+
+/// The error, with the name of whose work it is about.
+fn blamed(tools: &Tools, work: &Unfinished, error: GitError) -> GitError {
+    if !is_of_the_worktree(&error) {
+        return error;
+    }
+    GitError::WorktreeBroken {
+        path: tools.repo.worktree_path(&work.worktree),
+        why: format!(
+            "the work of {} on {} cannot be kept ({error})",
+            work.agent, work.idea
+        ),
+        next: format!(
+            "Look at it, or stop that agent: swarm agent stop {}",
+            work.agent
+        ),
+    }
+}
+
+/// Something that is so in that worktree, and not the disk's or the repository's trouble, which passes or stops everybody.
+fn is_of_the_worktree(error: &GitError) -> bool {
+    matches!(
+        error,
+        GitError::WorktreeBroken { .. }
+            | GitError::BranchMissing { .. }
+            | GitError::IndexCorrupt { .. }
+            | GitError::TimedOut { .. }
+    ) || matches!(error, GitError::Failed { .. }) && !error.was_killed()
+}
+
+/// What is committed of it: its branch, or where it began.
+fn committed(tools: &Tools, work: &Unfinished, reference: &str) -> Result<KeptWork, GitError> {
+    let tip = match tools.repo.branch_commit(&work.branch)? {
+        Some(tip) => tip,
+        None => oid(&work.base)?,
+    };
+    tools.repo.keep_commit(reference, tip)?;
+    Ok(KeptWork { tip, wip: None })
 }

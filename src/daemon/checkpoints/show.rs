@@ -96,8 +96,11 @@ pub fn show(paths: &Paths, state: &State, name: &CheckpointName) -> Result<Value
 
 fn one(paths: &Paths, name: &CheckpointName, checkpoint: &Checkpoint) -> Value {
     let path = path_of(paths, name);
-    let read = std::fs::read(&path).map_err(|error| error.to_string());
+    let read = crate::git::read_plain(&path).map_err(|error| error.to_string());
     let parsed = read.and_then(|bytes| {
+        if super::file::sha256(&bytes) != checkpoint.sha256 {
+            return Err("it is not the one that was written".to_owned());
+        }
         serde_json::from_slice::<Value>(&bytes).map_err(|error| error.to_string())
     });
     let problem = match parsed {
@@ -115,7 +118,7 @@ fn one(paths: &Paths, name: &CheckpointName, checkpoint: &Checkpoint) -> Value {
         "gitCommit": checkpoint.commit,
         "gitTag": tag_of(name),
         "seq": checkpoint.seq,
-        "problem": format!("{} cannot be read: {problem}", path.display()),
+        "problem": format!("{} cannot be used: {problem}", path.display()),
     })
 }
 
@@ -131,7 +134,7 @@ pub fn soundness(repo: &Repo, paths: &Paths, state: &State) -> Result<Soundness,
     all.sort_by_key(|(_, checkpoint)| checkpoint.seq);
     let (mut sound, mut faults) = (Vec::new(), Vec::new());
     for (name, checkpoint) in all {
-        match recorded(name, checkpoint).ideas(repo, paths)? {
+        match recorded(name, checkpoint).ideas(repo, paths, None)? {
             Ok(_) => sound.push(name.clone()),
             Err(why) => faults.push((name.clone(), why)),
         }
@@ -171,7 +174,8 @@ pub fn preview(
         agents_stopped: stopped(state),
         problem: None,
     };
-    match recorded.ideas(repo, paths)? {
+    let target = state.settings.as_deref().map(|now| now.target.as_str());
+    match recorded.ideas(repo, paths, target)? {
         Err(why) => preview.problem = Some(why),
         Ok(ideas) => {
             preview.ideas_reverted = reverted(state, &ideas);
@@ -231,6 +235,10 @@ fn commits(repo: &Repo, state: &State, preview: &mut Preview) -> Result<(), GitE
     };
     preview.commits_lost = between(then, now)?;
     preview.commits_regained = between(now, then)?;
+    if let Some(gone) = repo.missing_object(now, then)? {
+        preview.problem = Some(format!("the repository is damaged: {gone}"));
+        return Ok(());
+    }
     for blocked in repo.in_the_way_of(target, now, then)? {
         if blocked.files.is_empty() {
             preview.problem = Some(format!(
