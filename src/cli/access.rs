@@ -41,10 +41,14 @@ pub fn with_access<T>(
     repo: &Repo,
     mut work: impl FnMut(&mut Access) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
+    patiently(|| open(context, repo).and_then(|mut access| work(&mut access)))
+}
+
+/// Tries again for a moment what a daemon that starts or ends meanwhile, or another command, was in the way of.
+pub fn patiently<T>(mut work: impl FnMut() -> Result<T, CliError>) -> Result<T, CliError> {
     let start = Instant::now();
     loop {
-        let result = open(context, repo).and_then(|mut access| work(&mut access));
-        match result {
+        match work() {
             Err(error) if is_race(&error) && start.elapsed() < PATIENCE => thread::sleep(PAUSE),
             result => return result,
         }
@@ -52,7 +56,7 @@ pub fn with_access<T>(
 }
 
 /// All mean that nothing was done: the daemon went before it heard the request, or is about to go, or somebody else has the lock.
-fn is_race(error: &CliError) -> bool {
+pub fn is_race(error: &CliError) -> bool {
     matches!(error.kind, Kind::NoDaemon | Kind::Locked) || error.stable_code() == "ENDING"
 }
 

@@ -27,12 +27,14 @@ use std::thread;
 
 use serde_json::Value;
 
+use super::access::{is_race, patiently};
 use super::args::Verb;
 use super::backend::StartOptions;
 use super::context::Context;
-use super::error::CliError;
+use super::error::{CliError, Kind};
 use super::output::Output;
 use super::remote::Daemon;
+use super::repo::Repo;
 use super::terminal;
 use crate::domain::command::Command;
 use crate::domain::settings::Mode;
@@ -66,31 +68,29 @@ pub fn run(verb: Verb, context: &mut Context<'_>) -> Result<(), CliError> {
 /// begins by itself.
 fn on_the_daemon(context: &mut Context<'_>, command: &Command) -> Result<Value, CliError> {
     let repo = context.repo()?;
-    if let Some(daemon) = Daemon::connect(&repo)? {
-        return daemon.execute(command);
-    }
-    let offline = context.offline(&repo)?;
+    patiently(|| match Daemon::connect(&repo)? {
+        Some(daemon) => daemon.execute(command),
+        None => on_a_daemon_of_its_own(context, &repo, command),
+    })
+}
+
+fn on_a_daemon_of_its_own(
+    context: &Context<'_>,
+    repo: &Repo,
+    command: &Command,
+) -> Result<Value, CliError> {
+    let offline = context.offline(repo)?;
     let mode = offline.read()?.mode();
     let (sender, answer) = mpsc::channel();
     let (command, there) = (command.clone(), repo.clone());
     context.services.launcher.run_daemon(StartOptions {
-        repo,
+        repo: repo.clone(),
         mode: Some(Mode::SemiAuto),
         until_idle: false,
         detached: true,
         on_ready: Box::new(move |_| {
-            thread::spawn(move || {
-                let done = || {
-                    let daemon = Daemon::connect(&there)?.ok_or_else(CliError::no_daemon)?;
-                    let answer = daemon.execute(&command);
-                    // What runs under its runner goes on, as it did without a daemon.
-                    let end = Command::Shutdown { keep_agents: true };
-                    daemon.execute(&end)?;
-                    answer
-                };
-                // Who asked waits for the daemon's end first, and then for this.
-                drop(sender.send(done()));
-            });
+            // Who asked waits for the daemon's end first, and then for this.
+            thread::spawn(move || drop(sender.send(ask_and_end(&there, &command))));
         }),
     })?;
     let gone = |_| {
@@ -98,9 +98,23 @@ fn on_the_daemon(context: &mut Context<'_>, command: &Command) -> Result<Value, 
             .hint("the next start goes on with it: swarm start")
     };
     let answer = answer.recv().map_err(gone)?;
-    // That nothing began by itself was for the while only.
-    offline.execute(Command::SetMode { mode })?;
-    answer
+    // That nothing began by itself was for the while only; a daemon that runs by now has its own mode.
+    match offline.execute(Command::SetMode { mode }) {
+        Err(error) if error.kind != Kind::Locked => Err(error),
+        _ => answer,
+    }
+}
+
+/// What runs under its runner goes on, as it did without a daemon.
+fn ask_and_end(repo: &Repo, command: &Command) -> Result<Value, CliError> {
+    let daemon = Daemon::connect(repo)?.ok_or_else(CliError::no_daemon)?;
+    let answer = daemon.execute(command);
+    let ended = daemon.execute(&Command::Shutdown { keep_agents: true });
+    match (answer, ended) {
+        // It was ending already: somebody pressed Ctrl+C.
+        (Ok(_), Err(error)) if !is_race(&error) => Err(error),
+        (answer, _) => answer,
+    }
 }
 
 /// Writes a page.

@@ -18,10 +18,19 @@ use crate::domain::time::Timestamp;
 /// The warning about automatic checkpoints.
 const WARNING: &str = "checkpoint";
 
+/// Of what may have been cut off with its daemon.
+const GOES_ON: &str = "wait for its end; if no daemon runs, one goes on with it: swarm start";
+
 pub(super) fn create(plan: &mut Plan<'_>, name: &CheckpointName) -> Result<(), Rejection> {
-    let taken = plan.state.checkpoints.contains_key(name) || is_being_made(plan.state, name);
-    if taken {
+    if plan.state.checkpoints.contains_key(name) {
         return Err(Rejection::CheckpointTaken(name.clone()));
+    }
+    if is_being_made(plan.state, name) {
+        return Err(Rejection::NotNow {
+            what: format!("a checkpoint `{name}`"),
+            why: "one of that name is being made".into(),
+            instead: Some(GOES_ON.into()),
+        });
     }
     if plan.state.rollback.is_some() {
         return Err(rolling_back("a checkpoint"));
@@ -75,7 +84,7 @@ pub(super) fn rolling_back(what: &str) -> Rejection {
     Rejection::NotNow {
         what: what.into(),
         why: "a rollback is under way".into(),
-        instead: Some("wait for its end; see: swarm status".into()),
+        instead: Some(GOES_ON.into()),
     }
 }
 

@@ -296,25 +296,25 @@ fn only_one_at_a_time() {
     let mut s = at(|_| ());
     assert_snapshot!(s.refused(&to("first", false)), @r"
     NOT_NOW: a second rollback is not possible: a rollback is under way
-    wait for its end; see: swarm status
+    wait for its end; if no daemon runs, one goes on with it: swarm start
     ");
     let name = checkpoint_name("another");
     assert_snapshot!(s.refused(&Command::CreateCheckpoint { name }), @r"
     NOT_NOW: a checkpoint is not possible: a rollback is under way
-    wait for its end; see: swarm status
+    wait for its end; if no daemon runs, one goes on with it: swarm start
     ");
     let name = checkpoint_name("first");
     assert_snapshot!(s.refused(&Command::Pause { reason: None }), @r"
     NOT_NOW: a pause is not possible: a rollback is under way
-    wait for its end; see: swarm status
+    wait for its end; if no daemon runs, one goes on with it: swarm start
     ");
     assert_snapshot!(s.refused(&Command::Resume), @r"
     NOT_NOW: going on is not possible: a rollback is under way
-    wait for its end; see: swarm status
+    wait for its end; if no daemon runs, one goes on with it: swarm start
     ");
     assert_snapshot!(s.refused(&Command::DeleteCheckpoint { name }), @r"
     NOT_NOW: deleting that checkpoint is not possible: a rollback is under way
-    wait for its end; see: swarm status
+    wait for its end; if no daemon runs, one goes on with it: swarm start
     ");
 }
 
