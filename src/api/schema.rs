@@ -421,6 +421,8 @@ pub struct Checkpoint {
 pub struct RollbackPreview {
     /// The checkpoint.
     pub checkpoint: String,
+    /// Where the target is.
+    pub from: Option<String>,
     /// Where the target goes.
     pub commit: String,
     /// Ideas whose status changes.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
-use crate::domain::ids::{CheckpointName, IdeaId, ProfileName, RunId};
+use crate::domain::ids::{CheckpointName, IdeaId, Oid, ProfileName, RunId};
 use crate::domain::state::IdeaStatus;
 
 /// A new idea.
@@ -64,6 +64,10 @@ pub struct RollBack {
     /// Stay paused afterwards.
     #[serde(default)]
     pub pause: bool,
+    /// The preview's `from`: if the target is elsewhere by now, nothing is done.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub from: Option<Oid>,
 }
 
 /// Rolled back.

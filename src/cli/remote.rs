@@ -157,9 +157,14 @@ fn request(command: &Command) -> Option<Request> {
         Command::ShutdownNow => post("shutdown".into(), json!({ "now": true })),
         Command::CreateCheckpoint { name } => post("checkpoints".into(), json!({ "name": name })),
         Command::DeleteCheckpoint { name } => Some(Request::Delete(format!("checkpoints/{name}"))),
-        Command::RollBack { name, stash, pause } => post(
+        Command::RollBack {
+            name,
+            stash,
+            pause,
+            from,
+        } => post(
             format!("checkpoints/{name}/rollback"),
-            json!({ "stash": stash, "pause": pause }),
+            json!({ "stash": stash, "pause": pause, "from": from }),
         ),
         Command::LoadSettings { .. } | Command::SetMode { .. } => None,
     }

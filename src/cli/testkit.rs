@@ -262,6 +262,7 @@ fn checkpoint_events() -> Vec<Event> {
         safety: name("before-rollback-1"),
         stash: true,
         pause: false,
+        from: None,
         step: RollbackStep::Checking,
         at: Timestamp::from_millis(0),
         ideas: BTreeMap::new(),

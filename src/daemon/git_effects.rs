@@ -71,7 +71,9 @@ fn attempt(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
             landed,
             at,
         } => release(tools, worktree, branch, landed.as_ref(), *at),
-        Effect::DeleteCheckpoint { name, in_use } => checkpoints::remove(tools, name, in_use),
+        Effect::DeleteCheckpoint { name, in_use, keep } => {
+            checkpoints::remove(tools, name, in_use, keep.as_ref())
+        }
         Effect::CheckRollback { .. } => checkpoints::check(tools, effect),
         Effect::MoveTarget { .. } => checkpoints::move_target(tools, effect),
         Effect::Run { .. }

@@ -146,6 +146,9 @@ pub struct Rollback {
     pub stash: bool,
     /// Whether the swarm stays paused afterwards.
     pub pause: bool,
+    /// Where the target stood for whoever said yes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Oid>,
     /// Where it stands.
     pub step: RollbackStep,
     /// When it was asked for.

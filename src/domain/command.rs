@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ids::{AgentId, CheckpointName, IdeaId, ProfileName};
+use super::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName};
 use super::settings::{Mode, Settings};
 
 /// A new unit of work.
@@ -150,6 +150,8 @@ pub enum Command {
         stash: bool,
         /// Stay paused afterwards.
         pause: bool,
+        /// Where the target stood for whoever said yes; elsewhere, nothing is done.
+        from: Option<Oid>,
     },
     /// The configuration as it is now.
     LoadSettings {

@@ -164,6 +164,9 @@ pub enum Effect {
         /// Agents whose work ideas go on from.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         in_use: Vec<AgentId>,
+        /// Nobody asked for this: what it alone has, this commit and the work of agents, is kept under `refs/swarm/rescue/`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        keep: Option<Oid>,
     },
     /// See whether a rollback can be done: file, tag, commits, and the checkouts of the target. Changes nothing.
     CheckRollback {
@@ -179,6 +182,9 @@ pub enum Effect {
         target: String,
         /// Whether local changes in the way may be put aside.
         stash: bool,
+        /// Where the target stood for whoever said yes; elsewhere, nothing is done.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<Oid>,
     },
     /// Move the target from `expected` to `commit`, in any direction, by compare-and-swap; the user's checkout follows. Done already: the target is at `commit`.
     MoveTarget {

@@ -406,3 +406,37 @@ fn the_work_of_a_deleted_checkpoint_goes_when_nobody_needs_it_any_more() {
     sandbox.assert_sound();
     sandbox.assert_log_sound();
 }
+
+/// The last reference to what a rollback took away is never dropped by itself.
+#[test]
+fn what_a_rollback_took_away_stays_when_its_checkpoint_goes() {
+    let sandbox = Sandbox::ready();
+    sandbox
+        .configure(&json!({"checkpoints": {"periodic": 0, "beforeAutopilot": false, "keep": 1}}));
+    sandbox.swarm(&["checkpoint", "create", "base"]).ok();
+    fs::write(sandbox.repo().join("mine.txt"), "mine").unwrap();
+    sandbox.git(&["add", "mine.txt"]);
+    sandbox.git(&["commit", "-qm", "Mine"]);
+    let mine = sandbox.git(&["rev-parse", "main"]);
+    sandbox.start().stop();
+    for _ in 0..3 {
+        sandbox.swarm(&["rollback", "base", "--yes"]).ok();
+    }
+    assert_eq!(list(&sandbox).len(), 2, "the manual one and the newest");
+    let having = sandbox.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "--contains",
+        mine.trim(),
+    ]);
+    assert!(
+        having.contains("refs/swarm/rescue/checkpoint-before-rollback-"),
+        "{having}"
+    );
+    sandbox.git(&["reflog", "expire", "--expire=now", "--all"]);
+    sandbox.git(&["gc", "-q", "--prune=now"]);
+    assert_eq!(
+        sandbox.git(&["show", &format!("{}:mine.txt", mine.trim())]),
+        "mine"
+    );
+}

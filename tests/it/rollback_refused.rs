@@ -451,3 +451,48 @@ fn work_that_git_has_lost_is_named() {
         daemon.stop();
     }
 }
+
+/// What was agreed to is what happens, or nothing.
+#[test]
+fn a_target_that_has_moved_since_it_was_looked_at_stays() {
+    let sandbox = two_done();
+    let daemon = sandbox.start();
+    let preview = sandbox
+        .swarm(&["rollback", "begin", "--dry-run", "--json"])
+        .json();
+    let from = sandbox.git(&["rev-parse", "main"]);
+    assert_eq!(preview["from"], from.trim());
+    fs::write(sandbox.repo().join("later.txt"), "later").unwrap();
+    sandbox.git(&["add", "later.txt"]);
+    sandbox.git(&["commit", "-qm", "Later"]);
+    let before = (refs(&sandbox), state(&sandbox));
+    let body = json!({ "from": preview["from"] });
+    let (status, answer) = ask_daemon(&sandbox, "begin", &body);
+    assert_eq!(status, 409, "{answer}");
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("has moved since"), "{answer}");
+    assert_eq!((refs(&sandbox), state(&sandbox)), before);
+    // On the command line it is looked at again by itself.
+    let shown = sandbox.swarm(&["rollback", "begin", "--yes"]);
+    assert!(shown.stderr.contains("Later"), "{shown}");
+    shown.ok();
+    daemon.stop();
+}
+
+/// Without its configuration swarm could not even go back again.
+#[test]
+fn swarms_own_configuration_is_never_taken_away() {
+    let sandbox = Sandbox::ready();
+    sandbox.swarm(&["checkpoint", "create", "early"]).ok();
+    sandbox.git(&["add", "-f", ".swarm/config.json"]);
+    sandbox.git(&["commit", "-qm", "Set up"]);
+    let before = refs(&sandbox);
+    sandbox
+        .swarm(&["rollback", "early", "--yes"])
+        .refused(1, &[".swarm/config.json", "git rm -r -q --cached .swarm"]);
+    assert_eq!(refs(&sandbox), before);
+    sandbox.git(&["rm", "-r", "-q", "--cached", ".swarm"]);
+    sandbox.git(&["commit", "-qm", "Untrack .swarm"]);
+    sandbox.swarm(&["rollback", "early", "--yes"]).ok();
+    sandbox.swarm(&["status"]).ok();
+}

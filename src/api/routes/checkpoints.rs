@@ -117,6 +117,7 @@ pub(super) async fn roll_back(
         name,
         stash: body.stash,
         pause: body.pause,
+        from: body.from,
     };
     match ask(&context.handle, command).await? {
         (Answer::RolledBack { safety }, seq) => Ok(Json(RolledBack { seq, safety })),

@@ -13,6 +13,8 @@ use crate::domain::ids::CheckpointName;
 
 /// So many of a kind are shown; `--json` has all.
 const SHOWN: usize = 20;
+/// How often it is looked again when the target moves in between.
+const TRIES: u32 = 5;
 
 /// Go back to a checkpoint.
 ///
@@ -43,24 +45,29 @@ pub struct Rollback {
 
 /// Does it.
 pub fn run(args: &Rollback, context: &mut Context<'_>) -> Result<(), CliError> {
-    let preview = context.with_access(|access| access.preview(&args.name))?;
+    let mut preview = context.with_access(|access| access.preview(&args.name))?;
     if args.dry_run {
         if context.output.json {
             return context.output.document(&preview);
         }
         return write_page(&mut context.output, &page(&preview));
     }
-    refuse(&preview, args)?;
-    for line in page(&preview) {
-        context.output.note(line);
-    }
-    agree(context, args.yes, &format!("Roll back to {}?", args.name))?;
-    let command = Command::RollBack {
-        name: args.name.clone(),
-        stash: args.stash,
-        pause: args.pause,
+    let mut tries = 1;
+    let answer = loop {
+        let error = match once(args, context, &preview) {
+            Ok(answer) => break answer,
+            Err(error) => error,
+        };
+        // A landing, or a person's commit, came in between: that was not among what was agreed to.
+        let now = context.with_access(|access| access.preview(&args.name));
+        let moved = |now: &Value| now["from"] != preview["from"];
+        match now {
+            Ok(now) if tries < TRIES && !preview["from"].is_null() && moved(&now) => preview = now,
+            _ => return Err(error),
+        }
+        tries += 1;
+        context.output.note("the target has moved meanwhile:");
     };
-    let answer = on_the_daemon(context, &command)?;
     if context.output.json {
         return context.output.document(&answer);
     }
@@ -76,6 +83,22 @@ pub fn run(args: &Rollback, context: &mut Context<'_>) -> Result<(), CliError> {
         )));
     }
     Ok(())
+}
+
+/// As it was shown, or not at all.
+fn once(args: &Rollback, context: &mut Context<'_>, preview: &Value) -> Result<Value, CliError> {
+    refuse(preview, args)?;
+    for line in page(preview) {
+        context.output.note(line);
+    }
+    agree(context, args.yes, &format!("Roll back to {}?", args.name))?;
+    let command = Command::RollBack {
+        name: args.name.clone(),
+        stash: args.stash,
+        pause: args.pause,
+        from: preview["from"].as_str().and_then(|from| from.parse().ok()),
+    };
+    on_the_daemon(context, &command)
 }
 
 /// What cannot be done as things are is not asked about.
@@ -96,11 +119,16 @@ fn refuse(preview: &Value, args: &Rollback) -> Result<(), CliError> {
     if files.is_empty() || args.stash {
         return Ok(());
     }
+    let more = match files.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let some = &files[..files.len().min(SHOWN)];
     Err(CliError::refused(format!(
-        "your uncommitted changes would be overwritten: {}",
-        files.join(", ")
+        "your uncommitted changes would be overwritten: {}{more}",
+        some.join(", ")
     ))
-    .details("nothing has changed")
+    .details(format!("nothing has changed; {dry_run}"))
     .hint("commit or move them; or have them put aside, as a commit under refs/swarm/rescue/: --stash")
     .code("CHECKOUT_BLOCKED"))
 }

@@ -288,6 +288,7 @@ mod tests {
             safety: checkpoint_name("safety"),
             stash: false,
             pause: false,
+            from: None,
             step: RollbackStep::Checking,
             at: START,
             ideas: std::collections::BTreeMap::new(),
@@ -325,6 +326,7 @@ mod tests {
             name: checkpoint_name("mid"),
             stash: false,
             pause: false,
+            from: None,
         }
     }
 

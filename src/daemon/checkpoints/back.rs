@@ -19,6 +19,9 @@ use crate::git::{self, Aside, Blocked, GitError, Land, LandOutcome, Repo, Snapsh
 
 type Done = Result<Outcome, GitError>;
 
+/// Without it nothing works any more, not even the way back.
+const CONFIG: &str = ".swarm/config.json";
+
 /// What a rollback makes of the ideas, if it can be done. Blocks.
 pub(in crate::daemon) fn check(tools: &Tools, effect: &Effect) -> Done {
     let Effect::CheckRollback {
@@ -28,6 +31,7 @@ pub(in crate::daemon) fn check(tools: &Tools, effect: &Effect) -> Done {
         sha256,
         target,
         stash,
+        from,
     } = effect
     else {
         return Ok(failed("this effect is not a look at a checkpoint"));
@@ -47,6 +51,14 @@ pub(in crate::daemon) fn check(tools: &Tools, effect: &Effect) -> Done {
             "the target branch `{target}` is gone; swarm status has the command that brings it back"
         )));
     };
+    if let Some(shown) = from.as_ref().filter(|shown| **shown != ours(now)) {
+        return Ok(Outcome::Failed {
+            kind: FailureKind::Repository,
+            message: format!(
+                "`{target}` has moved since it was looked at, from {shown:.10} to {now:.10}; look again: swarm rollback {name} --dry-run"
+            ),
+        });
+    }
     if let Some(gone) = tools.repo.missing_object(now, oid(commit)?)? {
         return Ok(refused(name, &format!("the repository is damaged: {gone}")));
     }
@@ -118,6 +130,15 @@ impl Recorded<'_> {
         }
         if let Some(why) = self.tag_trouble(repo)? {
             return Ok(Err(why));
+        }
+        if let Some(target) = target
+            && let Some(now) = repo.branch_commit(target)?
+            && repo.has_file(now, CONFIG)?
+            && !repo.has_file(oid(self.commit)?, CONFIG)?
+        {
+            return Ok(Err(format!(
+                "it is older than the commit of {CONFIG}, so it would take swarm's own configuration away; have git forget that first: git rm -r -q --cached .swarm && git commit -m 'Untrack .swarm'"
+            )));
         }
         // Where that branch is gone it was renamed, and this is it.
         if let Some(target) = target.filter(|target| **target != *file.target)

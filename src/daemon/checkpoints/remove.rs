@@ -5,19 +5,24 @@
 
 use super::{REFERENCES, file, references, tag_of};
 use crate::crash;
+use crate::daemon::git_effects::oid;
 use crate::daemon::tools::Tools;
 use crate::domain::checkpoint::saved_work_in_use;
-use crate::domain::ids::{AgentId, CheckpointName};
+use crate::domain::ids::{AgentId, CheckpointName, Oid};
 use crate::domain::observation::Outcome;
 use crate::domain::state::State;
-use crate::git::GitError;
+use crate::git::{self, GitError};
 
 /// Removes it. Blocks.
 pub(in crate::daemon) fn remove(
     tools: &Tools,
     name: &CheckpointName,
     in_use: &[AgentId],
+    keep: Option<&Oid>,
 ) -> Result<Outcome, GitError> {
+    if let Some(commit) = keep {
+        rescue(tools, name, oid(commit)?)?;
+    }
     let path = file::path_of(&tools.paths, name);
     file::remove(&tools.paths, name).map_err(|source| GitError::io("delete", &path, source))?;
     crash::point("checkpoint.file-removed");
@@ -30,6 +35,26 @@ pub(in crate::daemon) fn remove(
         }
     }
     Ok(Outcome::Done)
+}
+
+/// Done already: the references are there, or those that they are made of are gone.
+fn rescue(tools: &Tools, name: &CheckpointName, commit: git::Oid) -> Result<(), GitError> {
+    let to = |rest: &str| format!("refs/swarm/rescue/checkpoint-{name}/{rest}");
+    let heads = tools.repo.list_refs("refs/heads/")?;
+    let mut on_a_branch = false;
+    for (_, head) in heads {
+        on_a_branch |= tools.repo.contains(head, commit)?;
+    }
+    if !on_a_branch && tools.repo.resolve_commit(&commit.to_string())?.is_some() {
+        tools.repo.keep_commit(&to("target"), commit)?;
+    }
+    let prefix = references(name);
+    for (reference, work) in tools.repo.list_refs(&prefix)? {
+        tools
+            .repo
+            .keep_commit(&to(&reference[prefix.len()..]), work)?;
+    }
+    Ok(())
 }
 
 /// Removes the references of checkpoints that are gone, tag and file, and whose work no idea is to go on from. Nothing may be under way. Blocks.

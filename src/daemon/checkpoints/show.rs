@@ -25,6 +25,8 @@ use crate::git::{GitError, Repo};
 pub struct Preview {
     /// Its name.
     pub checkpoint: CheckpointName,
+    /// Where the target is; none: that is not known.
+    pub from: Option<Oid>,
     /// Where the target goes.
     pub commit: Oid,
     /// Ideas whose status changes.
@@ -166,6 +168,7 @@ pub fn preview(
     let recorded = recorded(name, checkpoint);
     let mut preview = Preview {
         checkpoint: name.clone(),
+        from: None,
         commit: checkpoint.commit.clone(),
         ideas_reverted: Vec::new(),
         commits_lost: Vec::new(),
@@ -223,6 +226,7 @@ fn commits(repo: &Repo, state: &State, preview: &mut Preview) -> Result<(), GitE
         preview.problem = Some(format!("the target branch `{target}` is gone"));
         return Ok(());
     };
+    preview.from = Some(ours(now));
     let then = oid(&preview.commit)?;
     let between = |base, tip| -> Result<Vec<Lost>, GitError> {
         let found = repo.commits_between(base, tip)?.into_iter();

@@ -7,7 +7,7 @@ use super::plan::Plan;
 use crate::domain::checkpoint::{Checkpoint, Reason, saved_work_in_use};
 use crate::domain::effect::Effect;
 use crate::domain::event::Event;
-use crate::domain::ids::CheckpointName;
+use crate::domain::ids::{CheckpointName, Oid};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Outcome;
 use crate::domain::rejection::Rejection;
@@ -55,7 +55,7 @@ pub(super) fn delete(plan: &mut Plan<'_>, name: &CheckpointName) -> Result<(), R
         return Err(rolling_back("deleting that checkpoint"));
     }
     if !is_being_deleted(plan.state, name) {
-        request_deletion(plan, name);
+        request_deletion(plan, name, None);
     }
     Ok(())
 }
@@ -103,11 +103,12 @@ pub(super) fn request(
     });
 }
 
-fn request_deletion(plan: &mut Plan<'_>, name: &CheckpointName) {
+fn request_deletion(plan: &mut Plan<'_>, name: &CheckpointName, keep: Option<&Oid>) {
     let in_use = saved_work_in_use(plan.state);
     plan.request(Effect::DeleteCheckpoint {
         name: name.clone(),
         in_use,
+        keep: keep.cloned(),
     });
 }
 
@@ -166,7 +167,7 @@ pub(super) fn holds_autopilot(state: &State, settings: &Settings) -> bool {
     is_due_before_autopilot(state, settings) || state.is_pending(being_made)
 }
 
-/// Of those that nobody asked for, the newest stay.
+/// Of those that nobody asked for, the newest stay. What a rollback took away must not go with the one that undoes it.
 fn retire(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let automatic =
@@ -178,9 +179,10 @@ fn retire(plan: &mut Plan<'_>, settings: &Settings) {
     }
     old.sort_by_key(|(_, checkpoint)| checkpoint.seq);
     let over = old.len() - keep;
-    for (name, _) in old.into_iter().take(over) {
+    for (name, checkpoint) in old.into_iter().take(over) {
         if !is_being_deleted(state, name) && !state.warnings.contains_key(&deletion_key(name)) {
-            request_deletion(plan, name);
+            let undoes = checkpoint.reason == Reason::BeforeRollback;
+            request_deletion(plan, name, undoes.then_some(&checkpoint.commit));
         }
     }
 }

@@ -52,8 +52,13 @@ pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<E
         Command::SettleTarget { choice } => merging::settle_target(&mut plan, *choice)?,
         Command::CreateCheckpoint { name } => checkpoints::create(&mut plan, name)?,
         Command::DeleteCheckpoint { name } => checkpoints::delete(&mut plan, name)?,
-        Command::RollBack { name, stash, pause } => {
-            rollback::begin(&mut plan, name, *stash, *pause)?;
+        Command::RollBack {
+            name,
+            stash,
+            pause,
+            from,
+        } => {
+            rollback::begin(&mut plan, name, *stash, *pause, from.as_ref())?;
         }
         Command::LoadSettings { hash, settings } => swarm::load(&mut plan, hash, settings),
         Command::SetMode { mode } => swarm::set_mode(&mut plan, *mode),

@@ -11,7 +11,7 @@ use super::plan::{Plan, few, shorten};
 use crate::domain::checkpoint::{Reason, Rollback, RollbackStep};
 use crate::domain::effect::Effect;
 use crate::domain::event::Event;
-use crate::domain::ids::{AgentId, CheckpointName};
+use crate::domain::ids::{AgentId, CheckpointName, Oid};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmInput, SwarmPhase, step, swarm};
 use crate::domain::observation::Outcome;
 use crate::domain::rejection::Rejection;
@@ -23,6 +23,7 @@ pub(super) fn begin(
     name: &CheckpointName,
     stash: bool,
     pause: bool,
+    from: Option<&Oid>,
 ) -> Result<(), Rejection> {
     let state = plan.state;
     if state.rollback.is_some() {
@@ -47,6 +48,7 @@ pub(super) fn begin(
         safety: named(state, "before-rollback", plan.now),
         stash,
         pause,
+        from: from.cloned(),
         step: RollbackStep::Checking,
         at: plan.now,
         ideas: BTreeMap::new(),
@@ -100,6 +102,7 @@ fn check(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
         sha256: checkpoint.sha256.clone(),
         target: settings.target.clone(),
         stash: rollback.stash,
+        from: rollback.from.clone(),
     });
 }
 

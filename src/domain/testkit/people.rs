@@ -113,6 +113,7 @@ pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
             name: some_checkpoint(state, choices),
             stash: choices.chance(50),
             pause: choices.chance(20),
+            from: None,
         },
         _ => {
             let mode = [Mode::Autopilot, Mode::SemiAuto][choices.pick(2)];

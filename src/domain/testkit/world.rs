@@ -190,7 +190,7 @@ impl World {
             Effect::MakeCheckpoint {
                 name, reason, at, ..
             } => self.keep(state, name, *reason, *at, choices),
-            Effect::DeleteCheckpoint { name, in_use } => {
+            Effect::DeleteCheckpoint { name, in_use, .. } => {
                 self.checkpoints.remove(name);
                 self.kept
                     .retain(|(of, agent), _| of != name || in_use.contains(agent));

@@ -496,6 +496,7 @@ fn effect_samples() -> Vec<Event> {
         Effect::DeleteCheckpoint {
             name: checkpoint_name("before-release"),
             in_use: vec![agent(1)],
+            keep: None,
         },
         Effect::CheckRollback {
             name: checkpoint_name("before-release"),
@@ -504,6 +505,7 @@ fn effect_samples() -> Vec<Event> {
             sha256: "00".repeat(32),
             target: "main".into(),
             stash: true,
+            from: None,
         },
         Effect::MoveTarget {
             target: "main".into(),
@@ -577,6 +579,7 @@ fn checkpoint_samples() -> Vec<Event> {
         safety: name("before-rollback-1"),
         stash: true,
         pause: false,
+        from: None,
         step: RollbackStep::Checking,
         at: START,
         ideas: BTreeMap::new(),

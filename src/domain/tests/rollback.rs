@@ -23,6 +23,7 @@ fn to(name: &str, pause: bool) -> Command {
         name: checkpoint_name(name),
         stash: false,
         pause,
+        from: None,
     }
 }
 

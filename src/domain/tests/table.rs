@@ -254,6 +254,7 @@ fn roll_back() -> Command {
         name: checkpoint_name("first"),
         stash: false,
         pause: false,
+        from: None,
     }
 }
 
