@@ -279,7 +279,11 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
             .map(|(id, attempt)| live_agent(id, attempt))
             .collect(),
         merge_queue: merges(state),
-        needs_you: needs_you(state),
+        needs_you: cut_off(state)
+            .filter(|_| pid.is_none())
+            .into_iter()
+            .chain(needs_you(state))
+            .collect(),
         warnings: still_running(&left_running)
             .into_iter()
             .chain(warnings(state, &now, stalled))
@@ -519,6 +523,20 @@ pub fn needs_you(state: &State) -> Vec<NeedsYou> {
             .filter_map(|(id, idea)| bad_end(id, idea).or_else(|| waits_in_vain(state, id, idea))),
     );
     list
+}
+
+/// A rollback that nobody goes on with: no daemon runs.
+pub fn cut_off(state: &State) -> Option<NeedsYou> {
+    let rollback = state.rollback.as_ref()?;
+    Some(NeedsYou {
+        kind: "rollback",
+        idea_id: None,
+        message: format!(
+            "the rollback to {} was cut off; the next start finishes it. Until then files of the target may be halfway there, which git shows as changes: commit nothing",
+            rollback.to
+        ),
+        commands: vec!["swarm start".into()],
+    })
 }
 
 fn rewritten_target(state: &State) -> Option<NeedsYou> {

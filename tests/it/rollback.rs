@@ -425,6 +425,16 @@ fn killed_in_the_middle_the_next_start_ends_it() {
         assert_ne!(ran.code, 0, "{point}: {ran}");
         assert_eq!(daemon.wait_exit(PATIENCE), 137, "{point}");
         drop(daemon);
+        let status = sandbox.swarm(&["status"]);
+        assert!(
+            status.stdout.contains("rollback to mid was cut off"),
+            "{point}: {status}"
+        );
+        let doctor = sandbox.swarm(&["doctor"]);
+        assert!(
+            doctor.stdout.contains("rollback to mid was cut off"),
+            "{point}: {doctor}"
+        );
         let daemon = sandbox.start();
         sandbox.wait_status("the pause", |status| status["phase"] == "paused");
         assert_eq!(sandbox.head("main"), base, "{point}");

@@ -56,6 +56,7 @@ pub fn run(args: &Rollback, context: &mut Context<'_>) -> Result<(), CliError> {
     let answer = loop {
         let error = match once(args, context, &preview) {
             Ok(answer) => break answer,
+            Err(error) if error.stable_code() != "ROLLBACK_ABANDONED" => return Err(error),
             Err(error) => error,
         };
         // A landing, or a person's commit, came in between: that was not among what was agreed to.

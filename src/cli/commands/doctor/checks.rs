@@ -21,6 +21,7 @@ use crate::cli::repo::Repo;
 use crate::config::{Adapter, Config};
 use crate::daemon::clock::wall;
 use crate::daemon::repair::Findings;
+use crate::domain::view;
 use crate::git::Repo as GitRepo;
 use crate::process::resolve_program;
 
@@ -285,6 +286,7 @@ fn state(offline: &dyn Offline, fix: bool, checks: &mut Vec<Check>) -> Option<Fi
             checks.extend(found);
             if !fails {
                 checks.push(log(offline));
+                checks.extend(rollback(offline));
                 checks.extend(checkpoints(offline));
                 checks.extend(clock(offline));
             }
@@ -295,6 +297,13 @@ fn state(offline: &dyn Offline, fix: bool, checks: &mut Vec<Check>) -> Option<Fi
             None
         }
     }
+}
+
+/// One that was cut off with its daemon.
+fn rollback(offline: &dyn Offline) -> Option<Check> {
+    let state = offline.read().ok()?;
+    let cut_off = view::cut_off(&state)?;
+    Some(Check::warn("rollback", cut_off.message).advice("finish it: swarm start"))
 }
 
 /// What can still be rolled back to.
