@@ -270,7 +270,7 @@ impl Repo {
     }
 
     /// The files that the index has at these paths and below them, without those that a sparse checkout leaves out and other repositories.
-    fn wanted_files(
+    pub(crate) fn wanted_files(
         &self,
         checkout: &Worktree,
         paths: &[PathBuf],

@@ -116,8 +116,8 @@ impl Repo {
         remove_note(checkout)
     }
 
-    /// The two-way merge under the note. It is refused only if the person has since changed those very files; then they are theirs. A git
-    /// that was killed, or that the disk failed, has left files between the two commits: they are put back, and it is started again.
+    /// The two-way merge under the note. It is refused only if the person has since changed those very files; then they are theirs, and the rest
+    /// goes without them. A git that was killed, or that the disk failed, has left files between the two commits: they are put back, and it is started again.
     fn two_way_or_theirs(&self, checkout: &Worktree, step: Move<'_>) -> Result<(), GitError> {
         let mut tries = 0;
         loop {
@@ -130,7 +130,7 @@ impl Repo {
             }
             self.put_back(checkout, step)?;
             if self.rehearse(checkout, step)?.is_err() {
-                return Ok(());
+                return self.all_but_theirs(checkout, step);
             }
         }
     }

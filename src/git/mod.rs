@@ -15,7 +15,7 @@
 //! | `registry`, `worktree`, `pool`, `release`, `nested`, `reset` | the life of a worktree |
 //! | `status`, `snapshot`, `seal`, `markers` | the work in it |
 //! | `merge`, `conflict`, `weave`, `layout`, `rebase`, `resolve` | bringing work together |
-//! | `verify`, `land`, `follow`, `mend`, `aside` | the merged tree, the target, the person's checkout |
+//! | `verify`, `land`, `follow`, `mend`, `theirs`, `aside` | the merged tree, the target, the person's checkout |
 //!
 //! At the start of a daemon: [`Repo::orphans_gone`], then [`Repo::settle_checkouts`].
 
@@ -53,6 +53,7 @@ mod special;
 mod status;
 mod stray;
 mod tags;
+mod theirs;
 mod verify;
 mod weave;
 mod whole;

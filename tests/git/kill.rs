@@ -547,6 +547,32 @@ fn a_landing_that_is_not_made_again_is_undone() {
     }
 }
 
+/// Git would show the killed landing as staged changes of the person.
+#[test]
+fn after_a_killed_landing_only_what_a_person_did_since_is_a_change() {
+    for (name, shown) in [
+        ("gone", " M gone"),
+        ("src/b.txt", " M src/b.txt"),
+        ("src/deep/new", "?? src/deep/"),
+    ] {
+        let fixture = Fixture::new();
+        let want = landing::land(&fixture, landing::prepared_merge(&fixture));
+        let want = Land {
+            expected: fixture.oid("main"),
+            ..want
+        };
+        killed_at(
+            &fixture,
+            &words(&Act::Land(want.clone())),
+            "git.land.followed",
+        );
+        write(&fixture.root(), name, "mine\n");
+        fixture.repo.settle_checkouts().unwrap();
+        assert_eq!(read(&fixture.root(), name), "mine\n");
+        assert_eq!(fixture.git(&["status", "--porcelain"]), shown);
+    }
+}
+
 #[test]
 fn a_person_who_commits_after_a_killed_landing_keeps_the_commit() {
     let fixture = Fixture::new();
