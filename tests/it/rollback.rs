@@ -557,3 +557,24 @@ fn a_conflict_that_was_being_settled_is_left_when_the_target_goes_back() {
     assert_tidy(&sandbox);
     sandbox.assert_log_sound();
 }
+
+/// A command that has a daemon of its own for a moment leaves the mode as it is configured, and several at once all succeed.
+#[test]
+fn commands_at_once_without_a_daemon_all_succeed_and_leave_the_mode() {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"mode": "semi-auto"}));
+    std::thread::scope(|scope| {
+        for number in 1..=4 {
+            let (sandbox, name) = (&sandbox, format!("number-{number}"));
+            scope.spawn(move || {
+                sandbox.swarm(&["checkpoint", "create", &name]).ok();
+            });
+        }
+    });
+    let list = sandbox.swarm(&["checkpoint", "list", "--json"]).json();
+    assert_eq!(list.as_array().unwrap().len(), 4, "{list}");
+    assert_eq!(
+        sandbox.swarm(&["status", "--json"]).json()["mode"],
+        "semi-auto"
+    );
+}

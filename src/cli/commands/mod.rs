@@ -80,7 +80,7 @@ fn on_a_daemon_of_its_own(
     command: &Command,
 ) -> Result<Value, CliError> {
     let offline = context.offline(repo)?;
-    let mode = offline.read()?.mode();
+    let before = offline.read()?;
     let (sender, answer) = mpsc::channel();
     let (command, there) = (command.clone(), repo.clone());
     context.services.launcher.run_daemon(StartOptions {
@@ -99,6 +99,12 @@ fn on_a_daemon_of_its_own(
     };
     let answer = answer.recv().map_err(gone)?;
     // That nothing began by itself was for the while only; a daemon that runs by now has its own mode.
+    let mode = if before.settings.is_some() {
+        before.mode()
+    } else {
+        let configured = offline.read()?.settings;
+        configured.map_or_else(Mode::default, |settings| settings.mode)
+    };
     match offline.execute(Command::SetMode { mode }) {
         Err(error) if error.kind != Kind::Locked => Err(error),
         _ => answer,

@@ -18,6 +18,9 @@ use crate::domain::rejection::Rejection;
 use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, Ending};
 
+/// So many lines of a reason are kept.
+const LINES: usize = 5;
+
 pub(super) fn begin(
     plan: &mut Plan<'_>,
     name: &CheckpointName,
@@ -247,9 +250,18 @@ pub(super) fn abandon(plan: &mut Plan<'_>, why: &str, files: &[String]) {
     };
     plan.emit(Event::RollbackAbandoned {
         to: rollback.to.clone(),
-        why: shorten(why),
+        why: shorten(&first_lines(why)),
         files: few(files),
     });
+}
+
+/// Git has a line for each of thousands of files.
+fn first_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    match lines.len().checked_sub(LINES) {
+        None | Some(0) => text.to_owned(),
+        Some(more) => format!("{}\nand {more} lines more", lines[..LINES].join("\n")),
+    }
 }
 
 /// Back to work, or to the pause that is in force, as soon as what nobody works in any more is given back. Agents that nobody has stopped are not
