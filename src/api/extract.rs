@@ -39,6 +39,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let bytes = if bytes.is_empty() { b"{}" } else { bytes };
+    // A list would be taken for the values of the keys, an empty one for none.
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        return Err(ApiError::bad_request(
+            "the body is not what is expected: a JSON object",
+        ));
+    }
     serde_json::from_slice(bytes).map_err(|error| {
         ApiError::bad_request(format!("the body is not what is expected: {error}"))
     })

@@ -47,6 +47,7 @@ async fn refusals_say_what_why_and_what_next() {
         ("POST", "/api/v1/ideas", r#"{"text":"a","profile":"zed"}"#),
         ("POST", "/api/v1/ideas/idea-009/retry", ""),
         ("POST", "/api/v1/ideas/idea-009/retry", r#"{"force":true}"#),
+        ("POST", "/api/v1/ideas/idea-009/retry", "[]"),
         ("POST", "/api/v1/agents/ed-009/stop", ""),
         ("POST", "/api/v1/agents/ed-009/say", r#"{"text":"a"}"#),
         ("POST", "/api/v1/merges/idea-009/retry", ""),
@@ -106,6 +107,8 @@ async fn refusals_say_what_why_and_what_next() {
       404 IDEA_UNKNOWN: there is no idea `idea-009`
     POST /api/v1/ideas/idea-009/retry {"force":true}
       400 BAD_REQUEST: the body is not what is expected: unknown field `force`, there are no fields at line 1 column 8
+    POST /api/v1/ideas/idea-009/retry []
+      400 BAD_REQUEST: the body is not what is expected: a JSON object
     POST /api/v1/agents/ed-009/stop
       404 AGENT_UNKNOWN: there is no agent `ed-009`
     POST /api/v1/agents/ed-009/say {"text":"a"}

@@ -55,6 +55,11 @@ fn assert_refused(sandbox: &Sandbox, words: &[&str]) {
     assert!(words.iter().all(|word| problem.contains(word)), "{problem}");
     before.assert_same(&Fingerprint::of(&sandbox.repo()), "a refused rollback");
     let daemon = sandbox.start();
+    let doctor = sandbox.swarm(&["doctor"]);
+    assert!(
+        doctor.stdout.contains("begin cannot be rolled back to"),
+        "{doctor}"
+    );
     let state_before = state(sandbox);
     sandbox
         .swarm(&["rollback", "begin", "--yes"])

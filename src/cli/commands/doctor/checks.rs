@@ -260,6 +260,7 @@ fn daemon_and_log(
         Ok(Some(daemon)) => {
             checks.push(Check::ok("daemon", format!("runs (pid {})", daemon.pid())));
             checks.push(Check::ok("log", "the daemon has read it"));
+            checks.extend(checkpoints(offline));
             return None;
         }
         Ok(None) => checks.push(without_daemon(repo, offline, fix)),
