@@ -134,11 +134,23 @@ pub type Soundness = (Vec<CheckpointName>, Vec<(CheckpointName, String)>);
 pub fn soundness(repo: &Repo, paths: &Paths, state: &State) -> Result<Soundness, DaemonError> {
     let mut all: Vec<_> = state.checkpoints.iter().collect();
     all.sort_by_key(|(_, checkpoint)| checkpoint.seq);
+    let target = state.settings.as_deref().map(|now| now.target.as_str());
+    let now = match target {
+        Some(target) => repo.branch_commit(target)?,
+        None => None,
+    };
     let (mut sound, mut faults) = (Vec::new(), Vec::new());
     for (name, checkpoint) in all {
-        match recorded(name, checkpoint).ideas(repo, paths, None)? {
-            Ok(_) => sound.push(name.clone()),
-            Err(why) => faults.push((name.clone(), why)),
+        let fault = match (recorded(name, checkpoint).ideas(repo, paths, target)?, now) {
+            (Err(why), _) => Some(why),
+            (Ok(_), Some(now)) => repo
+                .missing_object(now, oid(&checkpoint.commit)?)?
+                .map(|gone| format!("the repository is damaged: {gone}")),
+            (Ok(_), None) => None,
+        };
+        match fault {
+            None => sound.push(name.clone()),
+            Some(why) => faults.push((name.clone(), why)),
         }
     }
     Ok((sound, faults))
