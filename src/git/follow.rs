@@ -282,10 +282,10 @@ impl Repo {
                 .iter()
                 .any(|other| other.path.starts_with(path) || path.starts_with(&other.path))
         };
-        // A file that is merely gone is never in the way.
-        let there = entries
-            .into_iter()
-            .filter(|entry| entry.kind != Kind::Missing);
+        // A file that is merely gone is never in the way; an empty directory in its place is.
+        let there = entries.into_iter().filter(|entry| {
+            entry.kind != Kind::Missing || checkout.path.join(&entry.path).is_dir()
+        });
         Ok(there
             .map(|entry| entry.path)
             .filter(|path| hit(path))

@@ -455,3 +455,22 @@ fn no_byte_of_a_persons_work_is_lost() {
     let refused: usize = counts.refused.values().sum();
     assert!(counts.moved > 0 && refused < counts.moved, "{counts:?}");
 }
+
+#[test]
+fn an_empty_directory_where_a_file_was_is_put_aside_too() {
+    let fixture = Fixture::new();
+    let root = fixture.root();
+    let to = fixture.oid("main");
+    write(&root, "later", "later\n");
+    git(&root, &["add", "later"]);
+    git(&root, &["commit", "-qm", "later"]);
+    let from = fixture.oid("main");
+    fs::remove_file(root.join("later")).unwrap();
+    fs::create_dir(root.join("later")).unwrap();
+    let blocked = fixture.repo.in_the_way_of("main", from, to).unwrap();
+    assert_eq!(blocked[0].files, ["later"]);
+    go(&fixture.repo, from, to).unwrap();
+    assert_eq!(fixture.oid("main"), to);
+    assert!(!root.join("later").exists());
+    assert_eq!(git(&root, &["status", "--porcelain"]), "");
+}
