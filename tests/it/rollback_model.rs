@@ -694,16 +694,12 @@ impl<'a> World<'a> {
         self.start();
         let ended = self.sandbox.logged("rolledBack");
         assert_eq!(ended.len(), self.begun(), "one that was begun is not ended");
-        match ended.get(told) {
-            Some(event) => {
-                let safety = event.data["safety"].as_str().unwrap().to_owned();
-                self.paused = paused;
-                self.rolled_back(&before, &name, &safety, pause);
-            }
-            None => {
-                self.paused = paused;
-                println!("   it had not begun, or a landing came in between");
-            }
+        self.paused = paused;
+        if let Some(event) = ended.get(told) {
+            let safety = event.data["safety"].as_str().unwrap().to_owned();
+            self.rolled_back(&before, &name, &safety, pause);
+        } else {
+            println!("   it had not begun, or a landing came in between");
         }
         true
     }
