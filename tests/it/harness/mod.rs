@@ -76,6 +76,10 @@ impl Sandbox {
     pub fn new() -> Self {
         let sandbox = Self::empty();
         sandbox.git(&["init", "-q", "-b", "main"]);
+        // A test that takes `.swarm/.gitignore` away must not stumble over views that are being written.
+        let exclude = sandbox.repo().join(".git/info/exclude");
+        fs::create_dir_all(exclude.parent().unwrap()).unwrap();
+        fs::write(exclude, "/.swarm/.view-*.tmp\n").unwrap();
         sandbox.write("README.md", "a project\n");
         sandbox.commit("Begin");
         sandbox
