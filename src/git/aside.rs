@@ -16,7 +16,7 @@ use git2::{ObjectType, Oid};
 
 use super::error::{At, GitError};
 use super::follow::{Blocked, Move, in_the_way, obstacles};
-use super::mend::{Touched, begin_rehearsal, end_rehearsal};
+use super::mend::{AT_ONCE, Touched, begin_rehearsal, end_rehearsal};
 use super::names::branch_ref;
 use super::registry::Worktree;
 use super::repo::Repo;
@@ -167,11 +167,11 @@ impl Repo {
             fs::rename(&from, &to).at("put aside", &from)?;
         }
         crash::point("git.aside.files");
-        for some in ways.chunks(400) {
+        for some in ways.chunks(AT_ONCE) {
             let reset = checkout.git(self).long().args(["reset", "-q"]);
             reset.arg(old.to_string()).paths(some).ok()?;
         }
-        for some in self.wanted_files(checkout, ways)?.chunks(400) {
+        for some in self.wanted_files(checkout, ways)?.chunks(AT_ONCE) {
             if !some.is_empty() {
                 let out = checkout
                     .git(self)

@@ -29,7 +29,7 @@ const REHEARSAL: &str = "swarm-rehearsal";
 /// So often a two-way merge that failed in the middle is begun.
 const TRIES: u32 = 3;
 /// Paths on one command line.
-const AT_ONCE: usize = 400;
+pub(crate) const AT_ONCE: usize = 400;
 
 /// A path that a move changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -368,7 +368,7 @@ pub(crate) fn is_ours(checkout: &Worktree) -> bool {
     checkout.git_dir.join(REHEARSAL).exists() || read_note(checkout).is_some()
 }
 
-fn remove(path: &Path) -> Result<(), GitError> {
+pub(crate) fn remove(path: &Path) -> Result<(), GitError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).at("delete", path),
         _ => Ok(()),

@@ -13,6 +13,7 @@ use git2::Oid;
 
 use super::command::Git;
 use super::error::{At, GitError};
+use super::mend::AT_ONCE;
 use super::names::check_ref;
 use super::registry::{Found, Worktree};
 use super::repo::{Identity, NewCommit, Repo, write_commit};
@@ -39,8 +40,6 @@ pub struct Snapshot {
 const INDEX: &str = "swarm-index";
 /// A working agent may change a file while it is being read.
 const TRIES: u32 = 3;
-/// Paths on one command line.
-const AT_ONCE: usize = 400;
 
 /// Whose work it is.
 #[derive(Debug, Clone, Copy)]

@@ -1,19 +1,23 @@
 //! A checkout that a killed move left between two commits, and in which a person has worked since: what is theirs stays, the rest goes on.
 //!
 //! Invariant: nothing that the person has staged, changed, made or deleted since is touched. All else is as the commit has it, so that git shows
-//! as changes what the person did and nothing else.
+//! as changes what the person did and nothing else. The index goes in one step: a kill before it leaves all to be done again under the note of the
+//! move, and after it the index is the other commit's, and files are put back as after any killed move.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use super::error::{At, GitError};
 use super::follow::Move;
+use super::mend::{AT_ONCE, remove};
 use super::registry::Worktree;
 use super::repo::Repo;
 
-/// Paths on one command line.
-const AT_ONCE: usize = 400;
+/// In the git directory: the paths for one command, however many.
+const PATHS: &str = "swarm-paths";
 
 /// The paths of a move that are not the person's.
 struct Ours {
@@ -33,10 +37,7 @@ impl Repo {
         step: Move<'_>,
     ) -> Result<(), GitError> {
         let ours = self.ours(checkout, step)?;
-        for some in ours.index.chunks(AT_ONCE) {
-            let git = checkout.git(self).long().args(["reset", "-q"]);
-            git.arg(step.new.to_string()).paths(some).ok()?;
-        }
+        self.reset_index(checkout, step, &ours.index)?;
         for some in self.wanted_files(checkout, &ours.new)?.chunks(AT_ONCE) {
             // Not by force: a file of the person's may stand where a directory belongs.
             let git = checkout.git(self).long().args(["checkout-index", "-q"]);
@@ -49,15 +50,34 @@ impl Repo {
         let known = self.list(checkout, &["ls-files", "-z", "--cached"], &ours.clean)?;
         let known: BTreeSet<PathBuf> = known.into_iter().collect();
         for path in ours.clean.iter().filter(|path| !known.contains(*path)) {
-            let file = checkout.path.join(path);
-            match fs::remove_file(&file) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(error).at("delete", &file);
-                }
-                _ => {}
-            }
+            remove(&checkout.path.join(path))?;
         }
         Ok(())
+    }
+
+    /// The new commit's entries at these paths, all at once.
+    fn reset_index(
+        &self,
+        checkout: &Worktree,
+        step: Move<'_>,
+        paths: &[PathBuf],
+    ) -> Result<(), GitError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let file = checkout.git_dir.join(PATHS);
+        let names: Vec<&[u8]> = paths
+            .iter()
+            .map(|path| path.as_os_str().as_bytes())
+            .collect();
+        fs::write(&file, names.join(&0)).at("write", &file)?;
+        let mut list = OsString::from("--pathspec-from-file=");
+        list.push(&file);
+        let git = checkout.git(self).long().args(["reset", "-q"]).arg(list);
+        git.env("GIT_LITERAL_PATHSPECS", "1")
+            .args(["--pathspec-file-nul", &step.new.to_string()])
+            .ok()?;
+        remove(&file)
     }
 
     fn ours(&self, checkout: &Worktree, step: Move<'_>) -> Result<Ours, GitError> {

@@ -547,34 +547,8 @@ fn a_landing_that_is_not_made_again_is_undone() {
     }
 }
 
-/// Git would show the killed landing as staged changes of the person.
-#[test]
-fn after_a_killed_landing_only_what_a_person_did_since_is_a_change() {
-    for (name, shown) in [
-        ("gone", " M gone"),
-        ("src/b.txt", " M src/b.txt"),
-        ("src/deep/new", "?? src/deep/"),
-    ] {
-        let fixture = Fixture::new();
-        let want = landing::land(&fixture, landing::prepared_merge(&fixture));
-        let want = Land {
-            expected: fixture.oid("main"),
-            ..want
-        };
-        killed_at(
-            &fixture,
-            &words(&Act::Land(want.clone())),
-            "git.land.followed",
-        );
-        write(&fixture.root(), name, "mine\n");
-        fixture.repo.settle_checkouts().unwrap();
-        assert_eq!(read(&fixture.root(), name), "mine\n");
-        assert_eq!(fixture.git(&["status", "--porcelain"]), shown);
-    }
-}
-
-#[test]
-fn a_person_who_commits_after_a_killed_landing_keeps_the_commit() {
+/// Index and files are the merge's, the branch is not.
+fn killed_landing() -> (Fixture, Land) {
     let fixture = Fixture::new();
     let want = landing::land(&fixture, landing::prepared_merge(&fixture));
     let want = Land {
@@ -586,6 +560,35 @@ fn a_person_who_commits_after_a_killed_landing_keeps_the_commit() {
         &words(&Act::Land(want.clone())),
         "git.land.followed",
     );
+    (fixture, want)
+}
+
+/// Git would show the killed landing as staged changes of the person.
+#[test]
+fn after_a_killed_landing_only_what_a_person_did_since_is_a_change() {
+    for (name, shown) in [
+        ("gone", " M gone"),
+        ("src/b.txt", " M src/b.txt"),
+        ("src/deep/new", "?? src/deep/"),
+    ] {
+        for killed_again in [false, true] {
+            let (fixture, _) = killed_landing();
+            write(&fixture.root(), name, "mine\n");
+            if killed_again {
+                // Right after the index has gone back.
+                fixture.git(&["reset", "-q"]);
+            }
+            fixture.repo.settle_checkouts().unwrap();
+            assert_eq!(read(&fixture.root(), name), "mine\n");
+            assert_eq!(fixture.git(&["status", "--porcelain"]), shown);
+            assert!(!fixture.root().join(".git/swarm-paths").exists());
+        }
+    }
+}
+
+#[test]
+fn a_person_who_commits_after_a_killed_landing_keeps_the_commit() {
+    let (fixture, want) = killed_landing();
     fixture.git(&["commit", "-q", "-m", "what is this?"]);
     let found = fixture.oid("main");
     assert_eq!(
