@@ -418,6 +418,8 @@ fn what_a_rollback_took_away_stays_when_its_checkpoint_goes() {
     sandbox.git(&["add", "mine.txt"]);
     sandbox.git(&["commit", "-qm", "Mine"]);
     let mine = sandbox.git(&["rev-parse", "main"]);
+    // An agent's branch goes some day, and counts for nothing.
+    sandbox.git(&["branch", "agent/ed-901/idea-901", &mine]);
     sandbox.start().stop();
     for _ in 0..3 {
         sandbox.swarm(&["rollback", "base", "--yes"]).ok();
@@ -435,6 +437,7 @@ fn what_a_rollback_took_away_stays_when_its_checkpoint_goes() {
         having.contains("refs/swarm/rescue/checkpoint-before-rollback-"),
         "{having}"
     );
+    sandbox.git(&["branch", "-q", "-D", "agent/ed-901/idea-901"]);
     sandbox.git(&["reflog", "expire", "--expire=now", "--all"]);
     sandbox.git(&["gc", "-q", "--prune=now"]);
     assert_eq!(

@@ -1,6 +1,6 @@
 //! Removing a checkpoint, and what an earlier removal had to leave.
 //!
-//! Invariant: its file goes first, so that nobody rolls back to what is half gone; then its tag, then its references but for those of agents
+//! Invariant: what only it has, and nobody asked to lose, is kept under `refs/swarm/rescue/` before anything goes. Its file goes first, so that nobody rolls back to what is half gone; then its tag, then its references but for those of agents
 //! whose work an idea is to go on from. Those go when a daemon ends and no idea needs them any more.
 
 use super::{REFERENCES, file, references, tag_of};
@@ -37,13 +37,14 @@ pub(in crate::daemon) fn remove(
     Ok(Outcome::Done)
 }
 
-/// Done already: the references are there, or those that they are made of are gone.
+/// Keeps what only this checkpoint has. Done already: the references are there, or those that they are made of are gone.
 fn rescue(tools: &Tools, name: &CheckpointName, commit: git::Oid) -> Result<(), GitError> {
     let to = |rest: &str| format!("refs/swarm/rescue/checkpoint-{name}/{rest}");
-    let heads = tools.repo.list_refs("refs/heads/")?;
     let mut on_a_branch = false;
-    for (_, head) in heads {
-        on_a_branch |= tools.repo.contains(head, commit)?;
+    // An agent's branch goes by itself, and is no place to stay.
+    for (name, head) in tools.repo.list_refs("refs/heads/")? {
+        on_a_branch |=
+            !name.starts_with("refs/heads/agent/") && tools.repo.contains(head, commit)?;
     }
     if !on_a_branch && tools.repo.resolve_commit(&commit.to_string())?.is_some() {
         tools.repo.keep_commit(&to("target"), commit)?;
