@@ -333,17 +333,12 @@ fn assert_kept(root: &Path, before: &Checkout, from: Oid, to: Oid) {
         .filter(|file| on_the_way(file))
         .collect();
     let near = |name: &str| on_the_way(name) || obstacles.iter().any(|file| under(name, file));
-    // A sparse checkout hides again what has come back into it as it is committed.
-    let sparse = root.join(".git/info/sparse-checkout").exists();
-    let hides = |name: &str| {
-        sparse && !after.files.contains_key(name) && before.files.get(name) == old.get(name)
-    };
     for name in names.into_iter().filter(|name| !near(name)) {
         // Where the patterns say something else than the disk, git brings a file back, or takes one off that is staged, with whatever it does.
         let back = before.hidden.contains(name) && after.files.get(name) == before.index.get(name);
         let off = after.hidden.contains(name) && after.index.get(name) == before.files.get(name);
         assert!(
-            back || off || hides(name) || after.files.get(name) == before.files.get(name),
+            back || off || after.files.get(name) == before.files.get(name),
             "the file {name}: {:?} instead of {:?}",
             after.files.get(name),
             before.files.get(name)
