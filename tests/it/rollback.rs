@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Daemon, PATIENCE, Sandbox};
+use crate::harness::{Daemon, PATIENCE, Sandbox, files_in};
 
 /// Three agents, each at `hold <idea>.<attempt>` with a commit of its own, a change on top of that, and a file that git does not know.
 const BUSY: &str = "i=$SWARM_IDEA_ID; if [ ! -e $i.txt ]; then write $i.txt one; commit Half $i; write $i.txt two; write loose/$i.txt x; fi; \
@@ -18,18 +18,10 @@ const WORK: &str = "write $SWARM_IDEA_ID.txt x; commit; say COMPLETE";
 type Content = (BTreeMap<String, Vec<u8>>, String, String);
 
 fn content(sandbox: &Sandbox, worktree: &Path) -> Content {
-    let (mut files, mut open) = (BTreeMap::new(), vec![worktree.to_owned()]);
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-            } else if !path.ends_with(".git") {
-                let name = path.strip_prefix(worktree).unwrap();
-                files.insert(name.display().to_string(), fs::read(&path).unwrap());
-            }
-        }
-    }
+    let names = files_in(worktree).into_iter();
+    let files = names
+        .map(|name| (name.clone(), fs::read(worktree.join(name)).unwrap()))
+        .collect();
     let status = sandbox.git_in(worktree, &["status", "--porcelain"]);
     let last = sandbox.git_in(worktree, &["log", "-1", "--format=%H"]);
     (files, status, last)
@@ -480,14 +472,20 @@ fn later_work_does_not_bring_back_what_was_taken_back() {
     sandbox.assert_sound();
 }
 
-/// What git cannot bring onto the target that went back a person does, as the message says.
-#[test]
-fn later_work_that_does_not_apply_any_more_is_brought_over_by_hand() {
+/// With a file that ideas change differently.
+fn with_lines() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("lines.txt", "head\n");
     sandbox.commit("Lines");
     sandbox.set_up();
     sandbox.configure(&json!({"checkpoints": {"periodic": 0}}));
+    sandbox
+}
+
+/// What git cannot bring onto the target that went back a person does, as the message says.
+#[test]
+fn later_work_that_does_not_apply_any_more_is_brought_over_by_hand() {
+    let sandbox = with_lines();
     let daemon = sandbox.start();
     sandbox.swarm(&["checkpoint", "create", "early"]).ok();
     let first = sandbox.idea("write lines.txt first; commit; say COMPLETE");
@@ -531,11 +529,7 @@ fn later_work_that_does_not_apply_any_more_is_brought_over_by_hand() {
 /// A resolver is stopped in the middle of a merge with what is taken back: the next attempt begins without it.
 #[test]
 fn a_conflict_that_was_being_settled_is_left_when_the_target_goes_back() {
-    let sandbox = Sandbox::new();
-    sandbox.write("lines.txt", "head\n");
-    sandbox.commit("Lines");
-    sandbox.set_up();
-    sandbox.configure(&json!({"checkpoints": {"periodic": 0}}));
+    let sandbox = with_lines();
     let daemon = sandbox.start();
     sandbox.swarm(&["checkpoint", "create", "early"]).ok();
     let later = sandbox.idea(

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::crashes::Dice;
-use crate::harness::{Daemon, Logged, PATIENCE, Sandbox};
+use crate::harness::{Daemon, Logged, PATIENCE, Sandbox, files_in};
 
 /// An agent of every round, which takes a moment to end: what the attempts before it left is committed; on top of that a commit, a change and a file that git does not know.
 const BUSY: &str = "trap 'sleep 0.05; exit 1' TERM; i=$SWARM_IDEA_ID; n=$SWARM_ATTEMPT; rm -rf loose; \
@@ -286,18 +286,7 @@ fn ended(progress: &Progress<'_>, answer: Option<(u16, Value)>) -> String {
 
 /// `git hash-object` of every file of a worktree.
 fn blobs(sandbox: &Sandbox, worktree: &Path) -> BTreeMap<String, String> {
-    let (mut names, mut open) = (vec![], vec![worktree.to_owned()]);
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-            } else if !path.ends_with(".git") {
-                let name = path.strip_prefix(worktree).unwrap();
-                names.push(name.display().to_string());
-            }
-        }
-    }
+    let names = files_in(worktree);
     let args = ["hash-object", "--stdin-paths"];
     let ran = sandbox.git_fed(worktree, &args, names.join("\n").as_bytes());
     let blobs = ran.ok().lines().map(str::to_owned);

@@ -14,6 +14,7 @@ use crate::api::{ApiContext, schema};
 use crate::daemon::checkpoints::ask::{Answer, AskError, ask};
 use crate::daemon::checkpoints::show::Preview;
 use crate::domain::command::Command;
+use crate::domain::decide::unknown_checkpoint;
 use crate::domain::ids::CheckpointName;
 
 type Context = State<Arc<ApiContext>>;
@@ -38,13 +39,7 @@ pub(super) async fn show(
     State(context): Context,
     Id(name): Id<CheckpointName>,
 ) -> Result<Json<Value>, ApiError> {
-    let known = context.handle.read(|state| {
-        let there = state.checkpoints.contains_key(&name);
-        there
-            .then_some(())
-            .ok_or_else(|| crate::domain::decide::unknown_checkpoint(state, &name))
-    });
-    known?;
+    known(&context, &name)?;
     let all = context.control.checkpoints().await.map_err(unread)?;
     let found = all
         .into_iter()
@@ -52,6 +47,16 @@ pub(super) async fn show(
     found
         .map(Json)
         .ok_or_else(|| ApiError::not_found(&format!("checkpoints/{name}")))
+}
+
+fn known(context: &ApiContext, name: &CheckpointName) -> Result<(), ApiError> {
+    let known = context.handle.read(|state| {
+        let there = state.checkpoints.contains_key(name);
+        there
+            .then_some(())
+            .ok_or_else(|| unknown_checkpoint(state, name))
+    });
+    Ok(known?)
 }
 
 /// Make a checkpoint. The answer waits until it is there.
@@ -91,13 +96,7 @@ pub(super) async fn preview(
     State(context): Context,
     Id(name): Id<CheckpointName>,
 ) -> Result<Json<Preview>, ApiError> {
-    let known = context.handle.read(|state| {
-        let there = state.checkpoints.contains_key(&name);
-        there
-            .then_some(())
-            .ok_or_else(|| crate::domain::decide::unknown_checkpoint(state, &name))
-    });
-    known?;
+    known(&context, &name)?;
     let preview = context.control.preview(&name).await;
     preview.map(Json).map_err(unread)
 }

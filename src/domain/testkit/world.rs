@@ -287,23 +287,12 @@ impl World {
             let found = self.target.clone().expect("it was seen");
             return Outcome::TargetMoved { found };
         }
-        match choices.pick(12) {
-            9 => {
-                let found = self.commit();
-                self.target = Some(found.clone());
-                Outcome::TargetMoved { found }
-            }
-            10 => Outcome::CheckoutBlocked {
-                reason: "local changes".into(),
-                files: vec!["a.rs".into()],
-            },
-            11 => cannot(choices),
-            _ => {
-                self.target = Some(commit.clone());
-                self.landed = self.history[commit].clone();
-                moved()
-            }
+        if let Some(hindered) = self.hindered(choices) {
+            return hindered;
         }
+        self.target = Some(commit.clone());
+        self.landed = self.history[commit].clone();
+        moved()
     }
 
     /// The file of a checkpoint and the log agree on what is done: nothing is done twice, and nothing that was taken back is.
@@ -419,30 +408,36 @@ impl World {
         }
     }
 
+    /// What keeps the target from moving, now and then.
+    fn hindered(&mut self, choices: &mut Choices) -> Option<Outcome> {
+        match choices.pick(12) {
+            9 => {
+                let found = self.commit();
+                self.target = Some(found.clone());
+                Some(Outcome::TargetMoved { found })
+            }
+            10 => Some(Outcome::CheckoutBlocked {
+                reason: "local changes".into(),
+                files: vec!["a.rs".into()],
+            }),
+            11 => Some(cannot(choices)),
+            _ => None,
+        }
+    }
+
     /// Moves the target once, however often it is asked.
     fn land(&mut self, idea: &IdeaId, commit: &Oid, choices: &mut Choices) -> Outcome {
         if self.has_landed(commit) {
             return Outcome::Landed;
         }
-        match choices.pick(12) {
-            9 => {
-                let found = self.commit();
-                self.target = Some(found.clone());
-                Outcome::TargetMoved { found }
-            }
-            10 => Outcome::CheckoutBlocked {
-                reason: "local changes".into(),
-                files: vec!["a.rs".into()],
-            },
-            11 => cannot(choices),
-            _ => {
-                let again = self.landed.iter().any(|(landed, _)| landed == idea);
-                assert!(!again, "{idea} lands twice");
-                self.target = Some(commit.clone());
-                self.landed.push((idea.clone(), commit.clone()));
-                Outcome::Landed
-            }
+        if let Some(hindered) = self.hindered(choices) {
+            return hindered;
         }
+        let again = self.landed.iter().any(|(landed, _)| landed == idea);
+        assert!(!again, "{idea} lands twice");
+        self.target = Some(commit.clone());
+        self.landed.push((idea.clone(), commit.clone()));
+        Outcome::Landed
     }
 
     /// The ideas whose work the target was moved to.

@@ -1,8 +1,26 @@
 //! Git as a person would use it beside swarm: the one place of the tests that starts it.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{PATIENCE, Ran, Sandbox};
+
+/// The files of a worktree, by their path in it.
+pub fn files_in(worktree: &Path) -> Vec<String> {
+    let (mut names, mut open) = (vec![], vec![worktree.to_owned()]);
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if !path.ends_with(".git") {
+                let name = path.strip_prefix(worktree).unwrap();
+                names.push(name.display().to_string());
+            }
+        }
+    }
+    names
+}
 
 impl Sandbox {
     /// Runs git in the repository; it must succeed. Its output without the last line end.

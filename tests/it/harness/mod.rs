@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 
 pub use daemon::Daemon;
 pub use fingerprint::Fingerprint;
+pub use git::files_in;
 pub use journal::Logged;
 pub use tracer::{Harm, Traced};
 
