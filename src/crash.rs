@@ -107,6 +107,8 @@ pub const LABELS: &[&str] = &[
     "git.release.before-nested",
     "git.release.before-rename",
     "git.rename.between",
+    "git.reset.after-files",
+    "git.reset.before-files",
     "git.resolve.after-ref",
     "git.resolve.before-ref",
     "git.resolve.merged",

@@ -23,7 +23,8 @@ use super::status::{Entry, Kind};
 use crate::crash;
 use crate::domain::time::Timestamp;
 
-const NOTE: &str = "swarm-resolution";
+/// The note, beside the index.
+pub(crate) const RESOLUTION: &str = "swarm-resolution";
 
 /// Who commits what was settled, and when.
 #[derive(Debug, Clone)]
@@ -59,7 +60,7 @@ pub enum Finish {
 
 /// What the note says.
 struct Resolution {
-    /// Whether git had left the conflict there; else the start was cut short.
+    /// Whether the conflict lies there; else its start or its end was cut short, and nothing in the worktree is of value.
     started: bool,
     target: Oid,
     files: Vec<PathBuf>,
@@ -76,28 +77,26 @@ impl Repo {
     ) -> Result<Vec<String>, GitError> {
         let worktree = self.worktree(name)?;
         worktree.free_locks(self)?;
-        worktree.require_branch(branch)?;
         let missing = || GitError::BranchMissing {
             branch: branch.to_owned(),
         };
         let tip = self.branch_commit(branch)?.ok_or_else(missing)?;
-        let note = read_note(&worktree);
-        let ours = note.as_ref().is_some_and(|note| note.started) || note.is_none();
-        if ours && merge_heads(&worktree) == [target] {
+        if was_cut_short(&worktree) {
+            self.reset(
+                &worktree,
+                tip,
+                &HeadTo::Branch(branch_ref(branch)?),
+                Clean::Untracked,
+            )?;
+        }
+        worktree.require_branch(branch)?;
+        if merge_heads(&worktree) == [target] {
             return self.open_files(&worktree);
         }
         if self.contains(tip, target)? {
             return Ok(Vec::new());
         }
-        match &note {
-            Some(note) if !note.started => self.reset(
-                &worktree,
-                tip,
-                &HeadTo::Branch(branch_ref(branch)?),
-                Clean::Untracked,
-            )?,
-            _ => self.require_idle(&worktree)?,
-        }
+        self.require_idle(&worktree)?;
         write_note(&worktree, false, target, &[])?;
         crash::point("git.resolve.noted");
         self.merge_into(&worktree, tip, branch, target)?;
@@ -150,17 +149,20 @@ impl Repo {
         let reference = branch_ref(&want.branch)?;
         let worktree = self.worktree(&want.name)?;
         worktree.free_locks(self)?;
-        if read_note(&worktree).is_none() {
+        let Some(note) = read_note(&worktree) else {
             return Ok(false);
+        };
+        if note.started {
+            worktree.require_branch(&want.branch)?;
+            self.snapshot_worktree(&Snapshot {
+                name: want.name.clone(),
+                reference: rescue_ref(&want.name),
+                message: "A merge that was aborted\n".into(),
+                identity: want.identity.clone(),
+                time: want.time,
+            })?;
+            write_note(&worktree, false, note.target, &[])?;
         }
-        worktree.require_branch(&want.branch)?;
-        self.snapshot_worktree(&Snapshot {
-            name: want.name.clone(),
-            reference: rescue_ref(&want.name),
-            message: "A merge that was aborted\n".into(),
-            identity: want.identity.clone(),
-            time: want.time,
-        })?;
         let tip = self.head_commit(&worktree)?;
         self.reset(&worktree, tip, &HeadTo::Branch(reference), Clean::Untracked)?;
         Ok(true)
@@ -324,7 +326,7 @@ impl Repo {
         if merge_heads(worktree).iter().all(|merged| *merged == target) {
             self.end_merge(worktree)?;
         }
-        let note = worktree.git_dir.join(NOTE);
+        let note = worktree.git_dir.join(RESOLUTION);
         match fs::remove_file(&note) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(error).at("delete", &note)
@@ -332,6 +334,11 @@ impl Repo {
             _ => Ok(Finish::Finished { head }),
         }
     }
+}
+
+/// Whether the start of a merge, or its end, was: then the worktree holds nothing but what git wrote.
+fn was_cut_short(worktree: &Worktree) -> bool {
+    read_note(worktree).is_some_and(|note| !note.started)
 }
 
 fn is_unmerged(entry: &Entry) -> bool {
@@ -352,7 +359,7 @@ fn write_note(
         text.push(0);
     }
     let (path, new) = (
-        worktree.git_dir.join(NOTE),
+        worktree.git_dir.join(RESOLUTION),
         worktree.git_dir.join("swarm-resolution.new"),
     );
     fs::write(&new, text).at("write", &new)?;
@@ -360,7 +367,7 @@ fn write_note(
 }
 
 fn read_note(worktree: &Worktree) -> Option<Resolution> {
-    let text = fs::read(worktree.git_dir.join(NOTE)).ok()?;
+    let text = fs::read(worktree.git_dir.join(RESOLUTION)).ok()?;
     let mut pieces = text
         .split(|byte| *byte == 0)
         .filter(|piece| !piece.is_empty());

@@ -31,6 +31,7 @@ enum Act {
     Land(Land),
     Start(Oid),
     Finish,
+    Abort,
     Drain,
     Verify(Oid),
 }
@@ -52,6 +53,7 @@ fn words(act: &Act) -> String {
         Act::Land(want) => format!("land {} {}", want.expected, want.commit),
         Act::Start(target) => format!("start {target}"),
         Act::Finish => "finish".into(),
+        Act::Abort => "abort".into(),
         Act::Drain => "drain".into(),
         Act::Verify(commit) => format!("verify {commit}"),
     }
@@ -160,6 +162,10 @@ fn act(repo: &Repo, words: &str) -> String {
             Finish::NotStarted => repo.branch_commit(&branch(1)).unwrap().unwrap().to_string(),
             open @ Finish::StillConflicted { .. } => panic!("{open:?}"),
         },
+        ["abort"] => {
+            repo.abort_resolution(&resolving::finish(1)).unwrap();
+            String::new()
+        }
         ["drain"] => format!("{:?}", repo.drain_pool().unwrap()),
         ["verify", commit] => repo.verify_tree(oid(commit)).unwrap().display().to_string(),
         ["aside", from, to] => format!("{:?}", crate::aside::go(repo, oid(from), oid(to))),
@@ -219,11 +225,8 @@ fn at_each(points: &[&str], make: impl Fn() -> (Fixture, Act), holds: impl Fn(&F
 }
 
 fn prepared_whole(fixture: &Fixture, _: &str) {
+    on_its_branch(fixture);
     let path = fixture.repo.worktree_path(&name(1));
-    assert_eq!(
-        git(&path, &["status", "--porcelain", "--ignored", "--branch"]),
-        format!("## {}", branch(1))
-    );
     assert_eq!(read(&path, "README"), "hello\n");
 }
 
@@ -632,6 +635,49 @@ fn starting_a_resolution() {
                 "A  other\nUU src/b.txt"
             );
         },
+    );
+}
+
+/// The start that follows a kill is killed itself, while it takes away what the first one left.
+#[test]
+fn starting_a_resolution_over() {
+    let (fixture, target) = conflicting();
+    let start = words(&Act::Start(target));
+    killed_at(&fixture, &start, "git.resolve.merged");
+    killed_at(&fixture, &start, "git.reset.before-files");
+    assert_eq!(act(&fixture.repo, &start), "[\"src/b.txt\"]");
+    let path = fixture.repo.worktree_path(&name(1));
+    let status = git(&path, &["status", "--porcelain", "--branch"]);
+    assert_eq!(status, format!("## {}\nA  other\nUU src/b.txt", branch(1)));
+    fixture.check();
+}
+
+#[test]
+fn aborting_a_resolution() {
+    let make = || {
+        let (fixture, target) = conflicting();
+        let repo = &fixture.repo;
+        repo.start_resolution(&name(1), &branch(1), target).unwrap();
+        write(&repo.worktree_path(&name(1)), "src/b.txt", "half settled\n");
+        (fixture, Act::Abort)
+    };
+    at_each(
+        &["git.reset.before-files", "git.reset.after-files"],
+        make,
+        |fixture, _| {
+            on_its_branch(fixture);
+            let kept = format!("{}:src/b.txt", swarm::git::rescue_ref(&name(1)));
+            assert_eq!(fixture.git(&["show", &kept]), "half settled");
+        },
+    );
+}
+
+/// On its branch, and nothing uncommitted.
+fn on_its_branch(fixture: &Fixture) {
+    let path = fixture.repo.worktree_path(&name(1));
+    assert_eq!(
+        git(&path, &["status", "--porcelain", "--ignored", "--branch"]),
+        format!("## {}", branch(1))
     );
 }
 
