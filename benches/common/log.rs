@@ -189,7 +189,7 @@ impl Maker {
         }];
         let signals = match purpose {
             Purpose::Iteration { .. } => vec![Signal::Progress(50), Signal::Complete(None)],
-            Purpose::Gate { .. } | Purpose::Verify { .. } => vec![],
+            Purpose::Gate { .. } | Purpose::Verify { .. } | Purpose::Hook { .. } => vec![],
         };
         for (offset, signal) in (100..).step_by(400).zip(signals) {
             seen.push(Observation::SignalSeen {
@@ -325,5 +325,6 @@ fn settings() -> Result<Settings> {
         checkpoint_every: 0,
         checkpoint_before_autopilot: false,
         checkpoints_kept: 50,
+        hooks: std::collections::BTreeMap::new(),
     })
 }

@@ -7,6 +7,7 @@ use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
 use crate::domain::effect::{ConflictLevel, Effect, Purpose};
 use crate::domain::event::{Event, LostEvents, RepairWay};
 use crate::domain::evolve::evolve;
+use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid, ProfileName, RunId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
@@ -62,6 +63,7 @@ pub(super) fn settings() -> Settings {
         checkpoint_every: 0,
         checkpoint_before_autopilot: false,
         checkpoints_kept: 50,
+        hooks: std::collections::BTreeMap::new(),
     }
 }
 
@@ -81,8 +83,46 @@ pub(super) fn events() -> Vec<Event> {
     events.extend(attempt_events());
     events.extend(merge_events());
     events.extend(checkpoint_events());
+    events.extend(hook_events());
     events.extend(other_events());
     events
+}
+
+fn hook_events() -> Vec<Event> {
+    let hook = HookName::PreMerge;
+    vec![
+        Event::HookAsked {
+            hook,
+            id: idea_id(),
+            agent: agent(),
+        },
+        Event::HookStarted {
+            hook,
+            about: 40,
+            run: run(),
+        },
+        Event::HookCutOff {
+            hook,
+            about: 40,
+            lost: false,
+        },
+        Event::HookFinished {
+            hook,
+            about: 40,
+            how: "exit code 1: no database".into(),
+            well: false,
+            veto: true,
+        },
+        Event::HookTimedOut {
+            hook,
+            about: 41,
+            veto: false,
+        },
+        Event::HookApproved {
+            hook,
+            content: "12ab".into(),
+        },
+    ]
 }
 
 fn swarm_events() -> Vec<Event> {

@@ -7,74 +7,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::model::NOT_BLANK;
+pub use crate::domain::hook::HookName;
 
-/// The moments at which a program of yours can run.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum HookName {
-    /// Before an attempt's first iteration; its failure blocks the idea.
-    PreStart,
-    /// An attempt ended.
-    PostComplete,
-    /// The merged tree passed, the target has not moved yet; its failure holds the merge.
-    PreMerge,
-    /// The target moved.
-    PostMerge,
-    /// A merge met a conflict.
-    OnConflict,
-    /// An agent found something out.
-    OnLearning,
-    /// swarm was paused.
-    OnPause,
-    /// Something failed.
-    OnError,
-}
-
-impl HookName {
-    /// Every hook, in the order of an idea's way.
-    pub const ALL: [Self; 8] = [
-        Self::PreStart,
-        Self::PostComplete,
-        Self::PreMerge,
-        Self::PostMerge,
-        Self::OnConflict,
-        Self::OnLearning,
-        Self::OnPause,
-        Self::OnError,
-    ];
-
-    /// The name as it stands in the configuration and in `.swarm/hooks/<name>.sh`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::PreStart => "pre-start",
-            Self::PostComplete => "post-complete",
-            Self::PreMerge => "pre-merge",
-            Self::PostMerge => "post-merge",
-            Self::OnConflict => "on-conflict",
-            Self::OnLearning => "on-learning",
-            Self::OnPause => "on-pause",
-            Self::OnError => "on-error",
-        }
-    }
-
-    /// Whether this hook stands before a step and can hold it.
-    pub const fn can_veto(self) -> bool {
-        matches!(self, Self::PreStart | Self::PreMerge)
-    }
-}
-
-/// The closed set of hooks, each key described by the doc comment of its [`HookName`].
+/// The closed set of hooks, each with its description.
 pub(super) fn hooks_schema(generator: &mut SchemaGenerator) -> Schema {
     let hook = generator.subschema_for::<Hook>().to_value();
-    let names = HookName::json_schema(generator).to_value();
-    let described = names["oneOf"].as_array().into_iter().flatten();
-    let keys: Map<String, Value> = described
-        .filter_map(|name| {
+    let keys: Map<String, Value> = HookName::ALL
+        .into_iter()
+        .map(|name| {
             let mut key = hook.clone();
-            key["description"] = name["description"].clone();
-            Some((name["const"].as_str()?.to_owned(), key))
+            key["description"] = name.description().into();
+            (name.as_str().to_owned(), key)
         })
         .collect();
     json_schema!({ "type": "object", "properties": keys, "additionalProperties": false })
@@ -91,6 +34,19 @@ pub struct Hook {
     pub timeout_seconds: u32,
     /// What a hook that was ended means for the step that waits on it.
     pub on_timeout: OnTimeout,
+    /// What becomes of a call that a crash, or the daemon's end, cut off.
+    pub on_crash: OnCrash,
+}
+
+/// What becomes of a call that was cut off.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnCrash {
+    /// It is made again, with the same `SWARM_EVENT_SEQ`.
+    #[default]
+    Retry,
+    /// It is not made again; a warning is logged.
+    Skip,
 }
 
 /// What a hook that ran out of time means for the step that waits on it.
@@ -128,6 +84,9 @@ struct HookLimits {
     /// What it means for the step that waits on it when the hook was ended.
     #[serde(default)]
     on_timeout: OnTimeout,
+    /// What becomes of a call that a crash, or the daemon's end, cut off.
+    #[serde(default)]
+    on_crash: OnCrash,
 }
 
 const fn default_hook_seconds() -> u32 {
@@ -142,12 +101,14 @@ impl From<HookForm> for Hook {
                 run,
                 timeout_seconds: default_hook_seconds(),
                 on_timeout: OnTimeout::default(),
+                on_crash: OnCrash::default(),
             },
         };
         Self {
             run: limits.run,
             timeout_seconds: limits.timeout_seconds,
             on_timeout: limits.on_timeout,
+            on_crash: limits.on_crash,
         }
     }
 }

@@ -27,7 +27,7 @@ use sha2::{Digest, Sha256};
 use check::adapter_name;
 pub use check::{profile_problem, readiness};
 pub use files::{MAX_FILE_BYTES, environment, load};
-pub use hooks::{Hook, HookName, OnTimeout};
+pub use hooks::{Hook, HookName, OnCrash, OnTimeout};
 pub use layers::{Flag, Layered, Sources, VARIABLES, layer};
 pub use model::{
     Adapter, Agents, Budget, Checkpoints, Completion, Config, Merge, Mode, Profile, Shutdown,

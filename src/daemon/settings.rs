@@ -1,5 +1,7 @@
 //! From the configuration's words to what decisions and drivers need.
 
+use std::collections::BTreeMap;
+
 use crate::agents;
 use crate::config::{self, Config};
 use crate::domain::ids::{BadId, ProfileName};
@@ -7,7 +9,7 @@ use crate::domain::settings::{Mode, Settings};
 
 const MINUTE_MS: i64 = 60_000;
 
-/// What decisions need. `head` is the branch checked out, for a configuration that names no target.
+/// What decisions need, but for the hooks: those are files. `head` is the branch checked out, for a configuration that names no target.
 ///
 /// # Errors
 /// A profile name that is no id; `config check` finds it before.
@@ -47,6 +49,7 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
         checkpoint_every: config.checkpoints.periodic,
         checkpoint_before_autopilot: config.checkpoints.before_autopilot,
         checkpoints_kept: config.checkpoints.keep,
+        hooks: BTreeMap::new(),
     })
 }
 

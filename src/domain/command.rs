@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::hook::HookName;
 use super::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName};
 use super::settings::{Mode, Settings};
 
@@ -152,6 +153,13 @@ pub enum Command {
         pause: bool,
         /// Where the target stood for whoever said yes; elsewhere, nothing is done.
         from: Option<Oid>,
+    },
+    /// A person has looked at what an agent's landed work made of a hook.
+    ApproveHook {
+        /// Which.
+        hook: HookName,
+        /// SHA-256 of its content, in hex digits; of one that is gone: `gone`.
+        content: String,
     },
     /// The configuration as it is now.
     LoadSettings {

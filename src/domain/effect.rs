@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::Reason;
+use super::hook::HookName;
 use super::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName, RunId};
 use super::time::Timestamp;
 
@@ -223,7 +224,11 @@ impl Effect {
     /// Whether it uses what the merge queue has one of: the target and the merge worktree.
     pub fn holds_queue(&self) -> bool {
         match self {
-            Self::Run { purpose, .. } => matches!(purpose, Purpose::Verify { .. }),
+            Self::Run { purpose, .. } => match purpose {
+                Purpose::Verify { .. } => true,
+                Purpose::Hook { hook, .. } => *hook == HookName::PreMerge,
+                Purpose::Iteration { .. } | Purpose::Gate { .. } => false,
+            },
             Self::BuildMerge { .. }
             | Self::PrepareVerify { .. }
             | Self::Land { .. }
@@ -245,6 +250,9 @@ impl Effect {
             Self::Run { purpose, .. } => match purpose {
                 Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => agent == of,
                 Purpose::Verify { idea, .. } => idea == at,
+                Purpose::Hook { agent, idea, .. } => {
+                    agent.as_ref() == Some(of) || idea.as_ref() == Some(at)
+                }
             },
             Self::BuildMerge { idea, .. }
             | Self::PrepareVerify { idea, .. }
@@ -322,6 +330,19 @@ pub enum Purpose {
         index: usize,
         /// The command.
         command: String,
+    },
+    /// A hook's program.
+    Hook {
+        /// Which hook.
+        hook: HookName,
+        /// The event that the call is about.
+        seq: u64,
+        /// The attempt whose first iteration it can hold.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<AgentId>,
+        /// The idea whose landing it can hold.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        idea: Option<IdeaId>,
     },
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::checkpoint::{Checkpoint, IdeaThen, Rollback, RollbackStep};
 use super::command::{IdeaEdit, NewIdea, TargetChoice};
 use super::effect::{ConflictLevel, Effect};
+use super::hook::HookName;
 use super::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid, ProfileName, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use super::observation::RunEnd;
@@ -440,6 +441,65 @@ pub enum Event {
         files: Vec<String>,
     },
 
+    /// A hook that can hold a step is to be asked.
+    HookAsked {
+        /// Which.
+        hook: HookName,
+        /// About which idea.
+        id: IdeaId,
+        /// About whose attempt.
+        agent: AgentId,
+    },
+    /// A hook is called.
+    HookStarted {
+        /// Which.
+        hook: HookName,
+        /// About which event.
+        about: u64,
+        /// The run that calls it.
+        run: RunId,
+    },
+    /// A call was cut off by a crash or by the daemon's end; it is made again.
+    HookCutOff {
+        /// Which.
+        hook: HookName,
+        /// About which event.
+        about: u64,
+        /// Its runner was killed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        lost: bool,
+    },
+    /// A call is over.
+    HookFinished {
+        /// Which.
+        hook: HookName,
+        /// About which event.
+        about: u64,
+        /// How, in words.
+        how: String,
+        /// Whether the hook did what it was there for.
+        well: bool,
+        /// Whether it holds its step.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        veto: bool,
+    },
+    /// A call took too long and was ended.
+    HookTimedOut {
+        /// Which.
+        hook: HookName,
+        /// About which event.
+        about: u64,
+        /// Whether that holds its step.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        veto: bool,
+    },
+    /// A person has approved what an agent's landed work made of a hook.
+    HookApproved {
+        /// Which.
+        hook: HookName,
+        /// SHA-256 of its content, in hex digits; of one that is gone: `gone`.
+        content: String,
+    },
     /// An agent found something out.
     Learned {
         /// `learning-001`; of one known already: its id.
@@ -610,6 +670,12 @@ impl Event {
             Self::RollbackStepped { .. } => "rollbackStepped",
             Self::RolledBack { .. } => "rolledBack",
             Self::RollbackAbandoned { .. } => "rollbackAbandoned",
+            Self::HookAsked { .. } => "hookAsked",
+            Self::HookStarted { .. } => "hookStarted",
+            Self::HookCutOff { .. } => "hookCutOff",
+            Self::HookFinished { .. } => "hookFinished",
+            Self::HookTimedOut { .. } => "hookTimedOut",
+            Self::HookApproved { .. } => "hookApproved",
             Self::Learned { .. } => "learned",
             Self::WarningRaised { .. } => "warningRaised",
             Self::WarningCleared { .. } => "warningCleared",

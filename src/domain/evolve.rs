@@ -2,10 +2,13 @@
 //!
 //! An event about something that the state does not know (a newer log read by older rules) changes nothing but `seq`.
 
+pub(crate) mod hooks;
+
 use super::checkpoint::{Checkpoint, IdeaThen, Reason};
 use super::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
 use super::effect::{Effect, KeptWorktree, Landing};
 use super::event::Event;
+use super::hook::Passage;
 use super::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase};
 use super::observation::{RunEnd, RunEndKind};
@@ -25,14 +28,20 @@ const RUNS_KEPT: usize = 100;
 
 /// Folds the event with sequence number `seq`, journaled at `at`, into the state.
 pub fn evolve(state: &mut State, seq: u64, at: Timestamp, event: &Event) {
+    let calls = hooks::owed_by(state, seq, at, event);
     state.seq = seq;
     state.swarm.last_event_at = at;
     if !swarm_event(state, at, event)
         && !idea_event(state, at, event)
         && !attempt_event(state, at, event)
         && !checkpoint_event(state, at, event)
+        && !hooks::hook_event(state, at, event)
     {
         merge_event(state, at, event);
+    }
+    state.hooks.extend(calls);
+    if !state.hooks.is_empty() {
+        hooks::forget(state);
     }
 }
 
@@ -404,6 +413,7 @@ fn claim(state: &mut State, at: Timestamp, id: &IdeaId, agent: &AgentId, event: 
         progress: None,
         empty_outputs: 0,
         without_commit: 0,
+        pre_start: None,
         returns: 0,
         catch_up: None,
         lost_runs: 0,
@@ -891,6 +901,9 @@ fn merge_event(state: &mut State, at: Timestamp, event: &Event) {
         Event::MergeBuilt {
             id, commit, target, ..
         } => with_entry(state, id, |entry| {
+            if !entry.is_verified_on(target) {
+                entry.pre_merge = None;
+            }
             entry.commit = Some(commit.clone());
             entry.target = Some(target.clone());
             entry.conflict = None;
@@ -964,6 +977,7 @@ fn queue_merge(state: &mut State, at: Timestamp, id: &IdeaId, event: &Event) {
         verify_next: 0,
         run: None,
         verified: None,
+        pre_merge: None,
         lost_runs: 0,
         conflict: None,
         laid_out: false,
@@ -995,6 +1009,8 @@ fn move_entry(
         entry.checked_out = false;
         entry.verify_next = 0;
         entry.run = None;
+        // Who had nothing against it need not be asked again about the same work on the same target.
+        entry.pre_merge = entry.pre_merge.filter(|passed| *passed == Passage::Free);
     }
 }
 

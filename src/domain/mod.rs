@@ -8,6 +8,7 @@ pub mod decide;
 pub mod effect;
 pub mod event;
 pub mod evolve;
+pub mod hook;
 pub mod ids;
 pub mod lifecycle;
 pub mod observation;

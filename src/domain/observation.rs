@@ -63,6 +63,20 @@ pub enum Observation {
     Tick,
 }
 
+impl std::fmt::Display for RunEndKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Exited { code } => write!(f, "exit code {code}"),
+            Self::Signalled { signal } => write!(f, "killed by signal {signal}"),
+            Self::TimedOut => f.write_str("took too long and was ended"),
+            Self::Stopped => f.write_str("was ended"),
+            Self::OutputLimit => f.write_str("wrote too much and was ended"),
+            Self::NotStarted { message } => f.write_str(message),
+            Self::Lost => f.write_str("its runner was killed"),
+        }
+    }
+}
+
 /// How an effect ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {

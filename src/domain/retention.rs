@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::effect::Effect;
+use super::hook::HookName;
 use super::ids::{IdeaId, RunId};
 use super::state::{Feedback, Idea, IdeaStatus, Kept, State};
 use super::time::Timestamp;
@@ -44,7 +45,7 @@ pub struct Needs {
     in_use: BTreeSet<RunId>,
     unfinished: BTreeSet<RunId>,
     over: BTreeMap<RunId, Timestamp>,
-    /// Agents and ideas, by their names: whether they are finished.
+    /// Agents, ideas and hooks, by their names: whether they are finished.
     owners: BTreeMap<String, bool>,
     worktrees: BTreeMap<String, Verdict>,
     last_run: u64,
@@ -63,6 +64,7 @@ impl Needs {
             needs.kept(idea.kept.as_deref());
         }
         needs.ended(state);
+        needs.hooks(state);
         needs.living(state);
         needs.under_way(state);
         needs
@@ -105,6 +107,20 @@ impl Needs {
             };
             self.worktrees.insert(attempt.worktree.clone(), verdict);
         }
+    }
+
+    /// Of a call that is over, the output of each hook's last one can still be asked for.
+    fn hooks(&mut self, state: &State) {
+        for hook in HookName::ALL {
+            self.owners.insert(hook.to_string(), true);
+        }
+        let calls = state.hooks.iter().filter_map(|call| call.run.clone());
+        self.in_use.extend(calls);
+        let last = state
+            .hooks_last
+            .values()
+            .filter_map(|last| last.run.clone());
+        self.unfinished.extend(last);
     }
 
     fn living(&mut self, state: &State) {

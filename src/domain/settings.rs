@@ -1,8 +1,11 @@
 //! The part of the configuration that decisions depend on. It is journaled when it changes, so that a decision can be
 //! understood, and repeated, from the log alone.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
+use super::hook::{HookName, HookSettings};
 use super::ids::ProfileName;
 
 /// Who starts ideas.
@@ -69,6 +72,9 @@ pub struct Settings {
     /// So many checkpoints that nobody asked for are kept.
     #[serde(default = "kept", skip_serializing_if = "is_kept")]
     pub checkpoints_kept: u32,
+    /// The hooks that there are.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hooks: BTreeMap<HookName, HookSettings>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::checkpoint::{Checkpoint, Rollback};
 use super::command::InboxFile;
 use super::effect::{ConflictLevel, Effect, KeptWorktree, Landing, Purpose};
+use super::hook::{HookCall, HookName, LastCall, Passage};
 use super::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid, ProfileName, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use super::settings::{Mode, Settings};
@@ -51,6 +52,15 @@ pub struct State {
     /// The rollback that is under way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rollback: Option<Box<Rollback>>,
+    /// Calls of hooks that are owed or under way, in the order of their events.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<HookCall>,
+    /// How the last call of each hook ended.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub hooks_last: BTreeMap<HookName, LastCall>,
+    /// What people have approved of the hooks that agents' landed work changed: SHA-256 of each content, the latest last.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub hooks_approved: BTreeMap<HookName, Vec<String>>,
     /// Numbers that never repeat.
     pub counters: Counters,
 }
@@ -415,6 +425,9 @@ pub struct Attempt {
     /// What it took over from an earlier attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Box<Kept>>,
+    /// Where it stands with the hook before its first iteration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pre_start: Option<Passage>,
     /// The last iteration begun, from 1.
     pub iteration: u32,
     /// Where its branch left the target.
@@ -569,6 +582,9 @@ pub struct MergeEntry {
     /// The merged tree is checked out.
     #[serde(default, skip_serializing_if = "is_false")]
     pub checked_out: bool,
+    /// Where it stands with the hook before its landing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pre_merge: Option<Passage>,
     /// The next quality command.
     #[serde(default)]
     pub verify_next: usize,
@@ -598,6 +614,15 @@ pub struct MergeEntry {
     pub waits: Option<Waits>,
     /// When it came.
     pub queued_at: Timestamp,
+}
+
+impl MergeEntry {
+    /// Whether its work passed, merged with this commit of the target.
+    pub fn is_verified_on(&self, target: &Oid) -> bool {
+        let same =
+            |verified: &Verified| verified.source == self.source && verified.target == *target;
+        self.verified.as_ref().is_some_and(same)
+    }
 }
 
 /// A merged tree that passed, by what it was made of.

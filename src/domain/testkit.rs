@@ -73,5 +73,6 @@ pub(crate) fn settings() -> Settings {
         checkpoint_every: 0,
         checkpoint_before_autopilot: false,
         checkpoints_kept: 50,
+        hooks: std::collections::BTreeMap::new(),
     }
 }

@@ -734,7 +734,8 @@ pub fn rest(state: &State) -> Rest {
         }
         left = true;
     }
-    if !state.outbox.is_empty() || !state.owed.is_empty() {
+    let owed = !state.owed.is_empty() || !state.hooks.is_empty();
+    if !state.outbox.is_empty() || owed {
         return Rest::Busy;
     }
     if left { Rest::NeedsPerson } else { Rest::Idle }

@@ -95,6 +95,12 @@ kinds! {
     RollbackStepped "rollbackStepped" Inner,
     RolledBack "rolledBack" News,
     RollbackAbandoned "rollbackAbandoned" News,
+    HookAsked "hookAsked" Inner,
+    HookStarted "hookStarted" Inner,
+    HookCutOff "hookCutOff" Inner,
+    HookFinished "hookFinished" News,
+    HookTimedOut "hookTimedOut" News,
+    HookApproved "hookApproved" News,
     Learned "learned" News,
     WarningRaised "warningRaised" News,
     WarningCleared "warningCleared" News,
@@ -109,6 +115,8 @@ pub fn is_news(event: &Event) -> bool {
     match event {
         Event::EffectFinished { error, .. } => error.is_some(),
         Event::MergeMoved { waits, .. } => waits.is_some(),
+        // One that did what it is there for is no news.
+        Event::HookFinished { well, .. } => !well,
         // Each is told by an event of its own: what was learned, and what landed.
         Event::SignalSeen { signal, .. } => {
             !matches!(signal, Signal::LearningLocal(_) | Signal::LearningGlobal(_))
@@ -128,6 +136,8 @@ pub fn tone(event: &Event) -> Tone {
             ..
         }
         | Event::WarningRaised { .. }
+        | Event::HookFinished { well: false, .. }
+        | Event::HookTimedOut { .. }
         | Event::TargetRewritten { .. }
         | Event::ClockWentBack { .. }
         | Event::PauseSet { .. }
@@ -147,6 +157,10 @@ pub fn tone(event: &Event) -> Tone {
 /// What happened, in one safe line.
 pub fn describe(event: &Event) -> String {
     shorten(&safe(&words(event)), MAX_LINE, false)
+}
+
+fn against(veto: bool) -> &'static str {
+    if veto { ", against its step" } else { "" }
 }
 
 fn words(event: &Event) -> String {
@@ -319,6 +333,23 @@ fn words(event: &Event) -> String {
             because(message.as_deref())
         ),
 
+        Event::HookAsked { hook, id, .. } => format!("{id} waits for the hook {hook}"),
+        Event::HookStarted { hook, about, .. } => {
+            format!("the hook {hook} is called about event {about}")
+        }
+        Event::HookCutOff { hook, about, .. } => {
+            format!("the hook {hook} was cut off; it will be called about event {about} again")
+        }
+        Event::HookFinished {
+            hook, how, veto, ..
+        } => format!("the hook {hook} ended{}: {how}", against(*veto)),
+        Event::HookTimedOut { hook, veto, .. } => {
+            format!(
+                "the hook {hook} took too long and was ended{}",
+                against(*veto)
+            )
+        }
+        Event::HookApproved { hook, .. } => format!("the hook {hook} is approved as it is"),
         Event::MergeQueued {
             id, source, held, ..
         } => {

@@ -192,6 +192,7 @@ fn purpose_words(purpose: &Purpose) -> String {
         Purpose::Verify { idea, command, .. } => {
             format!("`{command}` on the merged tree of {idea}")
         }
+        Purpose::Hook { hook, seq, .. } => format!("the hook {hook} about event {seq}"),
     }
 }
 

@@ -256,6 +256,7 @@ impl Model {
             Effect::Run { purpose, .. } => match purpose {
                 Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => of(agent),
                 Purpose::Verify { idea, .. } => Some(idea.clone()),
+                Purpose::Hook { idea, .. } => idea.clone(),
             },
             Effect::PrepareWorktree { idea, .. }
             | Effect::Seal { idea, .. }

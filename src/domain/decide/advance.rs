@@ -4,9 +4,10 @@
 //! Invariant: each step changes the state such that it does not apply again; calling until nothing comes ends. Nothing is done while no
 //! daemon is there to do it, or before one knows what an earlier one left.
 
-use super::attempt::{end_asked, time_out};
+use super::attempt::end_asked;
+use super::iterations::{begin_iterations, may_start, request_iteration};
 use super::plan::{End, Plan};
-use super::{checkpoints, rollback, train};
+use super::{checkpoints, hooks, rollback, train};
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, RunId};
@@ -33,13 +34,14 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         }
         return plan.events;
     }
-    let steps: [fn(&mut Plan<'_>, &Settings); 14] = [
+    let steps: [fn(&mut Plan<'_>, &Settings); 15] = [
         change_phase,
         tidy_up,
         end_attempts,
         drain,
         prepare,
         ask_for_runs,
+        call_hooks,
         gate,
         // Before the queue's next: a queue that never empties must not put them off for ever.
         checkpoints::keep,
@@ -188,6 +190,7 @@ fn end_attempts(plan: &mut Plan<'_>, _: &Settings) {
         if let Some(run) = &attempt.run {
             plan.stop_run(run, false);
         }
+        hooks::stop_asking(plan, agent, attempt);
     }
 }
 
@@ -267,6 +270,13 @@ fn never_ran(plan: &mut Plan<'_>, run: &RunId) {
     });
 }
 
+/// While the daemon ends nobody is called any more: what is owed is in the log.
+fn call_hooks(plan: &mut Plan<'_>, settings: &Settings) {
+    if may_merge(plan.state) {
+        hooks::call(plan, settings);
+    }
+}
+
 /// After COMPLETE: commit leftovers, then one quality command after the other, then the merge queue.
 fn gate(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
@@ -326,105 +336,6 @@ fn next_gate(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: 
         held: !settings.auto_merge,
     });
     plan.move_attempt(agent, AttemptInput::GatePassed);
-}
-
-/// Attempts at their boundary go on when time and slots allow; those that have a slot begin their next iteration.
-fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
-    let state = plan.state;
-    let running = may_start(plan);
-    for (agent, attempt) in &state.agents {
-        match attempt.phase {
-            AttemptPhase::Starting if running => {
-                begin_iteration(plan, agent, attempt, settings);
-            }
-            AttemptPhase::Starting if may_merge(state) => {
-                plan.move_attempt(agent, AttemptInput::Hold);
-            }
-            _ => {}
-        }
-    }
-    if !running || !plan.events.is_empty() || state.slots_free() == 0 {
-        return;
-    }
-    let goes_on = |(agent, attempt): &(&AgentId, &Attempt)| {
-        attempt.phase == AttemptPhase::Backoff
-            && attempt.not_before.is_none_or(|time| time <= plan.now)
-            && attempt.catch_up.is_none()
-            && !state.is_under_way(agent, &attempt.idea)
-    };
-    // Whose last iteration began first has waited longest: where slots are few, all take turns.
-    let next = state
-        .agents
-        .iter()
-        .filter(goes_on)
-        .min_by_key(|(_, attempt)| attempt.iteration_at);
-    if let Some((agent, _)) = next {
-        plan.move_attempt(agent, AttemptInput::Continue);
-    }
-}
-
-/// Whether anything new may be started: while room on the disk is awaited, one attempt after the other finds out.
-fn may_start(plan: &Plan<'_>) -> bool {
-    let state = plan.state;
-    let held = state.swarm.held_until.is_some_and(|until| until > plan.now);
-    state.swarm.phase == SwarmPhase::Running && !held
-}
-
-/// With what the gate said last, if it was the gate that sent the agent back.
-fn out_of_iterations(attempt: &Attempt) -> String {
-    let number = attempt.iteration;
-    let allowed = "completion.maxIterations allows no more";
-    match &attempt.feedback {
-        Some(last) => format!(
-            "{number} iterations, and {allowed}; last, `{}` failed: {}",
-            last.command, last.how
-        ),
-        None => format!("{number} iterations without COMPLETE; {allowed}"),
-    }
-}
-
-fn begin_iteration(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: &Settings) {
-    let resolving = attempt.task != Task::Work;
-    if !resolving && attempt.iteration >= settings.max_iterations {
-        return time_out(plan, agent, &out_of_iterations(attempt));
-    }
-    if !resolving && attempt.spent_ms >= settings.attempt_timeout_ms {
-        return time_out(
-            plan,
-            agent,
-            "the attempt took longer than agents.timeoutMinutes allows",
-        );
-    }
-    let iteration = attempt.iteration + 1;
-    let run = plan.run_id(&format!("{agent}-i{iteration}"));
-    plan.emit(Event::IterationStarted {
-        agent: agent.clone(),
-        iteration,
-        run: run.clone(),
-    });
-    plan.move_attempt(agent, AttemptInput::Started);
-    request_iteration(plan, agent, attempt, iteration, &run, settings);
-}
-
-/// A resolver has the whole time of an attempt for each try; the idea has what is left of its own.
-fn request_iteration(
-    plan: &mut Plan<'_>,
-    agent: &AgentId,
-    attempt: &Attempt,
-    iteration: u32,
-    run: &RunId,
-    settings: &Settings,
-) {
-    let resolving = attempt.task != Task::Work;
-    let resolver = settings.resolver.as_ref().filter(|_| resolving);
-    let spent = if resolving { 0 } else { attempt.spent_ms };
-    let purpose = Purpose::Iteration {
-        agent: agent.clone(),
-        iteration,
-        profile: resolver.unwrap_or(&attempt.profile).clone(),
-    };
-    let timeout = settings.attempt_timeout_ms.saturating_sub(spent).max(1);
-    plan.request_run(run.clone(), purpose, timeout);
 }
 
 /// A free slot takes the best ready idea, unless an attempt that has begun needs it.

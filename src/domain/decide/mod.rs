@@ -8,7 +8,9 @@ mod agents;
 mod attempt;
 mod checkpoints;
 mod conflict;
+mod hooks;
 mod ideas;
+mod iterations;
 mod merging;
 mod plan;
 mod rollback;
@@ -60,6 +62,7 @@ pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<E
         } => {
             rollback::begin(&mut plan, name, *stash, *pause, from.as_ref())?;
         }
+        Command::ApproveHook { hook, content } => hooks::approve(&mut plan, *hook, content),
         Command::LoadSettings { hash, settings } => swarm::load(&mut plan, hash, settings),
         Command::SetMode { mode } => swarm::set_mode(&mut plan, *mode),
         Command::Shutdown { keep_agents } => swarm::shutdown(&mut plan, *keep_agents)?,
@@ -198,6 +201,7 @@ fn run_over(plan: &mut Plan<'_>, run: &RunId, purpose: &Purpose, outcome: &Outco
             index,
             command,
         } => merging::verify_over(plan, idea, run, *index, command, outcome),
+        Purpose::Hook { hook, seq, .. } => hooks::call_over(plan, *hook, *seq, run, outcome),
     }
 }
 

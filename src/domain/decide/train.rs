@@ -4,6 +4,7 @@
 //! of which something is still under way.
 
 use super::advance::may_merge;
+use super::hooks;
 use super::plan::Plan;
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
@@ -11,7 +12,7 @@ use crate::domain::ids::{IdeaId, Oid};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput, MergePhase};
 use crate::domain::select;
 use crate::domain::settings::Settings;
-use crate::domain::state::{Attempt, MergeEntry, State, Verified};
+use crate::domain::state::{Attempt, MergeEntry, State};
 use crate::domain::time::Timestamp;
 
 /// Whether an entry's turn can come. It waits for a person, a time, the ideas that its own comes after, and what is still under way.
@@ -132,10 +133,8 @@ fn next_check<'a>(entry: &MergeEntry, settings: &'a Settings) -> Option<&'a Stri
 }
 
 fn is_verified(entry: &MergeEntry) -> bool {
-    let same = |verified: &Verified| {
-        verified.source == entry.source && Some(&verified.target) == entry.target.as_ref()
-    };
-    entry.verified.as_ref().is_some_and(same)
+    let target = entry.target.as_ref();
+    target.is_some_and(|target| entry.is_verified_on(target))
 }
 
 fn start_verify(plan: &mut Plan<'_>, entry: &MergeEntry, command: &str, settings: &Settings) {
@@ -165,6 +164,9 @@ pub(super) fn land(plan: &mut Plan<'_>, settings: &Settings) {
     if next_check(entry, settings).is_some() {
         // It waited for a checkpoint, or the log was torn here, and the checks were configured meanwhile.
         plan.move_merge(&entry.idea, MergeInput::Requeue);
+        return;
+    }
+    if !hooks::may_land(plan, entry, settings) {
         return;
     }
     if let (Some(commit), Some(target)) = (&entry.commit, &entry.target) {

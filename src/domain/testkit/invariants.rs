@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::domain::decide;
 use crate::domain::effect::Effect;
+use crate::domain::hook::{HookCall, Passage};
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::state::{Attempt, IdeaStatus, MergeEntry, State};
@@ -23,6 +24,7 @@ pub(crate) fn check(state: &State, now: Timestamp) {
         rollback_goes_on(state, now);
     }
     saved_work_has_no_worktree(state);
+    hooks_are_called(state);
     for run in state.stops.keys() {
         assert!(
             state.run_effect(run).is_some(),
@@ -35,6 +37,31 @@ pub(crate) fn check(state: &State, now: Timestamp) {
 fn rollback_goes_on(state: &State, now: Timestamp) {
     assert!(!state.outbox.is_empty(), "stuck: {:?}", state.rollback);
     assert!(decide::advance(state, now).is_empty());
+}
+
+/// Each call that is owed runs, or waits for its turn.
+fn hooks_are_called(state: &State) {
+    let running = |call: &&HookCall| call.run.is_some();
+    for call in state.hooks.iter().filter(running) {
+        let run = call.run.as_ref().unwrap();
+        assert!(
+            !is_awake(state) || state.run_effect(run).is_some(),
+            "{call:?} waits for nothing"
+        );
+    }
+    let calls = is_awake(state) && state.swarm.phase != SwarmPhase::Draining;
+    let others = state.hooks.iter().filter(running);
+    let room = others.filter(|call| !call.hook.can_veto()).count() < 16;
+    for (place, call) in state.hooks.iter().enumerate() {
+        let waits = state.hooks[..place]
+            .iter()
+            .any(|earlier| call.waits_for(earlier));
+        let held = !call.hook.can_veto() && !room;
+        assert!(
+            call.run.is_some() || waits || held || !calls,
+            "{call:?} is not made"
+        );
+    }
 }
 
 fn saved_work_has_no_worktree(state: &State) {
@@ -157,7 +184,10 @@ fn entry_rests(state: &State, entry: &MergeEntry) -> bool {
             draining || attempt.phase == AttemptPhase::Backoff
         }
         // Nothing lands while a checkpoint is being made.
-        MergePhase::Landing => state.is_pending(Effect::is_checkpoint),
+        MergePhase::Landing => {
+            let asked = entry.pre_merge == Some(Passage::Asked);
+            state.is_pending(Effect::is_checkpoint) || (draining && asked)
+        }
         _ => false,
     }
 }

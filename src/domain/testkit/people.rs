@@ -1,9 +1,12 @@
 //! What people and agents of a simulation do, taken from [`Choices`]: commands that may or may not fit the state, and the help that a person
 //! gives when asked.
 
+use std::collections::BTreeMap;
+
 use super::choices::Choices;
 use super::{agent, checkpoint_name, new_idea, settings};
 use crate::domain::command::{Command, IdeaEdit, InboxFile, NewIdea, TargetChoice};
+use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::settings::{Mode, Settings};
@@ -190,6 +193,23 @@ pub(crate) fn some_signal(choices: &mut Choices) -> Signal {
     }
 }
 
+/// Half of the swarms have no hooks.
+fn some_hooks(choices: &mut Choices) -> BTreeMap<HookName, HookSettings> {
+    let there = if choices.chance(50) { 40 } else { 0 };
+    let mut hooks = BTreeMap::new();
+    for name in HookName::ALL {
+        if choices.chance(there) {
+            let hook = HookSettings {
+                timeout_ms: 1_000,
+                veto_on_timeout: name.can_veto() && choices.chance(50),
+                again: !choices.chance(30),
+            };
+            hooks.insert(name, hook);
+        }
+    }
+    hooks
+}
+
 /// Settings, mostly small limits.
 pub(crate) fn some_settings(choices: &mut Choices) -> Settings {
     let gates: [&[&str]; 6] = [
@@ -219,6 +239,7 @@ pub(crate) fn some_settings(choices: &mut Choices) -> Settings {
         checkpoint_every: number(choices, 4),
         checkpoint_before_autopilot: choices.chance(40),
         checkpoints_kept: 1 + number(choices, 4),
+        hooks: some_hooks(choices),
         ..settings()
     }
 }

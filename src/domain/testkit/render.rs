@@ -58,6 +58,7 @@ fn asked(effect: &Effect) -> String {
             Purpose::Gate { command, .. } | Purpose::Verify { command, .. } => {
                 format!("run {run}: {command}")
             }
+            Purpose::Hook { .. } => format!("run {run}"),
         },
         Effect::StopRun { run, now } => {
             format!("stopRun {run}{}", if *now { " now" } else { "" })

@@ -267,6 +267,25 @@ impl Scenario {
         self.when(Observation::EffectDone { effect, outcome })
     }
 
+    /// The call of a hook that runs ends.
+    pub(crate) fn hook(&mut self, name: &str, how: RunEndKind) -> &mut Self {
+        let of_name = |effect: &&Effect| name_of(effect) == name;
+        let run = match self.state.outbox.values().find(of_name) {
+            Some(Effect::Run { run, .. }) => run.clone(),
+            _ => panic!("{name} is not called"),
+        };
+        self.run_ends(&run, how)
+    }
+
+    /// The calls of hooks that run, and those that follow, go well.
+    pub(crate) fn all_hooks(&mut self) -> &mut Self {
+        let running = |s: &Self| s.state.hooks.iter().find_map(|call| call.run.clone());
+        while let Some(run) = running(self) {
+            self.run_ends(&run, exit(0));
+        }
+        self
+    }
+
     /// The quality command that runs ends.
     pub(crate) fn check(&mut self, how: RunEndKind) -> &mut Self {
         let run = self.state.outbox.values().find_map(|effect| match effect {
@@ -341,6 +360,7 @@ pub(crate) fn name_of(effect: &Effect) -> &'static str {
             Purpose::Iteration { .. } => "iteration",
             Purpose::Gate { .. } => "gate",
             Purpose::Verify { .. } => "verify",
+            Purpose::Hook { hook, .. } => hook.as_str(),
         },
         Effect::StopRun { .. } => "stopRun",
         Effect::Seal { .. } => "seal",

@@ -8,6 +8,7 @@ use super::scenario::{exit, failed, good, held};
 use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason};
 use crate::domain::effect::{ConflictLevel, Effect, Purpose, Saved};
 use crate::domain::event::Event;
+use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
 use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
 use crate::domain::state::State;
@@ -26,6 +27,8 @@ pub(crate) struct World {
     built: BTreeMap<Oid, (Oid, Oid)>,
     /// Quality commands that a merged tree passed.
     passed: BTreeMap<(Oid, Oid), BTreeSet<String>>,
+    /// The merged trees to which no hook objects.
+    free: BTreeSet<(Oid, Oid)>,
     /// What the merge worktree holds.
     checked_out: Option<Oid>,
     /// Where the target stands.
@@ -87,6 +90,10 @@ impl World {
     fn must_have_passed(&self, state: &State, commit: &Oid) {
         let settings = state.settings.as_ref().unwrap();
         let made_of = &self.built[commit];
+        assert!(
+            !settings.hooks.contains_key(&HookName::PreMerge) || self.free.contains(made_of),
+            "{commit} lands although its hook was not asked, or is against it"
+        );
         let passed = self.passed.get(made_of);
         let passed = |command: &String| passed.is_some_and(|passed| passed.contains(command));
         assert!(
@@ -96,6 +103,37 @@ impl World {
             settings.quality_commands,
             state.queue
         );
+    }
+
+    /// What became of the question whether a merged tree may land.
+    fn ask_before_landing(&mut self, state: &State, purpose: &Purpose, outcome: &Outcome) {
+        let Purpose::Hook {
+            hook: HookName::PreMerge,
+            idea: Some(idea),
+            ..
+        } = purpose
+        else {
+            return;
+        };
+        let settings = state.settings.as_ref().unwrap();
+        let hook = settings.hooks.get(&HookName::PreMerge);
+        let free = match outcome {
+            Outcome::RunEnded(end) => match end.how {
+                RunEndKind::Exited { code } => code == 0,
+                RunEndKind::TimedOut => hook.is_none_or(|hook| !hook.veto_on_timeout),
+                RunEndKind::Stopped | RunEndKind::Lost => hook.is_none_or(|hook| !hook.again),
+                _ => false,
+            },
+            _ => false,
+        };
+        // It may also have been asked to end, and then how it did says nothing.
+        let skipped = hook.is_none_or(|hook| !hook.again);
+        let commit = state.entry(idea).and_then(|entry| entry.commit.as_ref());
+        if let Some(commit) = commit
+            && (free || skipped)
+        {
+            self.free.insert(self.built[commit].clone());
+        }
     }
 
     /// The next commit.
@@ -115,7 +153,11 @@ impl World {
             return nonsense(effect);
         }
         match effect {
-            Effect::Run { run, purpose, .. } => self.end_of(run, purpose, choices),
+            Effect::Run { run, purpose, .. } => {
+                let outcome = self.end_of(run, purpose, choices);
+                self.ask_before_landing(state, purpose, &outcome);
+                outcome
+            }
             Effect::StopRun { run, .. } => {
                 self.stopped.insert(run.clone());
                 if choices.chance(10) {

@@ -10,10 +10,11 @@ use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason, Rollback, Rollback
 use crate::domain::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
 use crate::domain::effect::{ConflictLevel, Effect, KeptWorktree, Landing, Purpose, Saved};
 use crate::domain::event::{Event, FoundLanding, LostEvents, RepairWay};
+use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
-use crate::domain::settings::Mode;
+use crate::domain::settings::{Mode, Settings};
 use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, Counters, Ending, Feedback, IdeaStatus, Task, Waits};
 use crate::domain::testkit::{START, agent, checkpoint_name, idea, oid, profile, settings};
@@ -652,7 +653,87 @@ fn samples() -> Vec<Event> {
     all.extend(effect_samples());
     all.extend(checkpoint_samples());
     all.extend(repair_samples());
+    all.extend(hook_samples());
     all
+}
+
+fn hook_samples() -> Vec<Event> {
+    let hook = HookName::PreMerge;
+    let settings = Settings {
+        hooks: HookName::ALL.map(|name| (name, hook_settings(name))).into(),
+        ..settings()
+    };
+    vec![
+        Event::SettingsLoaded {
+            hash: "ab".into(),
+            settings: Box::new(settings),
+        },
+        Event::HookAsked {
+            hook,
+            id: idea(3),
+            agent: agent(2),
+        },
+        Event::HookStarted {
+            hook,
+            about: 40,
+            run: run("pre-merge-40"),
+        },
+        Event::HookCutOff {
+            hook,
+            about: 40,
+            lost: true,
+        },
+        Event::HookFinished {
+            hook,
+            about: 40,
+            how: "exit code 1: no database".into(),
+            well: false,
+            veto: true,
+        },
+        Event::HookTimedOut {
+            hook: HookName::OnPause,
+            about: 41,
+            veto: false,
+        },
+        Event::HookApproved {
+            hook,
+            content: "12ab".into(),
+        },
+        Event::EffectRequested {
+            id: EffectId(9),
+            effect: call_of(Purpose::Hook {
+                hook,
+                seq: 40,
+                agent: Some(agent(2)),
+                idea: Some(idea(3)),
+            }),
+        },
+        Event::EffectRequested {
+            id: EffectId(10),
+            effect: call_of(Purpose::Hook {
+                hook: HookName::OnError,
+                seq: 41,
+                agent: None,
+                idea: None,
+            }),
+        },
+    ]
+}
+
+fn call_of(purpose: Purpose) -> Effect {
+    Effect::Run {
+        run: run("call"),
+        purpose,
+        timeout_ms: 30_000,
+    }
+}
+
+fn hook_settings(name: HookName) -> HookSettings {
+    HookSettings {
+        timeout_ms: 30_000,
+        veto_on_timeout: name.can_veto(),
+        again: true,
+    }
 }
 
 /// All kinds there are, as the source of [`Event::kind`] lists them.

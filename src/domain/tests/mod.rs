@@ -4,6 +4,7 @@ mod attempts;
 mod checkpoints;
 mod ending;
 mod golden;
+mod hooks;
 mod ideas;
 mod merging;
 mod properties;

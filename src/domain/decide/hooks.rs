@@ -1,0 +1,291 @@
+//! Hooks: calls that are owed are made, in order; what becomes of them; steps that a hook stands before wait for it.
+//!
+//! Invariant: the calls follow from the state alone, so that a daemon that is killed anywhere goes on with them. One that was cut off, by a
+//! crash or by an end that was asked for, is not judged.
+
+use super::attempt::{is_stopped, run_end};
+use super::plan::{End, Plan};
+use crate::domain::effect::{Effect, Purpose};
+use crate::domain::event::Event;
+use crate::domain::evolve::hooks::WARNING;
+use crate::domain::hook::{HookCall, HookName, Passage};
+use crate::domain::ids::{AgentId, RunId};
+use crate::domain::lifecycle::MergeInput;
+use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
+use crate::domain::settings::Settings;
+use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, MergeEntry, State, Task, Waits};
+
+/// So many calls at a time, beside those that a step waits for.
+const AT_ONCE: usize = 16;
+/// So often a call may lose its runner.
+const LOST_RUNS: u32 = 3;
+
+/// Makes the calls whose turn it is.
+pub(super) fn call(plan: &mut Plan<'_>, settings: &Settings) {
+    let state = plan.state;
+    let mut room = AT_ONCE.saturating_sub(busy(state));
+    for (place, call) in state.hooks.iter().enumerate() {
+        if let Some(run) = &call.run {
+            if state.run_effect(run).is_none() {
+                // It was announced and never asked for: the log was torn between the two.
+                cut_off(plan, call, false);
+            }
+            continue;
+        }
+        let Some(hook) = settings.hooks.get(&call.hook) else {
+            over(plan, call, "there is no such hook any more", true, false);
+            continue;
+        };
+        let earlier = &state.hooks[..place];
+        if earlier.iter().any(|earlier| call.waits_for(earlier)) {
+            continue;
+        }
+        if !call.hook.can_veto() {
+            if room == 0 {
+                continue;
+            }
+            room -= 1;
+        }
+        begin(plan, call, hook.timeout_ms);
+    }
+}
+
+/// How many run that no step waits for.
+fn busy(state: &State) -> usize {
+    let running = |call: &&HookCall| call.run.is_some() && !call.hook.can_veto();
+    state.hooks.iter().filter(running).count()
+}
+
+fn begin(plan: &mut Plan<'_>, call: &HookCall, timeout_ms: i64) {
+    let run = plan.run_id(&format!("{}-{}", call.hook, call.seq));
+    plan.emit(Event::HookStarted {
+        hook: call.hook,
+        about: call.seq,
+        run: run.clone(),
+    });
+    let holds = call.hook.can_veto();
+    let purpose = Purpose::Hook {
+        hook: call.hook,
+        seq: call.seq,
+        agent: call.agent.clone().filter(|_| holds),
+        idea: call.idea.clone().filter(|_| holds),
+    };
+    plan.request_run(run, purpose, timeout_ms);
+}
+
+fn cut_off(plan: &mut Plan<'_>, call: &HookCall, lost: bool) {
+    plan.emit(Event::HookCutOff {
+        hook: call.hook,
+        about: call.seq,
+        lost,
+    });
+}
+
+fn over(plan: &mut Plan<'_>, call: &HookCall, how: &str, well: bool, veto: bool) {
+    plan.emit(Event::HookFinished {
+        hook: call.hook,
+        about: call.seq,
+        how: how.to_owned(),
+        well,
+        veto,
+    });
+}
+
+/// What a call came to.
+pub(super) fn call_over(
+    plan: &mut Plan<'_>,
+    hook: HookName,
+    seq: u64,
+    run: &RunId,
+    outcome: &Outcome,
+) {
+    let Some(end) = run_end(outcome) else {
+        return;
+    };
+    plan.emit(Event::RunEnded {
+        run: run.clone(),
+        end: end.clone(),
+    });
+    let this = |call: &&HookCall| call.hook == hook && call.seq == seq;
+    // What it stood before may be over, and the call with it.
+    let Some(call) = plan.state.hooks.iter().find(this) else {
+        return;
+    };
+    let settings = plan.state.settings.as_ref();
+    let settings = settings.and_then(|settings| settings.hooks.get(&hook));
+    let lost = end.how == RunEndKind::Lost;
+    if lost || end.how == RunEndKind::Stopped || is_stopped(plan.state, run) {
+        if lost && call.cut_off + 1 >= LOST_RUNS {
+            let how = format!("its runner was killed {LOST_RUNS} times in a row");
+            return fail(plan, call, run, &how);
+        }
+        if settings.is_none_or(|settings| settings.again) {
+            return cut_off(plan, call, lost);
+        }
+        over(
+            plan,
+            call,
+            "was cut off, and is not called again",
+            false,
+            false,
+        );
+        return warn(plan, call, "was cut off, and is not called again (onCrash)");
+    }
+    match &end.how {
+        RunEndKind::Exited { code: 0 } => {
+            over(plan, call, "exit code 0", true, false);
+            plan.clear_warning(&key(hook));
+        }
+        RunEndKind::TimedOut => {
+            let veto = hook.can_veto() && settings.is_some_and(|settings| settings.veto_on_timeout);
+            plan.emit(Event::HookTimedOut {
+                hook,
+                about: seq,
+                veto,
+            });
+            let held = if veto {
+                ""
+            } else {
+                "; swarm goes on without it"
+            };
+            warn(
+                plan,
+                call,
+                &format!("took too long and was ended{held}; its output: .swarm/runs/{run}"),
+            );
+        }
+        how => fail(plan, call, run, &words(how, &end)),
+    }
+}
+
+fn words(how: &RunEndKind, end: &RunEnd) -> String {
+    let said = end.last_words.as_ref();
+    let said = said.map_or_else(String::new, |words| format!(": {words}"));
+    format!("{how}{said}")
+}
+
+/// One that can hold its step does.
+fn fail(plan: &mut Plan<'_>, call: &HookCall, run: &RunId, how: &str) {
+    over(plan, call, how, false, call.hook.can_veto());
+    if !call.hook.can_veto() {
+        warn(
+            plan,
+            call,
+            &format!("failed ({how}); its output: .swarm/runs/{run}"),
+        );
+    }
+}
+
+fn key(hook: HookName) -> String {
+    format!("{WARNING}{hook}")
+}
+
+fn warn(plan: &mut Plan<'_>, call: &HookCall, what: &str) {
+    let about = call.idea.as_ref();
+    let about = about.map_or_else(String::new, |idea| format!(", about {idea},"));
+    let message = format!("the hook {}{about} {what}", call.hook);
+    plan.warn(&key(call.hook), &message);
+}
+
+/// How the call went that holds a step, for those who wonder.
+fn why(state: &State, hook: HookName) -> String {
+    let last = state.hooks_last.get(&hook);
+    let (how, run) = last.map_or(("failed", None), |last| {
+        (last.how.as_str(), last.run.as_ref())
+    });
+    let output = run.map_or_else(String::new, |run| {
+        format!("; its output: .swarm/runs/{run}")
+    });
+    format!("the hook {hook} is against it: {how}{output}")
+}
+
+/// Whether the hook before an attempt's first iteration lets it begin; asks, or blocks the idea, where that is to be done.
+pub(super) fn may_begin(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    attempt: &Attempt,
+    settings: &Settings,
+) -> bool {
+    let first = attempt.iteration == 0 && attempt.task == Task::Work;
+    match attempt.pre_start {
+        _ if !first => true,
+        Some(Passage::Free) => true,
+        Some(Passage::Asked) => false,
+        Some(Passage::Held) => {
+            let why = why(plan.state, HookName::PreStart);
+            let end = End::keeping(AttemptEnd::Blocked, IdeaStatus::Blocked, Some(why));
+            plan.end(agent, end);
+            false
+        }
+        None => !asks(plan, HookName::PreStart, agent, attempt, settings),
+    }
+}
+
+/// The same for the hook before a landing; one that is against it makes the merge wait for a person.
+pub(super) fn may_land(plan: &mut Plan<'_>, entry: &MergeEntry, settings: &Settings) -> bool {
+    match entry.pre_merge {
+        Some(Passage::Free) => true,
+        Some(Passage::Asked) => false,
+        Some(Passage::Held) => {
+            let waits = Waits {
+                reason: why(plan.state, HookName::PreMerge),
+                files: vec![],
+                person: true,
+            };
+            plan.move_merge_waiting(&entry.idea, MergeInput::Requeue, None, Some(waits));
+            false
+        }
+        None => {
+            let attempt = plan.attempt(&entry.agent);
+            attempt.is_none_or(|attempt| {
+                !asks(plan, HookName::PreMerge, &entry.agent, attempt, settings)
+            })
+        }
+    }
+}
+
+fn asks(
+    plan: &mut Plan<'_>,
+    hook: HookName,
+    agent: &AgentId,
+    attempt: &Attempt,
+    settings: &Settings,
+) -> bool {
+    let there = settings.hooks.contains_key(&hook);
+    if there {
+        plan.emit(Event::HookAsked {
+            hook,
+            id: attempt.idea.clone(),
+            agent: agent.clone(),
+        });
+    }
+    there
+}
+
+/// Whoever is asked about an attempt that is to end is not waited for.
+pub(super) fn stop_asking(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt) {
+    let state = plan.state;
+    for effect in state.outbox.values() {
+        if let Effect::Run {
+            run,
+            purpose: Purpose::Hook { .. },
+            ..
+        } = effect
+            && effect.works_for(agent, &attempt.idea)
+        {
+            plan.stop_run(run, false);
+        }
+    }
+}
+
+/// A person has looked at what an agent's landed work made of a hook.
+pub(super) fn approve(plan: &mut Plan<'_>, hook: HookName, content: &str) {
+    let approved = plan.state.hooks_approved.get(&hook);
+    if approved.and_then(|all| all.last()).map(String::as_str) != Some(content) {
+        plan.emit(Event::HookApproved {
+            hook,
+            content: content.to_owned(),
+        });
+    }
+    plan.clear_warning(&key(hook));
+}

@@ -1,0 +1,118 @@
+//! Iterations that need no input to begin: whose turn it is, what may still hold one, how long it may take.
+//!
+//! Invariant: as in [`advance`](mod@super::advance); an iteration begins only for an attempt that has a slot, and while the swarm runs.
+
+use super::advance::may_merge;
+use super::attempt::time_out;
+use super::hooks;
+use super::plan::Plan;
+use crate::domain::effect::Purpose;
+use crate::domain::event::Event;
+use crate::domain::ids::{AgentId, RunId};
+use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmPhase};
+use crate::domain::settings::Settings;
+use crate::domain::state::{Attempt, Task};
+
+/// Attempts at their boundary go on when time and slots allow; those that have a slot begin their next iteration.
+pub(super) fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
+    let state = plan.state;
+    let running = may_start(plan);
+    for (agent, attempt) in &state.agents {
+        match attempt.phase {
+            AttemptPhase::Starting if running => begin_or_ask(plan, agent, attempt, settings),
+            AttemptPhase::Starting if may_merge(state) => {
+                plan.move_attempt(agent, AttemptInput::Hold);
+            }
+            _ => {}
+        }
+    }
+    if !running || !plan.events.is_empty() || state.slots_free() == 0 {
+        return;
+    }
+    let goes_on = |(agent, attempt): &(&AgentId, &Attempt)| {
+        attempt.phase == AttemptPhase::Backoff
+            && attempt.not_before.is_none_or(|time| time <= plan.now)
+            && attempt.catch_up.is_none()
+            && !state.is_under_way(agent, &attempt.idea)
+    };
+    // Whose last iteration began first has waited longest: where slots are few, all take turns.
+    let next = state
+        .agents
+        .iter()
+        .filter(goes_on)
+        .min_by_key(|(_, attempt)| attempt.iteration_at);
+    if let Some((agent, _)) = next {
+        plan.move_attempt(agent, AttemptInput::Continue);
+    }
+}
+
+/// Before the first one a hook may have a say.
+fn begin_or_ask(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: &Settings) {
+    if hooks::may_begin(plan, agent, attempt, settings) {
+        begin_iteration(plan, agent, attempt, settings);
+    }
+}
+
+/// Whether anything new may be started: while room on the disk is awaited, one attempt after the other finds out.
+pub(super) fn may_start(plan: &Plan<'_>) -> bool {
+    let state = plan.state;
+    let held = state.swarm.held_until.is_some_and(|until| until > plan.now);
+    state.swarm.phase == SwarmPhase::Running && !held
+}
+
+/// With what the gate said last, if it was the gate that sent the agent back.
+fn out_of_iterations(attempt: &Attempt) -> String {
+    let number = attempt.iteration;
+    let allowed = "completion.maxIterations allows no more";
+    match &attempt.feedback {
+        Some(last) => format!(
+            "{number} iterations, and {allowed}; last, `{}` failed: {}",
+            last.command, last.how
+        ),
+        None => format!("{number} iterations without COMPLETE; {allowed}"),
+    }
+}
+
+fn begin_iteration(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: &Settings) {
+    let resolving = attempt.task != Task::Work;
+    if !resolving && attempt.iteration >= settings.max_iterations {
+        return time_out(plan, agent, &out_of_iterations(attempt));
+    }
+    if !resolving && attempt.spent_ms >= settings.attempt_timeout_ms {
+        return time_out(
+            plan,
+            agent,
+            "the attempt took longer than agents.timeoutMinutes allows",
+        );
+    }
+    let iteration = attempt.iteration + 1;
+    let run = plan.run_id(&format!("{agent}-i{iteration}"));
+    plan.emit(Event::IterationStarted {
+        agent: agent.clone(),
+        iteration,
+        run: run.clone(),
+    });
+    plan.move_attempt(agent, AttemptInput::Started);
+    request_iteration(plan, agent, attempt, iteration, &run, settings);
+}
+
+/// A resolver has the whole time of an attempt for each try; the idea has what is left of its own.
+pub(super) fn request_iteration(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    attempt: &Attempt,
+    iteration: u32,
+    run: &RunId,
+    settings: &Settings,
+) {
+    let resolving = attempt.task != Task::Work;
+    let resolver = settings.resolver.as_ref().filter(|_| resolving);
+    let spent = if resolving { 0 } else { attempt.spent_ms };
+    let purpose = Purpose::Iteration {
+        agent: agent.clone(),
+        iteration,
+        profile: resolver.unwrap_or(&attempt.profile).clone(),
+    };
+    let timeout = settings.attempt_timeout_ms.saturating_sub(spent).max(1);
+    plan.request_run(run.clone(), purpose, timeout);
+}

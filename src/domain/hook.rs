@@ -1,0 +1,180 @@
+//! Hooks: programs of a person's that are told of certain moments; two of them can hold the step that they stand before.
+//!
+//! Invariant: a call is owed from the very event on that it is about, so that no crash forgets it, and carries that event's number, so that a
+//! hook that is told again can see it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::{AgentId, IdeaId, RunId};
+use super::time::Timestamp;
+
+/// The moments at which a program of a person's can run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HookName {
+    /// Before an attempt's first iteration; its failure blocks the idea.
+    PreStart,
+    /// An attempt ended.
+    PostComplete,
+    /// The merged tree passed, the target has not moved yet; its failure holds the merge.
+    PreMerge,
+    /// The target moved.
+    PostMerge,
+    /// A merge met a conflict.
+    OnConflict,
+    /// An agent found something out.
+    OnLearning,
+    /// swarm was paused.
+    OnPause,
+    /// Something failed.
+    OnError,
+}
+
+impl HookName {
+    /// Every hook, in the order of an idea's way.
+    pub const ALL: [Self; 8] = [
+        Self::PreStart,
+        Self::PostComplete,
+        Self::PreMerge,
+        Self::PostMerge,
+        Self::OnConflict,
+        Self::OnLearning,
+        Self::OnPause,
+        Self::OnError,
+    ];
+
+    /// The name as it stands in the configuration and in `.swarm/hooks/<name>.sh`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PreStart => "pre-start",
+            Self::PostComplete => "post-complete",
+            Self::PreMerge => "pre-merge",
+            Self::PostMerge => "post-merge",
+            Self::OnConflict => "on-conflict",
+            Self::OnLearning => "on-learning",
+            Self::OnPause => "on-pause",
+            Self::OnError => "on-error",
+        }
+    }
+
+    /// When it is called, for people.
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::PreStart => "Before an attempt's first iteration; its failure blocks the idea.",
+            Self::PostComplete => "An attempt ended.",
+            Self::PreMerge => {
+                "The merged tree passed, the target has not moved yet; its failure holds the merge."
+            }
+            Self::PostMerge => "The target moved.",
+            Self::OnConflict => "A merge met a conflict.",
+            Self::OnLearning => "An agent found something out.",
+            Self::OnPause => "swarm was paused.",
+            Self::OnError => "Something failed.",
+        }
+    }
+
+    /// Whether it stands before a step and can hold it.
+    pub const fn can_veto(self) -> bool {
+        matches!(self, Self::PreStart | Self::PreMerge)
+    }
+}
+
+impl std::fmt::Display for HookName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl std::str::FromStr for HookName {
+    type Err = UnknownHook;
+
+    fn from_str(text: &str) -> Result<Self, UnknownHook> {
+        let found = Self::ALL.into_iter().find(|name| name.as_str() == text);
+        found.ok_or_else(|| UnknownHook(text.to_owned()))
+    }
+}
+
+/// No hook has this name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "there is no hook `{0}`; there are pre-start, post-complete, pre-merge, post-merge, on-conflict, on-learning, on-pause and on-error"
+)]
+pub struct UnknownHook(String);
+
+/// What decisions need to know of a hook that there is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HookSettings {
+    /// How long a call may take, milliseconds.
+    pub timeout_ms: i64,
+    /// Whether one that took too long holds its step.
+    pub veto_on_timeout: bool,
+    /// Whether a call that was cut off is made again.
+    pub again: bool,
+}
+
+/// A call that is owed, or under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookCall {
+    /// The event that it is about.
+    pub seq: u64,
+    /// Which hook.
+    pub hook: HookName,
+    /// The idea that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idea: Option<IdeaId>,
+    /// The attempt that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// What it is told: `SWARM_<name>` and what that is.
+    pub facts: BTreeMap<String, String>,
+    /// The run that makes the call; none: it has not begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// How often it was cut off.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut_off: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl HookCall {
+    /// Whether it has to wait for an earlier one, so that what happened to an idea is told in order. Who stands before a step waits for nobody.
+    pub fn waits_for(&self, earlier: &Self) -> bool {
+        let same = self.idea.is_some() && self.idea == earlier.idea;
+        same && !self.hook.can_veto() && !earlier.hook.can_veto()
+    }
+}
+
+/// Where a step stands that a hook can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Passage {
+    /// The hook is asked.
+    Asked,
+    /// It has nothing against it.
+    Free,
+    /// It is against it.
+    Held,
+}
+
+/// How the last call of a hook ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LastCall {
+    /// When.
+    pub at: Timestamp,
+    /// Its run, whose directory has the output; none: it was not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// How, in words.
+    pub how: String,
+    /// Whether it did what it was there for.
+    pub well: bool,
+}

@@ -1,0 +1,408 @@
+//! Hooks: when they are called, what they are told, what they can hold, and what a crash leaves of a call.
+
+use insta::assert_snapshot;
+
+use crate::domain::command::Command;
+use crate::domain::effect::ConflictLevel;
+use crate::domain::event::Event;
+use crate::domain::hook::{HookName, HookSettings};
+use crate::domain::lifecycle::{MergePhase, SwarmPhase};
+use crate::domain::observation::{FailureKind, Outcome, RunEndKind};
+use crate::domain::settings::Settings;
+use crate::domain::signal::Signal;
+use crate::domain::state::IdeaStatus;
+use crate::domain::testkit::scenario::{exit, failed};
+use crate::domain::testkit::{Scenario, agent, idea, oid};
+use crate::domain::view::{self, Rest};
+
+const HOOK: HookSettings = HookSettings {
+    timeout_ms: 30_000,
+    veto_on_timeout: false,
+    again: true,
+};
+
+fn hooks(settings: &mut Settings, names: &[HookName]) {
+    settings.hooks = names.iter().map(|name| (*name, HOOK)).collect();
+}
+
+/// A swarm with these hooks and an idea.
+fn with(names: &[HookName]) -> Scenario {
+    let mut s = Scenario::with(|settings| hooks(settings, names));
+    s.add("one").quietly();
+    s
+}
+
+fn prepared() -> Outcome {
+    Outcome::WorktreePrepared {
+        head: oid(1),
+        base: oid(1),
+    }
+}
+
+/// Which hooks were called, in order.
+fn called(s: &Scenario) -> Vec<&'static str> {
+    let names = s.log.iter().filter_map(|(_, event)| match event {
+        Event::HookStarted { hook, .. } => Some(hook.as_str()),
+        _ => None,
+    });
+    names.collect()
+}
+
+/// What the calls that are owed or run are told.
+fn told(s: &Scenario) -> String {
+    let calls = s.state.hooks.iter().map(|call| {
+        let facts = call
+            .facts
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        format!("{} {}", call.hook, facts.collect::<Vec<_>>().join(" "))
+    });
+    calls.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn an_idea_on_its_way_calls_each_hook_once_and_in_order() {
+    let mut s = with(&HookName::ALL);
+    s.all_goes_well();
+    assert_eq!(
+        called(&s),
+        ["pre-start", "post-complete", "pre-merge", "post-merge"]
+    );
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    assert_eq!(view::rest(&s.state), Rest::Idle);
+    let about: Vec<u64> = s
+        .log
+        .iter()
+        .filter_map(|(_, event)| match event {
+            Event::HookFinished { about, well, .. } => well.then_some(*about),
+            _ => None,
+        })
+        .collect();
+    assert!(about.is_sorted_by(|one, other| one < other), "{about:?}");
+}
+
+#[test]
+fn without_a_hook_nothing_is_asked() {
+    let mut s = with(&[]);
+    s.all_goes_well();
+    assert!(called(&s).is_empty() && s.state.hooks.is_empty());
+}
+
+#[test]
+fn an_attempt_waits_for_pre_start_before_its_first_iteration() {
+    let mut s = with(&[HookName::PreStart]);
+    s.answer("prepareWorktree", prepared());
+    assert_snapshot!(s.then(), @r"
+    worktreeReady {agent: ed-001, base: 0001, head: 0001}
+    targetSeen {branch: main, commit: 0001}
+    ed-001 -> Starting
+    end #1
+    hookAsked {agent: ed-001, hook: pre-start, id: idea-001}
+    hookStarted {about: 12, hook: pre-start, run: r0001-pre-start-12}
+    ask #2 run r0001-pre-start-12
+    ");
+    assert_snapshot!(told(&s), @"pre-start AGENT=ed-001 BRANCH=agent/ed-001/idea-001 IDEA_ID=idea-001 WORKTREE=ed-001-idea-001");
+    s.hook("pre-start", exit(0));
+    assert_snapshot!(s.then(), @r"
+    run r0001-pre-start-12 Exited { code: 0 }
+    hookFinished {about: 12, hook: pre-start, how: exit code 0, well: true}
+    end #2
+    iterationStarted {agent: ed-001, iteration: 1, run: r0002-ed-001-i1}
+    ed-001 -> Working
+    ask #3 run r0002-ed-001-i1 as ed
+    ");
+    // The second iteration is not asked about.
+    s.iteration(&agent(1), exit(0));
+    assert_eq!(called(&s).len(), 1);
+}
+
+#[test]
+fn pre_start_blocks_the_idea_and_a_retry_asks_again() {
+    let mut s = with(&[HookName::PreStart]);
+    s.answer("prepareWorktree", prepared())
+        .hook("pre-start", exit(3));
+    assert_eq!(s.idea(1).status, IdeaStatus::Blocked);
+    assert_snapshot!(s.idea(1).last_error.as_deref().unwrap(), @"the hook pre-start is against it: exit code 3; its output: .swarm/runs/r0001-pre-start-12");
+    assert!(s.state.warnings.is_empty(), "the idea says it");
+    assert_eq!(view::rest(&s.state), Rest::Idle);
+    s.command(Command::RetryIdea { id: idea(1) });
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    assert_eq!(called(&s).len(), 2);
+}
+
+#[test]
+fn pre_merge_holds_the_landing_until_a_person_says_go() {
+    let mut s = with(&[HookName::PreMerge]);
+    s.well_until("pre-merge");
+    assert_eq!(s.entry(1).phase, MergePhase::Landing);
+    assert!(told(&s).starts_with("pre-merge BRANCH=agent/ed-001/idea-001 COMMIT_HASH="));
+    s.hook("pre-merge", exit(1)).all_goes_well();
+    let entry = s.entry(1);
+    assert_eq!(entry.phase, MergePhase::Queued);
+    assert!(entry.waits.as_ref().unwrap().person);
+    assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
+    let needs = view::needs_you(&s.state);
+    assert!(
+        needs[0]
+            .message
+            .contains("the hook pre-merge is against it: exit code 1")
+    );
+    s.command(Command::RetryMerge { id: idea(1) });
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    assert_eq!(called(&s).len(), 2);
+}
+
+#[test]
+fn while_pre_merge_runs_the_queue_waits_and_other_agents_work() {
+    let mut s = with(&[HookName::PreMerge]);
+    s.add("two").well_until("pre-merge");
+    while s.state.queue.len() < 2 {
+        let other = s.state.outbox.values().find(|effect| !effect.holds_queue());
+        let name = crate::domain::testkit::scenario::name_of(other.expect("two is on its way"));
+        match name {
+            "iteration" => drop(s.completes(&agent(2))),
+            "gate" => drop(s.check(exit(0))),
+            "seal" => {
+                let (head, committed) = (oid(7), false);
+                s.answer("seal", Outcome::Sealed { head, committed });
+            }
+            other => panic!("{other}"),
+        }
+    }
+    assert!(s.pending("buildMerge").is_none());
+    s.hook("pre-merge", exit(0)).all_goes_well();
+    assert_eq!(s.idea(2).status, IdeaStatus::Done);
+}
+
+#[test]
+fn the_same_work_on_the_same_target_is_asked_about_once() {
+    let mut s = with(&[HookName::PreMerge]);
+    s.well_until("pre-merge").hook("pre-merge", exit(0));
+    let blocked = Outcome::CheckoutBlocked {
+        reason: "local changes".into(),
+        files: vec!["a.rs".into()],
+    };
+    s.answer("land", blocked).wait_for_deadline();
+    s.answer("buildMerge", built(1));
+    assert!(s.pending("land").is_some(), "it is not asked again");
+    s.answer("land", Outcome::TargetMoved { found: oid(9) });
+    s.answer("buildMerge", built(9)).well_until("pre-merge");
+    assert_eq!(called(&s).len(), 2);
+}
+
+fn built(target: u64) -> Outcome {
+    Outcome::Built {
+        commit: oid(0x50 + target),
+        target: oid(target),
+        resolved: vec![],
+    }
+}
+
+#[test]
+fn a_hook_that_takes_too_long_holds_its_step_only_where_that_is_configured() {
+    for (veto, status) in [(false, IdeaStatus::Active), (true, IdeaStatus::Blocked)] {
+        let mut s = Scenario::with(|settings| {
+            let hook = HookSettings {
+                veto_on_timeout: veto,
+                ..HOOK
+            };
+            settings.hooks.insert(HookName::PreStart, hook);
+        });
+        s.add("one").answer("prepareWorktree", prepared());
+        s.hook("pre-start", RunEndKind::TimedOut);
+        assert_eq!(s.idea(1).status, status);
+        let warning = &s.state.warnings["hook-pre-start"].message;
+        assert!(warning.contains("took too long"), "{warning}");
+        assert_eq!(warning.contains("goes on without it"), !veto);
+    }
+}
+
+#[test]
+fn the_others_only_warn_and_once() {
+    let mut s = with(&[HookName::PostComplete, HookName::PostMerge]);
+    s.add("two").well_until("post-complete");
+    s.hook("post-complete", exit(2));
+    let warning = s.state.warnings["hook-post-complete"].message.clone();
+    assert_snapshot!(warning, @"the hook post-complete, about idea-001, failed (exit code 2); its output: .swarm/runs/r0005-post-complete-45");
+    s.all_goes_well();
+    assert!(s.state.warnings.is_empty(), "the next one did well");
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn what_is_owed_outlives_the_daemon_under_the_same_number() {
+    let mut s = with(&[HookName::PostMerge]);
+    s.well_until("post-merge");
+    let seq = s.state.hooks[0].seq;
+    s.restart();
+    assert_eq!(called(&s).len(), 1, "its run is adopted");
+    s.hook("post-merge", RunEndKind::Lost);
+    assert_eq!(s.state.hooks[0].seq, seq);
+    s.hook("post-merge", RunEndKind::Lost);
+    s.hook("post-merge", RunEndKind::Lost);
+    assert_eq!(called(&s).len(), 3);
+    assert!(s.state.hooks.is_empty(), "three times are enough");
+    let warning = &s.state.warnings["hook-post-merge"].message;
+    assert!(
+        warning.contains("its runner was killed 3 times"),
+        "{warning}"
+    );
+}
+
+#[test]
+fn one_that_is_not_to_be_repeated_is_skipped_after_a_crash() {
+    for (hook, until) in [
+        (HookName::PostMerge, "post-merge"),
+        (HookName::PreMerge, "pre-merge"),
+    ] {
+        let mut s = Scenario::with(|settings| {
+            let once = HookSettings {
+                again: false,
+                ..HOOK
+            };
+            settings.hooks.insert(hook, once);
+        });
+        s.add("one").well_until(until).hook(until, RunEndKind::Lost);
+        s.all_goes_well();
+        assert_eq!(called(&s), [until]);
+        assert_eq!(s.idea(1).status, IdeaStatus::Done);
+        let key = format!("hook-{until}");
+        assert!(s.state.warnings[&key].message.contains("onCrash"));
+    }
+}
+
+#[test]
+fn an_end_cuts_calls_off_and_the_next_daemon_makes_them() {
+    let mut s = with(&[HookName::PostMerge, HookName::OnPause]);
+    s.well_until("post-merge");
+    s.command(Command::Shutdown { keep_agents: false });
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Draining);
+    s.wait(5_000);
+    s.answer("stopRun", Outcome::StopDelivered);
+    s.hook("post-merge", RunEndKind::Stopped).all_goes_well();
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Stopped);
+    assert_eq!(s.state.hooks.len(), 1);
+    s.restart().hook("post-merge", exit(0));
+    assert_eq!(called(&s), ["post-merge", "post-merge"]);
+    assert!(s.state.hooks.is_empty());
+}
+
+#[test]
+fn what_a_hook_stood_before_can_be_given_up() {
+    let mut s = with(&[HookName::PreStart]);
+    s.answer("prepareWorktree", prepared());
+    s.command(Command::CancelIdea { id: idea(1) });
+    s.answer("stopRun", Outcome::StopDelivered);
+    s.hook("pre-start", RunEndKind::Stopped).all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Cancelled);
+    assert!(s.state.hooks.is_empty());
+}
+
+#[test]
+fn a_hook_that_may_not_run_holds_its_step() {
+    let mut s = with(&[HookName::PreMerge, HookName::PostComplete]);
+    s.well_until("pre-merge");
+    let refused = failed(FailureKind::AgentUnusable, "x.sh can be written by others");
+    s.answer("pre-merge", refused);
+    let waits = s.entry(1).waits.as_ref().unwrap();
+    assert!(
+        waits.reason.contains("can be written by others"),
+        "{}",
+        waits.reason
+    );
+}
+
+#[test]
+fn hooks_that_are_gone_are_not_waited_for() {
+    let mut s = with(&[HookName::PreMerge, HookName::PostMerge]);
+    s.well_until("pre-merge");
+    s.hook("pre-merge", RunEndKind::Lost);
+    s.load(|settings| settings.hooks.clear());
+    s.hook("pre-merge", RunEndKind::Lost);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    assert!(s.state.hooks.is_empty());
+}
+
+#[test]
+fn learnings_pauses_conflicts_and_errors_are_told() {
+    let mut s = with(&[
+        HookName::OnLearning,
+        HookName::OnPause,
+        HookName::OnConflict,
+        HookName::OnError,
+        HookName::PostComplete,
+    ]);
+    s.well_until("iteration");
+    let learning = Signal::LearningGlobal("The tests need a database.".into());
+    s.says(&agent(1), learning.clone())
+        .says(&agent(1), learning);
+    assert_snapshot!(told(&s), @"on-learning CONTENT=The tests need a database. LEARNING_ID=learning-001 SCOPE=global");
+    let reason = Some("release".into());
+    s.command(Command::Pause { reason });
+    assert_snapshot!(told(&s).lines().last().unwrap(), @"on-pause REASON=release RUNNING_IDEAS=idea-001");
+    s.command(Command::Resume).all_hooks();
+    s.well_until("buildMerge").all_hooks();
+    s.answer(
+        "buildMerge",
+        Outcome::Conflicted {
+            target: oid(9),
+            level: ConflictLevel::Medium,
+            files: vec!["src/a.rs".into(), "b".into()],
+        },
+    );
+    assert_snapshot!(told(&s).replace('\n', "|"), @"on-conflict FILES=src/a.rs|b IDEA_ID=idea-001 LEVEL=MEDIUM");
+    s.all_hooks();
+    s.add("two").answer("prepareWorktree", prepared());
+    s.iteration(&agent(2), exit(9));
+    assert_snapshot!(told(&s), @r"
+    post-complete AGENT=ed-002 BRANCH=agent/ed-002/idea-002 DURATION=0 IDEA_ID=idea-002 STATUS=failed
+    on-error ERROR_TYPE=failed IDEA_ID=idea-002 MESSAGE=the agent exited with code 9; its output: swarm agent logs ed-002 (run r0007-ed-002-i1)
+    ");
+    // Both are about one idea: one after the other.
+    assert!(s.pending("on-error").is_none());
+    s.hook("post-complete", exit(0)).hook("on-error", exit(0));
+}
+
+#[test]
+fn sixteen_run_at_a_time_beside_those_that_a_step_waits_for() {
+    let mut s = Scenario::with(|settings| {
+        hooks(settings, &[HookName::PreStart, HookName::OnError]);
+        settings.max_parallel = 40;
+        settings.failures_to_pause = 0;
+    });
+    for _ in 0..40 {
+        s.add("one");
+    }
+    while s.pending("prepareWorktree").is_some() {
+        s.answer("prepareWorktree", prepared());
+    }
+    let running = |s: &Scenario| {
+        s.state
+            .hooks
+            .iter()
+            .filter(|call| call.run.is_some())
+            .count()
+    };
+    assert_eq!(running(&s), 40);
+    for _ in 0..20 {
+        s.hook("pre-start", exit(1));
+    }
+    assert_eq!(running(&s), 20 + 16);
+    s.hook("on-error", exit(0));
+    assert_eq!(running(&s), 20 + 16, "the next one begins");
+    assert_eq!(s.state.hooks.len(), 39);
+}
+
+#[test]
+fn an_approval_is_remembered_once() {
+    let mut s = with(&[]);
+    let (hook, content) = (HookName::PreMerge, "12ab".to_owned());
+    let approve = Command::ApproveHook { hook, content };
+    s.command(approve.clone()).command(approve);
+    assert_eq!(s.state.hooks_approved[&hook], ["12ab"]);
+    let approvals = |(_, event): &&(_, Event)| matches!(event, Event::HookApproved { .. });
+    assert_eq!(s.log.iter().filter(approvals).count(), 1);
+}
