@@ -11,7 +11,7 @@
 //! | file | does |
 //! | --- | --- |
 //! | `command`, `child`, `guard`, `locks` | start git, and what stands in its way |
-//! | `repo`, `refs`, `durable`, `names`, `landings`, `tags` | where things are and what they are called, what has landed |
+//! | `repo`, `refs`, `durable`, `names`, `landings`, `brought`, `tags` | where things are and what they are called, what has landed |
 //! | `registry`, `worktree`, `pool`, `release`, `nested`, `reset` | the life of a worktree |
 //! | `status`, `snapshot`, `seal`, `markers` | the work in it |
 //! | `merge`, `conflict`, `weave`, `layout`, `rebase`, `resolve` | bringing work together |
@@ -21,6 +21,7 @@
 
 mod anew;
 mod aside;
+mod brought;
 mod child;
 mod command;
 mod conflict;
@@ -61,6 +62,7 @@ mod worktree;
 
 pub use anew::Anew;
 pub use aside::Aside;
+pub use brought::{Brought, Changes};
 pub use conflict::{ConflictClass, ConflictFile, ConflictKind};
 pub use error::GitError;
 pub use fitness::Unfit;
