@@ -46,6 +46,7 @@ pub mod crash;
 pub mod daemon;
 pub mod domain;
 pub mod git;
+pub mod hooks;
 pub mod journal;
 pub mod process;
 

@@ -14,6 +14,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("process", &["domain", "crash"]),
     ("git", &["domain", "crash"]),
     ("config", &["domain", "crash"]),
+    ("hooks", &["domain"]),
     (
         "agents",
         &["domain", "journal", "process", "git", "config", "crash"],
@@ -21,19 +22,20 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "daemon",
         &[
-            "domain", "journal", "process", "git", "config", "agents", "crash",
+            "domain", "journal", "process", "git", "config", "hooks", "agents", "crash",
         ],
     ),
     (
         "api",
         &[
-            "domain", "journal", "process", "git", "config", "agents", "daemon", "crash",
+            "domain", "journal", "process", "git", "config", "hooks", "agents", "daemon", "crash",
         ],
     ),
     (
         "cli",
         &[
-            "domain", "journal", "process", "git", "config", "agents", "daemon", "api", "crash",
+            "domain", "journal", "process", "git", "config", "hooks", "agents", "daemon", "api",
+            "crash",
         ],
     ),
 ];
