@@ -33,7 +33,7 @@ pub struct Identity {
 }
 
 /// What the process is told about its work, as `SWARM_*`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WorkVariables {
     /// `SWARM_PROMPT_FILE`
     pub prompt_file: PathBuf,

@@ -101,7 +101,7 @@ impl Attendant {
             tracing::error!(%error, "signals cannot be received; end with: swarm stop");
         }
         let (change, mut changed) = mpsc::unbounded_channel();
-        let watcher = watch::watch(&self.reloader.tools.paths, change);
+        let mut watcher = watch::watch(&self.reloader.tools.paths, change);
         if let Err(error) = &watcher {
             tracing::error!(%error, "files cannot be watched; after a change: send SIGHUP to the daemon");
         }
@@ -123,6 +123,12 @@ impl Attendant {
                 }
                 () = sleep_until(settle_at) => {
                     let (_, list) = settled.take().unwrap_or_else(|| (Instant::now(), Vec::new()));
+                    if list.contains(&Changed::Hooks) && let Ok(watcher) = &mut watcher {
+                        let paths = &self.reloader.tools.paths;
+                        if let Err(error) = watch::watch_hooks(watcher, paths) {
+                            tracing::warn!(%error, "the hooks' folder cannot be watched; after a change: touch .swarm/config.json");
+                        }
+                    }
                     self.on_changes(&list, &mut inbox).await;
                 }
                 () = sleep_until(again_at) => self.again_at = None,
@@ -171,7 +177,7 @@ impl Attendant {
     }
 
     async fn on_changes(&self, changes: &[Changed], inbox: &mut Inbox) {
-        if changes.contains(&Changed::Config) {
+        if changes.contains(&Changed::Config) || changes.contains(&Changed::Hooks) {
             self.reload().await;
         }
         if changes.contains(&Changed::Inbox) {

@@ -2,6 +2,7 @@
 //!
 //! Invariant: nothing is started here. Preparing again gives the directory that is there.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use tokio::task::spawn_blocking;
 use super::briefing;
 use super::git_effects::kind_of;
 use super::handle::Handle;
+use super::hooks;
 use super::tools::Tools;
 use crate::agents::adapter::LaunchContext;
 use crate::agents::environment::{Environment, Identity, Sources, WorkVariables};
@@ -46,11 +48,18 @@ impl From<Unusable> for Outcome {
     }
 }
 
-fn unusable(error: impl std::fmt::Display) -> Unusable {
-    Unusable {
-        kind: FailureKind::AgentUnusable,
-        message: error.to_string(),
+impl Unusable {
+    /// A person has to put something right first.
+    pub(super) fn because(why: impl std::fmt::Display) -> Self {
+        Self {
+            kind: FailureKind::AgentUnusable,
+            message: why.to_string(),
+        }
     }
+}
+
+fn unusable(error: impl std::fmt::Display) -> Unusable {
+    Unusable::because(error)
 }
 
 fn other(error: impl std::error::Error + 'static) -> Unusable {
@@ -86,6 +95,7 @@ pub(super) async fn prepare(
             } => agent_run(&tools, &handle, &run, agent, *iteration, profile)?,
             Purpose::Gate { agent, command, .. } => gate(&tools, &handle, &run, agent, command)?,
             Purpose::Verify { idea, command, .. } => verify(&tools, &run, idea, command)?,
+            Purpose::Hook { hook, seq, .. } => hooks::call(&tools, &handle, &run, *hook, *seq)?,
         };
         spec.timeout_ms = u64::try_from(timeout_ms).ok();
         let files: Vec<(&str, &[u8])> = files
@@ -97,7 +107,8 @@ pub(super) async fn prepare(
     spawn_blocking(work).await.map_err(other)?
 }
 
-type Prepared = (RunSpec, Vec<(&'static str, Vec<u8>)>);
+/// A process and the files in its run's directory.
+pub(super) type Prepared = (RunSpec, Vec<(&'static str, Vec<u8>)>);
 
 fn agent_run(
     tools: &Tools,
@@ -231,15 +242,11 @@ fn work_of(tools: &Tools, run: &RunId, agent: &AgentId, attempt: &Attempt) -> Wo
 fn verify(tools: &Tools, run: &RunId, idea: &IdeaId, command: &str) -> Result<Prepared, Unusable> {
     let cwd = tools.paths.worktree(git::MERGE);
     let work = WorkVariables {
-        prompt_file: PathBuf::new(),
         idea_id: idea.to_string(),
-        agent: String::new(),
         run_id: run.to_string(),
-        attempt: 0,
-        iteration: 0,
         worktree: cwd.clone(),
-        branch: String::new(),
         repository: tools.paths.root.clone(),
+        ..WorkVariables::default()
     };
     Ok((check(tools, run, command, cwd, &work)?, vec![]))
 }
@@ -252,6 +259,51 @@ fn check(
     cwd: PathBuf,
     work: &WorkVariables,
 ) -> Result<RunSpec, Unusable> {
+    let args = vec!["-c".to_owned(), command.to_owned()];
+    script(tools, run, "/bin/sh".to_owned(), args, cwd, work)
+}
+
+/// Where a person can be told something; agents have no use for it.
+const DESKTOP: &[&str] = &[
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "DBUS_SESSION_BUS_ADDRESS",
+];
+
+/// A hook's program, in the repository.
+pub(super) fn hook(tools: &Tools, run: &RunId, program: &Path) -> Result<RunSpec, Unusable> {
+    let work = WorkVariables {
+        run_id: run.to_string(),
+        repository: tools.paths.root.clone(),
+        ..WorkVariables::default()
+    };
+    let program = program.to_str().map(str::to_owned).ok_or_else(|| {
+        unusable(format!(
+            "its path is not UTF-8: {}",
+            program.to_string_lossy()
+        ))
+    })?;
+    let mut spec = script(tools, run, program, vec![], tools.paths.root.clone(), &work)?;
+    let desktop = DESKTOP
+        .iter()
+        .filter_map(|name| Some((*name, tools.inherited.get(OsStr::new(name))?.to_str()?)));
+    let desktop = desktop.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    spec.env.extend(desktop);
+    spec.stdin = Some(hooks::STDIN.to_owned());
+    spec.max_output_bytes = Some(hooks::OUTPUT_BYTES);
+    Ok(spec)
+}
+
+/// A program of the project's own, or of a person's.
+fn script(
+    tools: &Tools,
+    run: &RunId,
+    program: String,
+    args: Vec<String>,
+    cwd: PathBuf,
+    work: &WorkVariables,
+) -> Result<RunSpec, Unusable> {
     let config = tools.config();
     let sources = Sources {
         inherited: tools.inherited.clone(),
@@ -260,12 +312,12 @@ fn check(
         profile: std::collections::BTreeMap::new(),
     };
     let mut env = text_only(&sources.environment(work));
-    // What a quality command has no use for is not there, rather than empty.
+    // What it has no use for is not there, rather than empty.
     env.retain(|name, value| !(name.starts_with("SWARM_") && (value.is_empty() || value == "0")));
     Ok(RunSpec {
         id: run.to_string(),
-        program: "/bin/sh".to_owned(),
-        args: vec!["-c".to_owned(), command.to_owned()],
+        program,
+        args,
         cwd,
         env,
         stdin: None,

@@ -3,7 +3,7 @@
 //! Invariant: an event is on disk before anything that follows from it happens; only the actor decides, and no driver touches the state.
 //!
 //! `run` starts and ends it; `actor` is the loop; `ledger`, `snapshots` and `views` are what it writes; `dispatch` sends effects to `runs`,
-//! `git_effects` and `inbox`; `attend` listens to signals and files; `clean` makes room.
+//! `git_effects` and `inbox`; `hooks` knows which programs of a person's are told of what; `attend` listens to signals and files; `clean` makes room.
 
 mod actor;
 mod attend;
@@ -16,6 +16,7 @@ mod ear;
 pub mod error;
 mod git_effects;
 pub mod handle;
+pub mod hooks;
 mod inbox;
 mod launch;
 mod ledger;

@@ -7,6 +7,7 @@ use super::checkpoints::show::{self, Preview};
 use super::clock::Clock;
 use super::error::DaemonError;
 use super::handle::{Accepted, Journaled};
+use super::hooks;
 use super::loader::Loader;
 use super::paths::Paths;
 use super::store::{self, Store};
@@ -88,11 +89,16 @@ pub fn execute(paths: &Paths, command: &Command) -> Result<Accepted, DaemonError
     let loader = Loader::new(paths);
     // What a profile must be one of, and how many slots there are, is the configuration's; a wrong one is said by `start`.
     let settings = loader.load().ok().and_then(|config| {
-        let head = Repo::open(&paths.root).ok()?.head_branch().ok()?;
+        let repo = Repo::open(&paths.root).ok()?;
+        let head = repo.head_branch().ok()?;
         let settings = settings::settings(&config, &head.unwrap_or_default()).ok()?;
-        Some((config.hash(), settings))
+        Some((config, repo, settings))
     });
     let mut store = Store::open(paths)?;
+    let settings = settings.and_then(|(config, repo, mut settings)| {
+        settings.hooks = hooks::settings(&repo, &config, &store.state).ok()?;
+        Some((config.hash(), settings))
+    });
     let (now, _) = Clock::after(store.state.swarm.last_event_at).now();
     let before = store.state.seq;
     let mut events = Vec::new();

@@ -49,6 +49,11 @@ impl Paths {
         self.state.join("lease")
     }
 
+    /// `.swarm/hooks/`
+    pub fn hooks(&self) -> PathBuf {
+        self.swarm.join("hooks")
+    }
+
     /// `.swarm/ideas.jsonl`
     pub fn ideas(&self) -> PathBuf {
         self.swarm.join("ideas.jsonl")

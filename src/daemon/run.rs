@@ -3,6 +3,7 @@
 //! Order of a start: repository, configuration, lock, log, and only then anything that acts. Order of an end: the actor has written that it
 //! stopped, the views are exact, kept worktrees are given back, the lock goes with the process.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
@@ -21,6 +22,7 @@ use super::checkpoints::{
 use super::dispatch::Dispatcher;
 use super::error::DaemonError;
 use super::handle::{CommandError, Handle, Message, Published};
+use super::hooks::{self, HookView};
 use super::ledger::Ledger;
 use super::loader::Loader;
 use super::paths::Paths;
@@ -28,8 +30,10 @@ use super::snapshots::Snapshots;
 use super::store::{self, Store};
 use super::tools::Tools;
 use super::{clean, log, runs, settings, trust, views};
+use crate::config::Config;
 use crate::crash;
 use crate::domain::command::Command;
+use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::CheckpointName;
 use crate::domain::observation::Observation;
 use crate::domain::settings::Mode;
@@ -101,7 +105,7 @@ impl Daemon {
         if !repo.target_exists(&target)? {
             return Err(DaemonError::TargetMissing(target));
         }
-        let settings = settings::settings(&config, &target)
+        let mut settings = settings::settings(&config, &target)
             .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
         let mode = settings.mode;
         let lock = store::lock(&paths)?;
@@ -123,6 +127,7 @@ impl Daemon {
         runs::end_vanished(&paths.runs)
             .map_err(DaemonError::io("end agents whose run directory is gone"))?;
         repo.settle_checkouts()?;
+        settings.hooks = hooks::settings(&repo, &config, &store.state)?;
         crash::point("daemon.checkouts-settled");
         let first = vec![
             Command::LoadSettings {
@@ -285,6 +290,18 @@ impl Reloader {
             .map_err(|error| DaemonError::io("look at the checkpoint")(io::Error::other(error)))?
     }
 
+    /// The hooks, in the order of an idea's way.
+    ///
+    /// # Errors
+    /// Git cannot be asked.
+    pub async fn hook_views(&self) -> Result<Vec<HookView>, DaemonError> {
+        let (tools, state) = (Arc::clone(&self.tools), self.handle.read(State::clone));
+        let seen = spawn_blocking(move || hooks::list(&tools.repo, &tools.config(), &state)).await;
+        let seen =
+            seen.map_err(|error| DaemonError::io("look at the hooks")(io::Error::other(error)))?;
+        Ok(seen?)
+    }
+
     /// Where a branch is at this moment. Blocks for a moment.
     pub fn target(&self, branch: &str) -> TargetNow {
         self.tools.target_now(branch)
@@ -313,15 +330,30 @@ impl Reloader {
             let settings = state.settings.as_ref();
             settings.map_or_else(String::new, |settings| settings.target.clone())
         });
-        let settings = settings::settings(&config, &target)
+        let mut settings = settings::settings(&config, &target)
             .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
         let hash = config.hash();
+        settings.hooks = self.hooks(&config).await?;
         self.tools.set_config(config);
         let settings = Box::new(settings);
         let loaded = self
             .handle
             .command(Command::LoadSettings { hash, settings });
         Ok(loaded.await?.seq)
+    }
+}
+
+impl Reloader {
+    async fn hooks(
+        &self,
+        config: &Config,
+    ) -> Result<BTreeMap<HookName, HookSettings>, DaemonError> {
+        let (tools, config) = (Arc::clone(&self.tools), config.clone());
+        let state = self.handle.read(State::clone);
+        let found = spawn_blocking(move || hooks::settings(&tools.repo, &config, &state)).await;
+        let found =
+            found.map_err(|error| DaemonError::io("look at the hooks")(io::Error::other(error)))?;
+        Ok(found?)
     }
 }
 

@@ -13,6 +13,7 @@ use tokio::task::spawn_blocking;
 use super::ear::{Ear, Heard};
 use super::git_effects::kind_of;
 use super::handle::Handle;
+use super::hooks;
 use super::launch;
 use super::tools::Tools;
 use crate::agents::text;
@@ -125,6 +126,10 @@ async fn carry(
     let head = launch::head_after(tools, handle, purpose).await;
     let last_words = match purpose {
         Purpose::Iteration { .. } => last_words(&dir, &end.how),
+        Purpose::Hook { .. } => {
+            keep_to_the_limit(&dir);
+            hooks_last_words(&dir, &end.how)
+        }
         Purpose::Gate { .. } | Purpose::Verify { .. } => None,
     };
     Ok(Outcome::RunEnded(RunEnd {
@@ -141,7 +146,36 @@ fn last_words(dir: &RunDir, how: &RunEndKind) -> Option<String> {
         RunEndKind::Signalled { .. } => true,
         _ => false,
     };
-    let end = failed.then(|| process::tail(&dir.stderr(), STDERR_END))?;
+    failed.then(|| end_of(&dir.stderr()))?
+}
+
+/// One that writes as fast as it can has written more than it may before it is ended.
+fn keep_to_the_limit(dir: &RunDir) {
+    for file in [dir.stdout(), dir.stderr()] {
+        let cut = || -> io::Result<()> {
+            if file.metadata()?.len() > hooks::OUTPUT_BYTES {
+                let file = std::fs::OpenOptions::new().write(true).open(&file)?;
+                file.set_len(hooks::OUTPUT_BYTES)?;
+            }
+            Ok(())
+        };
+        if let Err(error) = cut() {
+            tracing::warn!(%error, file = %file.display(), "the output of a hook could not be cut to its limit");
+        }
+    }
+}
+
+/// Of a hook, what it wrote to its standard output will do where it wrote no error.
+fn hooks_last_words(dir: &RunDir, how: &RunEndKind) -> Option<String> {
+    if *how == (RunEndKind::Exited { code: 0 }) {
+        return None;
+    }
+    end_of(&dir.stderr()).or_else(|| end_of(&dir.stdout()))
+}
+
+/// The end of a file, as one harmless line.
+fn end_of(file: &Path) -> Option<String> {
+    let end = process::tail(file, STDERR_END);
     let line = text::one_line(&end.unwrap_or_default());
     let characters = line.chars().count();
     let words: String = match characters.checked_sub(LAST_WORDS) {
@@ -288,6 +322,13 @@ async fn report(handle: &Handle, run: &RunId, heard: Vec<Heard>) {
             })
             .await;
     }
+}
+
+/// How a run ended, in words, and whether that is well.
+pub(super) fn words(record: ExitRecord) -> (String, bool) {
+    let how = ended(record).how;
+    let well = how == RunEndKind::Exited { code: 0 };
+    (how.to_string(), well)
 }
 
 fn ended(record: ExitRecord) -> RunEnd {

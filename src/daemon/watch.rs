@@ -18,6 +18,8 @@ pub(super) enum Changed {
     Config,
     /// Something in `inbox/`.
     Inbox,
+    /// A hook's file in `hooks/`.
+    Hooks,
     /// A rule or a profile's prompt.
     Rules,
 }
@@ -52,7 +54,17 @@ pub(super) fn watch(
             watcher.watch(&folder, mode)?;
         }
     }
+    watch_hooks(&mut watcher, paths)?;
     Ok(watcher)
+}
+
+/// The folder of the hooks may come later, or be another one than before; to watch it twice does no harm.
+pub(super) fn watch_hooks(watcher: &mut RecommendedWatcher, paths: &Paths) -> notify::Result<()> {
+    let folder = paths.hooks();
+    if folder.is_dir() {
+        watcher.watch(&folder, RecursiveMode::NonRecursive)?;
+    }
+    Ok(())
 }
 
 fn is_change(kind: EventKind) -> bool {
@@ -73,6 +85,7 @@ fn meaning(swarm: &Path, path: &Path) -> Option<Changed> {
     match first {
         "config.json" | "config.local.json" => Some(Changed::Config),
         "inbox" if !within.starts_with("inbox/accepted") => Some(Changed::Inbox),
+        "hooks" => Some(Changed::Hooks),
         "rules" | "agents" => Some(Changed::Rules),
         _ => None,
     }

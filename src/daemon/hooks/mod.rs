@@ -1,0 +1,125 @@
+//! The hooks of this repository: which there are, whether each may run, and the process that makes a call.
+//!
+//! Invariant: a hook whose file may not be run is not run, and one that stands before a step holds it then. What an agent's landed work made
+//! of a file is run only after a person has approved that very content.
+
+mod judge;
+mod show;
+mod tried;
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+
+use super::handle::Handle;
+use super::launch::{self, Prepared, Unusable};
+use super::paths::Paths;
+use super::tools::Tools;
+use crate::config::{Config, Hook as Configured, OnCrash, OnTimeout};
+use crate::domain::hook::{HookCall, HookName, HookSettings};
+use crate::domain::ids::RunId;
+use crate::domain::state::State;
+use crate::git::{Changes, GitError, Repo};
+use crate::hooks::{self, Entry};
+
+pub use judge::NotRun;
+use judge::{approved_in, is_approved, judge};
+pub(super) use show::list;
+pub use show::{Difference, HookView, difference, list_in};
+pub use tried::{Tried, TryError, try_out};
+
+/// A content that is gone, in an approval.
+const GONE: &str = "gone";
+/// Most bytes that a call may write.
+pub(super) const OUTPUT_BYTES: u64 = 16 * 1024 * 1024;
+/// The standard input's file in the run's directory.
+pub(super) const STDIN: &str = "stdin.json";
+
+/// The hooks that there are, and what became of their files.
+struct Catalogue {
+    entries: BTreeMap<HookName, Entry>,
+    changes: Changes,
+}
+
+/// Which hooks there are. One whose file an agent's landed work has deleted is there, and is not run, until a person approves that.
+fn catalogue(repo: &Repo, config: &Config, state: &State) -> Result<Catalogue, GitError> {
+    let configured = config.hooks.iter();
+    let configured = configured.map(|(name, hook)| (*name, hook.run.as_str()));
+    let mut entries = hooks::catalogue(repo.root(), configured);
+    let mut looked_at: Vec<String> = HookName::ALL
+        .map(|name| hooks::in_folder(name).program)
+        .to_vec();
+    let named = entries.values().map(|entry| &entry.program);
+    looked_at.extend(named.filter(|path| is_plain(path)).cloned());
+    let changes = repo.changes_of(&looked_at)?;
+    for name in HookName::ALL {
+        let entry = hooks::in_folder(name);
+        let known = |content| is_approved(approved_in(state, name), content);
+        let brought = changes.brought(Path::new(&entry.program), known);
+        if brought.is_some_and(|brought| brought.after.is_none()) {
+            entries.entry(name).or_insert(entry);
+        }
+    }
+    Ok(Catalogue { entries, changes })
+}
+
+/// Whether git can be asked about it as it is named; where it really lies is looked at when it is to be run.
+fn is_plain(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    parts.all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// What decisions need to know of them.
+pub(super) fn settings(
+    repo: &Repo,
+    config: &Config,
+    state: &State,
+) -> Result<BTreeMap<HookName, HookSettings>, GitError> {
+    let names = catalogue(repo, config, state)?.entries.into_keys();
+    Ok(names
+        .map(|name| (name, limits(config.hooks.get(&name))))
+        .collect())
+}
+
+fn limits(configured: Option<&Configured>) -> HookSettings {
+    let seconds = configured.map_or(30, |hook| hook.timeout_seconds);
+    HookSettings {
+        timeout_ms: i64::from(seconds) * 1_000,
+        veto_on_timeout: configured.is_some_and(|hook| hook.on_timeout == OnTimeout::Veto),
+        again: configured.is_none_or(|hook| hook.on_crash == OnCrash::Retry),
+    }
+}
+
+/// The process that makes this call.
+pub(super) fn call(
+    tools: &Tools,
+    handle: &Handle,
+    run: &RunId,
+    hook: HookName,
+    seq: u64,
+) -> Result<Prepared, Unusable> {
+    let this = |call: &&HookCall| call.hook == hook && call.seq == seq;
+    let state = handle.read(State::clone);
+    let call = state.hooks.iter().find(this);
+    let call = call.ok_or_else(|| Unusable::because("what the hook was to be told is over"))?;
+    let config = tools.config();
+    let there = catalogue(&tools.repo, &config, &state).map_err(Unusable::because)?;
+    let Some(entry) = there.entries.get(&hook) else {
+        return Err(Unusable::because("its program is gone"));
+    };
+    let approved = approved_in(&state, hook);
+    let program = judge(&tools.repo, &there.changes, approved, hook, entry);
+    let program = program.map_err(Unusable::because)?;
+    let told = told(&tools.paths, call);
+    let mut spec = launch::hook(tools, run, &program)?;
+    spec.env.extend(told.variables);
+    Ok((spec, vec![(STDIN, told.stdin)]))
+}
+
+fn told(paths: &Paths, call: &HookCall) -> hooks::Invocation {
+    let mut facts = call.facts.clone();
+    if let Some(worktree) = facts.get_mut("WORKTREE") {
+        *worktree = paths.worktree(worktree).to_string_lossy().into_owned();
+    }
+    let root = paths.root.to_string_lossy();
+    hooks::invocation(call.hook, call.seq, &root, &facts)
+}
