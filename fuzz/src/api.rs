@@ -59,6 +59,10 @@ impl Control for NoControl {
         Box::pin(async { Ok(Vec::new()) })
     }
 
+    fn hooks(&self) -> BoxFuture<'_, Result<Vec<swarm::daemon::hooks::HookView>, String>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
     fn preview(
         &self,
         _: &swarm::domain::ids::CheckpointName,

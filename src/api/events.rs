@@ -279,6 +279,10 @@ mod tests {
             Box::pin(async { Ok(Vec::new()) })
         }
 
+        fn hooks(&self) -> BoxFuture<'_, Result<Vec<crate::daemon::hooks::HookView>, String>> {
+            Box::pin(async { Ok(Vec::new()) })
+        }
+
         fn preview(
             &self,
             _: &crate::domain::ids::CheckpointName,

@@ -35,6 +35,7 @@ use tokio::sync::watch;
 use crate::daemon::checkpoints::show::Preview;
 use crate::daemon::clean::Report;
 use crate::daemon::handle::Journaled;
+use crate::daemon::hooks::HookView;
 use crate::daemon::{CommandError, Handle};
 use crate::domain::ids::CheckpointName;
 use crate::domain::view::TargetNow;
@@ -86,6 +87,9 @@ pub trait Control: Send + Sync {
 
     /// All checkpoints, oldest first, without the state in them.
     fn checkpoints(&self) -> BoxFuture<'_, Result<Vec<Value>, String>>;
+
+    /// The hooks, in the order of an idea's way.
+    fn hooks(&self) -> BoxFuture<'_, Result<Vec<HookView>, String>>;
 
     /// What a rollback to this checkpoint would change.
     fn preview(&self, name: &CheckpointName) -> BoxFuture<'_, Result<Preview, String>>;

@@ -415,6 +415,28 @@ pub struct Checkpoint {
     pub problem: Option<String>,
 }
 
+/// A hook.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct Hook {
+    /// Which: `pre-start`, ...
+    pub hook: String,
+    /// Who names its program: `configuration` or `folder`.
+    pub from: String,
+    /// Its program, relative to the repository.
+    pub program: String,
+    /// Whether it is run.
+    pub approved: bool,
+    /// Why not.
+    pub refused: Option<String>,
+    /// How long a call may take, in seconds.
+    pub timeout_seconds: i64,
+    /// How the last call ended: `at`, `run`, `how`, `well`.
+    pub last: Option<serde_json::Value>,
+    /// Calls that are owed or under way.
+    pub waiting: usize,
+}
+
 /// What a rollback would change.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]

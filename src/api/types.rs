@@ -54,6 +54,14 @@ pub struct NewCheckpoint {
     pub name: CheckpointName,
 }
 
+/// What is approved of a hook.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ApproveHook {
+    /// The content that was looked at: git's object id of the file; of one that is deleted: `gone`.
+    pub content: String,
+}
+
 /// How to roll back.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -139,6 +139,14 @@ impl Access {
         }
     }
 
+    /// `hooks list --json`.
+    pub fn hooks(&mut self) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get("hooks"),
+            Self::Offline(offline) => to_value(&offline.hooks()?),
+        }
+    }
+
     /// `checkpoint show --json`.
     pub fn checkpoint(&mut self, name: &CheckpointName) -> Result<Value, CliError> {
         match self {

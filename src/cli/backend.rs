@@ -13,9 +13,11 @@ use super::repo::Repo;
 use crate::daemon::checkpoints::show::{Preview, Soundness};
 use crate::daemon::clean::Report;
 use crate::daemon::handle::{Accepted, Handle, Journaled};
+use crate::daemon::hooks::{Difference, HookView, Tried};
 use crate::daemon::repair::{Findings, Repaired};
 use crate::domain::command::Command;
 use crate::domain::event::RepairWay;
+use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
@@ -70,6 +72,15 @@ pub trait Offline {
 
     /// What a rollback to it would change.
     fn preview(&self, name: &CheckpointName) -> Result<Preview, CliError>;
+
+    /// The hooks, in the order of an idea's way.
+    fn hooks(&self) -> Result<Vec<HookView>, CliError>;
+
+    /// What there is to approve of a hook.
+    fn hook_difference(&self, hook: HookName) -> Result<Difference, CliError>;
+
+    /// Calls a hook with sample data.
+    fn try_hook(&self, hook: HookName, variables: &[(String, String)]) -> Result<Tried, CliError>;
 
     /// Whether a daemon or another command holds the lock at this moment.
     fn is_locked(&self) -> Result<bool, CliError>;

@@ -166,6 +166,10 @@ fn request(command: &Command) -> Option<Request> {
             format!("checkpoints/{name}/rollback"),
             json!({ "stash": stash, "pause": pause, "from": from }),
         ),
+        Command::ApproveHook { hook, content } => post(
+            format!("hooks/{hook}/approve"),
+            json!({ "content": content }),
+        ),
         Command::LoadSettings { .. } | Command::SetMode { .. } => None,
     }
 }

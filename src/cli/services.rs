@@ -18,12 +18,14 @@ use crate::crash;
 use crate::daemon::checkpoints::show::{self, Preview};
 use crate::daemon::clean::{self, Report};
 use crate::daemon::handle::{Accepted, Journaled};
+use crate::daemon::hooks::{self, Difference, HookView, Tried, TryError};
 use crate::daemon::offline::{self, TwoWays, Upto};
 use crate::daemon::repair::{self, Findings, Repaired};
 use crate::daemon::run::{ReloadError as DaemonReloadError, Reloader};
 use crate::daemon::{CommandError, Daemon, DaemonError, End, Options, Paths, clock};
 use crate::domain::command::Command;
 use crate::domain::event::RepairWay;
+use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::State;
@@ -150,6 +152,20 @@ impl Offline for Files {
         Ok(offline::preview(&self.paths, name)?)
     }
 
+    fn hooks(&self) -> Result<Vec<HookView>, CliError> {
+        Ok(hooks::list_in(&self.paths, &self.read()?)?)
+    }
+
+    fn hook_difference(&self, hook: HookName) -> Result<Difference, CliError> {
+        let found = hooks::difference(&self.paths, &self.read()?, hook);
+        found.map_err(not_tried)
+    }
+
+    fn try_hook(&self, hook: HookName, variables: &[(String, String)]) -> Result<Tried, CliError> {
+        let tried = hooks::try_out(&self.paths, &self.read()?, hook, variables);
+        tried.map_err(not_tried)
+    }
+
     fn examine(&self) -> Result<Findings, CliError> {
         Ok(repair::examine(&self.paths)?)
     }
@@ -164,6 +180,13 @@ impl Offline for Files {
 
     fn is_locked(&self) -> Result<bool, CliError> {
         Ok(offline::is_locked(&self.paths)?)
+    }
+}
+
+fn not_tried(error: TryError) -> CliError {
+    match error {
+        TryError::Daemon(error) => (*error).into(),
+        error => CliError::refused(error.to_string()).hint("see which there are: swarm hooks list"),
     }
 }
 
@@ -368,6 +391,13 @@ impl Control for Controls {
         Box::pin(async move {
             let all = self.reloader.checkpoints().await;
             all.map_err(|error| error.to_string())
+        })
+    }
+
+    fn hooks(&self) -> BoxFuture<'_, Result<Vec<HookView>, String>> {
+        Box::pin(async move {
+            let hooks = self.reloader.hook_views().await;
+            hooks.map_err(|error| error.to_string())
         })
     }
 

@@ -12,11 +12,13 @@ use super::*;
 use crate::daemon::checkpoints::show::{Preview, Soundness};
 use crate::daemon::clean::Report;
 use crate::daemon::handle::{Accepted, Journaled};
+use crate::daemon::hooks::{Difference, HookView, Tried};
 use crate::daemon::repair::{Findings, Repaired};
 use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::event::RepairWay;
 use crate::domain::evolve::evolve;
+use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
@@ -72,6 +74,18 @@ impl Offline for Memory {
 
     fn sound_checkpoints(&self) -> Result<Soundness, CliError> {
         Ok((Vec::new(), Vec::new()))
+    }
+
+    fn hooks(&self) -> Result<Vec<HookView>, CliError> {
+        Ok(Vec::new())
+    }
+
+    fn hook_difference(&self, hook: HookName) -> Result<Difference, CliError> {
+        Err(CliError::refused(format!("there is no hook {hook}")))
+    }
+
+    fn try_hook(&self, hook: HookName, _: &[(String, String)]) -> Result<Tried, CliError> {
+        Err(CliError::refused(format!("there is no hook {hook}")))
     }
 
     fn checkpoint(&self, name: &CheckpointName) -> Result<serde_json::Value, CliError> {

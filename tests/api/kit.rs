@@ -61,6 +61,7 @@ pub struct Levers {
     pub clean: Mutex<Option<String>>,
     pub checkpoints: Mutex<Vec<serde_json::Value>>,
     pub preview: Mutex<Option<Preview>>,
+    pub hooks: Mutex<Vec<swarm::daemon::hooks::HookView>>,
 }
 
 impl Control for Levers {
@@ -76,6 +77,11 @@ impl Control for Levers {
     fn checkpoints(&self) -> BoxFuture<'_, Result<Vec<serde_json::Value>, String>> {
         let all = self.checkpoints.lock().unwrap().clone();
         Box::pin(async move { Ok(all) })
+    }
+
+    fn hooks(&self) -> BoxFuture<'_, Result<Vec<swarm::daemon::hooks::HookView>, String>> {
+        let hooks = self.hooks.lock().unwrap().clone();
+        Box::pin(async move { Ok(hooks) })
     }
 
     fn preview(&self, _: &CheckpointName) -> BoxFuture<'_, Result<Preview, String>> {
@@ -208,6 +214,7 @@ pub fn settings(mode: Mode) -> Settings {
         checkpoint_every: 0,
         checkpoint_before_autopilot: false,
         checkpoints_kept: 50,
+        hooks: std::collections::BTreeMap::new(),
     }
 }
 

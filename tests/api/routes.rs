@@ -341,6 +341,7 @@ async fn the_description_names_every_route_and_every_word() {
     get checkpoints/{name}/preview
     get events
     get healthz
+    get hooks
     get ideas
     get ideas/{id}
     get merges
@@ -352,6 +353,7 @@ async fn the_description_names_every_route_and_every_word() {
     post checkpoints/{name}/rollback
     post clean
     post config/reload
+    post hooks/{hook}/approve
     post ideas
     post ideas/{id}/assign
     post ideas/{id}/cancel

@@ -2,6 +2,7 @@
 
 mod agents;
 mod checkpoints;
+mod hooks;
 mod ideas;
 mod merges;
 mod swarm;
@@ -46,6 +47,8 @@ pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
         .routes(routes!(checkpoints::show, checkpoints::delete))
         .routes(routes!(checkpoints::preview))
         .routes(routes!(checkpoints::roll_back))
+        .routes(routes!(hooks::list))
+        .routes(routes!(hooks::approve))
         .routes(routes!(super::events::events))
 }
 

@@ -261,6 +261,7 @@ fn daemon_and_log(
             checks.push(Check::ok("daemon", format!("runs (pid {})", daemon.pid())));
             checks.push(Check::ok("log", "the daemon has read it"));
             checks.extend(checkpoints(offline));
+            checks.extend(hooks(offline));
             return None;
         }
         Ok(None) => checks.push(without_daemon(repo, offline, fix)),
@@ -289,6 +290,7 @@ fn state(offline: &dyn Offline, fix: bool, checks: &mut Vec<Check>) -> Option<Fi
                 checks.push(log(offline));
                 checks.extend(rollback(offline));
                 checks.extend(checkpoints(offline));
+                checks.extend(hooks(offline));
                 checks.extend(clock(offline));
             }
             Some(findings)
@@ -297,6 +299,26 @@ fn state(offline: &dyn Offline, fix: bool, checks: &mut Vec<Check>) -> Option<Fi
             checks.push(Check::error("log", &error));
             None
         }
+    }
+}
+
+/// Hooks that are not run. One that stands before a step holds everything at that step.
+fn hooks(offline: &dyn Offline) -> Vec<Check> {
+    let all = match offline.hooks() {
+        Ok(all) => all,
+        Err(error) => return vec![Check::error("hooks", &error)],
+    };
+    let refused = all
+        .iter()
+        .filter_map(|hook| Some((hook.hook, hook.refused.as_ref()?)));
+    let found: Vec<Check> = refused
+        .map(|(hook, why)| Check::warn("hooks", format!("{hook}: {why}")))
+        .collect();
+    match all.len() {
+        0 => Vec::new(),
+        _ if !found.is_empty() => found,
+        1 => vec![Check::ok("hooks", "one, and it is in order")],
+        number => vec![Check::ok("hooks", format!("{number}, all in order"))],
     }
 }
 

@@ -1,0 +1,178 @@
+//! `swarm hooks`: programs that are told of certain moments.
+
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use super::{agree, confirm, write_page};
+use crate::cli::access::{Access, to_value};
+use crate::cli::context::Context;
+use crate::cli::doc::text;
+use crate::cli::error::CliError;
+use crate::cli::terminal::{safe, safe_block};
+use crate::domain::command::Command;
+use crate::domain::hook::HookName;
+
+/// The commands about hooks.
+#[derive(Debug, Subcommand)]
+pub enum Hooks {
+    /// List the hooks: where each comes from, whether it is run, how its last call ended.
+    List(List),
+    /// Call a hook with sample data, here and now.
+    Run(Run),
+    /// Approve what an agent's landed work made of a hook; shows it first.
+    Approve(Approve),
+}
+
+/// `hooks list`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  $ swarm hooks list")]
+pub struct List {}
+
+/// `hooks run`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit code 1 when the hook fails or takes too long.
+
+Examples:
+  $ swarm hooks run post-merge
+  $ swarm hooks run post-complete --env SWARM_STATUS=failed")]
+pub struct Run {
+    /// Which.
+    pub name: HookName,
+    /// A variable for the hook; one of the sample data is replaced, on its standard input too.
+    #[arg(long, value_name = "K=V", value_parser = pair)]
+    pub env: Vec<(String, String)>,
+}
+
+/// `hooks approve`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  $ swarm hooks approve pre-merge")]
+pub struct Approve {
+    /// Which.
+    pub name: HookName,
+    /// Approve without being asked.
+    #[arg(long)]
+    pub yes: bool,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("it must be NAME=VALUE".into()),
+    }
+}
+
+/// Does it.
+pub fn run(verb: &Hooks, context: &mut Context<'_>) -> Result<(), CliError> {
+    match verb {
+        Hooks::List(List {}) => list(context),
+        Hooks::Run(args) => try_out(args, context),
+        Hooks::Approve(args) => approve(args, context),
+    }
+}
+
+fn list(context: &mut Context<'_>) -> Result<(), CliError> {
+    let all = context.with_access(Access::hooks)?;
+    if context.output.json {
+        return context.output.document(&all);
+    }
+    let all = all.as_array().map_or(&[][..], Vec::as_slice);
+    if all.is_empty() {
+        context.output.note(
+            "there are no hooks; a hook is an executable file .swarm/hooks/NAME.sh, or named in .swarm/config.json under `hooks`",
+        );
+        return Ok(());
+    }
+    let page: Vec<String> = all.iter().flat_map(lines).collect();
+    write_page(&mut context.output, &page)
+}
+
+fn lines(one: &Value) -> Vec<String> {
+    let state = if one["approved"] == true {
+        "ok"
+    } else {
+        "refused"
+    };
+    let last = one.get("last").map_or_else(
+        || "never called".to_owned(),
+        |last| format!("{}  {}", text(last, "at"), text(last, "how")),
+    );
+    let waiting = match one["waiting"].as_u64() {
+        None | Some(0) => String::new(),
+        Some(waiting) => format!("  ({waiting} waiting)"),
+    };
+    let mut lines = vec![format!(
+        "{:<14} {state:<8} {}  {last}{waiting}",
+        text(one, "hook"),
+        text(one, "program")
+    )];
+    if let Some(why) = one.get("refused").and_then(Value::as_str) {
+        lines.push(format!("               {why}"));
+    }
+    lines.iter().map(|line| safe(line)).collect()
+}
+
+fn try_out(args: &Run, context: &mut Context<'_>) -> Result<(), CliError> {
+    let repo = context.repo()?;
+    let tried = context.offline(&repo)?.try_hook(args.name, &args.env)?;
+    if context.output.json {
+        context.output.document(&to_value(&tried)?)?;
+    } else {
+        for line in safe_block(&tried.stdout).lines() {
+            context.output.line(line)?;
+        }
+        for line in safe_block(&tried.stderr).lines() {
+            context.output.note(line);
+        }
+        context
+            .output
+            .note(format!("{} ({}): {}", tried.hook, tried.program, tried.how));
+    }
+    if tried.well {
+        return Ok(());
+    }
+    Err(CliError::refused(format!(
+        "the hook {} failed: {}",
+        tried.hook, tried.how
+    )))
+}
+
+fn approve(args: &Approve, context: &mut Context<'_>) -> Result<(), CliError> {
+    let repo = context.repo()?;
+    let found = context.offline(&repo)?.hook_difference(args.name)?;
+    if found.ideas.is_empty() {
+        let words = format!(
+            "nothing is to be approved: no agent's landed work has changed {} since it was approved",
+            found.program
+        );
+        if context.output.json {
+            return context
+                .output
+                .document(&serde_json::json!({ "approved": true }));
+        }
+        context.output.note(&words);
+        return Ok(());
+    }
+    if !context.output.json {
+        let patch = found
+            .patch()
+            .map_err(|error| CliError::refused(error.to_string()))?;
+        for line in safe_block(&patch).lines() {
+            context.output.line(line)?;
+        }
+    }
+    let question = format!(
+        "approve this? {} was changed by {}, and runs with your rights",
+        found.program,
+        found.ideas.join(", ")
+    );
+    agree(context, args.yes, &question)?;
+    let command = Command::ApproveHook {
+        hook: args.name,
+        content: found.content,
+    };
+    let answer = context.with_access(|access| access.execute(&command))?;
+    let words = format!("the hook {} is approved as it is now", args.name);
+    confirm(context, &answer, &words)
+}
