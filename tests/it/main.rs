@@ -17,6 +17,8 @@ mod demo;
 mod doctor;
 mod ending;
 mod harness;
+mod hook_storm;
+mod hooks;
 mod hostile;
 mod inputs;
 mod merging;

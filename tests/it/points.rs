@@ -17,6 +17,7 @@ use swarm::crash;
 use crate::crashes::Dice;
 use crate::doctor::{assert_repaired, damaged};
 use crate::harness::{PATIENCE, Sandbox};
+use crate::hooks::{RECORDER, hook};
 use crate::merging::{force_pushed, rewrite};
 
 /// At a time; they wait for disks and children most of the time.
@@ -70,6 +71,11 @@ const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "rewritten target",
         prepare: rewritten,
+        act: start,
+    },
+    Scenario {
+        name: "hooks",
+        prepare: hooked,
         act: start,
     },
     Scenario {
@@ -217,6 +223,43 @@ fn rewritten() -> Sandbox {
     sandbox.configure(&json!({}));
     sandbox.swarm(&["merge", "target", "rebase"]).ok();
     sandbox
+}
+
+/// Each moment of an idea's way is told to a hook.
+fn hooked() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    for name in ["pre-start", "post-complete", "pre-merge", "post-merge"] {
+        hook(&sandbox, name, RECORDER);
+    }
+    sandbox.idea(SIMPLE);
+    sandbox
+}
+
+/// Each call ended well once; where only daemons were killed, it was made once.
+fn assert_hooks_told(sandbox: &Sandbox, daemon_only: bool) {
+    let well = sandbox.logged("hookFinished");
+    let well = well.iter().filter(|event| event.data["well"] == true);
+    let well: Vec<String> = well
+        .map(|event| {
+            format!(
+                "{} {}",
+                event.data["hook"].as_str().unwrap(),
+                event.data["about"]
+            )
+        })
+        .collect();
+    let calls = sandbox.notes("hooks");
+    let made: BTreeSet<&String> = calls.iter().collect();
+    let once: BTreeSet<&String> = well.iter().collect();
+    assert_eq!(once.len(), well.len(), "told twice: {well:?}");
+    assert!(
+        once.is_superset(&made),
+        "{calls:?}, and in the log {well:?}"
+    );
+    if daemon_only {
+        assert_eq!(calls, well, "a call was made twice, or not at all");
+        assert_eq!(calls.len(), 4, "{calls:?}");
+    }
 }
 
 fn detached() -> Sandbox {
@@ -541,6 +584,9 @@ fn strike(blow: &Blow, counts: &Counts) -> bool {
     check(&sandbox, &before, daemon_only);
     if scenario.name == ROLLING_BACK {
         assert_rolled_back(&sandbox);
+    }
+    if scenario.name == "hooks" {
+        assert_hooks_told(&sandbox, daemon_only);
     }
     hit
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -22,6 +23,22 @@ impl Sandbox {
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
         parsed(&answer).ok_or_else(|| io::Error::other(format!("cut short: `{answer}`")))
+    }
+
+    /// Asks for this view below `/api/v1/`; how long the answer took.
+    pub fn asked(&self, path: &str) -> io::Result<Duration> {
+        let begun = Instant::now();
+        let mut stream = UnixStream::connect(self.socket()?)?;
+        write!(
+            stream,
+            "GET /api/v1/{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        )?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        if !answer.starts_with("HTTP/1.1 200") {
+            return Err(io::Error::other(format!("no answer: `{answer}`")));
+        }
+        Ok(begun.elapsed())
     }
 
     fn socket(&self) -> io::Result<PathBuf> {

@@ -1,0 +1,90 @@
+//! Hooks at their worst, many at once: the daemon stays quick and small, each call is in the log, and nothing of them is left.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::harness::{Sandbox, processes};
+
+/// What the daemon's memory may grow by.
+const GROWTH: u64 = 32 * 1024 * 1024;
+/// Nobody who asks waits so long. What it really takes is printed.
+const HANGS: Duration = Duration::from_secs(2);
+
+/// By the number of its event: hangs and ignores TERM; runs away into a session of its own; writes without end; closes its output; deletes
+/// its own file for a while; fails.
+const HOSTILE: &str = r#"#!/bin/sh
+case $((SWARM_EVENT_SEQ / 2 % 6)) in
+0) trap '' TERM; while :; do sleep 1000; done ;;
+1) setsid sh -c "trap '' TERM; while :; do sleep 1000; done" & while :; do sleep 1000; done ;;
+2) yes 'a line of a hook' | head -c BYTES ;;
+3) exec <&- >&- 2>&-; while :; do sleep 1000; done ;;
+4) rm -f "$0"; cp "$SWARM_REPO/hook.kept" "$0.new"; mv "$0.new" "$0" ;;
+5) echo no >&2; exit 3 ;;
+esac
+"#;
+
+fn p99(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() * 99 / 100]
+}
+
+#[test]
+fn a_storm_of_hostile_hooks_leaves_a_quick_small_and_clean_daemon() {
+    let number = |name: &str, default: u64| {
+        std::env::var(name).map_or(default, |text| text.parse::<u64>().unwrap())
+    };
+    let calls = number("SWARM_HOOK_STORM", 48);
+    let bytes = number("SWARM_HOOK_STORM_BYTES", 50_000_000);
+    let sandbox = Sandbox::ready();
+    let script = HOSTILE.replace("BYTES", &bytes.to_string());
+    for file in ["hook.sh", "hook.kept"] {
+        sandbox.write(file, &script);
+        let executable = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(sandbox.repo().join(file), executable).unwrap();
+    }
+    sandbox.configure(&json!({"hooks": {"on-learning": {"run": "hook.sh", "timeoutSeconds": 1}}}));
+    let daemon = sandbox.start();
+    sandbox.asked("status").unwrap();
+    let before = processes::resident(daemon.pid);
+    sandbox.idea(&format!(
+        "i=0; while [ $i -lt {calls} ]; do i=$((i+1)); say LEARNING_GLOBAL:fact-$i; done; write a.txt x; say COMPLETE"
+    ));
+    let (mut answers, mut most) = (Vec::new(), before);
+    let begun = Instant::now();
+    let is_over = || {
+        let ended = sandbox.logged("hookFinished").len() + sandbox.logged("hookTimedOut").len();
+        ended as u64 >= calls
+    };
+    loop {
+        answers.push(sandbox.asked("status").unwrap());
+        most = most.max(processes::resident(daemon.pid));
+        if answers.len().is_multiple_of(50) && is_over() {
+            break;
+        }
+        if begun.elapsed() > Duration::from_secs(60 + calls) {
+            sandbox.fail("the storm does not end");
+        }
+        // Not synchronisation: so often somebody asks.
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let (p99, growth) = (p99(answers.clone()), most - before);
+    println!(
+        "{calls} calls in {:?}: {} answers, p99 {p99:?}; memory grew by {} KiB",
+        begun.elapsed(),
+        answers.len(),
+        growth / 1024
+    );
+    assert!(p99 < HANGS, "p99 of the answers: {p99:?}");
+    assert!(growth < GROWTH, "the daemon grew by {growth} bytes");
+    let events = |kind: &str| sandbox.logged(kind).len() as u64;
+    assert!(events("hookTimedOut") >= calls / 4, "too few hung");
+    assert_eq!(events("hookFinished") + events("hookTimedOut"), calls);
+    assert_eq!(events("hookStarted"), calls);
+    sandbox.wait_idea("idea-001", "done");
+    daemon.stop();
+    sandbox.assert_nothing_runs();
+    sandbox.assert_log_sound();
+}

@@ -1,0 +1,412 @@
+//! Hooks: which are called, what they are told, what they hold, which are refused, and what a crash leaves of a call.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::harness::Sandbox;
+
+const WORK: &str = "write $SWARM_IDEA_ID.txt x; say COMPLETE";
+
+/// Each call notes its name, and keeps its variables and its standard input.
+pub const RECORDER: &str = "#!/bin/sh\nset -e\nout=${HOME%/*}/out\nname=$SWARM_HOOK-$SWARM_EVENT_SEQ\nenv | grep '^SWARM_' | sort > $out/$name.env\ncat > $out/$name.json\npwd > $out/$name.pwd\necho $SWARM_HOOK $SWARM_EVENT_SEQ >> $out/hooks\n";
+
+fn mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Puts a hook's file there, executable.
+pub fn hook(sandbox: &Sandbox, name: &str, script: &str) {
+    let file = format!(".swarm/hooks/{name}.sh");
+    sandbox.write(&file, script);
+    mode(&sandbox.repo().join(file), 0o755);
+}
+
+fn hooks_called(sandbox: &Sandbox) -> Vec<String> {
+    let first = |line: String| line.split(' ').next().unwrap().to_owned();
+    sandbox.notes("hooks").into_iter().map(first).collect()
+}
+
+/// The variables that the first call of this hook was given.
+fn variables(sandbox: &Sandbox, name: &str) -> Vec<String> {
+    let call = call_of(sandbox, name);
+    let text = fs::read_to_string(sandbox.path("out").join(format!("{call}.env"))).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// What its standard input was.
+fn told(sandbox: &Sandbox, name: &str) -> Value {
+    let call = call_of(sandbox, name);
+    let text = fs::read(sandbox.path("out").join(format!("{call}.json"))).unwrap();
+    serde_json::from_slice(&text).unwrap()
+}
+
+fn call_of(sandbox: &Sandbox, name: &str) -> String {
+    let calls = sandbox.notes("hooks");
+    let of = |line: &&String| line.split(' ').next() == Some(name);
+    let line = calls.iter().find(of);
+    line.unwrap_or_else(|| panic!("{name} was not called: {calls:?}"))
+        .replace(' ', "-")
+}
+
+#[test]
+fn an_idea_calls_its_hooks_in_order_with_what_the_contract_promises() {
+    let sandbox = Sandbox::ready();
+    for name in ["pre-start", "post-complete", "pre-merge", "post-merge"] {
+        hook(&sandbox, name, RECORDER);
+    }
+    let id = sandbox.idea(WORK);
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(
+        hooks_called(&sandbox),
+        ["pre-start", "post-complete", "pre-merge", "post-merge"]
+    );
+    let landed = sandbox.show(&id)["commit"].as_str().unwrap().to_owned();
+    let expected = [
+        (
+            "pre-start",
+            "SWARM_AGENT SWARM_BRANCH SWARM_EVENT_SEQ SWARM_HOOK SWARM_IDEA_ID SWARM_REPO SWARM_WORKTREE",
+        ),
+        (
+            "post-complete",
+            "SWARM_AGENT SWARM_BRANCH SWARM_DURATION SWARM_EVENT_SEQ SWARM_HOOK SWARM_IDEA_ID SWARM_REPO SWARM_STATUS",
+        ),
+        (
+            "pre-merge",
+            "SWARM_BRANCH SWARM_COMMIT_HASH SWARM_EVENT_SEQ SWARM_HOOK SWARM_IDEA_ID SWARM_REPO SWARM_TARGET",
+        ),
+        (
+            "post-merge",
+            "SWARM_COMMIT_HASH SWARM_EVENT_SEQ SWARM_HOOK SWARM_IDEA_ID SWARM_REPO SWARM_TARGET",
+        ),
+    ];
+    for (name, names) in expected {
+        let all = variables(&sandbox, name);
+        let own = |line: &&str| !line.starts_with("SWARM_RUN_");
+        let found: Vec<&str> = all
+            .iter()
+            .map(|line| line.split('=').next().unwrap())
+            .filter(own)
+            .collect();
+        assert_eq!(found.join(" "), names, "{name}");
+        let stdin = told(&sandbox, name);
+        assert_eq!(stdin["hook"], name);
+        assert_eq!(stdin["data"]["ideaId"], id.as_str(), "{stdin}");
+    }
+    assert_eq!(
+        told(&sandbox, "pre-merge")["data"]["commitHash"],
+        landed.as_str()
+    );
+    assert_eq!(told(&sandbox, "post-complete")["data"]["status"], "done");
+    let worktree = told(&sandbox, "pre-start")["data"]["worktree"].clone();
+    assert!(
+        Path::new(worktree.as_str().unwrap()).is_absolute(),
+        "{worktree}"
+    );
+    let pwd = call_of(&sandbox, "post-merge");
+    let pwd = fs::read_to_string(sandbox.path("out").join(format!("{pwd}.pwd"))).unwrap();
+    assert_eq!(
+        Path::new(pwd.trim()),
+        fs::canonicalize(sandbox.repo()).unwrap()
+    );
+    let seqs: Vec<u64> = sandbox
+        .logged("hookFinished")
+        .iter()
+        .map(|event| event.data["about"].as_u64().unwrap())
+        .collect();
+    assert!(seqs.len() == 4 && seqs.is_sorted(), "{seqs:?}");
+}
+
+#[test]
+fn a_failing_pre_start_blocks_the_idea_and_says_why() {
+    let sandbox = Sandbox::ready();
+    hook(
+        &sandbox,
+        "pre-start",
+        "#!/bin/sh\necho 'the database is not there' >&2\nexit 3\n",
+    );
+    let id = sandbox.idea(WORK);
+    assert_eq!(sandbox.run_until_idle(), 5);
+    let idea = sandbox.show(&id);
+    assert_eq!(idea["status"], "blocked");
+    let why = idea["lastError"].as_str().unwrap();
+    assert!(
+        why.contains("pre-start") && why.contains("the database is not there"),
+        "{why}"
+    );
+    assert!(sandbox.notes("runs").is_empty(), "no iteration was begun");
+    hook(&sandbox, "pre-start", "#!/bin/sh\n");
+    sandbox.swarm(&["idea", "retry", &id]).ok();
+    assert_eq!(sandbox.run_until_idle(), 0);
+}
+
+#[test]
+fn a_failing_pre_merge_holds_the_landing_until_it_passes() {
+    let sandbox = Sandbox::ready();
+    hook(
+        &sandbox,
+        "pre-merge",
+        "#!/bin/sh\nif [ ! -e \"$HOME/go\" ]; then echo 'end to end: 3 failed'; exit 1; fi\n",
+    );
+    let before = sandbox.head("main");
+    let id = sandbox.idea(WORK);
+    let daemon = sandbox.start();
+    let status = sandbox.wait_status("the held merge", |status| {
+        status["needsYou"]
+            .as_array()
+            .is_some_and(|all| !all.is_empty())
+    });
+    assert!(
+        status["needsYou"][0]
+            .to_string()
+            .contains("end to end: 3 failed"),
+        "{status}"
+    );
+    assert_eq!(sandbox.head("main"), before);
+    fs::write(sandbox.path("home").join("go"), "").unwrap();
+    sandbox.swarm(&["merge", "retry", &id]).ok();
+    sandbox.wait_idea(&id, "done");
+    daemon.stop();
+}
+
+#[test]
+fn one_that_hangs_is_ended_with_all_that_it_started_and_only_warns() {
+    let sandbox = Sandbox::ready();
+    let hang = "#!/bin/sh\ntrap '' TERM\nsetsid sh -c \"trap '' TERM; while :; do sleep 1000; done\" &\nwhile :; do sleep 1000; done\n";
+    hook(&sandbox, "post-complete", hang);
+    sandbox.configure(&json!({"hooks": {"post-complete": {"run": ".swarm/hooks/post-complete.sh", "timeoutSeconds": 1}}}));
+    let id = sandbox.idea(WORK);
+    let daemon = sandbox.start();
+    // What it hangs about lands meanwhile.
+    sandbox.wait_idea(&id, "done");
+    sandbox.wait_for("its end", || sandbox.logged("hookTimedOut").pop());
+    let warning = sandbox.wait_status("the warning", |status| {
+        status["warnings"].to_string().contains("took too long")
+    });
+    assert!(
+        warning["warnings"].to_string().contains("post-complete"),
+        "{warning}"
+    );
+    daemon.stop();
+    sandbox.assert_nothing_runs();
+}
+
+#[test]
+fn what_must_not_be_trusted_is_refused_and_holds_its_step() {
+    type Spoil = fn(&Sandbox, &Path);
+    let spoils: [(&str, Spoil); 5] = [
+        ("can be written by others", |_, file| mode(file, 0o777)),
+        ("can be written by others", |_, file| {
+            mode(file.parent().unwrap(), 0o777);
+        }),
+        ("is not executable", |_, file| mode(file, 0o644)),
+        ("leads out of the repository", |sandbox, file| {
+            let elsewhere = sandbox.path("out").join("hook.sh");
+            fs::rename(file, &elsewhere).unwrap();
+            symlink(elsewhere, file).unwrap();
+        }),
+        ("is not there", |_, file| {
+            fs::remove_file(file).unwrap();
+            symlink("nowhere", file).unwrap();
+        }),
+    ];
+    for (why, spoil) in spoils {
+        let sandbox = Sandbox::ready();
+        hook(&sandbox, "pre-merge", RECORDER);
+        hook(&sandbox, "post-complete", RECORDER);
+        for name in ["pre-merge", "post-complete"] {
+            spoil(&sandbox, &sandbox.dot_swarm(&format!("hooks/{name}.sh")));
+        }
+        let before = sandbox.head("main");
+        let id = sandbox.idea(WORK);
+        assert_eq!(sandbox.run_until_idle(), 6, "{why}");
+        assert_eq!(sandbox.head("main"), before);
+        let status = sandbox.status().to_string();
+        assert!(status.contains(why), "{why}: {status}");
+        assert!(sandbox.notes("hooks").is_empty(), "{why}");
+        let list = sandbox.swarm(&["hooks", "list"]).stdout;
+        assert!(list.contains("refused") && list.contains(why), "{}", list);
+        let doctor = sandbox.swarm(&["doctor"]);
+        assert!(doctor.stdout.contains(why), "{}", doctor.stdout);
+        assert_eq!(sandbox.idea_status(&id), "merging");
+    }
+}
+
+#[test]
+fn what_an_agent_made_of_a_hook_is_run_only_after_a_person_approved_it() {
+    let sandbox = Sandbox::ready();
+    hook(&sandbox, "post-merge", RECORDER);
+    sandbox.commit("A hook");
+    let evil = "printf '#!/bin/sh\\necho evil >> $HOME/../out/hooks\\n' > .swarm/hooks/post-merge.sh; say COMPLETE";
+    let first = sandbox.idea(evil);
+    let second = sandbox.idea_with(WORK, &["--after", &first]);
+    sandbox.run_until_idle();
+    assert_eq!(sandbox.idea_status(&second), "done");
+    assert!(
+        sandbox.notes("hooks").is_empty(),
+        "{:?}",
+        sandbox.notes("hooks")
+    );
+    let warnings = sandbox.status()["warnings"].to_string();
+    assert!(
+        warnings.contains("swarm hooks approve post-merge"),
+        "{warnings}"
+    );
+    assert!(warnings.contains(&first), "{warnings}");
+    let refused = sandbox.swarm(&["hooks", "approve", "post-merge"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.stdout.contains("+echo evil"), "{}", refused.stdout);
+    assert!(refused.stderr.contains("--yes"), "{}", refused.stderr);
+    sandbox
+        .swarm(&["hooks", "approve", "post-merge", "--yes"])
+        .ok();
+    let again = sandbox.swarm(&["hooks", "approve", "post-merge", "--yes"]);
+    assert_eq!(again.code, 0, "{again}");
+    assert!(
+        again.stderr.contains("nothing is to be approved"),
+        "{}",
+        again.stderr
+    );
+    sandbox.idea(WORK);
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.notes("hooks"), ["evil"]);
+}
+
+#[test]
+fn a_guard_that_an_agent_deletes_still_holds_until_a_person_says_so() {
+    let sandbox = Sandbox::ready();
+    hook(&sandbox, "pre-merge", RECORDER);
+    sandbox.commit("A guard");
+    let first = sandbox.idea("git rm -q .swarm/hooks/pre-merge.sh; say COMPLETE");
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.idea_status(&first), "done");
+    let second = sandbox.idea(WORK);
+    assert_eq!(sandbox.run_until_idle(), 6);
+    let status = sandbox.status().to_string();
+    assert!(
+        status.contains("was deleted by the landed work of"),
+        "{status}"
+    );
+    sandbox
+        .swarm(&["hooks", "approve", "pre-merge", "--yes"])
+        .ok();
+    sandbox.swarm(&["merge", "retry", &second]).ok();
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.idea_status(&second), "done");
+}
+
+#[test]
+fn a_program_outside_of_the_repository_holds_up_nothing_but_its_step() {
+    for program in ["../hook.sh", "/bin/true", "a/../../x", "-x", ":(top)x", "*"] {
+        let sandbox = Sandbox::ready();
+        sandbox.configure(&json!({"hooks": {"post-merge": program}}));
+        let id = sandbox.idea(WORK);
+        assert_eq!(sandbox.run_until_idle(), 0, "{program}");
+        assert_eq!(sandbox.idea_status(&id), "done");
+        let warnings = sandbox.status()["warnings"].to_string();
+        assert!(warnings.contains("it is not run"), "{program}: {warnings}");
+        let list = sandbox.swarm(&["hooks", "list", "--json"]).json();
+        assert_eq!(list[0]["approved"], false, "{program}");
+    }
+}
+
+#[test]
+fn a_hook_can_be_tried_with_sample_data() {
+    let sandbox = Sandbox::ready();
+    hook(
+        &sandbox,
+        "post-complete",
+        "#!/bin/sh\necho $SWARM_STATUS $EXTRA; cat; exit ${CODE:-0}\n",
+    );
+    let ran = sandbox.swarm(&[
+        "hooks",
+        "run",
+        "post-complete",
+        "--env",
+        "SWARM_STATUS=failed",
+        "--env",
+        "EXTRA=more",
+    ]);
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(ran.stdout.starts_with("failed more\n"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("\"status\":\"failed\""),
+        "{}",
+        ran.stdout
+    );
+    let ran = sandbox.swarm(&["hooks", "run", "post-complete", "--env", "CODE=4", "--json"]);
+    assert_eq!(ran.code, 1);
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(
+        (&document["how"], &document["well"]),
+        (&json!("exit code 4"), &json!(false))
+    );
+    let none = sandbox.swarm(&["hooks", "run", "on-pause"]);
+    assert_eq!(none.code, 1);
+    assert!(none.stderr.contains("swarm hooks list"), "{}", none.stderr);
+    assert_eq!(sandbox.swarm(&["hooks", "run", "on-lunch"]).code, 2);
+}
+
+#[test]
+fn a_hook_that_comes_while_the_daemon_runs_is_called() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    hook(&sandbox, "on-pause", RECORDER);
+    sandbox.wait_for("the hook to be known", || {
+        let loaded = sandbox.logged("settingsLoaded").pop()?;
+        loaded.data["settings"]["hooks"].get("on-pause").cloned()
+    });
+    sandbox.swarm(&["pause", "--reason", "lunch & more"]).ok();
+    sandbox.wait_for("its call", || sandbox.logged("hookFinished").pop());
+    assert_eq!(told(&sandbox, "on-pause")["data"]["reason"], "lunch & more");
+    daemon.stop();
+}
+
+#[test]
+fn a_call_outlives_its_daemon_and_is_made_again_when_it_died_too() {
+    let sandbox = Sandbox::ready();
+    let script = format!("{RECORDER}while [ ! -e $out/go ]; do sleep 0.05; done\n");
+    hook(&sandbox, "post-merge", &script);
+    sandbox.idea(WORK);
+    let daemon = sandbox.start();
+    let calls = |number: usize| {
+        sandbox.wait_for("the call", || {
+            (sandbox.notes("hooks").len() == number).then_some(())
+        });
+    };
+    calls(1);
+    daemon.kill();
+    let daemon = sandbox.start();
+    assert_eq!(sandbox.logged("hookStarted").len(), 1, "it is adopted");
+    daemon.kill_everything();
+    let daemon = sandbox.start();
+    calls(2);
+    let notes = sandbox.notes("hooks");
+    assert_eq!(notes[0], notes[1], "the same event");
+    fs::write(sandbox.path("out/go"), "").unwrap();
+    sandbox.wait_for("its end", || sandbox.logged("hookFinished").pop());
+    daemon.stop();
+    assert_eq!(sandbox.logged("hookCutOff").len(), 1);
+    sandbox.assert_log_sound();
+}
+
+#[test]
+fn an_end_does_not_wait_for_a_hook_longer_than_its_grace_and_the_next_start_calls_it_again() {
+    let sandbox = Sandbox::ready();
+    hook(
+        &sandbox,
+        "post-merge",
+        &format!("{RECORDER}trap '' TERM\n[ -e $out/go ] || sleep 1000\n"),
+    );
+    sandbox.idea(WORK);
+    let daemon = sandbox.start();
+    sandbox.wait_for("the call", || sandbox.notes("hooks").pop());
+    daemon.stop();
+    sandbox.assert_nothing_runs();
+    fs::write(sandbox.path("out/go"), "").unwrap();
+    assert_eq!(sandbox.run_until_idle(), 0);
+    let notes = sandbox.notes("hooks");
+    assert_eq!((notes.len(), &notes[0]), (2, &notes[1]));
+}
