@@ -144,14 +144,6 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-impl HookCall {
-    /// Whether it has to wait for an earlier one, so that what happened to an idea is told in order. Who stands before a step waits for nobody.
-    pub fn waits_for(&self, earlier: &Self) -> bool {
-        let same = self.idea.is_some() && self.idea == earlier.idea;
-        same && !self.hook.can_veto() && !earlier.hook.can_veto()
-    }
-}
-
 /// Where a step stands that a hook can hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

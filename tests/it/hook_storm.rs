@@ -13,6 +13,9 @@ const GROWTH: u64 = 32 * 1024 * 1024;
 /// Nobody who asks waits so long. What it really takes is printed.
 const HANGS: Duration = Duration::from_secs(2);
 
+/// Learnings of one agent.
+const EACH: u64 = 100;
+
 /// By the number of its event: hangs and ignores TERM; runs away into a session of its own; writes without end; closes its output; deletes
 /// its own file for a while; fails.
 const HOSTILE: &str = r#"#!/bin/sh
@@ -49,9 +52,15 @@ fn a_storm_of_hostile_hooks_leaves_a_quick_small_and_clean_daemon() {
     let daemon = sandbox.start();
     sandbox.asked("status").unwrap();
     let before = processes::resident(daemon.pid);
-    sandbox.idea(&format!(
-        "i=0; while [ $i -lt {calls} ]; do i=$((i+1)); say LEARNING_GLOBAL:fact-$i; done; write a.txt x; say COMPLETE"
-    ));
+    // What one agent may say is limited.
+    let ideas: Vec<String> = (0..calls.div_ceil(EACH))
+        .map(|idea| {
+            let facts = EACH.min(calls - idea * EACH);
+            sandbox.idea(&format!(
+                "i=0; while [ $i -lt {facts} ]; do i=$((i+1)); say LEARNING_GLOBAL:fact-$SWARM_IDEA_ID-$i; done; write $SWARM_IDEA_ID.txt x; say COMPLETE"
+            ))
+        })
+        .collect();
     let (mut answers, mut most) = (Vec::new(), before);
     let begun = Instant::now();
     let is_over = || {
@@ -83,7 +92,9 @@ fn a_storm_of_hostile_hooks_leaves_a_quick_small_and_clean_daemon() {
     assert!(events("hookTimedOut") >= calls / 4, "too few hung");
     assert_eq!(events("hookFinished") + events("hookTimedOut"), calls);
     assert_eq!(events("hookStarted"), calls);
-    sandbox.wait_idea("idea-001", "done");
+    for idea in &ideas {
+        sandbox.wait_idea(idea, "done");
+    }
     daemon.stop();
     sandbox.assert_nothing_runs();
     sandbox.assert_log_sound();

@@ -393,6 +393,34 @@ fn a_call_outlives_its_daemon_and_is_made_again_when_it_died_too() {
 }
 
 #[test]
+fn a_rollback_does_not_wait_for_a_hook_which_is_called_again_after_it() {
+    let sandbox = Sandbox::ready();
+    let waits = format!("{RECORDER}[ -e $out/go ] || sleep 1000\n");
+    hook(&sandbox, "post-merge", &waits);
+    sandbox.swarm(&["checkpoint", "create", "one"]).ok();
+    let before = sandbox.head("main");
+    let id = sandbox.idea(WORK);
+    let daemon = sandbox.start();
+    sandbox.wait_for("the call", || sandbox.notes("hooks").pop());
+    assert_ne!(sandbox.head("main"), before);
+    sandbox.swarm(&["rollback", "one", "--yes", "--pause"]).ok();
+    assert_eq!(sandbox.head("main"), before);
+    assert_eq!(sandbox.idea_status(&id), "pending");
+    fs::write(sandbox.path("out/go"), "").unwrap();
+    sandbox.wait_for("its end", || {
+        let ended = sandbox.logged("hookFinished");
+        ended.into_iter().find(|event| event.data["well"] == true)
+    });
+    let notes = sandbox.notes("hooks");
+    assert!(
+        notes.len() > 1 && notes.iter().all(|note| *note == notes[0]),
+        "{notes:?}"
+    );
+    daemon.stop();
+    sandbox.assert_log_sound();
+}
+
+#[test]
 fn an_end_does_not_wait_for_a_hook_longer_than_its_grace_and_the_next_start_calls_it_again() {
     let sandbox = Sandbox::ready();
     hook(

@@ -16,6 +16,7 @@ mod damage;
 mod demo;
 mod doctor;
 mod ending;
+mod endurance;
 mod harness;
 mod hook_storm;
 mod hooks;

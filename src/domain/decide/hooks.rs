@@ -3,6 +3,8 @@
 //! Invariant: the calls follow from the state alone, so that a daemon that is killed anywhere goes on with them. One that was cut off, by a
 //! crash or by an end that was asked for, is not judged.
 
+use std::collections::BTreeSet;
+
 use super::attempt::{is_stopped, run_end};
 use super::plan::{End, Plan};
 use crate::domain::effect::{Effect, Purpose};
@@ -24,29 +26,21 @@ const LOST_RUNS: u32 = 3;
 pub(super) fn call(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let mut room = AT_ONCE.saturating_sub(busy(state));
-    for (place, call) in state.hooks.iter().enumerate() {
-        if let Some(run) = &call.run {
-            if state.run_effect(run).is_none() {
-                // It was announced and never asked for: the log was torn between the two.
-                cut_off(plan, call, false);
+    // Of each idea, one after the other.
+    let mut told = BTreeSet::new();
+    for call in &state.hooks {
+        let holds = call.hook.can_veto();
+        let first = holds || call.idea.as_ref().is_none_or(|idea| told.insert(idea));
+        match &call.run {
+            // It was announced and never asked for: the log was torn between the two.
+            Some(run) if state.run_effect(run).is_none() => cut_off(plan, call, false),
+            Some(_) => {}
+            None if !first || (!holds && room == 0) => {}
+            None => {
+                let begun = begin(plan, call, settings);
+                room -= usize::from(begun && !holds);
             }
-            continue;
         }
-        let Some(hook) = settings.hooks.get(&call.hook) else {
-            over(plan, call, "there is no such hook any more", true, false);
-            continue;
-        };
-        let earlier = &state.hooks[..place];
-        if earlier.iter().any(|earlier| call.waits_for(earlier)) {
-            continue;
-        }
-        if !call.hook.can_veto() {
-            if room == 0 {
-                continue;
-            }
-            room -= 1;
-        }
-        begin(plan, call, hook.timeout_ms);
     }
 }
 
@@ -56,7 +50,12 @@ fn busy(state: &State) -> usize {
     state.hooks.iter().filter(running).count()
 }
 
-fn begin(plan: &mut Plan<'_>, call: &HookCall, timeout_ms: i64) {
+/// Begins a call; false: there is nothing to call any more.
+fn begin(plan: &mut Plan<'_>, call: &HookCall, settings: &Settings) -> bool {
+    let Some(hook) = settings.hooks.get(&call.hook) else {
+        over(plan, call, "there is no such hook any more", true, false);
+        return false;
+    };
     let run = plan.run_id(&format!("{}-{}", call.hook, call.seq));
     plan.emit(Event::HookStarted {
         hook: call.hook,
@@ -70,7 +69,8 @@ fn begin(plan: &mut Plan<'_>, call: &HookCall, timeout_ms: i64) {
         agent: call.agent.clone().filter(|_| holds),
         idea: call.idea.clone().filter(|_| holds),
     };
-    plan.request_run(run, purpose, timeout_ms);
+    plan.request_run(run, purpose, hook.timeout_ms);
+    true
 }
 
 fn cut_off(plan: &mut Plan<'_>, call: &HookCall, lost: bool) {

@@ -53,9 +53,13 @@ fn hooks_are_called(state: &State) {
     let others = state.hooks.iter().filter(running);
     let room = others.filter(|call| !call.hook.can_veto()).count() < 16;
     for (place, call) in state.hooks.iter().enumerate() {
-        let waits = state.hooks[..place]
-            .iter()
-            .any(|earlier| call.waits_for(earlier));
+        // What happened to an idea is told in order; who stands before a step waits for nobody.
+        let tells = |call: &HookCall| !call.hook.can_veto() && call.idea.is_some();
+        let waits = tells(call)
+            && state.hooks[..place]
+                .iter()
+                .any(|earlier| tells(earlier) && earlier.idea == call.idea);
+        assert!(!waits || call.run.is_none(), "{call:?} is made too early");
         let held = !call.hook.can_veto() && !room;
         assert!(
             call.run.is_some() || waits || held || !calls,

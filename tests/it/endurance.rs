@@ -1,0 +1,123 @@
+//! One daemon, idea after idea: what it holds comes back to where it began.
+
+use std::fs;
+use std::time::Instant;
+
+use serde_json::json;
+
+use crate::harness::{PATIENCE, Sandbox, processes};
+
+/// Ideas that are added at once.
+const BATCH: u64 = 20;
+/// What the daemon may remember of an idea that is over, in bytes: the idea and its attempt are part of the state.
+const REMEMBERED: u64 = 12 * 1024;
+
+/// What an allocator gives back late, in bytes: it counts with few ideas only.
+const NOISE: u64 = 16 * 1024 * 1024;
+
+/// What a daemon holds at rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Held {
+    descriptors: usize,
+    threads: usize,
+    zombies: usize,
+    worktrees: usize,
+    runs: usize,
+}
+
+fn entries(path: &str) -> usize {
+    fs::read_dir(path).map_or(0, Iterator::count)
+}
+
+fn held(sandbox: &Sandbox, pid: i32) -> Held {
+    let worktrees = fs::read_dir(sandbox.dot_swarm("worktrees")).unwrap();
+    // Those that wait for the next attempt are kept on purpose, as many as may be.
+    let used = worktrees.filter(|entry| {
+        let name = entry.as_ref().unwrap().file_name();
+        !name.to_string_lossy().starts_with('.')
+    });
+    let runs = fs::read_dir(sandbox.dot_swarm("runs")).unwrap();
+    Held {
+        descriptors: entries(&format!("/proc/{pid}/fd")),
+        threads: entries(&format!("/proc/{pid}/task")),
+        zombies: processes::zombies_of(pid).len(),
+        worktrees: used.count(),
+        runs: runs.count(),
+    }
+}
+
+/// One batch from the first idea to the last landing, and what is over removed.
+fn batch(sandbox: &Sandbox, number: u64) {
+    for idea in 0..BATCH {
+        let file = format!("{number}-{idea}");
+        let body = json!({"text": format!("DO: write work/{file}.txt x; say LEARNING_LOCAL:{file}; say COMPLETE")});
+        let (status, answer) = sandbox.post("ideas", &body).unwrap();
+        assert!(status < 300, "{answer}");
+    }
+    let done = (number + 1) * BATCH;
+    sandbox.wait_within(PATIENCE * 2, "the batch", || {
+        (sandbox.status()["ideas"]["done"] == done).then_some(())
+    });
+    sandbox.wait_for("what is given back", || {
+        let requested = sandbox.status()["slots"]["used"] == 0;
+        requested.then_some(())
+    });
+    let (status, answer) = sandbox.post("clean", &json!({})).unwrap();
+    assert!(status < 300, "{answer}");
+}
+
+#[test]
+fn idea_after_idea_a_daemon_holds_no_more_than_before() {
+    let ideas = std::env::var("SWARM_ENDURANCE").map_or(100, |text| text.parse::<u64>().unwrap());
+    let batches = ideas.div_ceil(BATCH);
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({
+        "agents": {"maxParallel": 4},
+        "retention": {"runsDays": 0},
+        "checkpoints": {"periodic": 50, "keep": 3},
+    }));
+    let daemon = sandbox.start();
+    // The first ones warm it up: worker threads, kept worktrees, pages of the program.
+    batch(&sandbox, 0);
+    batch(&sandbox, 1);
+    let (first, memory) = (held(&sandbox, daemon.pid), processes::resident(daemon.pid));
+    let begun = Instant::now();
+    for number in 2..2 + batches {
+        batch(&sandbox, number);
+        if number % 25 == 0 {
+            println!(
+                "{} ideas: {:?}, {} MiB",
+                (number - 1) * BATCH,
+                held(&sandbox, daemon.pid),
+                processes::resident(daemon.pid) >> 20
+            );
+        }
+    }
+    let took = begun.elapsed();
+    let last = sandbox.wait_for("what it holds to come back", || {
+        let now = held(&sandbox, daemon.pid);
+        let back = now.descriptors <= first.descriptors
+            && now.threads <= first.threads
+            && now.zombies == 0
+            && now.worktrees <= first.worktrees
+            && now.runs <= first.runs;
+        back.then_some(now)
+    });
+    let grown = processes::resident(daemon.pid).saturating_sub(memory);
+    println!(
+        "{} ideas in {took:?} ({:?} each): {first:?} -> {last:?}; memory {} KiB, grown by {} bytes for each",
+        batches * BATCH,
+        took / u32::try_from(batches * BATCH).unwrap_or(1),
+        memory / 1024,
+        grown / (batches * BATCH)
+    );
+    let allowed = (memory / 20).max(NOISE) + batches * BATCH * REMEMBERED;
+    assert!(
+        grown <= allowed,
+        "memory grew by {grown} bytes, {allowed} are allowed"
+    );
+    daemon.stop();
+    sandbox.assert_repository_clean();
+    sandbox.assert_log_sound();
+    sandbox.assert_nothing_runs();
+}
