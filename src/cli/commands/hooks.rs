@@ -37,7 +37,7 @@ Examples:
   $ swarm hooks run post-merge
   $ swarm hooks run post-complete --env SWARM_STATUS=failed")]
 pub struct Run {
-    /// Which.
+    /// Which: pre-start, post-complete, pre-merge, post-merge, on-conflict, on-learning, on-pause or on-error.
     pub name: HookName,
     /// A variable for the hook; one of the sample data is replaced, on its standard input too.
     #[arg(long, value_name = "K=V", value_parser = pair)]
