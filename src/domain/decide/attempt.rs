@@ -68,6 +68,13 @@ pub(super) struct Trouble<'a> {
     message: &'a str,
 }
 
+impl Trouble<'_> {
+    /// Whether it is over some time by itself: there is room again.
+    pub(super) fn passes(&self) -> bool {
+        self.key == DISK_FULL
+    }
+}
+
 /// The idea goes back as it is, and nothing starts until the trouble is over.
 pub(super) fn release(plan: &mut Plan<'_>, agent: &AgentId, trouble: Trouble<'_>) {
     hold_for(plan, trouble);

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::attempt::{is_stopped, run_end};
+use super::attempt::{Trouble, hold_for, is_stopped, nobodys_fault, run_end};
 use super::plan::{End, Plan};
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
@@ -25,6 +25,7 @@ const LOST_RUNS: u32 = 3;
 /// Makes the calls whose turn it is.
 pub(super) fn call(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
+    let full = state.swarm.held_until.is_some_and(|until| until > plan.now);
     let mut room = AT_ONCE.saturating_sub(busy(state));
     // Of each idea, one after the other.
     let mut told = BTreeSet::new();
@@ -35,7 +36,7 @@ pub(super) fn call(plan: &mut Plan<'_>, settings: &Settings) {
             // It was announced and never asked for: the log was torn between the two.
             Some(run) if state.run_effect(run).is_none() => cut_off(plan, call, false),
             Some(_) => {}
-            None if !first || (!holds && room == 0) => {}
+            None if full || !first || (!holds && room == 0) => {}
             None => {
                 let begun = begin(plan, call, settings);
                 room -= usize::from(begun && !holds);
@@ -111,6 +112,10 @@ pub(super) fn call_over(
     let Some(call) = plan.state.hooks.iter().find(this) else {
         return;
     };
+    if let Some(trouble) = nobodys_fault(outcome).filter(Trouble::passes) {
+        hold_for(plan, trouble);
+        return cut_off(plan, call, false);
+    }
     let settings = plan.state.settings.as_ref();
     let settings = settings.and_then(|settings| settings.hooks.get(&hook));
     let lost = end.how == RunEndKind::Lost;

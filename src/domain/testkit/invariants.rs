@@ -24,7 +24,7 @@ pub(crate) fn check(state: &State, now: Timestamp) {
         rollback_goes_on(state, now);
     }
     saved_work_has_no_worktree(state);
-    hooks_are_called(state);
+    hooks_are_called(state, now);
     for run in state.stops.keys() {
         assert!(
             state.run_effect(run).is_some(),
@@ -40,7 +40,7 @@ fn rollback_goes_on(state: &State, now: Timestamp) {
 }
 
 /// Each call that is owed runs, or waits for its turn.
-fn hooks_are_called(state: &State) {
+fn hooks_are_called(state: &State, now: Timestamp) {
     let running = |call: &&HookCall| call.run.is_some();
     for call in state.hooks.iter().filter(running) {
         let run = call.run.as_ref().unwrap();
@@ -60,7 +60,7 @@ fn hooks_are_called(state: &State) {
                 .iter()
                 .any(|earlier| tells(earlier) && earlier.idea == call.idea);
         assert!(!waits || call.run.is_none(), "{call:?} is made too early");
-        let held = !call.hook.can_veto() && !room;
+        let held = is_full(state, now) || (!call.hook.can_veto() && !room);
         assert!(
             call.run.is_some() || waits || held || !calls,
             "{call:?} is not made"
@@ -152,7 +152,7 @@ fn nothing_is_stuck(state: &State, now: Timestamp) {
     }
     for entry in &state.queue {
         let under_way = state.is_under_way(&entry.agent, &entry.idea);
-        let fine = under_way || entry_rests(state, entry);
+        let fine = under_way || entry_rests(state, entry, now);
         assert!(
             fine,
             "the merge of {} is stuck in {:?}",
@@ -169,16 +169,21 @@ fn rests(state: &State, attempt: &Attempt, now: Timestamp) -> bool {
         AttemptPhase::Backoff => {
             let later = attempt.not_before.is_some_and(|time| time > now);
             let caught_up = attempt.catch_up.is_none() || draining;
-            let held = state.swarm.held_until.is_some_and(|time| time > now);
-            caught_up && (!running || later || held || state.slots_free() == 0)
+            caught_up && (!running || later || is_full(state, now) || state.slots_free() == 0)
         }
+        AttemptPhase::Starting => attempt.pre_start == Some(Passage::Asked) && is_full(state, now),
         AttemptPhase::Gating => draining,
         AttemptPhase::ReadyToMerge => state.entry(&attempt.idea).is_some(),
         _ => false,
     }
 }
 
-fn entry_rests(state: &State, entry: &MergeEntry) -> bool {
+/// Nothing begins until there is room on the disk.
+fn is_full(state: &State, now: Timestamp) -> bool {
+    state.swarm.held_until.is_some_and(|until| until > now)
+}
+
+fn entry_rests(state: &State, entry: &MergeEntry, now: Timestamp) -> bool {
     let draining = state.swarm.phase == SwarmPhase::Draining;
     match entry.phase {
         MergePhase::Queued => true,
@@ -190,7 +195,8 @@ fn entry_rests(state: &State, entry: &MergeEntry) -> bool {
         // Nothing lands while a checkpoint is being made.
         MergePhase::Landing => {
             let asked = entry.pre_merge == Some(Passage::Asked);
-            state.is_pending(Effect::is_checkpoint) || (draining && asked)
+            let later = draining || is_full(state, now);
+            state.is_pending(Effect::is_checkpoint) || (later && asked)
         }
         _ => false,
     }

@@ -315,6 +315,21 @@ fn a_hook_that_may_not_run_holds_its_step() {
 }
 
 #[test]
+fn a_full_disk_says_nothing_about_a_step() {
+    let mut s = with(&[HookName::PreMerge]);
+    s.well_until("pre-merge");
+    s.answer(
+        "pre-merge",
+        failed(FailureKind::NoSpace, "the disk is full"),
+    );
+    assert!(s.pending("pre-merge").is_none() && s.entry(1).waits.is_none());
+    assert!(s.state.warnings.contains_key("disk-full"));
+    s.wait_for_deadline();
+    s.hook("pre-merge", exit(0)).all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
 fn hooks_that_are_gone_are_not_waited_for() {
     let mut s = with(&[HookName::PreMerge, HookName::PostMerge]);
     s.well_until("pre-merge");
