@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Parser, Subcommand};
 
 use super::commands::{
-    agent, checkpoint, clean, completions, config, demo, doctor, events, idea, init, merge, pause,
-    replay, rollback, start, status, stop, wait,
+    agent, checkpoint, clean, completions, config, demo, doctor, events, idea, init, memory, merge,
+    pause, replay, rollback, start, status, stop, wait,
 };
 use super::terminal::ColorChoice;
 
@@ -113,6 +113,9 @@ pub enum Verb {
     Checkpoint(checkpoint::Checkpoint),
     /// Go back to a checkpoint.
     Rollback(rollback::Rollback),
+    /// What agents found out.
+    #[command(subcommand)]
+    Memory(memory::Memory),
     /// Show what happened.
     Events(events::Events),
     /// Show the state at a point of the event log, or verify the snapshot against it.
@@ -209,7 +212,7 @@ mod tests {
         let expected = "init, demo, start, stop, status, idea add, idea list, idea show, idea edit, idea retry, idea cancel, idea assign, \
              agent list, agent show, agent logs, agent stop, agent say, pause, resume, merge list, merge retry, merge resolve, merge target, \
              checkpoint create, checkpoint list, checkpoint show, checkpoint delete, rollback, \
-             events, replay, wait, config show, config check, config schema, config trust-git, doctor, clean, completions";
+             memory log, events, replay, wait, config show, config check, config schema, config trust-git, doctor, clean, completions";
         let expected: Vec<String> = expected
             .split(", ")
             .map(|path| format!("swarm {path}"))

@@ -3,6 +3,7 @@
 mod agents;
 mod checkpoints;
 mod ideas;
+mod learnings;
 mod merges;
 mod swarm;
 
@@ -46,6 +47,7 @@ pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
         .routes(routes!(checkpoints::show, checkpoints::delete))
         .routes(routes!(checkpoints::preview))
         .routes(routes!(checkpoints::roll_back))
+        .routes(routes!(learnings::list))
         .routes(routes!(super::events::events))
 }
 

@@ -13,6 +13,7 @@ pub mod doctor;
 pub mod events;
 pub mod idea;
 pub mod init;
+pub mod memory;
 pub mod merge;
 pub mod pause;
 pub mod replay;
@@ -52,6 +53,7 @@ pub fn run(verb: Verb, context: &mut Context<'_>) -> Result<(), CliError> {
         Verb::Pause(args) => pause::pause(args, context),
         Verb::Resume(args) => pause::resume(&args, context),
         Verb::Merge(verb) => merge::run(&verb, context),
+        Verb::Memory(verb) => memory::run(&verb, context),
         Verb::Events(args) => events::run(&args, context),
         Verb::Replay(args) => replay::run(&args, context),
         Verb::Wait(args) => wait::run(&args, context),
