@@ -10,7 +10,9 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::backend::{EndReason, Launcher, Offline, Point, Services, StartOptions, VerifyReport};
+use super::backend::{
+    EndReason, Launcher, Offline, OnReady, Point, Services, StartOptions, VerifyReport,
+};
 use super::error::{CliError, Kind};
 use super::repo::Repo;
 use crate::api::{ApiContext, Control, DaemonFile, EventLog, ReloadError, Socket, router, serve};
@@ -252,11 +254,7 @@ fn patience_with(pid: Option<u32>, options: &StartOptions) -> Duration {
 }
 
 /// Runs a daemon with its socket.
-async fn host(
-    daemon: Daemon,
-    repo: &Repo,
-    on_ready: Box<dyn FnOnce(crate::daemon::Handle) + Send>,
-) -> Result<End, CliError> {
+async fn host(daemon: Daemon, repo: &Repo, on_ready: OnReady) -> Result<End, CliError> {
     let state_dir = repo.state();
     let socket = Socket::bind(&state_dir)
         .map_err(|error| CliError::refused(format!("the daemon's socket: {error}")))?;
@@ -287,7 +285,7 @@ async fn host(
         .map_err(|error| CliError::io("write daemon.json", &error))?;
     crash::point("daemon.announced");
     let server = tokio::spawn(serve(socket, api, stopped));
-    let ready = tokio::spawn(when_ready(daemon.handle(), on_ready));
+    let ready = tokio::spawn(when_ready(daemon.handle(), daemon.end_asked(), on_ready));
     let ended = daemon
         .run(async move {
             // The socket answers until the last event is published, and is gone before the lock is.
@@ -307,7 +305,8 @@ async fn host(
 /// Tells when the daemon has recovered.
 async fn when_ready(
     handle: crate::daemon::Handle,
-    on_ready: Box<dyn FnOnce(crate::daemon::Handle) + Send>,
+    end_asked: watch::Receiver<bool>,
+    on_ready: OnReady,
 ) {
     let mut seq = handle.seq();
     let recovering = |state: &State| {
@@ -321,7 +320,7 @@ async fn when_ready(
             return;
         }
     }
-    on_ready(handle);
+    on_ready(handle, end_asked);
 }
 
 /// The log on disk, for the API.

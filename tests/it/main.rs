@@ -19,6 +19,7 @@ mod ending;
 mod harness;
 mod hostile;
 mod inputs;
+mod interrupts;
 mod merging;
 mod misuse;
 mod names;

@@ -56,9 +56,9 @@ fn lines(one: &Value, context: &Context<'_>) -> Vec<String> {
     };
     let sources: Vec<String> = list(one, "sources").iter().map(source).collect();
     let head = format!("{}  {at}  {scope}  {}", text(one, "id"), sources.join(", "));
-    let content = text(one, "content").lines();
-    let content = content.map(|line| format!("    {line}"));
-    std::iter::once(head).chain(content).collect()
+    let found = text(one, "content").lines();
+    let found = found.map(|line| format!("    {line}"));
+    std::iter::once(head).chain(found).collect()
 }
 
 fn source(one: &Value) -> String {
