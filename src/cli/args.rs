@@ -8,7 +8,7 @@ use clap::{ArgAction, Parser, Subcommand};
 
 use super::commands::{
     agent, checkpoint, clean, completions, config, demo, doctor, events, idea, init, memory, merge,
-    pause, replay, rollback, start, status, stop, wait,
+    pause, replay, rollback, service, start, status, stop, wait,
 };
 use super::terminal::ColorChoice;
 
@@ -129,6 +129,9 @@ pub enum Verb {
     Doctor(doctor::Doctor),
     /// Remove what is over for long enough.
     Clean(clean::Clean),
+    /// Have the system's service manager run the daemon.
+    #[command(subcommand)]
+    Service(service::Service),
     /// Write a completion script for a shell.
     Completions(completions::Completions),
 }
@@ -212,7 +215,7 @@ mod tests {
         let expected = "init, demo, start, stop, status, idea add, idea list, idea show, idea edit, idea retry, idea cancel, idea assign, \
              agent list, agent show, agent logs, agent stop, agent say, pause, resume, merge list, merge retry, merge resolve, merge target, \
              checkpoint create, checkpoint list, checkpoint show, checkpoint delete, rollback, \
-             memory log, events, replay, wait, config show, config check, config schema, config trust-git, doctor, clean, completions";
+             memory log, events, replay, wait, config show, config check, config schema, config trust-git, doctor, clean, service install, service uninstall, completions";
         let expected: Vec<String> = expected
             .split(", ")
             .map(|path| format!("swarm {path}"))

@@ -23,6 +23,7 @@ use crate::daemon::handle::{Accepted, Journaled};
 use crate::daemon::offline::{self, TwoWays, Upto};
 use crate::daemon::repair::{self, Findings, Repaired};
 use crate::daemon::run::{ReloadError as DaemonReloadError, Reloader};
+use crate::daemon::supervisor::Supervisor;
 use crate::daemon::{CommandError, Daemon, DaemonError, End, Options, Paths, clock};
 use crate::domain::command::Command;
 use crate::domain::event::RepairWay;
@@ -265,6 +266,7 @@ async fn host(daemon: Daemon, repo: &Repo, on_ready: OnReady) -> Result<End, Cli
         version: env!("CARGO_PKG_VERSION").to_owned(),
         web_url: None,
     };
+    let supervisor = Supervisor::of_environment().map(Arc::new);
     let (stop, stopped) = watch::channel(false);
     let api = router(ApiContext {
         handle: daemon.handle(),
@@ -285,9 +287,17 @@ async fn host(daemon: Daemon, repo: &Repo, on_ready: OnReady) -> Result<End, Cli
         .map_err(|error| CliError::io("write daemon.json", &error))?;
     crash::point("daemon.announced");
     let server = tokio::spawn(serve(socket, api, stopped));
-    let ready = tokio::spawn(when_ready(daemon.handle(), daemon.end_asked(), on_ready));
+    let ready = tokio::spawn(when_ready(
+        daemon.handle(),
+        daemon.end_asked(),
+        on_ready,
+        supervisor.clone(),
+    ));
     let ended = daemon
         .run(async move {
+            if let Some(supervisor) = supervisor {
+                supervisor.stopping();
+            }
             // The socket answers until the last event is published, and is gone before the lock is.
             stop.send_replace(true);
             if let Ok(Err(error)) = server.await {
@@ -302,11 +312,12 @@ async fn host(daemon: Daemon, repo: &Repo, on_ready: OnReady) -> Result<End, Cli
     Ok(ended?)
 }
 
-/// Tells when the daemon has recovered.
+/// Tells when the daemon has recovered; a service manager, from then on, also how it stands.
 async fn when_ready(
     handle: crate::daemon::Handle,
     end_asked: watch::Receiver<bool>,
     on_ready: OnReady,
+    supervisor: Option<Arc<Supervisor>>,
 ) {
     let mut seq = handle.seq();
     let recovering = |state: &State| {
@@ -320,7 +331,10 @@ async fn when_ready(
             return;
         }
     }
-    on_ready(handle, end_asked);
+    on_ready(handle.clone(), end_asked);
+    if let Some(supervisor) = supervisor {
+        supervisor.inform(handle).await;
+    }
 }
 
 /// The log on disk, for the API.

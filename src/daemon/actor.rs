@@ -188,6 +188,8 @@ impl Actor {
             match message {
                 Message::Command(command, answer) => self.answer(&mut batch, &command, answer, now),
                 Message::Observation(observation) => self.judge(&mut batch, observation, now),
+                // Nobody waits any more.
+                Message::Ping(answer) => drop(answer.send(())),
             }
         }
         self.advance(&mut batch, now);

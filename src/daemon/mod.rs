@@ -33,6 +33,7 @@ mod settings;
 mod signals;
 mod snapshots;
 mod store;
+pub mod supervisor;
 #[doc(hidden)]
 pub mod testkit;
 #[cfg(test)]

@@ -18,6 +18,7 @@ pub mod merge;
 pub mod pause;
 pub mod replay;
 pub mod rollback;
+pub mod service;
 pub mod start;
 pub mod status;
 pub mod stop;
@@ -62,6 +63,7 @@ pub fn run(verb: Verb, context: &mut Context<'_>) -> Result<(), CliError> {
         Verb::Clean(args) => clean::run(&args, context),
         Verb::Checkpoint(verb) => checkpoint::run(&verb, context),
         Verb::Rollback(args) => rollback::run(&args, context),
+        Verb::Service(verb) => service::run(&verb, context),
         Verb::Completions(args) => completions::run(&args, context),
     }
 }
