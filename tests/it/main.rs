@@ -31,6 +31,7 @@ mod rollback_hostile;
 mod rollback_killed;
 mod rollback_model;
 mod rollback_refused;
+mod service;
 mod shapes;
 mod steering;
 mod storm;
