@@ -358,6 +358,96 @@ fn whatever_hangs_the_end_comes_in_time_and_nothing_runs_on() {
     sandbox.assert_log_sound();
 }
 
+/// Everything gets TERM at the same time: the daemon, the runners, the agents.
+#[test]
+fn a_machine_that_goes_down_penalises_nobody() {
+    for doing in [
+        "hold it",
+        "trap 'exit 1' TERM; hold it",
+        "trap '' TERM; hold it",
+    ] {
+        let sandbox = Sandbox::ready();
+        for _ in 0..2 {
+            sandbox.idea(&format!(
+                "{doing}; write $SWARM_IDEA_ID.txt x; say COMPLETE"
+            ));
+        }
+        let daemon = sandbox.start();
+        sandbox.wait_for("both agents", || {
+            (sandbox.notes("runs").len() == 2).then_some(())
+        });
+        sandbox.wait_held("it");
+        for pid in processes::numbers(&sandbox.path("")) {
+            // Some end meanwhile.
+            let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), Signal::SIGTERM);
+        }
+        assert_eq!(
+            daemon.wait_exit(Duration::from_secs(15)),
+            0,
+            "{doing}: {}",
+            daemon.output()
+        );
+        sandbox.assert_nothing_runs();
+        for idea in sandbox.ideas() {
+            assert_eq!(
+                (&idea["status"], &idea["retryCount"]),
+                (&json!("pending"), &json!(0)),
+                "{doing}: {idea}"
+            );
+        }
+        for ended in sandbox.logged("attemptEnded") {
+            assert_eq!(
+                ended.data["end"], "interrupted",
+                "{doing}: {:?}",
+                ended.data
+            );
+        }
+        sandbox.release("it");
+        assert_eq!(sandbox.run_until_idle(), 0);
+    }
+}
+
+/// git hangs while a worktree is made.
+#[test]
+fn a_checkout_that_hangs_is_cut_off_and_made_anew_by_the_next_start() {
+    let sandbox = Sandbox::ready();
+    let out = sandbox.path("out");
+    let out = out.display();
+    let filter = format!(
+        "sh -c 'cat; [ ! -e {out}/hang ] || {{ echo x >>{out}/hangs; trap : TERM; sleep 1000 & wait; sleep 1000; }}'"
+    );
+    sandbox.git(&["config", "filter.stuck.smudge", &filter]);
+    sandbox.write(".gitattributes", "*.stuck filter=stuck\n");
+    sandbox.write("a.stuck", "x\n");
+    sandbox.commit("A filter");
+    fs::write(sandbox.path("out/hang"), "").unwrap();
+    let daemon = sandbox.start();
+    let id = sandbox.idea("write b.txt x; say COMPLETE");
+    sandbox.wait_for("the hanging filter", || {
+        (!sandbox.notes("hangs").is_empty()).then_some(())
+    });
+    let begun = Instant::now();
+    daemon.signal(Signal::SIGHUP);
+    assert_eq!(
+        daemon.wait_exit(Duration::from_secs(15)),
+        0,
+        "{}",
+        daemon.output()
+    );
+    println!("ended after {:?} with a grace of 1 s", begun.elapsed());
+    sandbox.assert_nothing_runs();
+    fs::remove_file(sandbox.path("out/hang")).unwrap();
+    assert_eq!(sandbox.run_until_idle(), 0);
+    let idea = sandbox.show(&id);
+    assert_eq!(
+        (&idea["status"], &idea["retryCount"]),
+        (&json!("done"), &json!(0)),
+        "{idea}"
+    );
+    sandbox.assert_repository_clean();
+    sandbox.assert_log_sound();
+}
+
 #[test]
 fn stopping_twice() {
     let sandbox = Sandbox::ready();

@@ -144,6 +144,39 @@ fn an_interrupt_at_any_instant_ends_cleanly_and_in_time() {
     );
 }
 
+/// Before the daemon hears signals it has done nothing, so it may simply be gone; after that it ends as it always does.
+#[test]
+fn an_interrupt_at_any_instant_of_the_start_leaves_nothing() {
+    let rounds = rounds(12);
+    let sandbox = busy();
+    let base = sandbox.head("main");
+    fill(&sandbox);
+    let mut dice = Dice::thrown();
+    let mut gone = 0;
+    for round in 1..=rounds {
+        let acknowledged = sandbox
+            .ideas()
+            .iter()
+            .map(|idea| text(&idea["id"]))
+            .collect();
+        let daemon = sandbox.spawn_daemon(&[]);
+        std::thread::sleep(Duration::from_millis(dice.below(80)));
+        daemon.signal(Signal::SIGINT);
+        let code = daemon.wait_exit(HANG);
+        assert!(
+            [0, 130].contains(&code),
+            "round {round}: {code} {}",
+            daemon.output()
+        );
+        gone += usize::from(code == 130);
+        sandbox.assert_nothing_runs();
+        assert_eq!(sandbox.status()["phase"], "stopped", "round {round}");
+        assert_unharmed(&sandbox, &acknowledged);
+    }
+    let landed = assert_all_land_once(&sandbox, &base);
+    println!("{rounds} interrupted starts ({gone} before it heard), {landed} ideas landed once");
+}
+
 #[test]
 fn a_second_interrupt_at_any_instant_ends_at_once_and_loses_nothing() {
     let rounds = rounds(6);

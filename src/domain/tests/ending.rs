@@ -385,7 +385,10 @@ fn what_is_ended_from_outside_while_the_daemon_ends_is_interrupted_and_not_penal
         s.all_goes_well();
         assert_eq!(s.entry(1).phase, MergePhase::Queued, "{how:?}");
         s.restart().all_goes_well();
-        assert_eq!((s.idea(1).status, s.idea(1).attempts), (IdeaStatus::Done, 1));
+        assert_eq!(
+            (s.idea(1).status, s.idea(1).attempts),
+            (IdeaStatus::Done, 1)
+        );
     }
     // What a gate finds while the daemon ends counts.
     let mut s = working();
