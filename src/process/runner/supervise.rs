@@ -121,12 +121,9 @@ impl<'a> Supervisor<'a> {
     fn until_child_ended(&mut self) -> io::Result<()> {
         loop {
             self.reap()?;
-            if let Some(status) = self.status {
-                if status.exit_status() != Some(0) {
-                    // A machine that goes down asks the child as well as this runner, and the child may be quicker.
-                    self.take_signals()?;
-                }
-                return Ok(());
+            if self.status.is_some() {
+                // A machine that goes down asks the child as well as this runner, and the child may be quicker.
+                return self.take_signals();
             }
             poll_readable(self.signals.as_fd(), self.time_to_next())?;
             self.take_signals()?;
