@@ -38,7 +38,7 @@ const EVENTS_AT_ONCE: usize = 2_048;
 /// How long after the last batch the log is marked, so that it too is known to be durable.
 const MARK_AFTER: Duration = Duration::from_millis(700);
 /// After the deadline of a graceful end, how long until the daemon goes whatever still hangs; the next start takes it up.
-const OVERDUE_MS: i64 = 700;
+const OVERDUE_MS: i64 = 650;
 /// How long until a failed write is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 

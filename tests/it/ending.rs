@@ -1,6 +1,8 @@
 //! Ending the daemon: gracefully, at once, and with the agents left at work.
 
 use std::fs;
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::time::{Duration, Instant};
 
@@ -405,6 +407,34 @@ fn a_machine_that_goes_down_penalises_nobody() {
         sandbox.release("it");
         assert_eq!(sandbox.run_until_idle(), 0);
     }
+}
+
+#[test]
+fn a_client_that_hangs_holds_up_no_end() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    let socket = sandbox.dot_swarm("state/swarm.sock");
+    let clients: Vec<UnixStream> = [
+        "GET /api/v1/status HTTP/1.1\r\nHost: x",
+        "",
+        "GET /api/v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n",
+    ]
+    .into_iter()
+    .map(|words| {
+        let mut client = UnixStream::connect(&socket).unwrap();
+        client.write_all(words.as_bytes()).unwrap();
+        client
+    })
+    .collect();
+    let begun = Instant::now();
+    daemon.signal(Signal::SIGINT);
+    assert_eq!(daemon.wait_exit(Duration::from_secs(15)), 0);
+    println!(
+        "ended after {:?} with {} clients",
+        begun.elapsed(),
+        clients.len()
+    );
+    sandbox.assert_nothing_runs();
 }
 
 /// git hangs while a worktree is made.

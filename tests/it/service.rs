@@ -56,6 +56,7 @@ fn systemd_accepts_the_unit_whatever_the_path_holds() {
         for line in [
             "Type=notify",
             "KillMode=process",
+            "OOMPolicy=continue",
             "Restart=on-failure",
             "RestartPreventExitStatus=1 2 4 75 130",
             "WatchdogSec=30s",

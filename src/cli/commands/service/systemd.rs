@@ -53,6 +53,8 @@ ExecStart={program} -C {root} start
 ExecStop=-{program} -C {root} stop
 # Agents live under their own runners: they outlive a daemon that dies, and its next start adopts them.
 KillMode=process
+# One of them that needs too much memory does not take the others with it.
+OOMPolicy=continue
 Restart=on-failure
 RestartSec=5s
 RestartPreventExitStatus={no_restart}
