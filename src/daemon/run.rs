@@ -48,6 +48,8 @@ const ORPHANS: Duration = Duration::from_secs(5);
 const TIDY_MS: i64 = 800;
 const TIDY_AT_LEAST: Duration = Duration::from_millis(100);
 const TIDY_AT_MOST: Duration = Duration::from_secs(1);
+/// How long after a second Ctrl+C a git command that is under way may take.
+const AT_ONCE: Duration = Duration::from_millis(400);
 
 /// How to run.
 #[derive(Debug, Clone)]
@@ -229,7 +231,7 @@ impl Daemon {
         let held = (self.alive, lock);
         let ended = tokio::select! {
             ended = actor.run() => ended,
-            () = notes.interrupted() => return Ok(interrupted(held)),
+            () = notes.interrupted() => return Ok(interrupted(&tools, held).await),
             // Its own end cannot be written down; agents go on under their runners, and the next start adopts them.
             why = notes.given_up() => Ended::DiskFailed(why),
         };
@@ -239,7 +241,7 @@ impl Daemon {
         crash::point("daemon.actor-ended");
         let is_over = tokio::select! {
             is_over = wind_up(&tools, &handle, &ended, closing) => is_over,
-            () = notes.interrupted() => return Ok(interrupted(held)),
+            () = notes.interrupted() => return Ok(interrupted(&tools, held).await),
         };
         heeded.abort();
         crash::point("daemon.closed");
@@ -258,8 +260,10 @@ impl Daemon {
     }
 }
 
-/// At once: no tidying up. The next start finds everything in the log. What is at work in this process ends with it, and so does the lock.
-fn interrupted<T>(held: T) -> End {
+/// At once: no tidying up. The next start finds everything in the log. What is at work in this process ends with it, and so does the lock; a
+/// git command, which has nobody to look after it, comes to its end within a moment or is ended.
+async fn interrupted<T>(tools: &Arc<Tools>, held: T) -> End {
+    cut_off(tools, None, AT_ONCE).await;
     std::mem::forget(held);
     End::Interrupted
 }

@@ -409,6 +409,101 @@ fn a_machine_that_goes_down_penalises_nobody() {
     }
 }
 
+/// Agents go on; a git that hangs has nobody to look after it any more.
+#[test]
+fn a_second_interrupt_leaves_no_git_behind() {
+    let sandbox = Sandbox::ready();
+    let out = sandbox.path("out");
+    let out = out.display();
+    let filter =
+        format!("sh -c 'cat; [ ! -e {out}/hang ] || {{ echo x >>{out}/hangs; exec sleep 1000; }}'");
+    sandbox.git(&["config", "filter.stuck.clean", &filter]);
+    sandbox.write(".gitattributes", "*.stuck filter=stuck\n");
+    sandbox.commit("A filter");
+    sandbox.configure(&json!({"shutdown": {"graceSeconds": 30}}));
+    fs::write(sandbox.path("out/hang"), "").unwrap();
+    let daemon = sandbox.start();
+    let sealed = sandbox.idea("write a.stuck x; say COMPLETE");
+    let held = sandbox.idea("hold it; write b.txt x; say COMPLETE");
+    sandbox.wait_held("it");
+    sandbox.wait_for("the hanging filter", || {
+        (!sandbox.notes("hangs").is_empty()).then_some(())
+    });
+    daemon.signal(Signal::SIGINT);
+    sandbox.wait_status("draining", |status| status["phase"] == "draining");
+    let begun = Instant::now();
+    daemon.signal(Signal::SIGINT);
+    assert_eq!(
+        daemon.wait_exit(Duration::from_secs(15)),
+        130,
+        "{}",
+        daemon.output()
+    );
+    println!("ended after {:?}", begun.elapsed());
+    let left = sandbox.processes();
+    assert!(
+        !left
+            .iter()
+            .any(|one| one.contains("git ") || one.contains("sleep 1000")),
+        "{left:#?}"
+    );
+    let lives = agents(&sandbox)
+        .into_iter()
+        .filter(|pid| processes::lives(*pid));
+    assert_eq!(lives.count(), 1, "the agent that worked was ended");
+    fs::remove_file(sandbox.path("out/hang")).unwrap();
+    let daemon = sandbox.start();
+    sandbox.release("it");
+    for id in [&sealed, &held] {
+        let idea = sandbox.wait_idea(id, "done");
+        assert_eq!(
+            (&idea["attempts"], &idea["retryCount"]),
+            (&json!(1), &json!(0)),
+            "{idea}"
+        );
+    }
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
+/// git hangs while the person's checkout follows a landing.
+#[test]
+fn a_landing_that_hangs_in_the_persons_checkout_is_cut_off_and_finished_by_the_next_start() {
+    let sandbox = Sandbox::ready();
+    let out = sandbox.path("out");
+    let (out, root) = (out.display(), sandbox.repo());
+    let root = root.display();
+    let filter = format!(
+        "sh -c 'cat; [ ! -e {out}/hang ] || [ \"$PWD\" != {root} ] || {{ echo x >>{out}/hangs; exec sleep 1000; }}'"
+    );
+    sandbox.git(&["config", "filter.stuck.smudge", &filter]);
+    sandbox.write(".gitattributes", "*.stuck filter=stuck\n");
+    sandbox.commit("A filter");
+    let base = sandbox.head("main");
+    fs::write(sandbox.path("out/hang"), "").unwrap();
+    let daemon = sandbox.start();
+    sandbox.idea("write a.stuck x; write b.txt x; say COMPLETE");
+    sandbox.wait_for("the hanging filter", || {
+        (!sandbox.notes("hangs").is_empty()).then_some(())
+    });
+    let begun = Instant::now();
+    daemon.signal(Signal::SIGTERM);
+    assert_eq!(
+        daemon.wait_exit(Duration::from_secs(15)),
+        0,
+        "{}",
+        daemon.output()
+    );
+    println!("ended after {:?} with a grace of 1 s", begun.elapsed());
+    sandbox.assert_nothing_runs();
+    fs::remove_file(sandbox.path("out/hang")).unwrap();
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.landings(&base, "main").len(), 1);
+    assert_eq!(sandbox.read("a.stuck"), "x\n");
+    sandbox.assert_repository_clean();
+    sandbox.assert_log_sound();
+}
+
 #[test]
 fn a_client_that_hangs_holds_up_no_end() {
     let sandbox = Sandbox::ready();
