@@ -139,7 +139,10 @@ mod tests {
         let polite = started(&running, "sleep 600 & wait");
         let stubborn = started(&running, "trap '' TERM; sleep 600 & sleep 600");
         let groups: Vec<i32> = running.with(|groups| groups.iter().copied().collect());
-        while !running.end(Duration::ZERO) {}
+        let patience = Instant::now() + Duration::from_secs(10);
+        while !running.end(Duration::ZERO) {
+            assert!(Instant::now() < patience, "what ignores TERM runs on");
+        }
         assert!(polite.join().unwrap().signal().is_some());
         assert!(stubborn.join().unwrap().signal().is_some());
         for group in groups {
