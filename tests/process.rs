@@ -568,6 +568,27 @@ async fn a_stop_now_does_not_wait_nor_does_a_second_one() {
     }
 }
 
+/// As where a machine goes down: everybody gets the signal, and the child has ended before its runner looks.
+#[tokio::test]
+async fn a_stop_counts_although_the_child_was_quicker() {
+    for script in [
+        "sleep 1000 & echo >&3; wait",
+        "trap 'exit 3' TERM; sleep 1000 & echo >&3; wait",
+    ] {
+        let lab = Lab::new().await;
+        let (dir, _output) = ready_run(&lab, script, 10_000).await;
+        let (runner, started) = running(&dir);
+        let signal = |pid: i32, signal| kill(Pid::from_raw(pid), signal).unwrap();
+        signal(runner, Signal::SIGSTOP);
+        signal(runner, Signal::SIGTERM);
+        signal(started.pid, Signal::SIGTERM);
+        until("the child has ended", || is_zombie(started.pid));
+        signal(runner, Signal::SIGCONT);
+        let record = exited(end(&dir).await);
+        assert_eq!(record.reason, EndReason::Stopped, "{script}");
+    }
+}
+
 #[tokio::test]
 async fn a_stop_before_the_runner_is_there_is_not_lost() {
     for (how, reason) in [

@@ -492,3 +492,37 @@ pub struct StoppedAgent {
     /// Its iteration.
     pub iteration: u32,
 }
+
+/// What an agent found out.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct Learning {
+    /// Its id.
+    pub id: String,
+    /// `global`: for all agents; `local`: for those of the profile.
+    #[schema(schema_with = scopes, required)]
+    pub scope: String,
+    /// The profile under which it was found first.
+    pub profile: String,
+    /// What was found out.
+    pub content: String,
+    /// Who found it, the first one first.
+    pub sources: Vec<LearningSource>,
+    /// When it was found first.
+    #[schema(schema_with = time, required)]
+    pub learned_at: String,
+}
+
+fn scopes() -> Object {
+    one_of(&["global", "local"])
+}
+
+/// Who found something out.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct LearningSource {
+    /// The agent.
+    pub agent: String,
+    /// On what it worked; none: nothing is known of that agent any more.
+    pub idea_id: Option<String>,
+}

@@ -21,8 +21,8 @@ use super::{peer, stopped};
 /// How long a client may take for the head of a request, and how long an idle connection is kept.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long an end waits for answers that are under way.
-pub const STOP_GRACE: Duration = Duration::from_secs(2);
+/// How long an end waits for answers that are under way. Whoever gets none finds what was done at the next start.
+pub const STOP_GRACE: Duration = Duration::from_millis(200);
 
 /// Connections at once; more wait until one is over.
 pub const MAX_CONNECTIONS: usize = 256;

@@ -117,6 +117,14 @@ impl Access {
         }
     }
 
+    /// What agents found out.
+    pub fn learnings(&mut self) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get("learnings"),
+            Self::Offline(offline) => to_value(&view::learnings(&offline.read()?)),
+        }
+    }
+
     /// Up to `limit` events after `after`, oldest first, as `{"seq","ts","kind","data"}`.
     pub fn events(&mut self, after: u64, limit: usize) -> Result<Vec<Value>, CliError> {
         match self {

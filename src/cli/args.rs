@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Parser, Subcommand};
 
 use super::commands::{
-    agent, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init, merge,
-    pause, replay, rollback, start, status, stop, wait,
+    agent, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init, memory,
+    merge, pause, replay, rollback, service, start, status, stop, wait,
 };
 use super::terminal::ColorChoice;
 
@@ -116,6 +116,9 @@ pub enum Verb {
     /// Programs that are told of certain moments.
     #[command(subcommand)]
     Hooks(hooks::Hooks),
+    /// What agents found out.
+    #[command(subcommand)]
+    Memory(memory::Memory),
     /// Show what happened.
     Events(events::Events),
     /// Show the state at a point of the event log, or verify the snapshot against it.
@@ -129,6 +132,9 @@ pub enum Verb {
     Doctor(doctor::Doctor),
     /// Remove what is over for long enough.
     Clean(clean::Clean),
+    /// Have the system's service manager run the daemon.
+    #[command(subcommand)]
+    Service(service::Service),
     /// Write a completion script for a shell.
     Completions(completions::Completions),
 }
@@ -212,7 +218,7 @@ mod tests {
         let expected = "init, demo, start, stop, status, idea add, idea list, idea show, idea edit, idea retry, idea cancel, idea assign, \
              agent list, agent show, agent logs, agent stop, agent say, pause, resume, merge list, merge retry, merge resolve, merge target, \
              checkpoint create, checkpoint list, checkpoint show, checkpoint delete, rollback, hooks list, hooks run, hooks approve, \
-             events, replay, wait, config show, config check, config schema, config trust-git, doctor, clean, completions";
+             memory log, events, replay, wait, config show, config check, config schema, config trust-git, doctor, clean, service install, service uninstall, completions";
         let expected: Vec<String> = expected
             .split(", ")
             .map(|path| format!("swarm {path}"))

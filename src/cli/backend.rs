@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use super::error::CliError;
 use super::repo::Repo;
@@ -121,9 +122,12 @@ pub struct StartOptions {
     pub until_idle: bool,
     /// The daemon has no terminal: it was sent to the background.
     pub detached: bool,
-    /// Called once, when the daemon has recovered and its socket answers. It must return at once; it may keep the handle.
-    pub on_ready: Box<dyn FnOnce(Handle) + Send>,
+    /// Called once, when the daemon has recovered and its socket answers. It must return at once; it may keep what it is given.
+    pub on_ready: OnReady,
 }
+
+/// What is called with the handle, and with what becomes true when a signal asks for the end.
+pub type OnReady = Box<dyn FnOnce(Handle, watch::Receiver<bool>) + Send>;
 
 /// Why a daemon ended, when it was not by an error.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,6 +8,7 @@ use super::access::{Access, with_access};
 use super::args::Global;
 use super::backend::{Offline, Services};
 use super::error::CliError;
+use super::last_words::LastWords;
 use super::output::Output;
 use super::remote::Daemon;
 use super::repo::Repo;
@@ -22,6 +23,8 @@ pub struct Context<'a> {
     pub services: &'a Services,
     /// The local time zone.
     pub zone: TimeZone,
+    /// How long what is left to be said may take, when all else is done.
+    pub last_words: Option<LastWords>,
 }
 
 impl Context<'_> {

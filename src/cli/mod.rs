@@ -16,6 +16,7 @@ pub mod describe;
 mod doc;
 pub mod error;
 pub mod journaled;
+pub mod last_words;
 pub mod output;
 mod picture;
 pub mod progress;
@@ -63,6 +64,7 @@ fn execute(verb: Verb, global: Global, output: Output, services: &Services) -> u
         output,
         services,
         zone: TimeZone::system(),
+        last_words: None,
     };
     finish(verb, &mut context)
 }

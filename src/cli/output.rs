@@ -80,32 +80,40 @@ impl Output {
 
     /// A line of data.
     pub fn line(&mut self, text: impl Display) -> Result<(), CliError> {
-        writeln!(self.data, "{text}")?;
-        Ok(())
+        writeln!(self.data, "{text}").map_err(|error| self.lost(error))
     }
 
     /// Data as it is; the line ends are in it.
     pub fn raw(&mut self, text: &str) -> Result<(), CliError> {
-        self.data.write_all(text.as_bytes())?;
-        Ok(())
+        let written = self.data.write_all(text.as_bytes());
+        written.map_err(|error| self.lost(error))
     }
 
     /// One JSON document, for people to read as well.
     pub fn document(&mut self, document: &impl Serialize) -> Result<(), CliError> {
-        serde_json::to_writer_pretty(&mut self.data, document).map_err(io::Error::from)?;
+        serde_json::to_writer_pretty(&mut self.data, document)
+            .map_err(|error| self.lost(error.into()))?;
         self.line("")
     }
 
     /// One JSON document on one line.
     pub fn json_line(&mut self, document: &impl Serialize) -> Result<(), CliError> {
-        serde_json::to_writer(&mut self.data, document).map_err(io::Error::from)?;
+        serde_json::to_writer(&mut self.data, document).map_err(|error| self.lost(error.into()))?;
         self.line("")
     }
 
     /// Hands all data to the reader now.
     pub fn flush(&mut self) -> Result<(), CliError> {
-        self.data.flush()?;
-        Ok(())
+        self.data.flush().map_err(|error| self.lost(error))
+    }
+
+    /// A terminal that was closed is a reader that has gone, as with a pipe.
+    fn lost(&self, error: io::Error) -> CliError {
+        let closed = self.is_terminal && error.raw_os_error() == Some(nix::libc::EIO);
+        if closed {
+            return io::Error::from(io::ErrorKind::BrokenPipe).into();
+        }
+        error.into()
     }
 
     /// A message, unless messages are not wanted. That it cannot be written is nobody's concern: the data are what counts.
@@ -238,5 +246,26 @@ pub(super) mod tests {
         assert_eq!(output.line("x").unwrap_err().kind, Kind::BrokenPipe);
         assert_eq!(output.document(&[1]).unwrap_err().kind, Kind::BrokenPipe);
         output.note("not a failure");
+    }
+
+    /// A stream whose terminal was closed, or whose disk fails.
+    struct Fails;
+
+    impl Write for Fails {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::Error::from_raw_os_error(nix::libc::EIO))
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_closed_terminal_is_a_reader_that_has_gone_and_a_failing_disk_is_not() {
+        let mut output = Output::plain(Box::new(Fails), Box::new(Fails), true);
+        assert_eq!(output.line("x").unwrap_err().kind, Kind::Refused);
+        output.is_terminal = true;
+        assert_eq!(output.line("x").unwrap_err().kind, Kind::BrokenPipe);
+        assert_eq!(output.json_line(&1).unwrap_err().kind, Kind::BrokenPipe);
     }
 }

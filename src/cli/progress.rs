@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 use tokio::sync::watch;
@@ -24,6 +24,8 @@ use crate::daemon::handle::{Handle, Journaled};
 const BREATH: Duration = Duration::from_millis(100);
 /// The bars show how long things take, so they are drawn again now and then.
 const REDRAW: Duration = Duration::from_secs(1);
+/// How long what it shows may hold up the end: a terminal may be stopped, or its reader gone.
+const LAST: Duration = Duration::from_millis(300);
 /// Events taken at once.
 const PAGE: usize = 4_096;
 
@@ -65,7 +67,8 @@ pub struct Shown {
 
 impl Progress {
     /// Shows what happens from now on, on a thread of its own.
-    pub fn begin(self, handle: Handle) -> std::io::Result<Shown> {
+    /// When `end_asked` becomes true, says at once what the end waits for.
+    pub fn begin(self, handle: Handle, end_asked: watch::Receiver<bool>) -> std::io::Result<Shown> {
         let (stop, stopped) = watch::channel(false);
         let after = handle.read(|state| state.seq);
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -76,7 +79,7 @@ impl Progress {
             .spawn(move || {
                 let mut screen = Screen::new(self, after);
                 screen.greet();
-                runtime.block_on(screen.follow(&handle, stopped));
+                runtime.block_on(screen.follow(&handle, stopped, end_asked));
             })?;
         Ok(Shown {
             stop,
@@ -89,8 +92,15 @@ impl Shown {
     /// Shows the last of it and takes the bars away.
     pub fn finish(mut self) {
         self.stop.send_replace(true);
-        if let Some(thread) = self.thread.take() {
-            // It shows things; that it broke is not worth an error.
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
+        let until = Instant::now() + LAST;
+        while !thread.is_finished() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(2));
+        }
+        // One that hangs in a write goes with the process. It shows things; that it broke is not worth an error.
+        if thread.is_finished() {
             drop(thread.join());
         }
     }
@@ -121,13 +131,25 @@ impl Screen {
         }
     }
 
-    async fn follow(&mut self, handle: &Handle, mut stopped: watch::Receiver<bool>) {
+    async fn follow(
+        &mut self,
+        handle: &Handle,
+        mut stopped: watch::Receiver<bool>,
+        mut end_asked: watch::Receiver<bool>,
+    ) {
         let mut seq = handle.seq();
+        let mut told = false;
         let mut redraw = interval(REDRAW);
         redraw.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             self.show(handle);
             let over = tokio::select! {
+                biased;
+                () = became_true(&mut end_asked), if !told => {
+                    told = true;
+                    self.say_what_the_end_waits_for(handle);
+                    continue;
+                }
                 changed = seq.changed() => changed.is_err(),
                 _ = stopped.wait_for(|stopped| *stopped) => true,
                 _ = redraw.tick(), if self.bars.is_some() => false,
@@ -135,12 +157,30 @@ impl Screen {
             if over {
                 break;
             }
-            tokio::time::sleep(BREATH).await;
+            tokio::select! {
+                () = tokio::time::sleep(BREATH) => {}
+                () = became_true(&mut end_asked), if !told => {}
+            }
         }
         self.show(handle);
         if let Some(bars) = self.bars.take() {
             bars.clear();
         }
+    }
+
+    fn say_what_the_end_waits_for(&mut self, handle: &Handle) {
+        if self.progress.style == Style::Silent {
+            return;
+        }
+        for line in handle.read(describe::waiting) {
+            if self.progress.style == Style::Json {
+                // The lines are the events; this is a message.
+                drop(writeln!(std::io::stderr(), "{line}"));
+            } else {
+                self.line(&line);
+            }
+        }
+        drop(self.progress.lines.flush());
     }
 
     fn show(&mut self, handle: &Handle) {
@@ -208,6 +248,13 @@ impl Screen {
     }
 }
 
+/// Waits until it is true; for ever, when it cannot become that any more.
+async fn became_true(value: &mut watch::Receiver<bool>) {
+    if value.wait_for(|is_so| *is_so).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
@@ -249,7 +296,7 @@ mod tests {
             label: Some("demo"),
             lines: Box::new(lines.clone()),
         };
-        let shown = progress.begin(handle).unwrap();
+        let shown = progress.begin(handle, watch::channel(false).1).unwrap();
         seat.publish(&journaled());
         shown.finish();
         let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
@@ -287,6 +334,29 @@ mod tests {
     }
 
     #[test]
+    fn when_the_end_is_asked_for_it_says_at_once_what_that_waits_for() {
+        let (handle, _seat) = Seat::new(State::default(), 1);
+        let lines = Lines::default();
+        let progress = Progress {
+            style: Style::Lines { all: false },
+            colors: false,
+            zone: TimeZone::UTC,
+            label: None,
+            lines: Box::new(lines.clone()),
+        };
+        let (asked, end_asked) = watch::channel(false);
+        let shown = progress.begin(handle, end_asked).unwrap();
+        asked.send_replace(true);
+        let told = || String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        while !told().contains("Ctrl+C again") {
+            thread::yield_now();
+        }
+        assert_eq!(told().matches("ending: nothing is under way").count(), 1);
+        shown.finish();
+        assert_eq!(told().matches("ending:").count(), 1, "{}", told());
+    }
+
+    #[test]
     fn it_ends_when_the_daemon_does() {
         let (handle, seat) = Seat::new(State::default(), 1);
         let progress = Progress {
@@ -296,7 +366,7 @@ mod tests {
             label: None,
             lines: Box::new(Lines::default()),
         };
-        let mut shown = progress.begin(handle).unwrap();
+        let mut shown = progress.begin(handle, watch::channel(false).1).unwrap();
         drop(seat);
         shown.thread.take().unwrap().join().unwrap();
     }

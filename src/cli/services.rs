@@ -10,7 +10,9 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::backend::{EndReason, Launcher, Offline, Point, Services, StartOptions, VerifyReport};
+use super::backend::{
+    EndReason, Launcher, Offline, OnReady, Point, Services, StartOptions, VerifyReport,
+};
 use super::error::{CliError, Kind};
 use super::repo::Repo;
 use crate::api::{ApiContext, Control, DaemonFile, EventLog, ReloadError, Socket, router, serve};
@@ -22,6 +24,7 @@ use crate::daemon::hooks::{self, Difference, HookView, Tried, TryError};
 use crate::daemon::offline::{self, TwoWays, Upto};
 use crate::daemon::repair::{self, Findings, Repaired};
 use crate::daemon::run::{ReloadError as DaemonReloadError, Reloader};
+use crate::daemon::supervisor::Supervisor;
 use crate::daemon::{CommandError, Daemon, DaemonError, End, Options, Paths, clock};
 use crate::domain::command::Command;
 use crate::domain::event::RepairWay;
@@ -275,11 +278,7 @@ fn patience_with(pid: Option<u32>, options: &StartOptions) -> Duration {
 }
 
 /// Runs a daemon with its socket.
-async fn host(
-    daemon: Daemon,
-    repo: &Repo,
-    on_ready: Box<dyn FnOnce(crate::daemon::Handle) + Send>,
-) -> Result<End, CliError> {
+async fn host(daemon: Daemon, repo: &Repo, on_ready: OnReady) -> Result<End, CliError> {
     let state_dir = repo.state();
     let socket = Socket::bind(&state_dir)
         .map_err(|error| CliError::refused(format!("the daemon's socket: {error}")))?;
@@ -290,6 +289,7 @@ async fn host(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         web_url: None,
     };
+    let supervisor = Supervisor::of_environment().map(Arc::new);
     let (stop, stopped) = watch::channel(false);
     let api = router(ApiContext {
         handle: daemon.handle(),
@@ -310,9 +310,17 @@ async fn host(
         .map_err(|error| CliError::io("write daemon.json", &error))?;
     crash::point("daemon.announced");
     let server = tokio::spawn(serve(socket, api, stopped));
-    let ready = tokio::spawn(when_ready(daemon.handle(), on_ready));
+    let ready = tokio::spawn(when_ready(
+        daemon.handle(),
+        daemon.end_asked(),
+        on_ready,
+        supervisor.clone(),
+    ));
     let ended = daemon
         .run(async move {
+            if let Some(supervisor) = supervisor {
+                supervisor.stopping();
+            }
             // The socket answers until the last event is published, and is gone before the lock is.
             stop.send_replace(true);
             if let Ok(Err(error)) = server.await {
@@ -327,10 +335,12 @@ async fn host(
     Ok(ended?)
 }
 
-/// Tells when the daemon has recovered.
+/// Tells when the daemon has recovered; a service manager, from then on, also how it stands.
 async fn when_ready(
     handle: crate::daemon::Handle,
-    on_ready: Box<dyn FnOnce(crate::daemon::Handle) + Send>,
+    end_asked: watch::Receiver<bool>,
+    on_ready: OnReady,
+    supervisor: Option<Arc<Supervisor>>,
 ) {
     let mut seq = handle.seq();
     let recovering = |state: &State| {
@@ -344,7 +354,10 @@ async fn when_ready(
             return;
         }
     }
-    on_ready(handle);
+    on_ready(handle.clone(), end_asked);
+    if let Some(supervisor) = supervisor {
+        supervisor.inform(handle).await;
+    }
 }
 
 /// The log on disk, for the API.

@@ -214,6 +214,7 @@ impl World {
             output,
             services: &self.services,
             zone: TimeZone::UTC,
+            last_words: None,
         };
         let code = finish(cli.verb, &mut context);
         let (data, messages) = (data.text(), messages.text());

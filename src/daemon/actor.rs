@@ -38,7 +38,7 @@ const EVENTS_AT_ONCE: usize = 2_048;
 /// How long after the last batch the log is marked, so that it too is known to be durable.
 const MARK_AFTER: Duration = Duration::from_millis(700);
 /// After the deadline of a graceful end, how long until the daemon goes whatever still hangs; the next start takes it up.
-const OVERDUE_MS: i64 = 900;
+const OVERDUE_MS: i64 = 650;
 /// How long until a failed write is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -58,8 +58,11 @@ struct Batch {
 /// How the actor ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// Everything was let go and the log says so.
-    Cleanly,
+    /// It was asked to, and the log is whole.
+    Cleanly {
+        /// When the time for a graceful end is over; none: nothing was waited for.
+        by: Option<Timestamp>,
+    },
     /// The log cannot be written any more.
     DiskFailed(String),
 }
@@ -82,6 +85,7 @@ pub(super) struct Actor {
     more: bool,
     retry_at: Option<Instant>,
     mark_at: Option<Instant>,
+    ends_by: Option<Timestamp>,
 }
 
 impl Actor {
@@ -110,6 +114,7 @@ impl Actor {
             more: false,
             retry_at: None,
             mark_at: None,
+            ends_by: None,
         }
     }
 
@@ -125,10 +130,11 @@ impl Actor {
         self.recover();
         let mut messages = Vec::with_capacity(INPUTS_AT_ONCE);
         loop {
+            self.ends_by = self.tip.swarm.drain_deadline.or(self.ends_by);
             let stopped = self.tip.swarm.phase == SwarmPhase::Stopped;
             if (stopped || self.is_overdue()) && self.writing.is_empty() {
                 self.end().await;
-                return Ended::Cleanly;
+                return Ended::Cleanly { by: self.ends_by };
             }
             let timer = self.next_timer();
             tokio::select! {
@@ -182,6 +188,8 @@ impl Actor {
             match message {
                 Message::Command(command, answer) => self.answer(&mut batch, &command, answer, now),
                 Message::Observation(observation) => self.judge(&mut batch, observation, now),
+                // Nobody waits any more.
+                Message::Ping(answer) => drop(answer.send(())),
             }
         }
         self.advance(&mut batch, now);

@@ -62,6 +62,8 @@ pub(crate) enum Message {
     Command(Command, oneshot::Sender<Result<Accepted, CommandError>>),
     /// Something a driver saw.
     Observation(Observation),
+    /// Whether it takes messages at all.
+    Ping(oneshot::Sender<()>),
 }
 
 /// What is durable, for readers.
@@ -96,6 +98,12 @@ impl Handle {
     pub(crate) async fn observe(&self, observation: Observation) {
         // A closed inbox means that the daemon has ended.
         drop(self.inbox.send(Message::Observation(observation)).await);
+    }
+
+    /// Waits until the actor takes this, for as long as that takes; false when it has ended.
+    pub async fn is_answered(&self) -> bool {
+        let (answer, answered) = oneshot::channel();
+        self.inbox.send(Message::Ping(answer)).await.is_ok() && answered.await.is_ok()
     }
 
     /// Makes durable events visible.

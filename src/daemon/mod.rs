@@ -3,7 +3,7 @@
 //! Invariant: an event is on disk before anything that follows from it happens; only the actor decides, and no driver touches the state.
 //!
 //! `run` starts and ends it; `actor` is the loop; `ledger`, `snapshots` and `views` are what it writes; `dispatch` sends effects to `runs`,
-//! `git_effects` and `inbox`; `hooks` knows which programs of a person's are told of what; `attend` listens to signals and files; `clean` makes room.
+//! `git_effects` and `inbox`; `hooks` knows which programs of a person's are told of what; `attend` looks at files, `ending` heeds signals; `clean` makes room.
 
 mod actor;
 mod attend;
@@ -13,6 +13,7 @@ pub mod clean;
 pub mod clock;
 mod dispatch;
 mod ear;
+mod ending;
 pub mod error;
 mod git_effects;
 pub mod handle;
@@ -33,6 +34,7 @@ mod settings;
 mod signals;
 mod snapshots;
 mod store;
+pub mod supervisor;
 #[doc(hidden)]
 pub mod testkit;
 #[cfg(test)]

@@ -7,34 +7,37 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
 
 use super::actor::{Actor, Ended};
-use super::attend::{Attendant, Notes};
+use super::attend::Attendant;
 use super::checkpoints::{
     self,
     show::{self, Preview},
 };
 use super::dispatch::Dispatcher;
+use super::ending::{self, Notes, cut_off};
 use super::error::DaemonError;
 use super::handle::{CommandError, Handle, Message, Published};
 use super::hooks::{self, HookView};
 use super::ledger::Ledger;
 use super::loader::Loader;
 use super::paths::Paths;
+use super::signals::{self, Asked};
 use super::snapshots::Snapshots;
 use super::store::{self, Store};
 use super::tools::Tools;
-use super::{clean, log, runs, settings, trust, views};
+use super::{clean, clock, log, runs, settings, trust, views};
 use crate::config::Config;
 use crate::crash;
 use crate::domain::command::Command;
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::CheckpointName;
+use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Observation;
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
@@ -45,6 +48,12 @@ use crate::process::{self, Alive};
 const INBOX: usize = 1_024;
 /// How long a git command that a killed daemon left running is waited for.
 const ORPHANS: Duration = Duration::from_secs(5);
+/// How long after the time for a graceful end tidying up may go on, in milliseconds; and how long it may take at least, and without such a time.
+const TIDY_MS: i64 = 800;
+const TIDY_AT_LEAST: Duration = Duration::from_millis(100);
+const TIDY_AT_MOST: Duration = Duration::from_secs(1);
+/// How long after a second Ctrl+C a git command that is under way may take.
+const AT_ONCE: Duration = Duration::from_millis(400);
 
 /// How to run.
 #[derive(Debug, Clone)]
@@ -79,6 +88,7 @@ pub struct Daemon {
     store: Store,
     first: Vec<Command>,
     notes: Arc<Notes>,
+    signals: mpsc::UnboundedReceiver<Asked>,
     /// What tells the runners that a daemon lives.
     alive: Alive,
 }
@@ -152,6 +162,11 @@ impl Daemon {
             seq: seen,
         };
         let tools = Arc::new(Tools::new(paths, repo, exe, config));
+        // Until here nothing was done that a signal could leave half done.
+        let signals = signals::listen().unwrap_or_else(|error| {
+            tracing::error!(%error, "signals cannot be received; end with: swarm stop");
+            mpsc::unbounded_channel().1
+        });
         Ok(Self {
             options,
             loader,
@@ -162,6 +177,7 @@ impl Daemon {
             store,
             first,
             notes: Arc::default(),
+            signals,
             alive,
         })
     }
@@ -169,6 +185,11 @@ impl Daemon {
     /// To ask, to read, to follow.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
+    }
+
+    /// Becomes true when a signal asks for the end.
+    pub fn end_asked(&self) -> watch::Receiver<bool> {
+        self.notes.asked()
     }
 
     /// Where everything lies.
@@ -193,7 +214,8 @@ impl Daemon {
         let (tools, handle) = (Arc::clone(&self.tools), self.handle.clone());
         let notes = Arc::clone(&self.notes);
         let until_idle = self.options.until_idle;
-        let attendant = Attendant::new(self.reloader(), until_idle, Arc::clone(&notes));
+        let reloader = self.reloader();
+        let attendant = Attendant::new(reloader.clone(), until_idle, Arc::clone(&notes));
         let dispatcher = Dispatcher::new(Arc::clone(&tools), handle.clone());
         let seq = self.store.state.seq;
         let (journal, lock) = self.store.into_parts();
@@ -207,16 +229,14 @@ impl Daemon {
             Snapshots::new(&tools.paths, seq),
             self.first,
         );
+        let heeded = tokio::spawn(ending::heed(self.signals, reloader, Arc::clone(&notes)));
         let keeper = tokio::spawn(views::keep(tools.paths.clone(), handle.clone()));
         let attendant = tokio::spawn(attendant.attend());
         let cleaner = tokio::spawn(clean::keep(Arc::clone(&tools), handle.clone()));
+        let held = (self.alive, lock);
         let ended = tokio::select! {
             ended = actor.run() => ended,
-            () = notes.interrupted() => {
-                // At once: no tidying up. The next start finds everything in the log.
-                drop(lock);
-                return Ok(End::Interrupted);
-            }
+            () = notes.interrupted() => return Ok(interrupted(&tools, held).await),
             // Its own end cannot be written down; agents go on under their runners, and the next start adopts them.
             why = notes.given_up() => Ended::DiskFailed(why),
         };
@@ -224,23 +244,74 @@ impl Daemon {
         attendant.abort();
         cleaner.abort();
         crash::point("daemon.actor-ended");
-        finish(&tools, &handle).await;
-        crash::point("daemon.tidied");
-        closing.await;
+        let is_over = tokio::select! {
+            is_over = wind_up(&tools, &handle, &ended, closing) => is_over,
+            () = notes.interrupted() => return Ok(interrupted(&tools, held).await),
+        };
+        heeded.abort();
         crash::point("daemon.closed");
-        drop((self.alive, lock));
+        if is_over {
+            drop(held);
+        } else {
+            // It goes with the process, and with it what may still be at work in it.
+            std::mem::forget(held);
+        }
         match ended {
             Ended::DiskFailed(why) => Err(DaemonError::DiskFailed(why)),
-            Ended::Cleanly => Ok(notes
+            Ended::Cleanly { .. } => Ok(notes
                 .at_rest()
                 .map_or(End::Stopped, |(rest, state)| End::AtRest(rest, state))),
         }
     }
 }
 
-/// After the actor: exact views, and no worktree of ours and no reference of a checkpoint that is gone left that nobody uses.
-async fn finish(tools: &Arc<Tools>, handle: &Handle) {
-    let (tools, state) = (Arc::clone(tools), handle.read(State::clone));
+/// At once: no tidying up. The next start finds everything in the log. What is at work in this process ends with it, and so does the lock; a
+/// git command, which has nobody to look after it, comes to its end within a moment or is ended.
+async fn interrupted<T>(tools: &Arc<Tools>, held: T) -> End {
+    cut_off(tools, None, AT_ONCE).await;
+    std::mem::forget(held);
+    End::Interrupted
+}
+
+/// After the actor: the views, what nobody needs any more, an end to all that would run on, the socket. Whether nothing of it is at work still.
+async fn wind_up(
+    tools: &Arc<Tools>,
+    handle: &Handle,
+    ended: &Ended,
+    closing: impl Future<Output = ()>,
+) -> bool {
+    let state = handle.read(State::clone);
+    let limit = match ended {
+        Ended::Cleanly { by: Some(by) } => {
+            let left = by.plus_millis(TIDY_MS).since(clock::wall());
+            let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
+            left.max(TIDY_AT_LEAST)
+        }
+        _ => TIDY_AT_MOST,
+    };
+    let until = Instant::now() + limit;
+    let tidied = tokio::time::timeout(limit, finish(tools, state.clone())).await;
+    if tidied.is_err() {
+        tracing::warn!("tidying up takes too long; the next end of a daemon goes on with it");
+    }
+    crash::point("daemon.tidied");
+    // What was asked to drain and has not would run on with nobody to look after it; agents that were to be kept, or whose end cannot be
+    // written down, have their runners.
+    let is_overdue =
+        matches!(ended, Ended::Cleanly { .. }) && state.swarm.phase == SwarmPhase::Draining;
+    let patience = if is_overdue {
+        Duration::ZERO
+    } else {
+        until.saturating_duration_since(Instant::now())
+    };
+    let cut = cut_off(tools, is_overdue.then_some(state), patience);
+    let (cut, ()) = tokio::join!(cut, closing);
+    tidied.is_ok() && cut
+}
+
+/// Exact views, and no worktree of ours and no reference of a checkpoint that is gone left that nobody uses.
+async fn finish(tools: &Arc<Tools>, state: State) {
+    let tools = Arc::clone(tools);
     let tidied = spawn_blocking(move || {
         if let Err(error) = views::write(&tools.paths, &state) {
             tracing::warn!(%error, "the view files cannot be written");

@@ -5,8 +5,8 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::task::spawn_blocking;
 
@@ -37,6 +37,8 @@ const LAST_WORDS: usize = 200;
 const NO_ROOM: u64 = 1024 * 1024;
 /// How long what a killed runner left behind may take to end.
 const SURVIVORS: Duration = Duration::from_secs(5);
+/// How long an end waits for runs that are killed; their runners see to it in any case.
+const LAST_ENDS: Duration = Duration::from_millis(100);
 
 /// Carries a run to its end.
 pub(super) async fn run(
@@ -64,6 +66,8 @@ enum RunError {
     Io(#[from] io::Error),
     #[error("a driver stopped unexpectedly: {0}")]
     Join(#[from] tokio::task::JoinError),
+    #[error("the daemon is ending; the next start does it")]
+    Ending,
 }
 
 impl RunError {
@@ -71,7 +75,7 @@ impl RunError {
         match self {
             Self::Process(error) => kind_of(error),
             Self::Io(error) => kind_of(error),
-            Self::Join(_) => FailureKind::Other,
+            Self::Join(_) | Self::Ending => FailureKind::Other,
         }
     }
 }
@@ -258,7 +262,16 @@ fn existing(tools: &Tools, run: &RunId) -> Result<Option<RunDir>, RunError> {
 
 async fn start(tools: &Arc<Tools>, dir: &RunDir) -> Result<Launched, RunError> {
     let (dir, exe) = (dir.clone(), tools.exe.clone());
-    Ok(spawn_blocking(move || process::launch(&dir, &exe)).await??)
+    let tools = Arc::clone(tools);
+    spawn_blocking(move || {
+        // Held while it is launched: who closes it knows every run that there is.
+        let open = tools.launching.read();
+        if !*open.unwrap_or_else(PoisonError::into_inner) {
+            return Err(RunError::Ending);
+        }
+        Ok(process::launch(&dir, &exe)?)
+    })
+    .await?
 }
 
 /// Waits for the end and passes on what is heard until then.
@@ -402,6 +415,38 @@ pub(super) async fn stop(tools: &Tools, run: &RunId, now: bool) -> Outcome {
             kind: FailureKind::Other,
             message: error.to_string(),
         },
+    }
+}
+
+/// After the actor: no run begins any more.
+pub(super) fn close(tools: &Tools) {
+    let mut open = tools
+        .launching
+        .write()
+        .unwrap_or_else(PoisonError::into_inner);
+    *open = false;
+}
+
+/// When no run begins any more: ends those that live. Blocks for a moment.
+pub(super) fn end_all(tools: &Tools, state: &State) {
+    let runs = state.outbox.values().filter_map(|effect| match effect {
+        Effect::Run { run, .. } => Some(run),
+        _ => None,
+    });
+    let runs: Vec<&RunId> = runs.collect();
+    for run in &runs {
+        if let Err(error) = stop_in(&tools.paths.runs, run, Stop::Now) {
+            tracing::warn!(%run, %error, "a run could not be ended; the next start finds it");
+        }
+    }
+    let lives = |run: &&&RunId| {
+        let looked =
+            RunDir::open(&tools.paths.runs, run.as_str()).and_then(|dir| process::inspect(&dir));
+        matches!(looked, Ok(RunStatus::Running { .. }))
+    };
+    let until = Instant::now() + LAST_ENDS;
+    while runs.iter().any(|run| lives(&run)) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -54,6 +54,8 @@ impl Seat {
             match self.inbox.recv().await? {
                 Message::Command(command, answer) => return Some((command, answer)),
                 Message::Observation(_) => {}
+                // Whoever asked may have gone.
+                Message::Ping(answer) => drop(answer.send(())),
             }
         }
     }

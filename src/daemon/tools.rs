@@ -24,6 +24,8 @@ pub struct Tools {
     pub exe: PathBuf,
     /// The daemon's environment; children get what the allow-list lets through.
     pub inherited: Environment,
+    /// Whether runs may be launched; not any more when the daemon has ended.
+    pub(super) launching: RwLock<bool>,
     config: RwLock<Arc<Config>>,
     /// One at a time takes away what is over.
     pub(super) cleaning: Mutex<()>,
@@ -39,6 +41,7 @@ impl Tools {
             repo,
             exe,
             inherited: std::env::vars_os().collect(),
+            launching: RwLock::new(true),
             config: RwLock::new(Arc::new(config)),
             cleaning: Mutex::default(),
             emptying: Mutex::default(),

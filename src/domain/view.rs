@@ -1,5 +1,7 @@
 //! The state as people and programs see it: what the command line, the API and the page show. Names and shapes are part of the contract.
 
+mod learnings;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -13,6 +15,7 @@ use super::state::{
     Attempt, AttemptEnd, Audit, EndedAttempt, Idea, IdeaStatus, MergeEntry, Said, State,
 };
 use super::time::Timestamp;
+pub use learnings::{LearningView, SourceView, learnings};
 
 /// `status --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -16,6 +16,7 @@ use super::GitError;
 use super::command::MINIMUM;
 use super::error::{At, is_for_want_of_room, speaks_of_full_disk};
 use super::names::printable;
+use super::running::Running;
 
 const STDERR_KEPT: usize = 2_000;
 
@@ -76,20 +77,25 @@ pub(crate) fn not_started(place: &Path, source: std::io::Error) -> GitError {
 }
 
 /// Collects the output and the end of a child; ends its whole group when `limit` is over.
-pub(crate) fn finish(mut child: Child, limit: Duration, call: Call) -> Result<Output, GitError> {
+pub(crate) fn finish(
+    mut child: Child,
+    limit: Duration,
+    call: Call,
+    running: &Running,
+) -> Result<Output, GitError> {
     let end = Instant::now() + limit;
     let (answers, errors) = (reader(child.stdout.take()), reader(child.stderr.take()));
     let stdout = answers.recv_timeout(limit);
     let stderr = errors.recv_timeout(end.saturating_duration_since(Instant::now()));
     let (Ok(stdout), Ok(stderr)) = (stdout, stderr) else {
         end_group(&child);
-        child.wait().at("wait for", Path::new("git"))?;
+        running.wait(&mut child).at("wait for", Path::new("git"))?;
         return Err(GitError::TimedOut {
             command: call.command,
             after: limit,
         });
     };
-    let status = child.wait().at("wait for", Path::new("git"))?;
+    let status = running.wait(&mut child).at("wait for", Path::new("git"))?;
     answer(status, stdout, &stderr, call)
 }
 
@@ -173,7 +179,12 @@ mod tests {
     fn what_does_not_end_is_ended_with_its_children() {
         let stuck = shell("sleep 600 & wait");
         let group = i32::try_from(stuck.id()).unwrap();
-        let refused = finish(stuck, Duration::from_millis(50), call());
+        let refused = finish(
+            stuck,
+            Duration::from_millis(50),
+            call(),
+            &Running::default(),
+        );
         assert!(
             matches!(refused, Err(GitError::TimedOut { .. })),
             "{refused:?}"
@@ -186,12 +197,19 @@ mod tests {
     #[test]
     fn a_signal_is_an_error_and_a_code_is_an_answer() {
         let limit = Duration::from_secs(60);
-        let answered = finish(shell("echo out; echo err >&2; exit 3"), limit, call()).unwrap();
+        let running = Running::default();
+        let answered = finish(
+            shell("echo out; echo err >&2; exit 3"),
+            limit,
+            call(),
+            &running,
+        )
+        .unwrap();
         assert_eq!(
             (answered.code, answered.line(), answered.stderr.as_str()),
             (3, &b"out"[..], "err")
         );
-        let ended = finish(shell("kill -9 $$"), limit, call());
+        let ended = finish(shell("kill -9 $$"), limit, call(), &running);
         assert!(matches!(ended, Err(GitError::Failed { status, .. }) if status.contains('9')));
     }
 }

@@ -26,6 +26,7 @@ use super::child::{Call, Output, finish, not_started};
 use super::error::At;
 use super::guard::Guard;
 use super::names::printable;
+use super::running::Running;
 
 /// The oldest git that will do: the first with `merge-tree --write-tree`.
 pub const MINIMUM: &str = "2.38";
@@ -74,6 +75,9 @@ const KEPT_VARIABLES: &[&str] = &[
     "GIT_CONFIG_NOSYSTEM",
 ];
 
+/// What a service manager tells the daemon alone.
+const SUPERVISORS_VARIABLES: &[&str] = &["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"];
+
 /// How git is called for one repository.
 #[derive(Debug)]
 pub(crate) struct Host {
@@ -82,6 +86,8 @@ pub(crate) struct Host {
     pub(crate) running: PathBuf,
     pub(crate) version: (u32, u32),
     pub(crate) guard: Guard,
+    /// Those that run.
+    pub(crate) commands: Running,
 }
 
 impl Host {
@@ -163,7 +169,8 @@ fn plain(environment: &[(OsString, OsString)]) -> Command {
     let mut command = Command::new("git");
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
-        if text.starts_with("GIT_") && !KEPT_VARIABLES.contains(&text.as_ref()) {
+        let of_git = text.starts_with("GIT_") && !KEPT_VARIABLES.contains(&text.as_ref());
+        if of_git || SUPERVISORS_VARIABLES.contains(&text.as_ref()) {
             command.env_remove(&name);
         }
     }
@@ -262,13 +269,13 @@ impl Git<'_> {
                 .unwrap_or(Path::new("/"))
                 .to_owned(),
         };
-        let child = self
-            .command
-            .spawn()
-            .map_err(|error| not_started(&call.place, error))?;
+        let child = self.host.commands.start(|| {
+            let spawned = self.command.spawn();
+            spawned.map_err(|error| not_started(&call.place, error))
+        })?;
         // Our copy of the lock on standard input must not outlive the child's.
         self.command.stdin(Stdio::null());
-        finish(child, self.limit, call)
+        finish(child, self.limit, call, &self.host.commands)
     }
 
     /// Runs it; any exit code but 0 is an error.

@@ -109,6 +109,9 @@ pub enum GitError {
         /// How long it was given.
         after: Duration,
     },
+    /// The daemon is ending, and starts no git any more.
+    #[error("the daemon is ending; the next start does it")]
+    Ending,
     /// No room.
     #[error("the disk is full ({doing}); nothing was left half made. Free some room and try again")]
     DiskFull {

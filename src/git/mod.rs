@@ -10,7 +10,7 @@
 //!
 //! | file | does |
 //! | --- | --- |
-//! | `command`, `child`, `guard`, `locks` | start git, and what stands in its way |
+//! | `command`, `child`, `running`, `guard`, `locks` | start git, end it, and what stands in its way |
 //! | `repo`, `refs`, `durable`, `names`, `landings`, `brought`, `tags` | where things are and what they are called, what has landed |
 //! | `registry`, `worktree`, `pool`, `release`, `nested`, `reset` | the life of a worktree |
 //! | `status`, `snapshot`, `seal`, `markers` | the work in it |
@@ -47,6 +47,7 @@ mod release;
 mod repo;
 mod reset;
 mod resolve;
+mod running;
 mod seal;
 mod snapshot;
 mod spare;

@@ -16,6 +16,7 @@ use super::command::{self, Git, Host};
 use super::error::{At, GitError};
 use super::guard::{Guard, Setting};
 use super::names::branch_ref;
+use super::running::Running;
 use crate::domain::time::Timestamp;
 
 /// How a repository is opened, where the defaults do not fit.
@@ -97,6 +98,7 @@ impl Repo {
             running,
             version,
             guard: Guard::new(&common, settings.trusted)?,
+            commands: Running::default(),
         };
         let inner = Inner {
             root,
@@ -211,6 +213,12 @@ impl Repo {
     /// False if one still runs after `patience`.
     pub fn orphans_gone(&self, patience: Duration) -> Result<bool, GitError> {
         self.0.host.orphans_gone(patience)
+    }
+
+    /// At the end of a daemon: from now on no git is started. Those that run may end by themselves within `patience`; then they are
+    /// ended. Blocks until none runs any more; false if one is left all the same.
+    pub fn end_commands(&self, patience: Duration) -> bool {
+        self.0.host.commands.end(patience)
     }
 
     /// git on the main repository and its work tree.

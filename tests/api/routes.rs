@@ -147,6 +147,49 @@ async fn what_is_over_is_cleaned_and_a_failure_is_told() {
 }
 
 #[tokio::test]
+async fn what_agents_found_out_is_listed_with_everyone_who_found_it() {
+    let world = World::new().await;
+    let (agent, _) = working_agent(&world).await;
+    let client = world.client().await;
+    assert_eq!(client.get("learnings").await.unwrap(), json!([]));
+    let learned = |id: &str, agent: &str, global| Event::Learned {
+        id: id.into(),
+        agent: agent.parse().unwrap(),
+        profile: "ed".parse().unwrap(),
+        global,
+        content: "the door is green".into(),
+    };
+    let facts = vec![
+        learned("learning-001", &agent, true),
+        learned("learning-001", "ed-007", true),
+        learned("learning-002", &agent, false),
+    ];
+    world.facts(facts).await;
+    let list = client.get("learnings").await.unwrap();
+    let list = list.as_array().unwrap();
+    assert_eq!(list.len(), 2);
+    assert_eq!(
+        (&list[0]["id"], &list[0]["scope"], &list[0]["content"]),
+        (
+            &json!("learning-001"),
+            &json!("global"),
+            &json!("the door is green")
+        )
+    );
+    // Of an agent that nothing is known of, nothing is invented.
+    assert_eq!(
+        list[0]["sources"],
+        json!([{"agent": agent, "ideaId": "idea-001"}, {"agent": "ed-007", "ideaId": null}])
+    );
+    assert_eq!(
+        (&list[1]["scope"], &list[1]["profile"]),
+        (&json!("local"), &json!("ed"))
+    );
+    assert!(list[1]["learnedAt"].as_str().unwrap().ends_with('Z'));
+    world.end().await;
+}
+
+#[tokio::test]
 async fn the_target_is_settled_only_when_it_was_force_pushed() {
     let world = World::new().await;
     let client = world.client().await;
@@ -243,6 +286,14 @@ async fn answers_have_exactly_the_fields_that_are_described() {
     client.post("pause", &json!({"reason": "r"})).await.unwrap();
     let say = format!("agents/{agent}/say");
     client.post(&say, &json!({"text": "hello"})).await.unwrap();
+    let learned = Event::Learned {
+        id: "learning-001".into(),
+        agent: agent.parse().unwrap(),
+        profile: "ed".parse().unwrap(),
+        global: true,
+        content: "x".into(),
+    };
+    world.facts(vec![learned]).await;
     let description = client.get("openapi.json").await.unwrap();
     let described = Described {
         schemas: &description["components"]["schemas"],
@@ -252,6 +303,7 @@ async fn answers_have_exactly_the_fields_that_are_described() {
         ("ideas".to_owned(), "/ideas"),
         ("ideas/idea-001".to_owned(), "/ideas/{id}"),
         ("agents".to_owned(), "/agents"),
+        ("learnings".to_owned(), "/learnings"),
         (format!("agents/{agent}"), "/agents/{id}"),
         ("events".to_owned(), "/events"),
         ("healthz".to_owned(), "/healthz"),

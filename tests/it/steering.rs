@@ -268,6 +268,50 @@ fn progress_is_shown_and_learnings_reach_the_others() {
 }
 
 #[test]
+fn the_memorys_log_is_the_same_with_and_without_a_daemon() {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"agents": {"maxParallel": 1}}));
+    assert!(sandbox.swarm(&["memory", "log"]).ok().is_empty());
+    assert_eq!(
+        sandbox.swarm(&["memory", "log", "--json"]).json(),
+        json!([])
+    );
+    let daemon = sandbox.start();
+    let first = sandbox.idea("say 'LEARNING_GLOBAL:the door is green'; say 'LEARNING_LOCAL:mine alone'; write a.txt x; say COMPLETE");
+    let second =
+        sandbox.idea("say 'LEARNING_GLOBAL:The door  is GREEN'; write b.txt x; say COMPLETE");
+    for id in [&first, &second] {
+        sandbox.wait_idea(id, "done");
+    }
+    let by_daemon = sandbox.swarm(&["memory", "log", "--json"]).json();
+    let sources = &by_daemon[0]["sources"];
+    assert_eq!(
+        sources,
+        &json!([{"agent": "ed-001", "ideaId": first}, {"agent": "ed-002", "ideaId": second}])
+    );
+    assert_eq!(by_daemon.as_array().unwrap().len(), 2, "{by_daemon}");
+    assert_eq!(by_daemon[1]["scope"], "local");
+    let page = sandbox.swarm(&["memory", "log"]);
+    daemon.stop();
+    assert_eq!(
+        sandbox.swarm(&["memory", "log", "--json"]).json(),
+        by_daemon
+    );
+    assert_eq!(sandbox.swarm(&["memory", "log"]).ok(), page.ok());
+    for words in [
+        "learning-001",
+        "    the door is green\n",
+        "global",
+        "local to ed",
+        "ed-001 (idea-001), ed-002 (idea-002)",
+    ] {
+        assert!(page.stdout.contains(words), "`{words}`: {page}");
+    }
+    let other = sandbox.swarm(&["memory", "board"]);
+    assert_eq!(other.code, 2, "{other}");
+}
+
+#[test]
 fn an_agents_process_has_the_environment_of_the_contract() {
     let sandbox = Sandbox::ready();
     let daemon = sandbox.start();

@@ -4,6 +4,7 @@ mod agents;
 mod checkpoints;
 mod hooks;
 mod ideas;
+mod learnings;
 mod merges;
 mod swarm;
 
@@ -49,6 +50,7 @@ pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
         .routes(routes!(checkpoints::roll_back))
         .routes(routes!(hooks::list))
         .routes(routes!(hooks::approve))
+        .routes(routes!(learnings::list))
         .routes(routes!(super::events::events))
 }
 

@@ -14,10 +14,12 @@ pub mod events;
 pub mod hooks;
 pub mod idea;
 pub mod init;
+pub mod memory;
 pub mod merge;
 pub mod pause;
 pub mod replay;
 pub mod rollback;
+pub mod service;
 pub mod start;
 pub mod status;
 pub mod stop;
@@ -54,6 +56,7 @@ pub fn run(verb: Verb, context: &mut Context<'_>) -> Result<(), CliError> {
         Verb::Resume(args) => pause::resume(&args, context),
         Verb::Merge(verb) => merge::run(&verb, context),
         Verb::Hooks(verb) => hooks::run(&verb, context),
+        Verb::Memory(verb) => memory::run(&verb, context),
         Verb::Events(args) => events::run(&args, context),
         Verb::Replay(args) => replay::run(&args, context),
         Verb::Wait(args) => wait::run(&args, context),
@@ -62,6 +65,7 @@ pub fn run(verb: Verb, context: &mut Context<'_>) -> Result<(), CliError> {
         Verb::Clean(args) => clean::run(&args, context),
         Verb::Checkpoint(verb) => checkpoint::run(&verb, context),
         Verb::Rollback(args) => rollback::run(&args, context),
+        Verb::Service(verb) => service::run(&verb, context),
         Verb::Completions(args) => completions::run(&args, context),
     }
 }
@@ -90,7 +94,7 @@ fn on_a_daemon_of_its_own(
         mode: Some(Mode::SemiAuto),
         until_idle: false,
         detached: true,
-        on_ready: Box::new(move |_| {
+        on_ready: Box::new(move |_, _| {
             // Who asked waits for the daemon's end first, and then for this.
             thread::spawn(move || drop(sender.send(ask_and_end(&there, &command))));
         }),

@@ -3,17 +3,22 @@
 mod detach;
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
 use crate::cli::backend::{EndReason, StartOptions};
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
+use crate::cli::last_words::LastWords;
 use crate::cli::progress::{Progress, Shown, Style};
 use crate::cli::repo::Repo;
 use crate::cli::summary::Summary;
 use crate::daemon::handle::Handle;
 use crate::domain::settings::Mode;
+
+/// How long the last words may take on a terminal that is stopped or a pipe that nobody reads.
+const LAST_WORDS: Duration = Duration::from_millis(400);
 
 /// `start`.
 #[derive(Debug, Args)]
@@ -22,7 +27,8 @@ use crate::domain::settings::Mode;
     reason = "each is a flag of the command line"
 )]
 #[command(
-    after_help = "One Ctrl+C ends it gracefully: no new ideas, up to some seconds for safe boundaries. A second one ends it at once.
+    after_help = "One Ctrl+C ends it gracefully, as do TERM and a terminal that is closed: no new ideas, up to shutdown.graceSeconds
+for safe boundaries; it says what it waits for. A second Ctrl+C ends it at once. USR1 has it read its configuration again.
 
 Examples:
   $ swarm start
@@ -86,8 +92,24 @@ pub fn run(args: &Start, context: &mut Context<'_>) -> Result<(), CliError> {
         label: None,
         also: None,
     };
-    let end = run_daemon(repo, wish, context)?;
-    conclude(&end, args.detached, context)
+    let end = run_daemon(repo, wish, context);
+    // All is on disk by now, and only words are left.
+    context.last_words = LastWords::within(LAST_WORDS, exit_code(&end));
+    conclude(&end?, args.detached, context)
+}
+
+/// The exit code of this end.
+fn exit_code(end: &Result<EndReason, CliError>) -> u8 {
+    let of = |error: &CliError| error.kind.exit_code();
+    match end {
+        Ok(EndReason::Stopped) => 0,
+        Ok(EndReason::Interrupted) => Kind::Interrupted.exit_code(),
+        Ok(EndReason::AtRest(rest, state)) => {
+            let verdict = Summary::of(state).verdict(*rest);
+            verdict.err().as_ref().map_or(0, of)
+        }
+        Err(error) => of(error),
+    }
 }
 
 /// How a daemon is to run in this process, and what is shown meanwhile.
@@ -132,12 +154,12 @@ pub(super) fn run_daemon(
         mode: wish.mode,
         until_idle: wish.until_idle,
         detached: wish.detached,
-        on_ready: Box::new(move |handle: Handle| {
+        on_ready: Box::new(move |handle: Handle, end_asked| {
             if let Some(also) = wish.also {
                 also(handle.clone());
             }
             // Without a thread for it nothing is shown; the daemon works all the same.
-            let begun = progress.begin(handle).ok();
+            let begun = progress.begin(handle, end_asked).ok();
             *keep.lock().unwrap_or_else(PoisonError::into_inner) = begun;
         }),
     };

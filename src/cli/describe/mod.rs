@@ -3,6 +3,7 @@
 //! Invariant: every event has a kind, a line, a tone and a weight; the matches are exhaustive, so that a new event cannot be forgotten.
 //! A line is safe for a terminal: it goes through [`safe`] as a whole.
 
+mod waiting;
 mod words;
 
 use super::terminal::{Tone, safe, shorten, title};
@@ -11,6 +12,7 @@ use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, Task};
 use crate::domain::view::names;
 
+pub use waiting::waiting;
 use words::{
     attempt_end, because, conflict_level, effect_words, ending_words, failed_command,
     rollback_step, run_end, signal_words, swarm_phase, target_choice,

@@ -204,7 +204,7 @@ impl Life {
     async fn bury(&mut self) {
         let ended = self.alive().ended.clone();
         self.gone().await;
-        if ended != Some(Ended::Cleanly) {
+        if !matches!(ended, Some(Ended::Cleanly { .. })) {
             return;
         }
         self.counts.clean_ends += 1;
@@ -344,7 +344,7 @@ impl Life {
             self.pause().await;
             self.model.at_rest();
             if let Some(ended) = &self.alive().ended {
-                assert_eq!(*ended, Ended::Cleanly);
+                assert!(matches!(ended, Ended::Cleanly { .. }), "{ended:?}");
                 return self.bury().await;
             }
             let Model { world, state, .. } = &self.model;
@@ -602,7 +602,7 @@ impl Life {
         self.pause().await;
         self.site.faults.mend();
         match self.alive().ended.clone() {
-            Some(ended) => assert_ne!(ended, Ended::Cleanly),
+            Some(ended) => assert!(matches!(ended, Ended::DiskFailed(_)), "{ended:?}"),
             None => self.model.at_rest(),
         }
         self.start_if_ended().await;

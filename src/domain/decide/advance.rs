@@ -19,7 +19,7 @@ use crate::domain::state::{Attempt, AttemptEnd, Ending, IdeaStatus, State, Task}
 use crate::domain::time::Timestamp;
 
 /// Between asking a run to end and ending it, while the daemon drains.
-const DRAIN_KILL_MS: i64 = 500;
+const DRAIN_KILL_MS: i64 = 350;
 
 /// The next thing that can go on, as events; empty when nothing can.
 pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {

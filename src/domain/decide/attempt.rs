@@ -9,7 +9,7 @@ use super::merging::{LOST_RUNS, is_current};
 use super::plan::{End, Plan, shorten};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, Oid, RunId};
-use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
+use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmPhase};
 use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
 use crate::domain::state::{Attempt, AttemptEnd, Ending, Feedback, IdeaStatus, Said, State, Task};
 use crate::domain::time::Timestamp;
@@ -107,9 +107,16 @@ pub(super) fn nobodys_fault(outcome: &Outcome) -> Option<Trouble<'_>> {
     Some(Trouble { key, message })
 }
 
-/// Whether a run was asked to end: then how it ended says nothing about it.
-pub(super) fn is_stopped(state: &State, run: &RunId) -> bool {
-    state.stops.contains_key(run)
+/// Whether a run was asked to end: then how it ended says nothing about it. Where the machine goes down, the daemon is not the only one who
+/// asks: everything gets the signal at the same time.
+pub(super) fn is_stopped(state: &State, run: &RunId, how: &RunEndKind) -> bool {
+    let by_signal = match how {
+        RunEndKind::Signalled { .. } | RunEndKind::Lost => true,
+        // A shell that was, or whose child was: HUP, INT, KILL, TERM.
+        RunEndKind::Exited { code } => [129, 130, 137, 143].contains(code),
+        _ => false,
+    };
+    state.stops.contains_key(run) || (by_signal && state.swarm.phase == SwarmPhase::Draining)
 }
 
 /// The queue compares later sights with this one to notice a force-push.
@@ -206,12 +213,20 @@ fn judge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, e
         }
         _ if by_itself => go_on(plan, agent, attempt, end),
         // It was asked to end, and how it did says nothing.
-        _ if is_stopped(plan.state, run) || end.how == RunEndKind::Stopped => {
+        _ if is_stopped(plan.state, run, &end.how)
+            || is_cut_short(plan.state, &end.how)
+            || end.how == RunEndKind::Stopped =>
+        {
             let end = End::keeping(AttemptEnd::Interrupted, IdeaStatus::Pending, None);
             plan.end(agent, end);
         }
         _ => ended_badly(plan, agent, attempt, run, end),
     }
+}
+
+/// Agents answer a signal in many ways; one that fails while the daemon ends begins again without a penalty.
+fn is_cut_short(state: &State, how: &RunEndKind) -> bool {
+    state.swarm.phase == SwarmPhase::Draining && matches!(how, RunEndKind::Exited { .. })
 }
 
 fn ended_badly(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, end: &RunEnd) {
@@ -324,7 +339,7 @@ pub(super) fn gate_over(
             let why = format!("the runner of `{command}` was killed {LOST_RUNS} times in a row");
             fail(plan, agent, why);
         }
-        Some(how) if !is_stopped(plan.state, run) => {
+        Some(how) if !is_stopped(plan.state, run, &end.how) => {
             let feedback = Feedback {
                 command: command.to_owned(),
                 how,

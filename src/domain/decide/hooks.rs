@@ -119,7 +119,7 @@ pub(super) fn call_over(
     let settings = plan.state.settings.as_ref();
     let settings = settings.and_then(|settings| settings.hooks.get(&hook));
     let lost = end.how == RunEndKind::Lost;
-    if lost || end.how == RunEndKind::Stopped || is_stopped(plan.state, run) {
+    if lost || end.how == RunEndKind::Stopped || is_stopped(plan.state, run, &end.how) {
         if lost && call.cut_off + 1 >= LOST_RUNS {
             let how = format!("its runner was killed {LOST_RUNS} times in a row");
             return fail(plan, call, run, &how);

@@ -177,7 +177,7 @@ pub(super) fn verify_over(
             let why = format!("the runner of `{command}` was killed {LOST_RUNS} times in a row");
             cannot(plan, id, FailureKind::Other, &why);
         }
-        Some(how) if !is_stopped(plan.state, run) => {
+        Some(how) if !is_stopped(plan.state, run, &end.how) => {
             let feedback = Feedback {
                 command: command.to_owned(),
                 how,

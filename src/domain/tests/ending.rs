@@ -346,6 +346,58 @@ fn a_drain_stops_what_still_runs_at_the_deadline_and_kills_what_does_not_stop() 
     ");
 }
 
+/// A machine that goes down sends its signals to everything: to the daemon, and to what runs under it.
+#[test]
+fn what_is_ended_from_outside_while_the_daemon_ends_is_interrupted_and_not_penalised() {
+    let ends = [
+        RunEndKind::Signalled { signal: 15 },
+        RunEndKind::Signalled { signal: 9 },
+        RunEndKind::Lost,
+        exit(143),
+        exit(1),
+    ];
+    for how in ends {
+        let mut s = working();
+        s.command(SHUTDOWN).iteration(&agent(1), how.clone());
+        let one = s.idea(1);
+        assert_eq!(
+            (one.status, one.retry_count, one.failed_attempts),
+            (IdeaStatus::Pending, 0, 0),
+            "{how:?}"
+        );
+        assert_eq!(s.state.swarm.failures_in_a_row, 0, "{how:?}");
+        assert_eq!(s.state.swarm.phase, SwarmPhase::Stopped);
+    }
+    for how in [
+        RunEndKind::Signalled { signal: 15 },
+        RunEndKind::Lost,
+        exit(143),
+    ] {
+        // Its gate has not failed.
+        let mut s = working();
+        s.completes(&agent(1)).well_until("gate").command(SHUTDOWN);
+        s.check(how.clone());
+        assert_eq!(s.attempt(1).phase, AttemptPhase::Gating, "{how:?}");
+        assert!(s.attempt(1).feedback.is_none(), "{how:?}");
+        // Nor has the merged tree.
+        let mut s = working();
+        s.well_until("verify").command(SHUTDOWN).check(how.clone());
+        s.all_goes_well();
+        assert_eq!(s.entry(1).phase, MergePhase::Queued, "{how:?}");
+        s.restart().all_goes_well();
+        assert_eq!(
+            (s.idea(1).status, s.idea(1).attempts),
+            (IdeaStatus::Done, 1)
+        );
+    }
+    // What a gate finds while the daemon ends counts.
+    let mut s = working();
+    s.completes(&agent(1)).well_until("gate").command(SHUTDOWN);
+    s.check(exit(1));
+    let told = s.then();
+    assert!(told.contains("gateFailed"), "{told}");
+}
+
 #[test]
 fn a_drain_keeps_complete_work_complete() {
     let mut s = working();

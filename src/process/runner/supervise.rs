@@ -122,7 +122,8 @@ impl<'a> Supervisor<'a> {
         loop {
             self.reap()?;
             if self.status.is_some() {
-                return Ok(());
+                // A machine that goes down asks the child as well as this runner, and the child may be quicker.
+                return self.take_signals();
             }
             poll_readable(self.signals.as_fd(), self.time_to_next())?;
             self.take_signals()?;

@@ -11,6 +11,7 @@ mod fingerprint;
 mod git;
 mod journal;
 pub mod processes;
+mod terminal;
 mod tracer;
 
 use std::ffi::OsStr;
@@ -28,6 +29,7 @@ pub use daemon::Daemon;
 pub use fingerprint::Fingerprint;
 pub use git::files_in;
 pub use journal::Logged;
+pub use terminal::Terminal;
 pub use tracer::{Harm, Traced};
 
 /// How long anything may take that has no limit of its own.

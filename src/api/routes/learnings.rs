@@ -1,0 +1,15 @@
+//! What agents found out.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+
+use crate::api::{ApiContext, schema};
+use crate::domain::view::{self, LearningView};
+
+/// All learnings, oldest first.
+#[utoipa::path(get, path = "/learnings", tag = "learnings", responses((status = 200, body = Vec<schema::Learning>)))]
+pub(super) async fn list(State(context): State<Arc<ApiContext>>) -> Json<Vec<LearningView>> {
+    Json(context.handle.read(view::learnings))
+}

@@ -1,0 +1,147 @@
+//! The file in the service manager's folder, and whether it is ours.
+//!
+//! Invariant: the first line of ours says who wrote it, with the digest of all that follows; so one that was edited is told from one that was not.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::Format;
+use crate::cli::error::CliError;
+
+const WRITTEN: &str = "written by: swarm service install; sha256 ";
+
+/// What is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Nothing.
+    Nothing,
+    /// Ours as it was written: its content.
+    Same(String),
+    /// Ours, edited since.
+    Edited,
+    /// Somebody else's.
+    Foreign,
+}
+
+/// What was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Removed {
+    /// There was nothing.
+    Nothing,
+    /// The file.
+    File,
+}
+
+/// The whole file: its first line, then the body.
+pub(super) fn sealed(format: Format, body: &str) -> String {
+    let digest = hex(body.as_bytes());
+    let (before, after) = around(format);
+    format!("{before}{WRITTEN}{digest}{after}\n{body}")
+}
+
+/// The digest of these bytes, in hexadecimal.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn around(format: Format) -> (&'static str, &'static str) {
+    match format {
+        Format::Systemd => ("# ", ""),
+        // The declaration must come before everything else.
+        Format::Launchd => (r#"<?xml version="1.0" encoding="UTF-8"?><!-- "#, " -->"),
+    }
+}
+
+/// Looks at what lies there.
+pub(super) fn look(format: Format, path: &Path) -> Result<Found, CliError> {
+    let kind = match fs::symlink_metadata(path) {
+        Ok(kind) => kind,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) => return Err(failed("look at", path, &error)),
+    };
+    if !kind.is_file() {
+        return Ok(Found::Foreign);
+    }
+    let bytes = fs::read(path).map_err(|error| failed("read", path, &error))?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let Some((first, body)) = text.split_once('\n') else {
+        return Ok(Found::Foreign);
+    };
+    if !first.starts_with(&format!("{}{WRITTEN}", around(format).0)) {
+        return Ok(Found::Foreign);
+    }
+    if sealed(format, body) == text {
+        return Ok(Found::Same(text));
+    }
+    Ok(Found::Edited)
+}
+
+/// Writes it whole or not at all.
+pub(super) fn write(path: &Path, content: &str) -> Result<(), CliError> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder).map_err(|error| failed("make", folder, &error))?;
+    let written = || -> io::Result<()> {
+        let mut new = tempfile::Builder::new()
+            .prefix(".swarm-")
+            .permissions(fs::Permissions::from_mode(0o644))
+            .tempfile_in(folder)?;
+        new.write_all(content.as_bytes())?;
+        new.as_file().sync_all()?;
+        new.persist(path)?;
+        Ok(())
+    };
+    written().map_err(|error| failed("write", path, &error))
+}
+
+/// Removes it, and the link by which systemd was told to start it, which would point to nothing.
+pub(super) fn remove(path: &Path) -> Result<Removed, CliError> {
+    fs::remove_file(path).map_err(|error| failed("remove", path, &error))?;
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(Removed::File);
+    };
+    let link = folder.join("default.target.wants").join(name);
+    let is_ours = fs::read_link(&link).is_ok_and(|target| target == path);
+    if is_ours {
+        fs::remove_file(&link).map_err(|error| failed("remove", &link, &error))?;
+    }
+    Ok(Removed::File)
+}
+
+fn failed(doing: &str, path: &Path, error: &io::Error) -> CliError {
+    CliError::io(format!("{doing} {}", path.display()), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ours_is_told_from_edited_and_foreign() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b.service");
+        for format in [Format::Systemd, Format::Launchd] {
+            let whole = sealed(format, "one\ntwo\n");
+            write(&path, &whole).unwrap();
+            assert_eq!(look(format, &path).unwrap(), Found::Same(whole.clone()));
+            write(&path, &format!("{whole}three\n")).unwrap();
+            assert_eq!(look(format, &path).unwrap(), Found::Edited);
+            write(&path, "one\ntwo\n").unwrap();
+            assert_eq!(look(format, &path).unwrap(), Found::Foreign);
+            remove(&path).unwrap();
+            assert_eq!(look(format, &path).unwrap(), Found::Nothing);
+            std::os::unix::fs::symlink("/dev/null", &path).unwrap();
+            assert_eq!(look(format, &path).unwrap(), Found::Foreign);
+            remove(&path).unwrap();
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Asking the service manager.
+//!
+//! Invariant: one command after the other, and none after one that failed.
+
+use std::process::{Command, Stdio};
+
+use crate::cli::error::CliError;
+
+/// Runs them.
+pub(super) fn run(commands: &[Vec<String>]) -> Result<(), CliError> {
+    commands.iter().try_for_each(|words| one(words))
+}
+
+fn one(words: &[String]) -> Result<(), CliError> {
+    let Some((program, arguments)) = words.split_first() else {
+        return Ok(());
+    };
+    let ran = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output();
+    let line = line(words);
+    let ran = ran.map_err(|error| {
+        CliError::io(format!("run `{line}`"), &error)
+            .hint("is this service manager there? without it run: swarm start --detach")
+    })?;
+    if ran.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&ran.stderr).trim().to_owned();
+    Err(
+        CliError::refused(format!("`{line}` failed ({}): {said}", ran.status))
+            .hint("put that right, then run the same command again"),
+    )
+}
+
+/// As it would be typed.
+pub(super) fn line(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| typed(word)).collect();
+    words.join(" ")
+}
+
+fn typed(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@+=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &[&str]) -> Vec<String> {
+        line.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn commands_are_shown_as_they_are_typed() {
+        assert_eq!(
+            line(&words(&["launchctl", "bootstrap", "/a b/it's"])),
+            r"launchctl bootstrap '/a b/it'\''s'"
+        );
+    }
+
+    #[test]
+    fn what_fails_is_told_and_ends_it() {
+        let refused = run(&[
+            words(&["sh", "-c", "echo no bus >&2; exit 4"]),
+            words(&["touch", "/nowhere/at/all"]),
+        ]);
+        let told = refused.unwrap_err().message;
+        assert!(
+            told.contains("no bus") && told.contains("exit status: 4"),
+            "{told}"
+        );
+        assert!(run(&[words(&["/nowhere/at/all"])]).is_err());
+    }
+}

@@ -1,0 +1,48 @@
+//! A terminal that a test holds the other end of.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::process::{Child, Command};
+
+use nix::fcntl::OFlag;
+use nix::pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt};
+
+/// See the module. Dropping it closes the terminal: whoever has it as his own gets a hang-up, and can write to it no more.
+pub struct Terminal {
+    master: PtyMaster,
+}
+
+impl Terminal {
+    /// A new one, which no child of the test inherits.
+    pub fn open() -> Self {
+        let flags = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+        let master = posix_openpt(flags).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        Self { master }
+    }
+
+    /// Starts a program on it, in a session of its own, whose terminal this is. What it writes is not read.
+    pub fn start(&self, command: &Command) -> Child {
+        let mut through = Command::new("setsid");
+        // It makes standard input the session's terminal.
+        through.arg("--ctty").arg(command.get_program());
+        through.args(command.get_args()).env_clear();
+        let variables = command.get_envs();
+        through.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+        if let Some(folder) = command.get_current_dir() {
+            through.current_dir(folder);
+        }
+        let slave = self.slave();
+        through.stdin(slave.try_clone().unwrap());
+        through.stdout(slave.try_clone().unwrap()).stderr(slave);
+        through.spawn().unwrap()
+    }
+
+    fn slave(&self) -> File {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        options.custom_flags(OFlag::O_NOCTTY.bits());
+        options.open(ptsname_r(&self.master).unwrap()).unwrap()
+    }
+}
