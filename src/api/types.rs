@@ -121,6 +121,18 @@ pub struct AssignIdea {
     pub profile: Option<ProfileName>,
 }
 
+/// What takes an agent's place.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Redirect {
+    /// The other idea: pending, and nothing that it waits for is left.
+    #[schema(value_type = String, example = "idea-007")]
+    pub idea: IdeaId,
+    /// In a worktree of its own; left out: in the agent's, with the work so far in it.
+    #[serde(default)]
+    pub new_worktree: bool,
+}
+
 /// What an agent is told with its next prompt.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

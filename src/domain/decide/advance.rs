@@ -6,7 +6,7 @@
 
 use super::attempt::{end_asked, time_out};
 use super::plan::{End, Plan};
-use super::{checkpoints, rollback, train};
+use super::{checkpoints, redirect, rollback, train};
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, RunId};
@@ -14,7 +14,7 @@ use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmInput, SwarmPhas
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::select;
 use crate::domain::settings::{Mode, Settings};
-use crate::domain::state::{Attempt, AttemptEnd, Ending, IdeaStatus, State, Task};
+use crate::domain::state::{Attempt, AttemptEnd, Ending, Idea, IdeaStatus, State, Task};
 use crate::domain::time::Timestamp;
 
 /// Between asking a run to end and ending it, while the daemon drains.
@@ -33,7 +33,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         }
         return plan.events;
     }
-    let steps: [fn(&mut Plan<'_>, &Settings); 14] = [
+    let steps: [fn(&mut Plan<'_>, &Settings); 15] = [
         change_phase,
         tidy_up,
         end_attempts,
@@ -47,6 +47,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         train::verify,
         train::land,
         train::settle,
+        claim_reserved,
         begin_iterations,
         claim,
     ];
@@ -179,7 +180,9 @@ fn end_attempts(plan: &mut Plan<'_>, _: &Settings) {
             continue;
         };
         if !state.is_under_way(agent, &attempt.idea) {
-            end_asked(plan, agent, ending);
+            if ending != Ending::Redirected || !redirect::save_work(plan, agent, attempt) {
+                end_asked(plan, agent, ending);
+            }
             continue;
         }
         if attempt.phase.is_live() && !stopping {
@@ -432,19 +435,34 @@ fn claim(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let begun = state.agents.values();
     let begun = begun.filter(|attempt| attempt.phase == AttemptPhase::Backoff);
-    if !may_start(plan) || state.slots_free() <= begun.count() {
-        return;
+    if state.slots_free() > begun.count() {
+        claim_next(plan, settings, |_| true);
     }
-    if checkpoints::holds_autopilot(state, settings) {
+}
+
+/// What an agent was redirected to is next, also where attempts that have begun wait for a slot: one of those gave its own.
+fn claim_reserved(plan: &mut Plan<'_>, settings: &Settings) {
+    if plan.state.slots_free() > 0 {
+        claim_next(plan, settings, |idea| idea.reserved.is_some());
+    }
+}
+
+fn claim_next(plan: &mut Plan<'_>, settings: &Settings, wanted: impl Fn(&Idea) -> bool) {
+    let state = plan.state;
+    if !may_start(plan) || checkpoints::holds_autopilot(state, settings) {
         return;
     }
     let Some(id) = select::next(state, plan.now) else {
         return;
     };
-    let Some(idea) = state.ideas.get(&id) else {
+    let Some(idea) = state.ideas.get(&id).filter(|idea| wanted(idea)) else {
         return;
     };
-    let profile = idea.profile.as_ref().unwrap_or(&settings.default_profile);
+    let reserved = idea.reserved.as_ref().map(|reserved| &reserved.profile);
+    let profile = reserved
+        .filter(|profile| settings.profiles.contains(profile))
+        .or(idea.profile.as_ref())
+        .unwrap_or(&settings.default_profile);
     let agent = AgentId::numbered(profile, state.counters.agents + 1);
     plan.emit(Event::IdeaClaimed {
         attempt: idea.attempts + 1,

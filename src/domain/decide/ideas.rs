@@ -94,7 +94,9 @@ pub(super) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
 /// An attempt that waits for a person goes on.
 fn continue_waiting(plan: &mut Plan<'_>, id: &IdeaId, idea: &Idea) -> Result<(), Rejection> {
     match plan.state.attempt_at(id) {
-        Some((agent, attempt)) if attempt.phase == AttemptPhase::WaitingForHuman => {
+        Some((agent, attempt))
+            if attempt.phase == AttemptPhase::WaitingForHuman && attempt.ending.is_none() =>
+        {
             plan.emit(Event::AttemptMoved {
                 agent: agent.clone(),
                 phase: AttemptPhase::Backoff,
@@ -168,6 +170,19 @@ pub(super) fn assign(
         let instead = format!("swarm idea retry {id}");
         let helps = idea.status.is_bad() || idea.status == IdeaStatus::Cancelled;
         return Err(not_now("assign", id, idea, helps.then_some(&instead)));
+    }
+    if let Some(reserved) = &idea.reserved
+        && profile.is_some_and(|profile| *profile != reserved.profile)
+    {
+        let from = &reserved.from;
+        return Err(Rejection::NotNow {
+            what: format!("assign {id}"),
+            why: format!(
+                "{from} was redirected to it, so profile {} takes it next",
+                reserved.profile
+            ),
+            instead: Some(super::redirect::take_back(plan.state, id, from)),
+        });
     }
     if !idea.assigned || profile.is_some_and(|profile| idea.profile.as_ref() != Some(profile)) {
         plan.emit(Event::IdeaAssigned {

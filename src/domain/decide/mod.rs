@@ -11,6 +11,7 @@ mod conflict;
 mod ideas;
 mod merging;
 mod plan;
+mod redirect;
 mod rollback;
 mod signals;
 mod swarm;
@@ -44,6 +45,11 @@ pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<E
         Command::CancelIdea { id } => ideas::cancel(&mut plan, id)?,
         Command::AssignIdea { id, profile } => ideas::assign(&mut plan, id, profile.as_ref())?,
         Command::StopAgent { id } => agents::stop(&mut plan, id)?,
+        Command::RedirectAgent {
+            id,
+            idea,
+            new_worktree,
+        } => redirect::ask(&mut plan, id, idea, *new_worktree)?,
         Command::SayToAgent { id, text } => agents::say(&mut plan, id, text)?,
         Command::Pause { reason } => swarm::pause(&mut plan, reason.as_deref())?,
         Command::Resume => swarm::resume(&mut plan)?,
@@ -121,6 +127,7 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
         | (Effect::Run { .. }, O::RunEnded(_))
         | (Effect::StopRun { .. }, O::StopDelivered | O::Done)
         | (Effect::Seal { .. }, O::Sealed { .. } | O::Unsealable { .. })
+        | (Effect::SaveWork { .. }, O::WorkSaved { .. })
         | (Effect::PrepareVerify { .. }, O::VerifyReady)
         | (Effect::StartResolution { .. }, O::ResolutionStarted { .. })
         | (Effect::ReleaseWorktree { .. }, O::Released { .. })
@@ -166,6 +173,7 @@ fn follow(plan: &mut Plan<'_>, effect: &Effect, outcome: &Outcome) {
         }
         Effect::StopRun { run, now } => stopped(plan, run, *now, outcome),
         Effect::Seal { agent, .. } => attempt::sealed(plan, agent, outcome),
+        Effect::SaveWork { agent, .. } => redirect::saved(plan, agent, outcome),
         Effect::BuildMerge { idea, source, .. } => merging::built(plan, idea, source, outcome),
         Effect::PrepareVerify { idea, .. } => merging::verify_ready(plan, idea, outcome),
         Effect::Land { idea, commit, .. } => merging::landed(plan, idea, commit, outcome),

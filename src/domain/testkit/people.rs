@@ -64,7 +64,7 @@ fn some_agent(state: &State, choices: &mut Choices) -> AgentId {
 }
 
 pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
-    match choices.pick(40) {
+    match choices.pick(44) {
         0..6 => some_new_idea(state, choices),
         6 => some_edit(state, choices),
         7 | 8 => Command::RetryIdea {
@@ -115,10 +115,15 @@ pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
             pause: choices.chance(20),
             from: None,
         },
-        _ => {
+        39 => {
             let mode = [Mode::Autopilot, Mode::SemiAuto][choices.pick(2)];
             Command::SetMode { mode }
         }
+        _ => Command::RedirectAgent {
+            id: some_agent(state, choices),
+            idea: some_idea(state, choices),
+            new_worktree: choices.chance(30),
+        },
     }
 }
 
