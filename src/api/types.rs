@@ -239,6 +239,17 @@ pub struct Done {
     pub seq: u64,
 }
 
+/// A change of an idea is on disk.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Edited {
+    /// The last of its events; of a change that changed nothing: the last event there was.
+    pub seq: u64,
+    /// For whom the new text is, where an agent works on the idea.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub note: Option<String>,
+}
+
 /// An idea is on disk.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Added {

@@ -7,6 +7,7 @@ mod golden;
 mod ideas;
 mod merging;
 mod properties;
+mod redirect;
 mod retention;
 mod rollback;
 mod scale;
