@@ -64,9 +64,8 @@ pub enum Effect {
         /// The commit's date, so that a redo gives the same object.
         at: Timestamp,
     },
-    /// Commit the work in progress of an attempt that is redirected to its branch, and keep that under `refs/swarm/rescue/`; what cannot be
-    /// committed there (a merge in progress, another branch checked out) is kept beside it. Done already: nothing is left uncommitted, and the
-    /// reference has the commit.
+    /// Commit the work in progress of an attempt that is redirected to its branch, and keep that under `refs/swarm/rescue/`. Done
+    /// already: nothing is left uncommitted, and the reference has the commit.
     SaveWork {
         /// Whose.
         agent: AgentId,

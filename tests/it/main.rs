@@ -19,6 +19,7 @@ mod ending;
 mod harness;
 mod hostile;
 mod inputs;
+mod interventions;
 mod merging;
 mod misuse;
 mod names;

@@ -86,6 +86,7 @@ fn sections_come_in_order() {
             "## What all agents have learned",
             "## What you have learned",
             "## What a person says to you",
+            "## Where you begin",
             recovery_context::HEADING,
             "### Last Attempt Log",
             FEEDBACK_HEADING,

@@ -127,7 +127,7 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
         | (Effect::Run { .. }, O::RunEnded(_))
         | (Effect::StopRun { .. }, O::StopDelivered | O::Done)
         | (Effect::Seal { .. }, O::Sealed { .. } | O::Unsealable { .. })
-        | (Effect::SaveWork { .. }, O::WorkSaved { .. })
+        | (Effect::SaveWork { .. }, O::WorkSaved { .. } | O::Unsealable { .. })
         | (Effect::PrepareVerify { .. }, O::VerifyReady)
         | (Effect::StartResolution { .. }, O::ResolutionStarted { .. })
         | (Effect::ReleaseWorktree { .. }, O::Released { .. })

@@ -189,7 +189,7 @@ pub(super) fn saved(plan: &mut Plan<'_>, agent: &AgentId, outcome: &Outcome) {
             saved: saved.clone(),
             committed: *committed,
         }),
-        Outcome::Failed { message, .. } => {
+        Outcome::Unsealable { message } | Outcome::Failed { message, .. } => {
             if let Some(trouble) = nobodys_fault(outcome) {
                 hold_for(plan, trouble);
             }

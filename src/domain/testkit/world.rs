@@ -172,12 +172,15 @@ impl World {
                 0..8 => {
                     let saved = Saved {
                         tip: self.commit(),
-                        wip: choices.chance(30).then(|| self.commit()),
+                        wip: None,
                     };
                     self.redirected.push(saved.clone());
                     let committed = true;
                     Outcome::WorkSaved { saved, committed }
                 }
+                8 => Outcome::Unsealable {
+                    message: "a merge is in progress".into(),
+                },
                 _ => cannot(choices),
             },
             Effect::MakeCheckpoint { .. }
