@@ -88,6 +88,11 @@ const SCENARIOS: &[Scenario] = &[
         act: start,
     },
     Scenario {
+        name: REDIRECTING,
+        prepare: redirecting,
+        act: start,
+    },
+    Scenario {
         name: "checkpoint without a daemon",
         prepare: some_work_lies_there,
         act: checkpoint,
@@ -101,6 +106,9 @@ const SCENARIOS: &[Scenario] = &[
 
 /// A person's change is in its way, an agent works, and an older checkpoint is one too many.
 const ROLLING_BACK: &str = "rolling back";
+
+/// An agent has given its place away, and nothing has come of that yet.
+const REDIRECTING: &str = "redirecting";
 
 /// Until it is done nothing starts: it is done again before the start.
 const REPAIRING: &str = "repairing";
@@ -286,6 +294,42 @@ fn rolling_back() -> Sandbox {
     assert_eq!(daemon.wait_exit(PATIENCE), 137);
     drop(daemon);
     sandbox
+}
+
+/// It was asked for, and the daemon was killed before anything came of it.
+fn redirecting() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"agents": {"maxParallel": 1}}));
+    // What it had so far lands with the other one.
+    sandbox.idea(&HALF.replace("say COMPLETE", "write more.txt z; say COMPLETE"));
+    let other = sandbox.idea_with(
+        "[ -e left.txt ] || note lost; write b.txt x; say COMPLETE",
+        &["--priority", "-50"],
+    );
+    let mut command = sandbox.swarm_command(&["start"]);
+    command.env(crash::VARIABLE, "effect.stop.begin");
+    let daemon = sandbox.spawn(command);
+    daemon.wait_ready();
+    sandbox.wait_held("it");
+    // Whether the answer comes before the end is all the same.
+    sandbox.swarm(&["agent", "redirect", "ed-001", &other]);
+    assert_eq!(daemon.wait_exit(PATIENCE), 137);
+    drop(daemon);
+    sandbox
+}
+
+/// Once, and the work is with both ideas.
+fn assert_redirected(sandbox: &Sandbox) {
+    let whole = lines(sandbox);
+    let count = |words: &str| whole.iter().filter(|line| line.contains(words)).count();
+    assert_eq!(count("\"kind\":\"agentRedirected\""), 1);
+    assert_eq!(count("\"end\":\"redirected\""), 1);
+    assert_eq!(count("\"kind\":\"workSaved\""), 1);
+    assert_eq!(sandbox.notes("lost"), [""; 0], "an agent's work is gone");
+    let kept = "refs/swarm/rescue/redirected-ed-001-idea-001";
+    assert_eq!(sandbox.file_at(kept, "left.txt"), "y");
+    let wip = sandbox.git(&["log", "--all", "--format=%h", "--grep=^WIP: "]);
+    assert_eq!(wip.lines().count(), 1, "committed twice: {wip}");
 }
 
 /// It happened once, and nobody has lost anything.
@@ -542,6 +586,9 @@ fn strike(blow: &Blow, counts: &Counts) -> bool {
     if scenario.name == ROLLING_BACK {
         assert_rolled_back(&sandbox);
     }
+    if scenario.name == REDIRECTING {
+        assert_redirected(&sandbox);
+    }
     hit
 }
 
@@ -622,6 +669,9 @@ fn explore() -> BTreeMap<String, Places> {
         }
         if scenario.name == ROLLING_BACK {
             assert_rolled_back(&sandbox);
+        }
+        if scenario.name == REDIRECTING {
+            assert_redirected(&sandbox);
         }
     });
     reached.into_inner().unwrap()
