@@ -119,7 +119,9 @@ pub fn run(verb: Agent, context: &mut Context<'_>) -> Result<(), CliError> {
         }
         Agent::Redirect(args) => redirect(args, context),
         Agent::Say(Say { id, text }) => {
-            let words = format!("{id} will read it with its next prompt");
+            let words = format!(
+                "{id} will read it with its next prompt; how far it has come: swarm agent show {id}"
+            );
             let text = text_or_stdin(text)?;
             change(context, &Command::SayToAgent { id, text }, &words)
         }

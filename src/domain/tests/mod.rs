@@ -5,6 +5,7 @@ mod checkpoints;
 mod ending;
 mod golden;
 mod ideas;
+mod interventions;
 mod merging;
 mod properties;
 mod redirect;
