@@ -93,9 +93,13 @@ fn agent_can_go(
         Some(Ending::Cancelled) => "its idea is being cancelled".to_owned(),
         Some(Ending::Redirected) => {
             let other = attempt.redirect.as_ref();
-            let other = other.map_or_else(String::new, |other| match other.new_worktree {
-                true => format!(" to {}, in a new worktree", other.to),
-                false => format!(" to {}", other.to),
+            let other = other.map_or_else(String::new, |other| {
+                let place = if other.new_worktree {
+                    ", in a new worktree"
+                } else {
+                    ""
+                };
+                format!(" to {}{place}", other.to)
             });
             let instead = format!("take that back first: swarm agent stop {id}; then: {assign}");
             return Err((format!("it is being redirected{other} already"), instead));
