@@ -357,12 +357,13 @@ fn add_idea(state: &mut State, at: Timestamp, id: &IdeaId, new: &NewIdea) {
     state.ideas.insert(id.clone(), idea);
 }
 
-/// The attempt that has begun goes on with the text that it began with.
+/// An attempt whose first prompt is written goes on with the text that it began with.
 fn keep_text(state: &mut State, id: &IdeaId, edit: &IdeaEdit) {
     let before = state.ideas.get(id).map(|idea| idea.text.clone());
     let changes = edit.text.is_some() && edit.text.as_deref() != before.as_deref();
     let mut attempts = state.agents.values_mut();
     if let Some(attempt) = attempts.find(|attempt| changes && attempt.idea == *id)
+        && attempt.iteration > 0
         && attempt.text.is_none()
     {
         attempt.text = before;

@@ -6,15 +6,14 @@
 
 use super::attempt::{end_asked, time_out};
 use super::plan::{End, Plan};
-use super::{checkpoints, redirect, rollback, train};
+use super::{checkpoints, claim, redirect, rollback, train};
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmInput, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
-use crate::domain::select;
 use crate::domain::settings::{Mode, Settings};
-use crate::domain::state::{Attempt, AttemptEnd, Ending, Idea, IdeaStatus, State, Task};
+use crate::domain::state::{Attempt, AttemptEnd, Ending, IdeaStatus, State, Task};
 use crate::domain::time::Timestamp;
 
 /// Between asking a run to end and ending it, while the daemon drains.
@@ -47,9 +46,9 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         train::verify,
         train::land,
         train::settle,
-        claim_reserved,
+        claim::reserved,
         begin_iterations,
-        claim,
+        claim::next,
     ];
     for step in steps {
         step(&mut plan, settings);
@@ -367,7 +366,7 @@ fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
 }
 
 /// Whether anything new may be started: while room on the disk is awaited, one attempt after the other finds out.
-fn may_start(plan: &Plan<'_>) -> bool {
+pub(super) fn may_start(plan: &Plan<'_>) -> bool {
     let state = plan.state;
     let held = state.swarm.held_until.is_some_and(|until| until > plan.now);
     state.swarm.phase == SwarmPhase::Running && !held
@@ -428,50 +427,6 @@ fn request_iteration(
     };
     let timeout = settings.attempt_timeout_ms.saturating_sub(spent).max(1);
     plan.request_run(run.clone(), purpose, timeout);
-}
-
-/// A free slot takes the best ready idea, unless an attempt that has begun needs it.
-fn claim(plan: &mut Plan<'_>, settings: &Settings) {
-    let state = plan.state;
-    let begun = state.agents.values();
-    let begun = begun.filter(|attempt| attempt.phase == AttemptPhase::Backoff);
-    if state.slots_free() > begun.count() {
-        claim_next(plan, settings, |_| true);
-    }
-}
-
-/// What an agent was redirected to is next, also where attempts that have begun wait for a slot: one of those gave its own.
-fn claim_reserved(plan: &mut Plan<'_>, settings: &Settings) {
-    if plan.state.slots_free() > 0 {
-        claim_next(plan, settings, |idea| idea.reserved.is_some());
-    }
-}
-
-fn claim_next(plan: &mut Plan<'_>, settings: &Settings, wanted: impl Fn(&Idea) -> bool) {
-    let state = plan.state;
-    if !may_start(plan) || checkpoints::holds_autopilot(state, settings) {
-        return;
-    }
-    let Some(id) = select::next(state, plan.now) else {
-        return;
-    };
-    let Some(idea) = state.ideas.get(&id).filter(|idea| wanted(idea)) else {
-        return;
-    };
-    let reserved = idea.reserved.as_ref().map(|reserved| &reserved.profile);
-    let profile = reserved
-        .filter(|profile| settings.profiles.contains(profile))
-        .or(idea.profile.as_ref())
-        .unwrap_or(&settings.default_profile);
-    let agent = AgentId::numbered(profile, state.counters.agents + 1);
-    plan.emit(Event::IdeaClaimed {
-        attempt: idea.attempts + 1,
-        profile: profile.clone(),
-        branch: format!("agent/{agent}/{id}"),
-        worktree: format!("{agent}-{id}"),
-        id,
-        agent,
-    });
 }
 
 /// The worktrees of new attempts.

@@ -7,6 +7,7 @@ pub mod advance;
 mod agents;
 mod attempt;
 mod checkpoints;
+mod claim;
 mod conflict;
 mod ideas;
 mod merging;

@@ -485,6 +485,16 @@ fn in_every_situation_of_its_idea_all_is_done_in_the_end() {
 
 #[test]
 fn an_attempt_goes_on_with_the_text_that_it_began_with() {
+    let mut early = Scenario::running();
+    early.add("one").command(Command::EditIdea {
+        id: idea(1),
+        edit: IdeaEdit {
+            text: Some("new".into()),
+            ..IdeaEdit::default()
+        },
+    });
+    assert_eq!(early.attempt(1).phase, AttemptPhase::Preparing);
+    assert_eq!(early.attempt(1).text, None, "nobody has read the old one");
     let mut s = working();
     let edit = |text: &str| Command::EditIdea {
         id: idea(1),
