@@ -97,7 +97,11 @@ pub struct Redirect {
 
 /// `agent say`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(after_help = "\
+It is kept until a prompt carries it, over restarts too; when the iteration that had it is cut short it comes again. How far it has come
+(accepted, delivered, seen), and when: swarm agent show ID. If the agent ends before, the next attempt at its idea is told.
+
+Examples:
   $ swarm agent say ed-002 \"use port 8080\"
   $ cat answer.md | swarm agent say ed-002 -")]
 pub struct Say {
