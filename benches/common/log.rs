@@ -6,7 +6,7 @@ use std::path::Path;
 
 use swarm::domain::command::{Command, NewIdea};
 use swarm::domain::decide;
-use swarm::domain::effect::{Effect, Purpose};
+use swarm::domain::effect::{Effect, Purpose, Saved};
 use swarm::domain::event::Event;
 use swarm::domain::evolve::evolve;
 use swarm::domain::ids::{IdeaId, Oid, ProfileName};
@@ -236,6 +236,13 @@ impl Maker {
                     resolved: vec![],
                 }
             }
+            Effect::SaveWork { .. } => Outcome::WorkSaved {
+                saved: Saved {
+                    tip: self.oid()?,
+                    wip: None,
+                },
+                committed: false,
+            },
             Effect::PrepareVerify { .. } => Outcome::VerifyReady,
             Effect::Land { .. } => Outcome::Landed,
             Effect::ReleaseWorktree { .. } => Outcome::Released { kept: None },

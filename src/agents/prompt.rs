@@ -38,6 +38,8 @@ pub struct PromptInput {
     pub learnings_own: Vec<String>,
     /// What a person said to this agent, oldest first.
     pub messages: Vec<String>,
+    /// The idea that somebody worked on in this worktree before, whose work is committed on the branch.
+    pub taken_over: Option<String>,
     /// What is known about the attempt before, if that ended in a crash.
     pub recovery: Option<RecoveryContext>,
     /// The quality command that failed after the last iteration.
@@ -122,6 +124,10 @@ pub fn build(input: &PromptInput) -> String {
             &input.messages,
             budget::MESSAGES,
         ),
+        input
+            .taken_over
+            .as_deref()
+            .map_or_else(String::new, taken_over),
         input.recovery.as_ref().map_or_else(String::new, recovery),
         input.feedback.as_ref().map_or_else(String::new, feedback),
         input.conflict.as_ref().map_or_else(String::new, conflict),
@@ -214,6 +220,14 @@ fn shared_rules(files: &[(String, String)]) -> String {
 fn idea(input: &PromptInput) -> String {
     let heading = format!("## The idea: {}", name(&input.idea_id));
     text(&heading, &input.idea_text, budget::IDEA)
+}
+
+fn taken_over(other: &str) -> String {
+    format!(
+        "## Where you begin\n\nYou take over a worktree in which `{}` was worked on. What was done for that is committed on your branch: build on it. \
+         That idea is not finished here; somebody else goes on with it later.\n",
+        name(other)
+    )
 }
 
 fn recovery(context: &RecoveryContext) -> String {

@@ -184,6 +184,35 @@ pub struct Agent {
     /// What was said to it and no prompt has carried yet.
     #[schema(required = false)]
     pub messages: Vec<String>,
+    /// What was said to it, the newest last, and how far that has come.
+    #[schema(required = false)]
+    pub said: Vec<Message>,
+    /// The idea that takes its place as soon as it has ended.
+    #[schema(required = false)]
+    pub redirected_to: Option<String>,
+}
+
+/// Something that a person said to an agent.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct Message {
+    /// `accepted`: its next prompt carries it; `delivered`: the prompt of a run that is going on has it; `seen`: that run is over; `notDelivered`: the agent
+    /// ended before, and it was left to the next attempt at its idea, if there is one.
+    pub stage: String,
+    /// What; of a long one the beginning.
+    pub text: String,
+    /// When it was accepted.
+    #[schema(schema_with = time, required)]
+    pub accepted_at: String,
+    /// The run whose prompt carries it.
+    #[schema(required = false)]
+    pub run: Option<String>,
+    /// When that run began.
+    #[schema(schema_with = time, required = false)]
+    pub delivered_at: Option<String>,
+    /// When that run was over.
+    #[schema(schema_with = time, required = false)]
+    pub seen_at: Option<String>,
 }
 
 /// One entry of the merge queue.

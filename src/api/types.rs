@@ -129,6 +129,18 @@ pub struct AssignIdea {
     pub profile: Option<ProfileName>,
 }
 
+/// What takes an agent's place.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Redirect {
+    /// The other idea: pending, and nothing that it waits for is left.
+    #[schema(value_type = String, example = "idea-007")]
+    pub idea: IdeaId,
+    /// In a worktree of its own; left out: in the agent's, with the work so far in it.
+    #[serde(default)]
+    pub new_worktree: bool,
+}
+
 /// What an agent is told with its next prompt.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -233,6 +245,17 @@ pub struct EventQuery {
 pub struct Done {
     /// The last of its events; of a command that changed nothing: the last event there was.
     pub seq: u64,
+}
+
+/// A change of an idea is on disk.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Edited {
+    /// The last of its events; of a change that changed nothing: the last event there was.
+    pub seq: u64,
+    /// For whom the new text is, where an agent works on the idea.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub note: Option<String>,
 }
 
 /// An idea is on disk.

@@ -183,7 +183,15 @@ impl Access {
     pub fn execute(&mut self, command: &Command) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.execute(command),
-            Self::Offline(offline) => Ok(answer(&offline.execute(command.clone())?)),
+            Self::Offline(offline) => {
+                let mut answer = answer(&offline.execute(command.clone())?);
+                if let Command::EditIdea { id, .. } = command
+                    && let Some(note) = view::edited(&offline.read()?, id)
+                {
+                    answer["note"] = note.into();
+                }
+                Ok(answer)
+            }
         }
     }
 }

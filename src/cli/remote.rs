@@ -141,6 +141,14 @@ fn request(command: &Command) -> Option<Request> {
             post(format!("ideas/{id}/assign"), json!({ "profile": profile }))
         }
         Command::StopAgent { id } => post(format!("agents/{id}/stop"), nothing()),
+        Command::RedirectAgent {
+            id,
+            idea,
+            new_worktree,
+        } => post(
+            format!("agents/{id}/redirect"),
+            json!({ "idea": idea, "newWorktree": new_worktree }),
+        ),
         Command::SayToAgent { id, text } => {
             post(format!("agents/{id}/say"), json!({ "text": text }))
         }

@@ -347,13 +347,31 @@ pub fn agent(output: &Output, agent: &Value, zone: &jiff::tz::TimeZone) -> Vec<S
             ("pid", pid.map_or_else(String::new, |pid| pid.to_string())),
             ("worktree", one("worktree")),
             ("branch", one("branch")),
+            ("redirected to", one("redirectedTo")),
             ("began", at("startedAt")),
             ("over", at("endedAt")),
             ("runs", safe(&texts(agent, "runs").join(", "))),
         ],
     ));
-    let message = |message: &&str| format!("  {}", safe(message));
-    let waiting = texts(agent, "messages").iter().map(message).collect();
-    section(output, &mut page, "Said, for its next prompt", waiting);
+    let said = agent.get("said").and_then(Value::as_array);
+    let said = said.map_or(&[][..], Vec::as_slice);
+    let said = said.iter().map(|one| said_line(one, zone)).collect();
+    section(output, &mut page, "Said to it", said);
     page
+}
+
+/// How far a message has come, when, and what it is.
+fn said_line(message: &Value, zone: &jiff::tz::TimeZone) -> String {
+    let at = |key| time(message, key).map_or_else(String::new, |at| clock::local(at, zone));
+    let (accepted, run) = (at("acceptedAt"), safe(text(message, "run")));
+    let stage = match text(message, "stage") {
+        "seen" => format!("seen {} in {run}, accepted {accepted}", at("seenAt")),
+        "delivered" => format!(
+            "delivered {} to {run}, accepted {accepted}",
+            at("deliveredAt")
+        ),
+        "notDelivered" => format!("accepted {accepted}, left to the next attempt"),
+        _ => format!("accepted {accepted}, comes with its next prompt"),
+    };
+    format!("  {}  ({stage})", safe(text(message, "text")))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork};
 use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
-use crate::domain::effect::{ConflictLevel, Effect, Purpose};
+use crate::domain::effect::{ConflictLevel, Effect, Purpose, Saved};
 use crate::domain::event::{Event, LostEvents, RepairWay};
 use crate::domain::evolve::evolve;
 use crate::domain::hook::HookName;
@@ -270,6 +270,19 @@ fn attempt_events() -> Vec<Event> {
         Event::MessageQueued {
             agent: agent(),
             text: "use port 8080".into(),
+        },
+        Event::AgentRedirected {
+            agent: agent(),
+            to: IdeaId::numbered(7),
+            new_worktree: true,
+        },
+        Event::WorkSaved {
+            agent: agent(),
+            saved: Saved {
+                tip: oid(),
+                wip: None,
+            },
+            committed: true,
         },
         Event::EndingAsked {
             agent: agent(),

@@ -72,7 +72,9 @@ fn from_state(state: &State, agent: &AgentId, attempt: &Attempt) -> Option<(Prom
     };
     let input = PromptInput {
         idea_id: attempt.idea.to_string(),
-        idea_text: idea.text.to_string(),
+        // An edit is for the next attempt.
+        idea_text: attempt.text.as_ref().unwrap_or(&idea.text).to_string(),
+        taken_over: taken_over(attempt),
         learnings_global: learned(true),
         learnings_own: learned(false),
         messages: attempt.told.clone(),
@@ -86,6 +88,12 @@ fn from_state(state: &State, agent: &AgentId, attempt: &Attempt) -> Option<(Prom
     };
     debug_assert!(state.agents.contains_key(agent));
     Some((input, idea.clone()))
+}
+
+/// By a redirect: whose work lies in the worktree.
+fn taken_over(attempt: &Attempt) -> Option<String> {
+    let kept = attempt.kept.as_deref()?;
+    Some(kept.taken_from.as_ref()?.to_string())
 }
 
 fn conflict(attempt: &Attempt, target_branch: &str) -> Option<ConflictBrief> {

@@ -97,6 +97,7 @@ impl Dispatcher {
             Effect::StopRun { run, now } => runs::stop(&tools, &run, now).await,
             Effect::PrepareWorktree { .. }
             | Effect::Seal { .. }
+            | Effect::SaveWork { .. }
             | Effect::BuildMerge { .. }
             | Effect::PrepareVerify { .. }
             | Effect::Land { .. }
@@ -127,7 +128,11 @@ impl Dispatcher {
         let Ok(_permit) = self.git.acquire().await else {
             return failed("the daemon is ending");
         };
-        if matches!(effect, Effect::Seal { .. } | Effect::Land { .. }) {
+        let looks = |effect: &Effect| {
+            use Effect::{Land, SaveWork, Seal};
+            matches!(effect, Seal { .. } | SaveWork { .. } | Land { .. })
+        };
+        if looks(&effect) {
             self.look_for_strays().await;
         }
         let tools = Arc::clone(&self.tools);
@@ -170,6 +175,7 @@ fn points(effect: &Effect) -> (&'static str, &'static str) {
         Effect::Run { .. } => ("effect.run.begin", "effect.run.done"),
         Effect::StopRun { .. } => ("effect.stop.begin", "effect.stop.done"),
         Effect::Seal { .. } => ("effect.seal.begin", "effect.seal.done"),
+        Effect::SaveWork { .. } => ("effect.save.begin", "effect.save.done"),
         Effect::BuildMerge { .. } => ("effect.build.begin", "effect.build.done"),
         Effect::PrepareVerify { .. } => ("effect.verify.begin", "effect.verify.done"),
         Effect::Land { .. } => ("effect.land.begin", "effect.land.done"),

@@ -53,6 +53,7 @@ fn attempt(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
             ..
         } => prepare(tools, worktree, branch, target, from.as_ref()),
         Effect::Seal { .. } => seal(tools, effect),
+        Effect::SaveWork { .. } => super::redirect::save_work(tools, effect),
         Effect::BuildMerge { .. } => super::merge_effects::build(tools, id, effect),
         Effect::PrepareVerify { commit, .. } => oid(commit)
             .and_then(|commit| tools.repo.verify_tree(commit))

@@ -26,6 +26,7 @@ mod log;
 mod merge_effects;
 pub mod offline;
 pub mod paths;
+mod redirect;
 pub mod repair;
 mod returns;
 pub mod run;

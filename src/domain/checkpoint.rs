@@ -89,6 +89,8 @@ impl SavedWork {
             messages: self.messages.clone(),
             iterations: self.iterations,
             last_run: self.last_run.clone(),
+            said: Vec::new(),
+            taken_from: None,
         }
     }
 }
@@ -214,24 +216,24 @@ pub struct Unfinished {
     pub saved: Option<Saved>,
 }
 
-/// All work that has not landed: of attempts that go on, and what ended ones left for the next.
+/// All work that has not landed: of attempts that go on, and what ended ones left for the next. A worktree that was handed over by a redirect and that
+/// nobody has begun in is not among it: what is in it is kept with the idea that it was done for.
 pub fn unfinished(state: &State) -> Vec<Unfinished> {
     let live = state
         .agents
         .iter()
         .filter_map(|(agent, attempt)| of_attempt(agent, attempt));
-    let kept = state.ideas.iter().filter_map(|(id, idea)| {
-        let kept = idea.kept.as_deref()?;
-        Some(of_kept(id, kept))
-    });
+    let kept = state
+        .ideas
+        .iter()
+        .filter_map(|(id, idea)| of_kept(id, idea.kept.as_deref()?));
     live.chain(kept).collect()
 }
 
 fn of_attempt(agent: &AgentId, attempt: &Attempt) -> Option<Unfinished> {
     let Some(base) = attempt.base.clone() else {
         // It never had its worktree; what it was to take over still lies there.
-        let kept = attempt.kept.as_deref()?;
-        return Some(of_kept(&attempt.idea, kept));
+        return of_kept(&attempt.idea, attempt.kept.as_deref()?);
     };
     let told = attempt.told.iter().chain(&attempt.messages);
     Some(Unfinished {
@@ -248,8 +250,8 @@ fn of_attempt(agent: &AgentId, attempt: &Attempt) -> Option<Unfinished> {
     })
 }
 
-fn of_kept(id: &IdeaId, kept: &Kept) -> Unfinished {
-    Unfinished {
+fn of_kept(id: &IdeaId, kept: &Kept) -> Option<Unfinished> {
+    kept.taken_from.is_none().then(|| Unfinished {
         idea: id.clone(),
         agent: kept.worktree.agent.clone(),
         worktree: kept.worktree.worktree.clone(),
@@ -260,5 +262,5 @@ fn of_kept(id: &IdeaId, kept: &Kept) -> Unfinished {
         feedback: kept.feedback.clone(),
         messages: kept.messages.clone(),
         saved: kept.worktree.saved.clone(),
-    }
+    })
 }

@@ -104,6 +104,15 @@ pub enum Command {
         /// Which.
         id: AgentId,
     },
+    /// End an agent and give its place to another idea; its own idea is pending again, its work kept.
+    RedirectAgent {
+        /// Which.
+        id: AgentId,
+        /// The other idea.
+        idea: IdeaId,
+        /// In a worktree of its own, instead of this one with the work in it.
+        new_worktree: bool,
+    },
     /// Tell an agent something with its next prompt.
     SayToAgent {
         /// Which.

@@ -65,6 +65,22 @@ pub enum Effect {
         /// The commit's date, so that a redo gives the same object.
         at: Timestamp,
     },
+    /// Commit the work in progress of an attempt that is redirected to its branch, and keep that under `refs/swarm/rescue/`. Done
+    /// already: nothing is left uncommitted, and the reference has the commit.
+    SaveWork {
+        /// Whose.
+        agent: AgentId,
+        /// For what.
+        idea: IdeaId,
+        /// The attempt's branch.
+        branch: String,
+        /// The worktree's name.
+        worktree: String,
+        /// The commit that the attempt started from.
+        base: Oid,
+        /// The commit's date, so that a redo gives the same object.
+        at: Timestamp,
+    },
     /// Build the merged tree and its commit in memory; no reference moves. A redo gives the same object.
     BuildMerge {
         /// Whose work.
@@ -246,7 +262,9 @@ impl Effect {
     /// Whether it belongs to this attempt, or to the merge of its idea. Ending a run and tidying up belong to nobody.
     pub fn works_for(&self, of: &AgentId, at: &IdeaId) -> bool {
         match self {
-            Self::PrepareWorktree { agent, .. } | Self::Seal { agent, .. } => agent == of,
+            Self::PrepareWorktree { agent, .. }
+            | Self::Seal { agent, .. }
+            | Self::SaveWork { agent, .. } => agent == of,
             Self::Run { purpose, .. } => match purpose {
                 Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => agent == of,
                 Purpose::Verify { idea, .. } => idea == at,

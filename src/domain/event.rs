@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checkpoint::{Checkpoint, IdeaThen, Rollback, RollbackStep};
 use super::command::{IdeaEdit, NewIdea, TargetChoice};
-use super::effect::{ConflictLevel, Effect};
+use super::effect::{ConflictLevel, Effect, Saved};
 use super::hook::HookName;
 use super::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid, ProfileName, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
@@ -261,6 +261,25 @@ pub enum Event {
         agent: AgentId,
         /// Why.
         ending: super::state::Ending,
+    },
+    /// An attempt is to end, and another idea takes its place.
+    AgentRedirected {
+        /// Whose.
+        agent: AgentId,
+        /// The other idea.
+        to: IdeaId,
+        /// In a worktree of its own.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        new_worktree: bool,
+    },
+    /// The work in progress of a redirected attempt is committed.
+    WorkSaved {
+        /// Whose.
+        agent: AgentId,
+        /// Where it is.
+        saved: Saved,
+        /// Whether something was uncommitted.
+        committed: bool,
     },
     /// An attempt is over.
     AttemptEnded {
@@ -649,6 +668,8 @@ impl Event {
             Self::TaskSet { .. } => "taskSet",
             Self::MessageQueued { .. } => "messageQueued",
             Self::EndingAsked { .. } => "endingAsked",
+            Self::AgentRedirected { .. } => "agentRedirected",
+            Self::WorkSaved { .. } => "workSaved",
             Self::AttemptEnded { .. } => "attemptEnded",
             Self::MergeQueued { .. } => "mergeQueued",
             Self::MergeMoved { .. } => "mergeMoved",

@@ -3,6 +3,7 @@
 //! An event about something that the state does not know (a newer log read by older rules) changes nothing but `seq`.
 
 pub(crate) mod hooks;
+mod redirect;
 
 use super::checkpoint::{Checkpoint, IdeaThen, Reason};
 use super::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
@@ -11,12 +12,13 @@ use super::event::Event;
 use super::hook::Passage;
 use super::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase};
+use super::message::{self, Message};
 use super::observation::{RunEnd, RunEndKind};
 use super::settings::{Mode, Settings};
 use super::state::{
-    Attempt, AttemptEnd, Audit, Conflict, EndedAttempt, Feedback, Idea, IdeaStatus, Kept, Learning,
-    MergeEntry, Owed, Rewritten, Said, State, TargetSeen, Task, UnusedWorktree, Verified, Waits,
-    Warning,
+    Attempt, AttemptEnd, Audit, Conflict, EndedAttempt, Ending, Feedback, Idea, IdeaStatus, Kept,
+    Learning, MergeEntry, Owed, Rewritten, Said, State, TargetSeen, Task, UnusedWorktree, Verified,
+    Waits, Warning,
 };
 use super::time::Timestamp;
 use crate::domain::signal::Signal;
@@ -265,7 +267,10 @@ fn see_target(state: &mut State, branch: &str, commit: &Oid) {
 fn idea_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
     match event {
         Event::IdeaAdded { id, idea } => add_idea(state, at, id, idea),
-        Event::IdeaEdited { id, edit } => with_idea(state, id, at, |idea| edit_idea(idea, edit)),
+        Event::IdeaEdited { id, edit } => {
+            keep_text(state, id, edit);
+            with_idea(state, id, at, |idea| edit_idea(idea, edit));
+        }
         Event::IdeaRetried { id } => with_idea(state, id, at, |idea| {
             idea.status = IdeaStatus::Pending;
             idea.retry_count = 0;
@@ -273,7 +278,10 @@ fn idea_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
             audit(idea, at, "retried", "");
         }),
         Event::IdeaCancelled { id } => {
-            let kept = state.ideas.get_mut(id).and_then(|idea| idea.kept.take());
+            let kept = state.ideas.get_mut(id).and_then(|idea| {
+                idea.reserved = None;
+                idea.kept.take()
+            });
             state
                 .owed
                 .worktrees
@@ -347,6 +355,7 @@ fn add_idea(state: &mut State, at: Timestamp, id: &IdeaId, new: &NewIdea) {
         attempts: 0,
         not_before: None,
         kept: None,
+        reserved: None,
         commit: None,
         last_error: None,
         audit: Vec::new(),
@@ -354,6 +363,19 @@ fn add_idea(state: &mut State, at: Timestamp, id: &IdeaId, new: &NewIdea) {
         updated_at: at,
     };
     state.ideas.insert(id.clone(), idea);
+}
+
+/// An attempt whose first prompt is written goes on with the text that it began with.
+fn keep_text(state: &mut State, id: &IdeaId, edit: &IdeaEdit) {
+    let before = state.ideas.get(id).map(|idea| idea.text.clone());
+    let changes = edit.text.is_some() && edit.text.as_deref() != before.as_deref();
+    let mut attempts = state.agents.values_mut();
+    if let Some(attempt) = attempts.find(|attempt| changes && attempt.idea == *id)
+        && attempt.iteration > 0
+        && attempt.text.is_none()
+    {
+        attempt.text = before;
+    }
 }
 
 fn edit_idea(idea: &mut Idea, edit: &IdeaEdit) {
@@ -392,6 +414,8 @@ fn claim(state: &mut State, at: Timestamp, id: &IdeaId, agent: &AgentId, event: 
     idea.not_before = None;
     audit(idea, at, "claimed", agent.as_str());
     let kept = idea.kept.take();
+    // Where ideas must be assigned, it is: it goes on by itself when it is interrupted.
+    idea.assigned |= idea.reserved.take().is_some();
     let attempt = Attempt {
         idea: id.clone(),
         number: *attempt,
@@ -422,15 +446,29 @@ fn claim(state: &mut State, at: Timestamp, id: &IdeaId, agent: &AgentId, event: 
         messages: kept
             .as_ref()
             .map_or_else(Vec::new, |kept| kept.messages.clone()),
+        heard: kept
+            .as_deref()
+            .map_or_else(Vec::new, |kept| heard_before(kept, at)),
+        text: None,
         kept,
         told: Vec::new(),
         ending: None,
+        redirect: None,
         not_before: None,
         claimed_at: at,
         iteration_at: None,
         spent_ms: 0,
     };
     state.agents.insert(agent.clone(), attempt);
+}
+
+/// What waits for the first prompt. A checkpoint keeps the texts alone.
+fn heard_before(kept: &Kept, at: Timestamp) -> Vec<Message> {
+    if kept.said.len() == kept.messages.len() {
+        return kept.said.clone();
+    }
+    let messages = kept.messages.iter();
+    messages.map(|text| Message::new(text, at)).collect()
 }
 
 /// Events about attempts; false when it is another's.
@@ -464,7 +502,7 @@ fn attempt_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
             with_attempt(state, agent, |attempt| begin_run(attempt, run));
         }
         Event::RunStarted { run, pid } => with_run(state, run, |attempt| attempt.pid = Some(*pid)),
-        Event::RunEnded { run, end } => end_run(state, run, end),
+        Event::RunEnded { run, end } => end_run(state, at, run, end),
         Event::SignalSeen {
             agent,
             offset,
@@ -492,11 +530,23 @@ fn attempt_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
             with_attempt(state, agent, |attempt| attempt.task = task.clone());
         }
         Event::MessageQueued { agent, text } => {
-            with_attempt(state, agent, |attempt| attempt.messages.push(text.clone()));
+            with_attempt(state, agent, |attempt| {
+                attempt.messages.push(text.clone());
+                message::accept(&mut attempt.heard, Message::new(text, at));
+            });
         }
         Event::EndingAsked { agent, ending } => {
             with_attempt(state, agent, |attempt| attempt.ending = Some(*ending));
+            if *ending == Ending::Stopped {
+                redirect::take_back(state, agent);
+            }
         }
+        Event::AgentRedirected {
+            agent,
+            to,
+            new_worktree,
+        } => redirect::begin(state, at, agent, to, *new_worktree),
+        Event::WorkSaved { agent, saved, .. } => redirect::save(state, agent, saved),
         Event::AttemptEnded { agent, .. } => end_attempt(state, at, agent, event),
         Event::Learned {
             id,
@@ -561,9 +611,10 @@ fn begin_iteration(attempt: &mut Attempt, at: Timestamp, iteration: u32, run: &R
     attempt.lost_runs = 0;
     // Kept, so that a prompt built again after a restart carries them too.
     attempt.told = std::mem::take(&mut attempt.messages);
+    message::deliver(&mut attempt.heard, run, at);
 }
 
-fn end_run(state: &mut State, run: &RunId, end: &RunEnd) {
+fn end_run(state: &mut State, at: Timestamp, run: &RunId, end: &RunEnd) {
     state.stops.remove(run);
     with_run(state, run, |attempt| {
         attempt.run = None;
@@ -571,7 +622,7 @@ fn end_run(state: &mut State, run: &RunId, end: &RunEnd) {
         if attempt.phase == AttemptPhase::Gating {
             count_lost(&mut attempt.lost_runs, end);
         } else {
-            end_iteration(attempt, end);
+            end_iteration(attempt, at, end);
         }
     });
     let of_run = |entry: &&mut MergeEntry| entry.run.as_ref() == Some(run);
@@ -590,7 +641,7 @@ fn count_lost(lost: &mut u32, end: &RunEnd) {
     }
 }
 
-fn end_iteration(attempt: &mut Attempt, end: &RunEnd) {
+fn end_iteration(attempt: &mut Attempt, at: Timestamp, end: &RunEnd) {
     // A resolver's time is not the idea's.
     if attempt.task == Task::Work {
         attempt.spent_ms = attempt.spent_ms.saturating_add(end.duration_ms);
@@ -606,6 +657,7 @@ fn end_iteration(attempt: &mut Attempt, end: &RunEnd) {
     if !delivered {
         attempt.messages.splice(0..0, told);
     }
+    message::settle(&mut attempt.heard, delivered, at);
 }
 
 fn told(why: Option<&String>) -> String {
@@ -686,8 +738,17 @@ fn end_attempt(state: &mut State, at: Timestamp, agent: &AgentId, event: &Event)
         runs: attempt.runs.clone(),
         claimed_at: attempt.claimed_at,
         ended_at: at,
+        heard: attempt.heard.clone(),
     };
     state.ended.insert(agent.clone(), ended);
+    if *end == AttemptEnd::Stopped {
+        redirect::unreserve(state, agent, &attempt);
+    }
+    let handed_over = redirect::hand_over(state, at, agent, &attempt, *end);
+    let to = attempt
+        .redirect
+        .as_ref()
+        .map(|redirect| redirect.to.clone());
     with_idea(state, &attempt.idea.clone(), at, |idea| {
         idea.status = *status;
         idea.not_before = *not_before;
@@ -706,9 +767,14 @@ fn end_attempt(state: &mut State, at: Timestamp, agent: &AgentId, event: &Event)
             idea,
             at,
             audit_word(*end),
-            message.as_deref().unwrap_or_default(),
+            match (message, &to) {
+                (None, Some(to)) => to.as_str(),
+                _ => message.as_deref().unwrap_or_default(),
+            },
         );
-        if *keep_worktree {
+        if handed_over.is_some() {
+            idea.kept = handed_over.map(Box::new);
+        } else if *keep_worktree {
             idea.kept = keep(agent, attempt, *end == AttemptEnd::Crashed);
         }
     });
@@ -756,6 +822,7 @@ fn audit_word(end: AttemptEnd) -> &'static str {
         AttemptEnd::Interrupted => "interrupted",
         AttemptEnd::Cancelled => "cancelled",
         AttemptEnd::Released => "released",
+        AttemptEnd::Redirected => "redirected",
     }
 }
 
@@ -776,8 +843,10 @@ fn keep(agent: &AgentId, attempt: Attempt, crashed: bool) -> Option<Box<Kept>> {
             saved: None,
         },
         feedback: attempt.feedback,
+        said: message::waiting(&attempt.heard),
         messages: attempt.messages,
         iterations: attempt.iteration,
+        taken_from: None,
     }))
 }
 
@@ -834,6 +903,9 @@ fn roll_back(state: &mut State, at: Timestamp, commit: &Oid) {
     state.swarm.failures_in_a_row = 0;
     state.swarm.landed_since_checkpoint = 0;
     let ids: Vec<IdeaId> = state.ideas.keys().cloned().collect();
+    for idea in state.ideas.values_mut() {
+        idea.reserved = None;
+    }
     for id in ids {
         match rollback.ideas.get(&id) {
             Some(then) => restore_idea(state, at, &id, then, &rollback.to),

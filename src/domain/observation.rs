@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::{Checkpoint, IdeaThen};
-use super::effect::ConflictLevel;
+use super::effect::{ConflictLevel, Saved};
 use super::ids::{EffectId, IdeaId, Oid, RunId};
 use super::signal::Signal;
 
@@ -96,6 +96,13 @@ pub enum Outcome {
         /// The branch's commit.
         head: Oid,
         /// Whether leftovers were committed.
+        committed: bool,
+    },
+    /// The work in progress is kept by its commits.
+    WorkSaved {
+        /// Where.
+        saved: Saved,
+        /// Whether something was uncommitted.
         committed: bool,
     },
     /// The worktree is in a state that only its agent can end (a merge or rebase in progress, a branch left behind).

@@ -35,8 +35,16 @@ pub fn is_idea_unlocked(state: &State, id: &IdeaId) -> bool {
 
 /// Whether it may be started, leaving its time and the slots aside.
 pub fn is_ready(state: &State, idea: &Idea) -> bool {
-    let wanted = state.mode() == Mode::Autopilot || idea.assigned;
-    idea.status == IdeaStatus::Pending && wanted && is_unlocked(state, idea)
+    let wanted = state.mode() == Mode::Autopilot || idea.assigned || idea.reserved.is_some();
+    let ready = idea.status == IdeaStatus::Pending && wanted && is_unlocked(state, idea);
+    ready && !is_awaiting(state, idea)
+}
+
+/// Whether an agent that was redirected to it has not ended yet.
+fn is_awaiting(state: &State, idea: &Idea) -> bool {
+    let from = idea.reserved.as_ref().map(|reserved| &reserved.from);
+    let attempt = from.and_then(|from| state.agents.get(from));
+    attempt.is_some_and(|attempt| attempt.redirect.is_some())
 }
 
 /// How many unfinished ideas wait on each.
@@ -80,9 +88,12 @@ pub fn next(state: &State, now: Timestamp) -> Option<IdeaId> {
     let waiting = |id: &IdeaId| dependents.get(id).copied().unwrap_or(0);
     ready
         .max_by(|(a_id, a), (b_id, b)| {
-            // What a person assigned comes first.
-            let by_score =
-                (a.assigned, score(a, waiting(a_id))).cmp(&(b.assigned, score(b, waiting(b_id))));
+            // What an agent was redirected to comes first, then what a person assigned.
+            let rank = |id, idea: &Idea| {
+                let score = score(idea, waiting(id));
+                (idea.reserved.is_some(), idea.assigned, score)
+            };
+            let by_score = rank(a_id, a).cmp(&rank(b_id, b));
             let by_age = (b.created_at, b_id.as_str().len(), *b_id).cmp(&(
                 a.created_at,
                 a_id.as_str().len(),

@@ -13,6 +13,8 @@ use super::effect::{ConflictLevel, Effect, KeptWorktree, Landing, Purpose};
 use super::hook::{HookCall, HookName, LastCall, Passage};
 use super::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid, ProfileName, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use super::message::Message;
+use super::redirect::{Redirect, Reserved};
 use super::settings::{Mode, Settings};
 use super::time::Timestamp;
 
@@ -298,6 +300,9 @@ pub struct Idea {
     /// The worktree of an earlier attempt, with what must be told to the next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Box<Kept>>,
+    /// An agent was redirected to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved: Option<Reserved>,
     /// The merge commit that landed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<Oid>,
@@ -330,6 +335,12 @@ pub struct Kept {
     /// The run of its last iteration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_run: Option<RunId>,
+    /// The same messages, as people see them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<Message>,
+    /// By a redirect: the idea that the work in the worktree was done for. That has it by its commits, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_from: Option<IdeaId>,
 }
 
 /// One line of an idea's history.
@@ -401,6 +412,8 @@ pub enum Ending {
     Interrupted,
     /// Its idea was cancelled.
     Cancelled,
+    /// A person redirected it to another idea.
+    Redirected,
 }
 
 /// One try at an idea by one agent.
@@ -487,9 +500,18 @@ pub struct Attempt {
     /// What a person said and the prompt of the present iteration carries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<String>,
+    /// What people said to it, and how far that has come; the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub heard: Vec<Message>,
+    /// The idea's text as it was when it was claimed, where it was edited since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Box<str>>,
     /// Why it is being ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
+    /// Where it is redirected to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirect: Option<Box<Redirect>>,
     /// Not to go on before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
@@ -527,6 +549,8 @@ pub enum AttemptEnd {
     Cancelled,
     /// It could not begin; nobody's fault.
     Released,
+    /// A person redirected it to another idea.
+    Redirected,
 }
 
 /// An attempt that is over.
@@ -554,6 +578,9 @@ pub struct EndedAttempt {
     pub claimed_at: Timestamp,
     /// When it ended.
     pub ended_at: Timestamp,
+    /// What people said to it; what no prompt carried was left to the next attempt, where there was one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub heard: Vec<Message>,
 }
 
 /// One entry of the merge queue.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use super::message::Message;
 use super::select;
 use super::settings::Mode;
 use super::state::{
@@ -108,6 +109,24 @@ pub struct AgentView {
     /// What was said to it and no prompt has carried yet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<String>,
+    /// What was said to it, the newest last, and how far that has come.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<MessageView>,
+    /// The idea that takes its place as soon as it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirected_to: Option<IdeaId>,
+}
+
+/// Something that a person said to an agent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageView {
+    /// `accepted`: its next prompt carries it; `delivered`: the prompt of a run that is going on has it; `seen`: that run is over; `notDelivered`: the agent
+    /// ended before, and it was left to the next attempt at its idea, if there is one.
+    pub stage: &'static str,
+    /// The message as it is kept.
+    #[serde(flatten)]
+    pub message: Message,
 }
 
 /// One entry of the merge queue.
@@ -435,6 +454,11 @@ fn live_agent(id: &AgentId, attempt: &Attempt) -> AgentView {
         ended_at: None,
         runs: attempt.runs.clone(),
         messages: attempt.messages.clone(),
+        said: said(&attempt.heard, false),
+        redirected_to: attempt
+            .redirect
+            .as_ref()
+            .map(|redirect| redirect.to.clone()),
     }
 }
 
@@ -460,7 +484,35 @@ fn ended_agent(id: &AgentId, ended: &EndedAttempt) -> AgentView {
         ended_at: Some(ended.ended_at),
         runs: ended.runs.clone(),
         messages: vec![],
+        said: said(&ended.heard, true),
+        redirected_to: None,
     }
+}
+
+fn said(heard: &[Message], ended: bool) -> Vec<MessageView> {
+    let stage = |message: &Message| match (message.seen_at, message.delivered_at) {
+        (Some(_), _) => "seen",
+        (None, Some(_)) => "delivered",
+        (None, None) if ended => "notDelivered",
+        (None, None) => "accepted",
+    };
+    let each = heard.iter().map(|message| MessageView {
+        stage: stage(message),
+        message: message.clone(),
+    });
+    each.collect()
+}
+
+/// What people who have edited an idea should know: an attempt at it goes on with the text that it began with.
+pub fn edited(state: &State, id: &IdeaId) -> Option<String> {
+    let (agent, attempt) = state.attempt_at(id)?;
+    let text = state.ideas.get(id).map(|idea| &idea.text);
+    let differs = attempt.text.is_some() && attempt.text.as_ref() != text;
+    differs.then(|| {
+        format!(
+            "{agent} goes on with the text that it began with; the new one is for the next attempt. To have it now: swarm agent stop {agent} (its work is kept)"
+        )
+    })
 }
 
 /// One agent, living or over.

@@ -399,6 +399,7 @@ async fn the_description_names_every_route_and_every_word() {
     get merges
     get status
     patch ideas/{id}
+    post agents/{id}/redirect
     post agents/{id}/say
     post agents/{id}/stop
     post checkpoints

@@ -23,6 +23,7 @@ mod hooks;
 mod hostile;
 mod inputs;
 mod interrupts;
+mod interventions;
 mod merging;
 mod misuse;
 mod names;

@@ -74,7 +74,7 @@ const SCENARIOS: &[Scenario] = &[
         act: start,
     },
     Scenario {
-        name: "hooks",
+        name: HOOKED,
         prepare: hooked,
         act: start,
     },
@@ -94,6 +94,11 @@ const SCENARIOS: &[Scenario] = &[
         act: start,
     },
     Scenario {
+        name: REDIRECTING,
+        prepare: redirecting,
+        act: start,
+    },
+    Scenario {
         name: "checkpoint without a daemon",
         prepare: some_work_lies_there,
         act: checkpoint,
@@ -107,6 +112,12 @@ const SCENARIOS: &[Scenario] = &[
 
 /// A person's change is in its way, an agent works, and an older checkpoint is one too many.
 const ROLLING_BACK: &str = "rolling back";
+
+/// An agent has given its place away, and nothing has come of that yet.
+const REDIRECTING: &str = "redirecting";
+
+/// A hook that is killed has failed, and holds its step: that is no crash to be survived.
+const HOOKED: &str = "hooks";
 
 /// Until it is done nothing starts: it is done again before the start.
 const REPAIRING: &str = "repairing";
@@ -231,7 +242,7 @@ fn hooked() -> Sandbox {
     for name in ["pre-start", "post-complete", "pre-merge", "post-merge"] {
         hook(&sandbox, name, RECORDER);
     }
-    sandbox.idea(SIMPLE);
+    sandbox.idea("write $SWARM_IDEA_ID.txt x; say COMPLETE");
     sandbox
 }
 
@@ -329,6 +340,42 @@ fn rolling_back() -> Sandbox {
     assert_eq!(daemon.wait_exit(PATIENCE), 137);
     drop(daemon);
     sandbox
+}
+
+/// It was asked for, and the daemon was killed before anything came of it.
+fn redirecting() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"agents": {"maxParallel": 1}}));
+    // What it had so far lands with the other one.
+    sandbox.idea(&HALF.replace("say COMPLETE", "write more.txt z; say COMPLETE"));
+    let other = sandbox.idea_with(
+        "[ -e left.txt ] || note lost; write b.txt x; say COMPLETE",
+        &["--priority", "-50"],
+    );
+    let mut command = sandbox.swarm_command(&["start"]);
+    command.env(crash::VARIABLE, "effect.stop.begin");
+    let daemon = sandbox.spawn(command);
+    daemon.wait_ready();
+    sandbox.wait_held("it");
+    // Whether the answer comes before the end is all the same.
+    sandbox.swarm(&["agent", "redirect", "ed-001", &other]);
+    assert_eq!(daemon.wait_exit(PATIENCE), 137);
+    drop(daemon);
+    sandbox
+}
+
+/// Once, and the work is with both ideas.
+fn assert_redirected(sandbox: &Sandbox) {
+    let whole = lines(sandbox);
+    let count = |words: &str| whole.iter().filter(|line| line.contains(words)).count();
+    assert_eq!(count("\"kind\":\"agentRedirected\""), 1);
+    assert_eq!(count("\"end\":\"redirected\""), 1);
+    assert_eq!(count("\"kind\":\"workSaved\""), 1);
+    assert_eq!(sandbox.notes("lost"), [""; 0], "an agent's work is gone");
+    let kept = "refs/swarm/rescue/redirected-ed-001-idea-001";
+    assert_eq!(sandbox.file_at(kept, "left.txt"), "y");
+    let wip = sandbox.git(&["log", "--all", "--format=%h", "--grep=^WIP: "]);
+    assert_eq!(wip.lines().count(), 1, "committed twice: {wip}");
 }
 
 /// It happened once, and nobody has lost anything.
@@ -585,8 +632,11 @@ fn strike(blow: &Blow, counts: &Counts) -> bool {
     if scenario.name == ROLLING_BACK {
         assert_rolled_back(&sandbox);
     }
-    if scenario.name == "hooks" {
+    if scenario.name == HOOKED {
         assert_hooks_told(&sandbox, daemon_only);
+    }
+    if scenario.name == REDIRECTING {
+        assert_redirected(&sandbox);
     }
     hit
 }
@@ -659,7 +709,10 @@ fn explore() -> BTreeMap<String, Places> {
         let sandbox = (scenario.prepare)();
         let code = act(&sandbox, (scenario.act)(&sandbox), &[]);
         assert_eq!(code, 0, "`{}` undisturbed ended with {code}", scenario.name);
-        for (label, count) in visits(&sandbox) {
+        let visits = visits(&sandbox)
+            .into_iter()
+            .filter(|(label, _)| scenario.name != HOOKED || !label.starts_with("child."));
+        for (label, count) in visits {
             let mut reached = reached.lock().unwrap();
             reached.entry(label).or_default().insert(*index, count);
         }
@@ -668,6 +721,9 @@ fn explore() -> BTreeMap<String, Places> {
         }
         if scenario.name == ROLLING_BACK {
             assert_rolled_back(&sandbox);
+        }
+        if scenario.name == REDIRECTING {
+            assert_redirected(&sandbox);
         }
     });
     reached.into_inner().unwrap()

@@ -19,6 +19,7 @@ fn example() -> PromptInput {
         learnings_global: vec!["lines are short".into()],
         learnings_own: vec!["begin with the test".into()],
         messages: vec!["keep it small\nplease".into()],
+        taken_over: Some("idea-007".into()),
         recovery: Some(RecoveryContext::new(1, Vec::new(), true)),
         feedback: Some(GateFeedback {
             command: "cargo test".into(),
@@ -85,6 +86,7 @@ fn sections_come_in_order() {
             "## What all agents have learned",
             "## What you have learned",
             "## What a person says to you",
+            "## Where you begin",
             recovery_context::HEADING,
             "### Last Attempt Log",
             FEEDBACK_HEADING,

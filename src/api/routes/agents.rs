@@ -10,7 +10,7 @@ use crate::api::ApiContext;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::extract::{Body, Id};
 use crate::api::schema;
-use crate::api::types::{Done, Nothing, Say};
+use crate::api::types::{Done, Nothing, Redirect, Say};
 use crate::domain::command::Command;
 use crate::domain::ids::AgentId;
 use crate::domain::rejection::Rejection;
@@ -49,6 +49,24 @@ pub(super) async fn stop(
     _: Body<Nothing>,
 ) -> Result<Json<Done>, ApiError> {
     run(&context, Command::StopAgent { id }).await
+}
+
+/// Stop an agent and give its place to another pending idea: its work so far is committed, its own idea is pending again and goes on from that.
+#[utoipa::path(
+    post, path = "/agents/{id}/redirect", tag = "agents", request_body = Redirect, params(("id" = String, Path, description = "The agent")),
+    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+)]
+pub(super) async fn redirect(
+    State(context): Context,
+    Id(id): Id<AgentId>,
+    Body(body): Body<Redirect>,
+) -> Result<Json<Done>, ApiError> {
+    let command = Command::RedirectAgent {
+        id,
+        idea: body.idea,
+        new_worktree: body.new_worktree,
+    };
+    run(&context, command).await
 }
 
 /// Tell an agent something with its next prompt.

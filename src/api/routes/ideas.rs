@@ -11,7 +11,7 @@ use crate::api::ApiContext;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::extract::{Body, Id, Params};
 use crate::api::schema;
-use crate::api::types::{AddIdea, Added, AssignIdea, Done, EditIdea, IdeaFilter, Nothing};
+use crate::api::types::{AddIdea, Added, AssignIdea, Done, EditIdea, Edited, IdeaFilter, Nothing};
 use crate::domain::command::Command;
 use crate::domain::event::Event;
 use crate::domain::ids::IdeaId;
@@ -84,15 +84,17 @@ pub(super) async fn show(
 /// Change an idea.
 #[utoipa::path(
     patch, path = "/ideas/{id}", tag = "ideas", request_body = EditIdea, params(("id" = String, Path, description = "The idea")),
-    responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    responses((status = 200, body = Edited), (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn edit(
     State(context): Context,
     Id(id): Id<IdeaId>,
     Body(body): Body<EditIdea>,
-) -> Result<Json<Done>, ApiError> {
-    let edit = body.into();
-    run(&context, Command::EditIdea { id, edit }).await
+) -> Result<Json<Edited>, ApiError> {
+    let (edit, of) = (body.into(), id.clone());
+    let Json(Done { seq }) = run(&context, Command::EditIdea { id, edit }).await?;
+    let note = context.handle.read(|state| view::edited(state, &of));
+    Ok(Json(Edited { seq, note }))
 }
 
 /// Give an idea that ended badly a fresh start, or let an attempt that waits for a person go on.

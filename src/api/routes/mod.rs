@@ -39,6 +39,7 @@ pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
         .routes(routes!(agents::show))
         .routes(routes!(agents::stop))
         .routes(routes!(agents::say))
+        .routes(routes!(agents::redirect))
         .routes(routes!(super::logs::logs))
         .routes(routes!(merges::list))
         .routes(routes!(merges::target))

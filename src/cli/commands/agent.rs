@@ -13,7 +13,7 @@ use crate::cli::remote::Daemon;
 use crate::cli::render;
 use crate::cli::terminal::safe_block;
 use crate::domain::command::Command;
-use crate::domain::ids::AgentId;
+use crate::domain::ids::{AgentId, IdeaId};
 
 /// The commands about agents. All of them need the daemon.
 #[derive(Debug, Subcommand)]
@@ -26,6 +26,8 @@ pub enum Agent {
     Logs(Logs),
     /// End an agent: its idea is pending again, its worktree is kept.
     Stop(Stop),
+    /// Stop an agent and give its place to another idea; its work is committed, its own idea is pending again.
+    Redirect(Redirect),
     /// Tell an agent something with its next prompt.
     Say(Say),
 }
@@ -70,9 +72,36 @@ pub struct Stop {
     pub id: AgentId,
 }
 
+/// `agent redirect`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+What becomes of the two ideas:
+  the agent is stopped, and what it left uncommitted becomes a WIP commit on its branch. Its idea is pending again, without a
+  penalty. The other idea is begun next, by an agent of the same profile.
+  Without --new-worktree that agent takes over the worktree, with the work so far committed in it: what it lands includes it. The
+  first idea's work is kept as refs/swarm/rescue/redirected-AGENT-IDEA, and its next attempt starts from there, in a worktree of its own.
+  With --new-worktree the worktree stays with the first idea, and the other one starts from the target, or from the work that it has.
+
+Examples:
+  $ swarm agent redirect ed-002 idea-007
+  $ swarm agent redirect ed-002 idea-007 --new-worktree")]
+pub struct Redirect {
+    /// The agent.
+    pub id: AgentId,
+    /// The idea that takes its place: pending, and nothing that it waits for is left.
+    pub idea: IdeaId,
+    /// Begin the other idea in a worktree of its own.
+    #[arg(long)]
+    pub new_worktree: bool,
+}
+
 /// `agent say`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(after_help = "\
+It is kept until a prompt carries it, over restarts too; when the iteration that had it is cut short it comes again. How far it has come
+(accepted, delivered, seen), and when: swarm agent show ID. If the agent ends before, the next attempt at its idea is told.
+
+Examples:
   $ swarm agent say ed-002 \"use port 8080\"
   $ cat answer.md | swarm agent say ed-002 -")]
 pub struct Say {
@@ -92,12 +121,37 @@ pub fn run(verb: Agent, context: &mut Context<'_>) -> Result<(), CliError> {
             let words = format!("{id} is being ended; its idea will be pending again");
             change(context, &Command::StopAgent { id }, &words)
         }
+        Agent::Redirect(args) => redirect(args, context),
         Agent::Say(Say { id, text }) => {
-            let words = format!("{id} will read it with its next prompt");
+            let words = format!(
+                "{id} will read it with its next prompt; how far it has come: swarm agent show {id}"
+            );
             let text = text_or_stdin(text)?;
             change(context, &Command::SayToAgent { id, text }, &words)
         }
     }
+}
+
+fn redirect(args: Redirect, context: &mut Context<'_>) -> Result<(), CliError> {
+    let Redirect {
+        id,
+        idea,
+        new_worktree,
+    } = args;
+    let place = if new_worktree {
+        "in a worktree of its own"
+    } else {
+        "in its worktree"
+    };
+    let words = format!(
+        "{id} is being stopped and its work committed; {idea} is next, {place}; its own idea is pending again"
+    );
+    let command = Command::RedirectAgent {
+        id,
+        idea,
+        new_worktree,
+    };
+    change(context, &command, &words)
 }
 
 fn change(context: &mut Context<'_>, command: &Command, words: &str) -> Result<(), CliError> {

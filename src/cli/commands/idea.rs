@@ -83,7 +83,10 @@ pub struct Show {
 
 /// `idea edit`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(after_help = "\
+A new text is for the next attempt: an agent that works on the idea goes on with the one that it began with.
+
+Examples:
   $ swarm idea edit idea-003 --text \"add a --version flag and a test\"
   $ swarm idea edit idea-003 --after idea-001,idea-002 --priority=-5
   $ swarm idea edit idea-003 --no-after --no-tags")]
@@ -113,7 +116,11 @@ pub struct Edit {
 
 /// `idea retry`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
+#[command(after_help = "\
+Its crashes and its waiting time are forgotten, and its next attempt has all its iterations and all its time. It goes on from the work of the last
+one, and is told what the last check said. Its failures still lower its score.
+
+Example:
   $ swarm idea retry idea-003")]
 pub struct Retry {
     /// The idea.

@@ -34,6 +34,7 @@ use super::access::{is_race, patiently};
 use super::args::Verb;
 use super::backend::StartOptions;
 use super::context::Context;
+use super::doc;
 use super::error::{CliError, Kind};
 use super::output::Output;
 use super::remote::Daemon;
@@ -144,6 +145,10 @@ fn confirm(
         return context.output.document(answer);
     }
     context.output.note(words);
+    let note = doc::text(answer, "note");
+    if !note.is_empty() {
+        context.output.note(note);
+    }
     Ok(())
 }
 

@@ -76,6 +76,8 @@ kinds! {
     TaskSet "taskSet" Inner,
     MessageQueued "messageQueued" News,
     EndingAsked "endingAsked" News,
+    AgentRedirected "agentRedirected" News,
+    WorkSaved "workSaved" News,
     AttemptEnded "attemptEnded" News,
     MergeQueued "mergeQueued" News,
     MergeMoved "mergeMoved" Inner,
@@ -321,6 +323,31 @@ fn words(event: &Event) -> String {
         }
         Event::EndingAsked { agent, ending } => {
             format!("{agent} is being ended: {}", ending_words(*ending))
+        }
+        Event::AgentRedirected {
+            agent,
+            to,
+            new_worktree,
+        } => {
+            let place = if *new_worktree {
+                "a new worktree"
+            } else {
+                "its worktree"
+            };
+            format!("{agent} is redirected: {to} takes its place, in {place}")
+        }
+        Event::WorkSaved {
+            agent,
+            saved,
+            committed,
+        } => {
+            let what = if *committed {
+                "work in progress committed"
+            } else {
+                "nothing was uncommitted"
+            };
+            let at = saved.wip.as_ref().unwrap_or(&saved.tip);
+            format!("{agent}: {what}, kept at {}", short(at))
         }
         Event::AttemptEnded {
             agent,

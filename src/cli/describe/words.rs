@@ -94,6 +94,7 @@ pub(super) fn attempt_end(end: AttemptEnd) -> &'static str {
         AttemptEnd::Interrupted => "was interrupted",
         AttemptEnd::Cancelled => "was cancelled",
         AttemptEnd::Released => "could not begin",
+        AttemptEnd::Redirected => "was redirected",
     }
 }
 
@@ -102,6 +103,7 @@ pub(super) fn ending_words(ending: Ending) -> &'static str {
         Ending::Stopped => "stopped by a person",
         Ending::Interrupted => "the swarm stops its agents",
         Ending::Cancelled => "its idea was cancelled",
+        Ending::Redirected => "redirected to another idea",
     }
 }
 
@@ -167,6 +169,7 @@ pub(super) fn effect_words(effect: &Effect) -> String {
         Effect::Run { run, purpose, .. } => format!("run {run}: {}", purpose_words(purpose)),
         Effect::StopRun { run, .. } => format!("end run {run}"),
         Effect::Seal { agent, .. } => format!("look at the branch of {agent}"),
+        Effect::SaveWork { agent, .. } => format!("commit the work in progress of {agent}"),
         Effect::BuildMerge { idea, .. } => format!("build the merge of {idea}"),
         Effect::PrepareVerify { idea, .. } => format!("check out the merged tree of {idea}"),
         Effect::Land { idea, target, .. } => format!("land {idea} on {target}"),

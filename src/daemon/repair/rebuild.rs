@@ -128,6 +128,7 @@ fn idea(listed: &Listed, now: Timestamp) -> Idea {
         failed_attempts: 0,
         attempts: listed.attempts,
         not_before: None,
+        reserved: None,
         kept: None,
         commit: listed.commit.clone(),
         last_error: listed.last_error.as_deref().map(Into::into),
@@ -169,6 +170,8 @@ fn kept(paths: &Paths, idea: &IdeaId, target: &str) -> Option<Box<Kept>> {
         messages: Vec::new(),
         iterations: last.as_ref().map_or(0, |(iterations, _)| *iterations),
         last_run: last.map(|(_, run)| run),
+        said: Vec::new(),
+        taken_from: None,
     }))
 }
 

@@ -224,6 +224,11 @@ impl Model {
                 let idea = self.state.agents.get(id).map(|agent| agent.idea.clone());
                 self.hurt.extend(idea);
             }
+            Command::RedirectAgent { id, idea, .. } => {
+                let own = self.state.agents.get(id).map(|agent| agent.idea.clone());
+                self.hurt.extend(own);
+                self.hurt.insert(idea.clone());
+            }
             _ => {}
         }
     }
@@ -260,6 +265,7 @@ impl Model {
             },
             Effect::PrepareWorktree { idea, .. }
             | Effect::Seal { idea, .. }
+            | Effect::SaveWork { idea, .. }
             | Effect::BuildMerge { idea, .. }
             | Effect::PrepareVerify { idea, .. }
             | Effect::Land { idea, .. }
@@ -282,6 +288,7 @@ impl Model {
             }
             (Effect::PrepareWorktree { .. }, Outcome::WorktreePrepared { .. })
             | (Effect::Seal { .. }, Outcome::Sealed { .. })
+            | (Effect::SaveWork { .. }, Outcome::WorkSaved { .. })
             | (Effect::BuildMerge { .. }, Outcome::Built { .. })
             | (Effect::PrepareVerify { .. }, Outcome::VerifyReady)
             | (Effect::Land { .. }, Outcome::Landed) => true,

@@ -5,15 +5,14 @@
 //! daemon is there to do it, or before one knows what an earlier one left.
 
 use super::attempt::end_asked;
-use super::iterations::{begin_iterations, may_start, request_iteration};
+use super::iterations::{begin_iterations, request_iteration};
 use super::plan::{End, Plan};
-use super::{checkpoints, hooks, rollback, train};
+use super::{checkpoints, claim, hooks, redirect, rollback, train};
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmInput, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
-use crate::domain::select;
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::state::{Attempt, AttemptEnd, Ending, IdeaStatus, State, Task};
 use crate::domain::time::Timestamp;
@@ -34,7 +33,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         }
         return plan.events;
     }
-    let steps: [fn(&mut Plan<'_>, &Settings); 15] = [
+    let steps: [fn(&mut Plan<'_>, &Settings); 16] = [
         change_phase,
         tidy_up,
         end_attempts,
@@ -49,8 +48,9 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         train::verify,
         train::land,
         train::settle,
+        claim::reserved,
         begin_iterations,
-        claim,
+        claim::next,
     ];
     for step in steps {
         step(&mut plan, settings);
@@ -181,7 +181,9 @@ fn end_attempts(plan: &mut Plan<'_>, _: &Settings) {
             continue;
         };
         if !state.is_under_way(agent, &attempt.idea) {
-            end_asked(plan, agent, ending);
+            if ending != Ending::Redirected || !redirect::save_work(plan, agent, attempt) {
+                end_asked(plan, agent, ending);
+            }
             continue;
         }
         if attempt.phase.is_live() && !stopping {
@@ -336,35 +338,6 @@ fn next_gate(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: 
         held: !settings.auto_merge,
     });
     plan.move_attempt(agent, AttemptInput::GatePassed);
-}
-
-/// A free slot takes the best ready idea, unless an attempt that has begun needs it.
-fn claim(plan: &mut Plan<'_>, settings: &Settings) {
-    let state = plan.state;
-    let begun = state.agents.values();
-    let begun = begun.filter(|attempt| attempt.phase == AttemptPhase::Backoff);
-    if !may_start(plan) || state.slots_free() <= begun.count() {
-        return;
-    }
-    if checkpoints::holds_autopilot(state, settings) {
-        return;
-    }
-    let Some(id) = select::next(state, plan.now) else {
-        return;
-    };
-    let Some(idea) = state.ideas.get(&id) else {
-        return;
-    };
-    let profile = idea.profile.as_ref().unwrap_or(&settings.default_profile);
-    let agent = AgentId::numbered(profile, state.counters.agents + 1);
-    plan.emit(Event::IdeaClaimed {
-        attempt: idea.attempts + 1,
-        profile: profile.clone(),
-        branch: format!("agent/{agent}/{id}"),
-        worktree: format!("{agent}-{id}"),
-        id,
-        agent,
-    });
 }
 
 /// The worktrees of new attempts.

@@ -9,7 +9,7 @@ use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::rejection::Rejection;
 use crate::domain::state::{Attempt, Ending, State};
 
-fn known<'a>(state: &'a State, id: &AgentId) -> Result<&'a Attempt, Rejection> {
+pub(super) fn known<'a>(state: &'a State, id: &AgentId) -> Result<&'a Attempt, Rejection> {
     state.agents.get(id).ok_or_else(|| {
         if state.ended.contains_key(id) {
             Rejection::AgentOver(id.clone())
@@ -35,11 +35,21 @@ pub(super) fn stop(plan: &mut Plan<'_>, id: &AgentId) -> Result<(), Rejection> {
 pub(super) fn say(plan: &mut Plan<'_>, id: &AgentId, text: &str) -> Result<(), Rejection> {
     let attempt = known(plan.state, id)?;
     check_text(text)?;
-    plan.emit(Event::MessageQueued {
-        agent: id.clone(),
-        text: text.to_owned(),
-    });
-    if attempt.phase == AttemptPhase::WaitingForHuman {
+    if attempt.ending == Some(Ending::Cancelled) {
+        return Err(Rejection::NotNow {
+            what: format!("saying something to {id}"),
+            why: "its idea is being cancelled, so no prompt follows".into(),
+            instead: Some(format!("swarm idea retry {}", attempt.idea)),
+        });
+    }
+    // Asked again because the answer was lost, say: it is not said twice.
+    if !attempt.messages.iter().any(|waits| waits == text) {
+        plan.emit(Event::MessageQueued {
+            agent: id.clone(),
+            text: text.to_owned(),
+        });
+    }
+    if attempt.phase == AttemptPhase::WaitingForHuman && attempt.ending.is_none() {
         plan.emit(Event::AttemptMoved {
             agent: id.clone(),
             phase: AttemptPhase::Backoff,

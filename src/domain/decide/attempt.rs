@@ -427,6 +427,7 @@ pub(super) fn end_asked(plan: &mut Plan<'_>, agent: &AgentId, ending: Ending) {
         Ending::Stopped => End::keeping(AttemptEnd::Stopped, IdeaStatus::Pending, None),
         Ending::Interrupted => End::keeping(AttemptEnd::Interrupted, IdeaStatus::Pending, None),
         Ending::Cancelled => cancelled(),
+        Ending::Redirected => End::keeping(AttemptEnd::Redirected, IdeaStatus::Pending, None),
     };
     plan.end(agent, end);
 }

@@ -59,13 +59,28 @@ pub(super) fn edit(plan: &mut Plan<'_>, id: &IdeaId, edit: &IdeaEdit) -> Result<
         check_after(plan.state, after)?;
         check_cycle(plan.state, id, after)?;
     }
-    if *edit != IdeaEdit::default() {
+    if changes(idea, edit) {
         plan.emit(Event::IdeaEdited {
             id: id.clone(),
             edit: edit.clone(),
         });
     }
     Ok(())
+}
+
+/// Asked again, it changes nothing.
+fn changes(idea: &Idea, edit: &IdeaEdit) -> bool {
+    let text = edit.text.as_deref().is_some_and(|text| *text != *idea.text);
+    let after = edit
+        .after
+        .as_ref()
+        .is_some_and(|after| *after != idea.after);
+    let tags = edit.tags.as_ref().is_some_and(|tags| *tags != idea.tags);
+    text || after
+        || tags
+        || edit
+            .priority
+            .is_some_and(|priority| priority != idea.priority)
 }
 
 pub(super) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
@@ -94,7 +109,9 @@ pub(super) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
 /// An attempt that waits for a person goes on.
 fn continue_waiting(plan: &mut Plan<'_>, id: &IdeaId, idea: &Idea) -> Result<(), Rejection> {
     match plan.state.attempt_at(id) {
-        Some((agent, attempt)) if attempt.phase == AttemptPhase::WaitingForHuman => {
+        Some((agent, attempt))
+            if attempt.phase == AttemptPhase::WaitingForHuman && attempt.ending.is_none() =>
+        {
             plan.emit(Event::AttemptMoved {
                 agent: agent.clone(),
                 phase: AttemptPhase::Backoff,
@@ -102,7 +119,13 @@ fn continue_waiting(plan: &mut Plan<'_>, id: &IdeaId, idea: &Idea) -> Result<(),
             });
             Ok(())
         }
-        _ => Err(not_now("retry", id, idea, Some("swarm agent list"))),
+        Some((agent, _)) => {
+            let instead = format!(
+                "to have it begun anew: swarm agent stop {agent}; to tell it something: swarm agent say {agent} \"...\""
+            );
+            Err(not_now("retry", id, idea, Some(&instead)))
+        }
+        None => Err(not_now("retry", id, idea, Some("swarm agent list"))),
     }
 }
 
@@ -165,9 +188,26 @@ pub(super) fn assign(
     let idea = known(plan.state, id)?;
     check_profile(plan.state, profile)?;
     if idea.status != IdeaStatus::Pending {
-        let instead = format!("swarm idea retry {id}");
-        let helps = idea.status.is_bad() || idea.status == IdeaStatus::Cancelled;
-        return Err(not_now("assign", id, idea, helps.then_some(&instead)));
+        let instead = match idea.status {
+            IdeaStatus::Active => "see who works on it: swarm agent list".to_owned(),
+            IdeaStatus::Merging => "swarm merge list".to_owned(),
+            IdeaStatus::Done => "swarm idea add \"...\"".to_owned(),
+            _ => format!("swarm idea retry {id}"),
+        };
+        return Err(not_now("assign", id, idea, Some(&instead)));
+    }
+    if let Some(reserved) = &idea.reserved
+        && profile.is_some_and(|profile| *profile != reserved.profile)
+    {
+        let from = &reserved.from;
+        return Err(Rejection::NotNow {
+            what: format!("assign {id}"),
+            why: format!(
+                "{from} was redirected to it, so profile {} takes it next",
+                reserved.profile
+            ),
+            instead: Some(super::redirect::take_back(plan.state, id, from)),
+        });
     }
     if !idea.assigned || profile.is_some_and(|profile| idea.profile.as_ref() != Some(profile)) {
         plan.emit(Event::IdeaAssigned {

@@ -282,7 +282,13 @@ fn entry_of<'a>(plan: &Plan<'a>, id: &IdeaId, what: &str) -> Result<&'a MergeEnt
     plan.entry(id).ok_or_else(|| Rejection::NotNow {
         what: format!("{what} {id}"),
         why: format!("it is {}, and not in the merge queue", idea.status.as_str()),
-        instead: Some("swarm merge list".into()),
+        instead: Some(match idea.status {
+            status if status.is_bad() || status == IdeaStatus::Cancelled => {
+                format!("swarm idea retry {id}")
+            }
+            IdeaStatus::Active => "its agent has it still: swarm agent list".into(),
+            _ => "see what is in it: swarm merge list".into(),
+        }),
     })
 }
 

@@ -7,12 +7,14 @@ pub mod advance;
 mod agents;
 mod attempt;
 mod checkpoints;
+mod claim;
 mod conflict;
 mod hooks;
 mod ideas;
 mod iterations;
 mod merging;
 mod plan;
+mod redirect;
 mod rollback;
 mod signals;
 mod swarm;
@@ -46,6 +48,11 @@ pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<E
         Command::CancelIdea { id } => ideas::cancel(&mut plan, id)?,
         Command::AssignIdea { id, profile } => ideas::assign(&mut plan, id, profile.as_ref())?,
         Command::StopAgent { id } => agents::stop(&mut plan, id)?,
+        Command::RedirectAgent {
+            id,
+            idea,
+            new_worktree,
+        } => redirect::ask(&mut plan, id, idea, *new_worktree)?,
         Command::SayToAgent { id, text } => agents::say(&mut plan, id, text)?,
         Command::Pause { reason } => swarm::pause(&mut plan, reason.as_deref())?,
         Command::Resume => swarm::resume(&mut plan)?,
@@ -124,6 +131,7 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
         | (Effect::Run { .. }, O::RunEnded(_))
         | (Effect::StopRun { .. }, O::StopDelivered | O::Done)
         | (Effect::Seal { .. }, O::Sealed { .. } | O::Unsealable { .. })
+        | (Effect::SaveWork { .. }, O::WorkSaved { .. } | O::Unsealable { .. })
         | (Effect::PrepareVerify { .. }, O::VerifyReady)
         | (Effect::StartResolution { .. }, O::ResolutionStarted { .. })
         | (Effect::ReleaseWorktree { .. }, O::Released { .. })
@@ -169,6 +177,7 @@ fn follow(plan: &mut Plan<'_>, effect: &Effect, outcome: &Outcome) {
         }
         Effect::StopRun { run, now } => stopped(plan, run, *now, outcome),
         Effect::Seal { agent, .. } => attempt::sealed(plan, agent, outcome),
+        Effect::SaveWork { agent, .. } => redirect::saved(plan, agent, outcome),
         Effect::BuildMerge { idea, source, .. } => merging::built(plan, idea, source, outcome),
         Effect::PrepareVerify { idea, .. } => merging::verify_ready(plan, idea, outcome),
         Effect::Land { idea, commit, .. } => merging::landed(plan, idea, commit, outcome),

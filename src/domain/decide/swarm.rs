@@ -38,18 +38,40 @@ pub(super) fn pause(plan: &mut Plan<'_>, reason: Option<&str>) -> Result<(), Rej
         return Err(rolling_back("a pause"));
     }
     let reason = shorten(reason.unwrap_or("paused by hand"));
-    plan.move_swarm(SwarmInput::Pause, Some(&reason), None)?;
+    plan.move_swarm(SwarmInput::Pause, Some(&reason), None)
+        .map_err(|refused| later(plan, "pause", refused))?;
     if plan.state.swarm.pause_reason.as_ref() != Some(&reason) {
         plan.emit(Event::PauseSet { reason });
     }
     Ok(())
 }
 
+/// Why neither is possible while a daemon starts or ends, and when it will be.
+fn later(plan: &Plan<'_>, what: &str, refused: Rejection) -> Rejection {
+    let (why, instead) = match plan.state.swarm.phase {
+        SwarmPhase::Recovering => (
+            "the daemon has just started and looks at what was left",
+            format!("in a moment again: swarm {what}"),
+        ),
+        SwarmPhase::Draining | SwarmPhase::Stopped => (
+            "the daemon is ending",
+            format!("when it is there again (swarm start): swarm {what}"),
+        ),
+        _ => return refused,
+    };
+    Rejection::NotNow {
+        what: what.to_owned(),
+        why: why.to_owned(),
+        instead: Some(instead),
+    }
+}
+
 pub(super) fn resume(plan: &mut Plan<'_>) -> Result<(), Rejection> {
     if plan.state.rollback.is_some() {
         return Err(rolling_back("going on"));
     }
-    plan.move_swarm(SwarmInput::Resume, None, None)?;
+    plan.move_swarm(SwarmInput::Resume, None, None)
+        .map_err(|refused| later(plan, "resume", refused))?;
     if plan.state.swarm.paused {
         plan.emit(Event::PauseLifted {});
     }

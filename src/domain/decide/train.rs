@@ -86,7 +86,12 @@ fn request_build(plan: &mut Plan<'_>, entry: &MergeEntry, settings: &Settings) {
 
 /// The first line of an idea's text, without heading marks, at most 60 characters.
 pub(crate) fn title_of(state: &State, id: &IdeaId) -> String {
-    let text = state.ideas.get(id).map_or("", |idea| &idea.text);
+    let edited = state
+        .attempt_at(id)
+        .and_then(|(_, attempt)| attempt.text.as_deref());
+    let now = state.ideas.get(id).map_or("", |idea| &idea.text);
+    // What was done is what the attempt was told.
+    let text = edited.unwrap_or(now);
     // A heading's marks say nothing in a subject.
     let lines = text
         .lines()

@@ -25,6 +25,8 @@ pub(crate) fn check(state: &State, now: Timestamp) {
     }
     saved_work_has_no_worktree(state);
     hooks_are_called(state, now);
+    a_worktree_is_of_one(state);
+    reserved_ideas_can_begin(state);
     for run in state.stops.keys() {
         assert!(
             state.run_effect(run).is_some(),
@@ -75,6 +77,53 @@ fn saved_work_has_no_worktree(state: &State) {
     }
     for unused in &state.owed.worktrees {
         assert!(!unused.worktree.is_empty(), "a worktree without a name");
+    }
+}
+
+/// No worktree is two attempts', or somebody's and to be given back.
+fn a_worktree_is_of_one(state: &State) {
+    let mut seen = BTreeSet::new();
+    let begun = state
+        .agents
+        .values()
+        .filter(|attempt| attempt.base.is_some());
+    let begun = begun.map(|attempt| &attempt.worktree);
+    let waiting = state
+        .agents
+        .values()
+        .filter(|attempt| attempt.base.is_none());
+    let waiting = waiting.filter_map(|attempt| attempt.kept.as_ref());
+    let kept = state.ideas.values().filter_map(|idea| idea.kept.as_ref());
+    let kept = kept
+        .chain(waiting)
+        .filter(|kept| kept.worktree.saved.is_none())
+        .map(|kept| &kept.worktree.worktree);
+    let owed = state.owed.worktrees.iter().map(|unused| &unused.worktree);
+    for worktree in begun.chain(kept).chain(owed) {
+        assert!(seen.insert(worktree), "{worktree} is used twice");
+    }
+}
+
+/// What an agent was redirected to waits for nothing but that agent's end, a slot, and what was edited since.
+fn reserved_ideas_can_begin(state: &State) {
+    for (id, idea) in &state.ideas {
+        let Some(reserved) = &idea.reserved else {
+            continue;
+        };
+        assert_eq!(idea.status, IdeaStatus::Pending, "{id} is reserved");
+        if let Some(taken_from) = idea.kept.as_ref().and_then(|kept| kept.taken_from.as_ref()) {
+            assert_ne!(taken_from, id);
+        }
+        let attempt = state.agents.get(&reserved.from);
+        let other = attempt.and_then(|attempt| attempt.redirect.as_ref());
+        assert!(other.is_none_or(|redirect| redirect.to == *id));
+    }
+    for (agent, attempt) in &state.agents {
+        let redirected = attempt.ending == Some(crate::domain::state::Ending::Redirected);
+        assert!(
+            !redirected || attempt.redirect.is_some(),
+            "{agent} is redirected to nothing"
+        );
     }
 }
 

@@ -9,9 +9,10 @@ use crate::domain::command::{Command, IdeaEdit, InboxFile, NewIdea, TargetChoice
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use crate::domain::select;
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::signal::Signal;
-use crate::domain::state::{IdeaStatus, State};
+use crate::domain::state::{Attempt, Idea, IdeaStatus, State};
 
 /// Ideas that one simulation has at most.
 const IDEAS: usize = 12;
@@ -67,7 +68,7 @@ fn some_agent(state: &State, choices: &mut Choices) -> AgentId {
 }
 
 pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
-    match choices.pick(40) {
+    match choices.pick(44) {
         0..6 => some_new_idea(state, choices),
         6 => some_edit(state, choices),
         7 | 8 => Command::RetryIdea {
@@ -118,10 +119,33 @@ pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
             pause: choices.chance(20),
             from: None,
         },
-        _ => {
+        39 => {
             let mode = [Mode::Autopilot, Mode::SemiAuto][choices.pick(2)];
             Command::SetMode { mode }
         }
+        _ => some_redirect(state, choices),
+    }
+}
+
+/// Mostly to an idea that waits.
+fn some_redirect(state: &State, choices: &mut Choices) -> Command {
+    let waits = |(_, idea): &(&IdeaId, &Idea)| {
+        idea.status == IdeaStatus::Pending && select::is_unlocked(state, idea)
+    };
+    let waiting: Vec<_> = state.ideas.iter().filter(waits).map(|(id, _)| id).collect();
+    let some = waiting.get(choices.pick(waiting.len() + 1));
+    let works = |(_, attempt): &(&AgentId, &Attempt)| state.entry(&attempt.idea).is_none();
+    let at_work: Vec<_> = state
+        .agents
+        .iter()
+        .filter(works)
+        .map(|(id, _)| id)
+        .collect();
+    let agent = at_work.get(choices.pick(at_work.len() + 1));
+    Command::RedirectAgent {
+        id: agent.map_or_else(|| some_agent(state, choices), |id| (*id).clone()),
+        idea: some.map_or_else(|| some_idea(state, choices), |id| (*id).clone()),
+        new_worktree: choices.chance(30),
     }
 }
 
@@ -143,8 +167,46 @@ fn some_help(state: &State, choices: &mut Choices) -> Command {
     }
 }
 
+/// What somebody does who steps in all the time: agents are redirected, stopped, told things; ideas come, change and go.
+pub(crate) fn some_intervention(state: &State, choices: &mut Choices) -> Command {
+    match choices.pick(24) {
+        0..8 => some_redirect(state, choices),
+        8..14 => new_one_of(3 * IDEAS, state, choices),
+        14 => Command::StopAgent {
+            id: some_agent(state, choices),
+        },
+        15 => {
+            let text = ["one", "two"][choices.pick(2)].into();
+            let id = some_agent(state, choices);
+            Command::SayToAgent { id, text }
+        }
+        16 => Command::CancelIdea {
+            id: some_idea(state, choices),
+        },
+        17 => Command::RetryIdea {
+            id: some_idea(state, choices),
+        },
+        18 => some_text(state, choices),
+        19 => Command::Pause { reason: None },
+        _ => some_command(state, choices),
+    }
+}
+
+fn some_text(state: &State, choices: &mut Choices) -> Command {
+    let edit = IdeaEdit {
+        text: Some(["this", "that"][choices.pick(2)].into()),
+        ..IdeaEdit::default()
+    };
+    let id = some_idea(state, choices);
+    Command::EditIdea { id, edit }
+}
+
 pub(crate) fn some_new_idea(state: &State, choices: &mut Choices) -> Command {
-    if state.ideas.len() >= IDEAS {
+    new_one_of(IDEAS, state, choices)
+}
+
+fn new_one_of(most: usize, state: &State, choices: &mut Choices) -> Command {
+    if state.ideas.len() >= most {
         return Command::Resume;
     }
     let mut new = NewIdea {

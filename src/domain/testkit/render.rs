@@ -64,6 +64,7 @@ fn asked(effect: &Effect) -> String {
             format!("stopRun {run}{}", if *now { " now" } else { "" })
         }
         Effect::Seal { agent, .. } => format!("seal {agent}"),
+        Effect::SaveWork { agent, .. } => format!("saveWork {agent}"),
         Effect::BuildMerge {
             idea,
             source,

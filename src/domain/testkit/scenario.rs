@@ -364,6 +364,7 @@ pub(crate) fn name_of(effect: &Effect) -> &'static str {
         },
         Effect::StopRun { .. } => "stopRun",
         Effect::Seal { .. } => "seal",
+        Effect::SaveWork { .. } => "saveWork",
         Effect::BuildMerge { .. } => "buildMerge",
         Effect::PrepareVerify { .. } => "prepareVerify",
         Effect::Land { .. } => "land",
@@ -448,6 +449,13 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
         Effect::StopRun { .. } => Outcome::StopDelivered,
         Effect::Seal { .. } => Outcome::Sealed {
             head: new,
+            committed: true,
+        },
+        Effect::SaveWork { .. } => Outcome::WorkSaved {
+            saved: Saved {
+                tip: new,
+                wip: None,
+            },
             committed: true,
         },
         Effect::BuildMerge { known_target, .. } => Outcome::Built {

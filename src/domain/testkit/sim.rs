@@ -36,6 +36,8 @@ pub(crate) struct Sim {
     sent: BTreeMap<EffectId, Effect>,
     /// Effects that are over, to be answered a second time.
     over: Vec<(EffectId, Outcome)>,
+    /// What people ask for.
+    ask_for: fn(&State, &mut Choices) -> Command,
     /// So much of the log is durable: what lies behind has had no effect yet.
     durable: usize,
 }
@@ -43,6 +45,14 @@ pub(crate) struct Sim {
 impl Sim {
     /// A swarm that has just started.
     pub(crate) fn new(list: Vec<u16>) -> Self {
+        Self::with_people(list, people::some_command)
+    }
+
+    /// The same, and this is what people ask for.
+    pub(crate) fn with_people(
+        list: Vec<u16>,
+        ask_for: fn(&State, &mut Choices) -> Command,
+    ) -> Self {
         let mut choices = Choices::new(list);
         let settings = people::some_settings(&mut choices);
         let mut this = Self {
@@ -54,6 +64,7 @@ impl Sim {
             settings,
             sent: BTreeMap::new(),
             over: Vec::new(),
+            ask_for,
             durable: 0,
         };
         this.start();
@@ -139,7 +150,7 @@ impl Sim {
             66..72 => self.hear(),
             72..76 => self.wait(),
             76..92 => {
-                let command = people::some_command(&self.state, &mut self.choices);
+                let command = (self.ask_for)(&self.state, &mut self.choices);
                 self.ask(&command);
             }
             92..94 => self.answer_again(),
@@ -254,7 +265,7 @@ impl Sim {
         let before = self.log.len();
         let events = match self.choices.pick(3) {
             0 => {
-                let command = people::some_command(&self.state, &mut self.choices);
+                let command = (self.ask_for)(&self.state, &mut self.choices);
                 decide::command(&self.state, &command, self.now).unwrap_or_default()
             }
             _ => match self.some_answer() {

@@ -39,6 +39,8 @@ pub(crate) struct World {
     checkpoints: BTreeMap<CheckpointName, Held>,
     /// The work that checkpoints keep.
     kept: BTreeMap<(CheckpointName, AgentId), Saved>,
+    /// The work of agents that were redirected; it is never thrown away.
+    redirected: Vec<Saved>,
     /// What had landed in the commits that checkpoints are of.
     history: BTreeMap<Oid, Vec<(IdeaId, Oid)>>,
 }
@@ -208,13 +210,28 @@ impl World {
                 },
                 _ => cannot(choices),
             },
+            Effect::SaveWork { .. } => match choices.pick(10) {
+                0..8 => {
+                    let saved = Saved {
+                        tip: self.commit(),
+                        wip: None,
+                    };
+                    self.redirected.push(saved.clone());
+                    let committed = true;
+                    Outcome::WorkSaved { saved, committed }
+                }
+                8 => Outcome::Unsealable {
+                    message: "a merge is in progress".into(),
+                },
+                _ => cannot(choices),
+            },
             Effect::MakeCheckpoint { .. }
             | Effect::DeleteCheckpoint { .. }
             | Effect::CheckRollback { .. }
             | Effect::MoveTarget { .. } => self.past(state, effect, choices),
             Effect::PrepareWorktree { from, .. } => {
                 let saved = from.as_ref().and_then(|from| from.saved.as_ref());
-                let mut kept = self.kept.values();
+                let mut kept = self.kept.values().chain(&self.redirected);
                 let lost = saved.filter(|saved| !kept.any(|kept| kept == *saved));
                 assert!(lost.is_none(), "the work of an idea is gone: {lost:?}");
                 tidied(effect, choices)

@@ -228,6 +228,28 @@ fn attempt_samples() -> Vec<Event> {
             agent: of(),
             ending: Ending::Cancelled,
         },
+        Event::EndingAsked {
+            agent: of(),
+            ending: Ending::Redirected,
+        },
+        Event::AgentRedirected {
+            agent: of(),
+            to: idea(4),
+            new_worktree: false,
+        },
+        Event::AgentRedirected {
+            agent: of(),
+            to: idea(4),
+            new_worktree: true,
+        },
+        Event::WorkSaved {
+            agent: of(),
+            saved: Saved {
+                tip: oid(2),
+                wip: Some(oid(3)),
+            },
+            committed: true,
+        },
         Event::Learned {
             id: "learning-001".into(),
             agent: of(),
@@ -518,6 +540,14 @@ fn effect_samples() -> Vec<Event> {
         Effect::ArchiveInbox {
             name: "hello.md".into(),
             sha256: "00".into(),
+        },
+        Effect::SaveWork {
+            agent: agent(1),
+            idea: idea(3),
+            branch: branch.into(),
+            worktree: worktree.into(),
+            base: oid(1),
+            at: START,
         },
     ];
     let asked = (1..)

@@ -8,7 +8,7 @@ use crate::domain::effect::Effect;
 use crate::domain::event::Event;
 use crate::domain::ids::{CheckpointName, IdeaId};
 use crate::domain::state::{AttemptEnd, IdeaStatus};
-use crate::domain::testkit::sim::Sim;
+use crate::domain::testkit::{people, sim::Sim};
 
 /// A number that must be new.
 fn must_be_new<T: Ord + std::fmt::Debug>(seen: &mut BTreeSet<T>, number: T) {
@@ -102,6 +102,21 @@ fn choices(seed: u64) -> Vec<u16> {
     (0..500).map(|_| next()).collect()
 }
 
+/// A worktree that was another idea's.
+fn is_handed_over(event: &Event) -> bool {
+    let Event::EffectRequested { effect, .. } = event else {
+        return false;
+    };
+    match effect {
+        Effect::PrepareWorktree {
+            idea,
+            from: Some(from),
+            ..
+        } => from.saved.is_none() && !from.worktree.ends_with(idea.as_str()),
+        _ => false,
+    }
+}
+
 #[test]
 fn the_simulated_lives_hold_checkpoints_and_rollbacks_of_every_kind() {
     let mut found: BTreeMap<&str, u32> = BTreeMap::new();
@@ -127,12 +142,47 @@ fn the_simulated_lives_hold_checkpoints_and_rollbacks_of_every_kind() {
     }
 }
 
+#[test]
+fn lives_with_many_interventions_hold_redirects_of_every_kind() {
+    let mut found: BTreeMap<&str, u32> = BTreeMap::new();
+    for seed in 1..=200 {
+        let mut sim = Sim::with_people(choices(seed), people::some_intervention);
+        sim.live();
+        sim.attend_to();
+        for (_, event) in &sim.log {
+            *found.entry(event.kind()).or_default() += 1;
+            if is_handed_over(event) {
+                *found.entry("handed over").or_default() += 1;
+            }
+        }
+    }
+    for kind in ["agentRedirected", "workSaved", "handed over"] {
+        assert!(
+            found.get(kind).is_some_and(|times| *times > 10),
+            "{kind}: {found:?}"
+        );
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(sequences()))]
 
     #[test]
     fn whatever_happens_all_comes_to_rest_and_lands_once(life in lives()) {
         let mut sim = Sim::new(life.0);
+        sim.live();
+        sim.settle();
+        check_log(&sim);
+        prop_assert_eq!(&sim.replay(), &sim.state);
+        sim.attend_to();
+        check_log(&sim);
+        check_done(&sim);
+        sim.drain();
+    }
+
+    #[test]
+    fn whoever_steps_in_whenever_all_comes_to_rest_and_lands_once(life in lives()) {
+        let mut sim = Sim::with_people(life.0, people::some_intervention);
         sim.live();
         sim.settle();
         check_log(&sim);

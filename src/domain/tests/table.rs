@@ -281,7 +281,7 @@ fn answer(mut s: Scenario, command: &Command) -> String {
     }
 }
 
-fn table(rows: &[(&str, Vec<String>)], columns: &[&str]) -> String {
+pub(super) fn table(rows: &[(&str, Vec<String>)], columns: &[&str]) -> String {
     let mut text = format!("{:26}", "");
     for column in columns {
         write!(text, "{column:10}").unwrap();

@@ -1,0 +1,209 @@
+//! Redirecting an agent to another idea: stop it, commit its work in progress, hand over.
+//!
+//! Invariant: accepted, it is carried out by the rules in [`advance`](mod@super::advance) from the state alone: the attempt is ended as any other
+//! that is to end, then its work is committed, then it is over and the other idea is claimed before anything else begins. What cannot
+//! be committed stays in the worktree, which then stays with its own idea.
+
+use super::agents::known;
+use super::attempt::{hold_for, nobodys_fault};
+use super::checkpoints::rolling_back;
+use super::ideas;
+use super::plan::{End, Plan};
+use crate::domain::effect::Effect;
+use crate::domain::event::Event;
+use crate::domain::ids::{AgentId, IdeaId};
+use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
+use crate::domain::observation::Outcome;
+use crate::domain::rejection::Rejection;
+use crate::domain::select;
+use crate::domain::state::{Attempt, AttemptEnd, Ending, Idea, IdeaStatus, State};
+
+/// A person wants it.
+pub(super) fn ask(
+    plan: &mut Plan<'_>,
+    id: &AgentId,
+    to: &IdeaId,
+    new_worktree: bool,
+) -> Result<(), Rejection> {
+    let attempt = known(plan.state, id)?;
+    let idea = ideas::known(plan.state, to)?;
+    if is_asked(attempt, to, new_worktree) {
+        return Ok(());
+    }
+    let refuse = |(why, instead): (String, String)| Rejection::NotNow {
+        what: format!("redirect {id} to {to}"),
+        why,
+        instead: Some(instead),
+    };
+    if plan.state.rollback.is_some() {
+        return Err(rolling_back("redirecting an agent"));
+    }
+    agent_can_go(plan.state, id, attempt, to).map_err(refuse)?;
+    idea_can_come(plan.state, to, idea).map_err(refuse)?;
+    let has_work = idea.kept.is_some() && attempt.base.is_some();
+    if has_work && !new_worktree {
+        return Err(refuse((
+            format!("{to} has work of its own from an earlier attempt, and goes on from that"),
+            format!("swarm agent redirect {id} {to} --new-worktree"),
+        )));
+    }
+    plan.emit(Event::AgentRedirected {
+        agent: id.clone(),
+        to: to.clone(),
+        new_worktree,
+    });
+    if attempt.phase.is_live() {
+        plan.move_attempt(id, AttemptInput::Stop);
+    }
+    Ok(())
+}
+
+/// Why not, and what would be possible.
+type Hindered = (String, String);
+
+fn is_asked(attempt: &Attempt, to: &IdeaId, new_worktree: bool) -> bool {
+    let same = attempt
+        .redirect
+        .as_ref()
+        .is_some_and(|redirect| redirect.to == *to && redirect.new_worktree == new_worktree);
+    same && attempt.ending == Some(Ending::Redirected)
+}
+
+fn agent_can_go(
+    state: &State,
+    id: &AgentId,
+    attempt: &Attempt,
+    to: &IdeaId,
+) -> Result<(), Hindered> {
+    if attempt.idea == *to {
+        let why = "that is the idea that it works on".to_owned();
+        return Err((
+            why,
+            format!("tell it what to do: swarm agent say {id} \"...\""),
+        ));
+    }
+    let assign = format!("swarm idea assign {to}");
+    let in_queue = attempt.phase == AttemptPhase::ReadyToMerge;
+    if in_queue || state.entry(&attempt.idea).is_some() {
+        return Err(("its work is complete and in the merge queue".into(), assign));
+    }
+    let why = match attempt.ending {
+        None | Some(Ending::Stopped) => return Ok(()),
+        Some(Ending::Interrupted) => "the swarm is stopping its agents".to_owned(),
+        Some(Ending::Cancelled) => "its idea is being cancelled".to_owned(),
+        Some(Ending::Redirected) => {
+            let other = attempt.redirect.as_ref();
+            let other = other.map_or_else(String::new, |other| {
+                let place = if other.new_worktree {
+                    ", in a new worktree"
+                } else {
+                    ""
+                };
+                format!(" to {}{place}", other.to)
+            });
+            let instead = format!("take that back first: swarm agent stop {id}; then: {assign}");
+            return Err((format!("it is being redirected{other} already"), instead));
+        }
+    };
+    Err((why, assign))
+}
+
+fn idea_can_come(state: &State, to: &IdeaId, idea: &Idea) -> Result<(), Hindered> {
+    match idea.status {
+        IdeaStatus::Pending => {}
+        IdeaStatus::Active => {
+            let agent = state.attempt_at(to).map(|(agent, _)| agent.to_string());
+            let agent = agent.unwrap_or_else(|| "an agent".into());
+            let instead = format!("swarm agent say {agent} \"...\"");
+            return Err((format!("{agent} works on it"), instead));
+        }
+        IdeaStatus::Merging => {
+            let why = "its work is complete and in the merge queue".to_owned();
+            return Err((why, "swarm merge list".into()));
+        }
+        IdeaStatus::Done => {
+            let why = "it is done".to_owned();
+            return Err((why, "swarm idea add \"...\"".into()));
+        }
+        status => {
+            let why = format!("it is {}", status.as_str());
+            return Err((why, format!("swarm idea retry {to}, then again")));
+        }
+    }
+    if let Some(reserved) = &idea.reserved {
+        let from = &reserved.from;
+        let why = format!("{from} was redirected to it");
+        return Err((why, take_back(state, to, from)));
+    }
+    if !select::is_unlocked(state, idea) {
+        let done = |id: &&IdeaId| {
+            let before = state.ideas.get(*id);
+            before.is_none_or(|before| before.status != IdeaStatus::Done)
+        };
+        let open: Vec<&str> = idea.after.iter().filter(done).map(IdeaId::as_str).collect();
+        let why = format!("it waits for {}", open.join(", "));
+        return Err((why, format!("swarm idea edit {to} --no-after, then again")));
+    }
+    Ok(())
+}
+
+/// How the reservation of an idea is given up.
+pub(super) fn take_back(state: &State, id: &IdeaId, from: &AgentId) -> String {
+    if state.handing_over_to(id).is_some() {
+        format!("take that back first: swarm agent stop {from}")
+    } else {
+        "it begins as soon as there is a slot: swarm status".into()
+    }
+}
+
+/// Nothing of the attempt is under way: what it has done is committed. False: there is nothing to commit, or that is done.
+pub(super) fn save_work(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt) -> bool {
+    let saved = attempt
+        .redirect
+        .as_ref()
+        .is_none_or(|redirect| redirect.saved.is_some());
+    let Some(base) = attempt.base.clone().filter(|_| !saved) else {
+        return false;
+    };
+    plan.request(Effect::SaveWork {
+        agent: agent.clone(),
+        idea: attempt.idea.clone(),
+        branch: attempt.branch.clone(),
+        worktree: attempt.worktree.clone(),
+        base,
+        at: plan.now,
+    });
+    true
+}
+
+/// What committing it came to.
+pub(super) fn saved(plan: &mut Plan<'_>, agent: &AgentId, outcome: &Outcome) {
+    let attempt = plan.attempt(agent);
+    let Some((attempt, redirect)) =
+        attempt.and_then(|attempt| Some((attempt, attempt.redirect.as_deref()?)))
+    else {
+        return;
+    };
+    if attempt.ending != Some(Ending::Redirected) {
+        return;
+    }
+    match outcome {
+        Outcome::WorkSaved { saved, committed } => plan.emit(Event::WorkSaved {
+            agent: agent.clone(),
+            saved: saved.clone(),
+            committed: *committed,
+        }),
+        Outcome::Unsealable { message } | Outcome::Failed { message, .. } => {
+            if let Some(trouble) = nobodys_fault(outcome) {
+                hold_for(plan, trouble);
+            }
+            let why = format!(
+                "its work could not be committed, so it keeps its worktree, and {} begins in one of its own: {message}",
+                redirect.to
+            );
+            let end = End::keeping(AttemptEnd::Redirected, IdeaStatus::Pending, Some(why));
+            plan.end(agent, end);
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,93 @@
+//! Redirects: the reservation, the work that is kept, the hand-over.
+//!
+//! Invariant: whatever becomes of a redirect, each of the two ideas has its work, or none, and a worktree belongs to one of them.
+
+use super::{audit, with_attempt, with_idea};
+use crate::domain::effect::Saved;
+use crate::domain::ids::{AgentId, IdeaId};
+use crate::domain::redirect::{Redirect, Reserved, handed_over, may_take, own_work};
+use crate::domain::state::{Attempt, AttemptEnd, Ending, Kept, State};
+use crate::domain::time::Timestamp;
+
+pub(super) fn begin(
+    state: &mut State,
+    at: Timestamp,
+    agent: &AgentId,
+    to: &IdeaId,
+    new_worktree: bool,
+) {
+    let Some(attempt) = state.agents.get_mut(agent) else {
+        return;
+    };
+    attempt.ending = Some(Ending::Redirected);
+    attempt.redirect = Some(Box::new(Redirect {
+        to: to.clone(),
+        new_worktree,
+        saved: None,
+    }));
+    let reserved = Reserved {
+        from: agent.clone(),
+        profile: attempt.profile.clone(),
+    };
+    with_idea(state, to, at, |idea| {
+        idea.reserved = Some(reserved);
+        // A person wants it now, whatever it waited for after a crash.
+        idea.not_before = None;
+        audit(idea, at, "redirected_to", agent.as_str());
+    });
+}
+
+/// The work so far is in these commits.
+pub(super) fn save(state: &mut State, agent: &AgentId, saved: &Saved) {
+    with_attempt(state, agent, |attempt| {
+        if let Some(redirect) = &mut attempt.redirect {
+            redirect.saved = Some(saved.clone());
+        }
+    });
+}
+
+/// A person stops the agent after all.
+pub(super) fn take_back(state: &mut State, agent: &AgentId) {
+    let Some(attempt) = state.agents.get(agent).cloned() else {
+        return;
+    };
+    unreserve(state, agent, &attempt);
+    with_attempt(state, agent, |attempt| attempt.redirect = None);
+}
+
+/// The other idea is anybody's again.
+pub(super) fn unreserve(state: &mut State, agent: &AgentId, attempt: &Attempt) {
+    let to = attempt.redirect.as_ref().map(|redirect| &redirect.to);
+    let idea = to.and_then(|to| state.ideas.get_mut(to));
+    if let Some(idea) = idea
+        && idea
+            .reserved
+            .as_ref()
+            .is_some_and(|reserved| reserved.from == *agent)
+    {
+        idea.reserved = None;
+    }
+}
+
+/// The attempt is over. Where the other idea takes over its worktree: what its own idea goes on from instead.
+pub(super) fn hand_over(
+    state: &mut State,
+    at: Timestamp,
+    agent: &AgentId,
+    attempt: &Attempt,
+    end: AttemptEnd,
+) -> Option<Kept> {
+    let redirect = attempt.redirect.as_deref();
+    let redirect = redirect.filter(|redirect| !redirect.new_worktree)?;
+    let saved = redirect.saved.clone()?;
+    let other = state.ideas.get(&redirect.to)?;
+    if end != AttemptEnd::Redirected || !may_take(other, agent) {
+        return None;
+    }
+    let own = own_work(agent, attempt, saved)?;
+    let worktree = handed_over(agent, attempt)?;
+    with_idea(state, &redirect.to, at, |idea| {
+        idea.kept = Some(Box::new(worktree));
+    });
+    Some(own)
+}

@@ -1,0 +1,466 @@
+//! Everything that a person can do, wherever an attempt, its merge and the swarm stand: carried out, without effect, or refused with a
+//! reason and what would be possible.
+//!
+//! For each cell: a refusal changes nothing; asked again nothing more happens; a daemon that is killed right after it was accepted changes
+//! nothing about it; and in the end, with a person's help where one is asked for, every idea is done or cancelled, and nothing is left over: no
+//! agent, no slot, no entry of the queue, no reservation, no effect.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use insta::assert_snapshot;
+
+use super::table::{SITUATIONS, Way, about_an_idea, table};
+use crate::domain::command::Command;
+use crate::domain::decide;
+use crate::domain::event::Event;
+use crate::domain::ids::IdeaId;
+use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::observation::Observation;
+use crate::domain::settings::Mode;
+use crate::domain::state::IdeaStatus;
+use crate::domain::testkit::{Scenario, agent, checkpoint_name, people};
+
+/// What a person can do; the number is that of another idea, which waits.
+fn interventions(other: &IdeaId) -> Vec<(&'static str, Command)> {
+    let redirect = |new_worktree| Command::RedirectAgent {
+        id: agent(1),
+        idea: other.clone(),
+        new_worktree,
+    };
+    let swarm = [
+        ("pause", Command::Pause { reason: None }),
+        ("resume", Command::Resume),
+        ("redirect", redirect(false)),
+        ("anew", redirect(true)),
+    ];
+    swarm.into_iter().chain(about_an_idea()).collect()
+}
+
+/// What the swarm does meanwhile.
+const TURNS: &[(&str, Way)] = &[
+    ("running", |_| {}),
+    ("pausing or paused", |s| {
+        s.command(Command::Pause { reason: None });
+    }),
+    ("ending", |s| {
+        s.command(Command::Shutdown { keep_agents: false });
+    }),
+    ("ended, agents go on", |s| {
+        s.command(Command::Shutdown { keep_agents: true });
+    }),
+    ("recovering", |s| {
+        let version = "1.0.0".into();
+        s.when(Observation::DaemonStarted { version });
+    }),
+    ("rolling back: look", |s| {
+        s.command(roll_back());
+    }),
+    ("rolling back: agents end", |s| {
+        s.command(roll_back()).looked();
+    }),
+];
+
+fn roll_back() -> Command {
+    Command::RollBack {
+        name: checkpoint_name("first"),
+        stash: false,
+        pause: false,
+        from: None,
+    }
+}
+
+/// The first idea stands where it stands, and another one waits. Nobody else begins anything: ideas are assigned.
+fn stand(way: Way, turn: Way) -> (Scenario, IdeaId) {
+    let mut s = Scenario::running();
+    s.checkpoint("first");
+    way(&mut s);
+    s.command(Command::SetMode {
+        mode: Mode::SemiAuto,
+    });
+    s.add("another");
+    let other = s.state.ideas.keys().next_back().unwrap().clone();
+    turn(&mut s);
+    s.quietly();
+    (s, other)
+}
+
+/// `yes`: something follows; `-`: accepted, nothing changes; otherwise the refusal.
+fn ask(s: &mut Scenario, command: &Command) -> (String, Option<String>) {
+    s.quietly();
+    match s.ask(command) {
+        Ok(()) if s.then().is_empty() => ("-".into(), None),
+        Ok(()) => ("yes".into(), None),
+        Err(rejection) => {
+            assert!(s.then().is_empty(), "a refusal changes something");
+            let ways = rejection.suggestions();
+            assert!(!ways.is_empty(), "no way out: {rejection}");
+            let word = match rejection.code() {
+                "NOT_NOW" => "no",
+                "AGENT_UNKNOWN" | "IDEA_UNKNOWN" => "unknown",
+                "AGENT_ENDED" => "ended",
+                code => panic!("{code}: {rejection}"),
+            };
+            let why = format!("{rejection}\n    -> {}", ways.join(" | "));
+            (word.to_owned(), Some(why))
+        }
+    }
+}
+
+/// Asked again, because the answer was lost, say: nothing more happens.
+fn again(s: &mut Scenario, command: &Command) {
+    let delivered = |s: &Scenario| {
+        let attempts = s.state.agents.values();
+        attempts.flat_map(|attempt| &attempt.told).count()
+    };
+    // To an agent that has it in its prompt already it is something new.
+    if matches!(command, Command::SayToAgent { .. }) && delivered(s) > 0 {
+        return;
+    }
+    let (answer, _) = ask(s, command);
+    assert_ne!(answer, "yes", "{command:?} again");
+}
+
+/// All goes well, people help where they are asked: everything comes to an end.
+fn to_rest(s: &mut Scenario) -> BTreeMap<IdeaId, IdeaStatus> {
+    for _ in 0..60 {
+        match s.state.swarm.phase {
+            SwarmPhase::Stopped | SwarmPhase::Recovering => {
+                s.restart();
+            }
+            _ => {}
+        }
+        s.all_goes_well();
+        if is_at_rest(s) {
+            let ideas = s.state.ideas.iter();
+            return ideas.map(|(id, idea)| (id.clone(), idea.status)).collect();
+        }
+        let autopilot = Command::SetMode {
+            mode: Mode::Autopilot,
+        };
+        let bad = |(_, idea): &(&IdeaId, &crate::domain::state::Idea)| idea.status.is_bad();
+        let bad = s.state.ideas.iter().filter(bad);
+        let retries = bad.map(|(id, _)| Command::RetryIdea { id: id.clone() });
+        let help: Vec<Command> = retries
+            .chain(people::help(&s.state))
+            .chain([autopilot])
+            .collect();
+        for command in help {
+            // Some of it may not fit any more.
+            let _ = s.ask(&command);
+        }
+        if decide::next_deadline(&s.state, s.now).is_some() {
+            s.wait_for_deadline();
+        }
+    }
+    panic!("it never comes to rest: {:#?}", s.state);
+}
+
+fn is_at_rest(s: &Scenario) -> bool {
+    let over = |idea: &crate::domain::state::Idea| {
+        matches!(idea.status, IdeaStatus::Done | IdeaStatus::Cancelled)
+    };
+    let state = &s.state;
+    let at_rest = state.ideas.values().all(over) && state.swarm.phase == SwarmPhase::Running;
+    if at_rest {
+        assert!(state.agents.is_empty() && state.queue.is_empty());
+        assert!(state.outbox.is_empty() && state.owed.is_empty());
+        assert_eq!(state.slots_used(), 0);
+        assert!(state.stops.is_empty());
+        assert!(state.ideas.values().all(|idea| idea.reserved.is_none()));
+        assert!(state.ideas.values().all(|idea| idea.kept.is_none()));
+    }
+    at_rest
+}
+
+/// How often what was asked for is in the log; what those who help do is left out.
+fn carried_out(s: &Scenario) -> BTreeMap<&'static str, usize> {
+    let mut times = BTreeMap::new();
+    for (_, event) in &s.log {
+        let kind = match event {
+            Event::AttemptEnded { end, .. } => match end {
+                crate::domain::state::AttemptEnd::Stopped => "stopped",
+                crate::domain::state::AttemptEnd::Redirected => "redirected",
+                crate::domain::state::AttemptEnd::Cancelled => "cancelled",
+                _ => continue,
+            },
+            Event::IdeaCancelled { .. }
+            | Event::IdeaRetried { .. }
+            | Event::IdeaEdited { .. }
+            | Event::MessageQueued { .. }
+            | Event::AgentRedirected { .. }
+            | Event::MergeReleased { .. }
+            | Event::IdeaLanded { .. } => event.kind(),
+            _ => continue,
+        };
+        *times.entry(kind).or_default() += 1;
+    }
+    times
+}
+
+/// The daemon is killed when no more than the decision itself is on disk.
+fn killed_after(s: &Scenario, command: &Command) -> Option<Scenario> {
+    let events = decide::command(&s.state, command, s.now).ok()?;
+    let mut other = Scenario::empty();
+    let log = s.log.iter().map(|(_, event)| event.clone());
+    other.now = s.now;
+    other.given(log.chain(events));
+    other.restart();
+    Some(other)
+}
+
+/// One cell, with all that must hold for it.
+fn cell(way: Way, turn: Way, at: usize) -> (String, Option<String>) {
+    let (mut s, other) = stand(way, turn);
+    let (_, command) = interventions(&other).swap_remove(at);
+    let killed = killed_after(&s, &command);
+    let found = ask(&mut s, &command);
+    again(&mut s, &command);
+    let end = to_rest(&mut s);
+    if let Some(mut killed) = killed {
+        assert_eq!(to_rest(&mut killed), end, "killed after {command:?}");
+        assert_eq!(carried_out(&killed), carried_out(&s), "after {command:?}");
+    }
+    found
+}
+
+type Row = (&'static str, Vec<(String, Option<String>)>);
+
+fn rows(turn: Way) -> Vec<Row> {
+    let count = interventions(&IdeaId::numbered(2)).len();
+    let row = |(name, way): &(&'static str, Way)| {
+        let cells = (0..count).map(|at| cell(*way, turn, at)).collect();
+        (*name, cells)
+    };
+    SITUATIONS.iter().map(row).collect()
+}
+
+fn names() -> Vec<&'static str> {
+    let all = interventions(&IdeaId::numbered(2));
+    all.into_iter().map(|(name, _)| name).collect()
+}
+
+#[test]
+fn every_intervention_in_every_situation() {
+    let rows = rows(TURNS[0].1);
+    let words = |cells: &Vec<(String, Option<String>)>| {
+        cells.iter().map(|(word, _)| word.clone()).collect()
+    };
+    let shown: Vec<(&str, Vec<String>)> = rows
+        .iter()
+        .map(|(name, cells)| (*name, words(cells)))
+        .collect();
+    assert_snapshot!(table(&shown, &names()), @r"
+                              pause     resume    redirect  anew      edit      retry     cancel    assign    stop      say       m-retry   m-resolve
+    pending                   yes       -         unknown   unknown   yes       -         yes       yes       unknown   unknown   no        no
+    pending, after a crash    yes       -         ended     ended     yes       yes       yes       yes       ended     ended     no        no
+    preparing                 yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no
+    working                   yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no
+    gating, sealed now        yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no
+    gating                    yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no
+    stopping                  yes       -         yes       yes       yes       no        yes       no        -         yes       no        no
+    waits for a person        yes       -         yes       yes       yes       yes       yes       no        yes       yes       no        no
+    backoff                   yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no
+    catches up                yes       -         yes       yes       yes       no        yes       no        yes       yes       no        no
+    queued, held              yes       -         no        no        no        no        yes       no        no        yes       yes       no
+    queued, waits             yes       -         no        no        no        no        yes       no        no        yes       yes       no
+    building                  yes       -         no        no        no        no        no        no        no        yes       -         no
+    conflict, laid out now    yes       -         no        no        no        no        yes       no        no        yes       -         no
+    resolver works            yes       -         no        no        no        no        yes       no        no        yes       -         no
+    resolved, concluded now   yes       -         no        no        no        no        yes       no        no        yes       -         no
+    conflict for a person     yes       -         no        no        no        no        yes       no        no        yes       yes       yes
+    target rewritten          yes       -         no        no        no        no        yes       no        no        yes       -         no
+    verifying                 yes       -         no        no        no        no        no        no        no        yes       -         no
+    landing                   yes       -         no        no        no        no        no        no        no        yes       -         no
+    done                      yes       -         ended     ended     no        no        no        no        ended     ended     no        no
+    blocked                   yes       -         ended     ended     yes       yes       yes       no        ended     ended     no        no
+    failed                    yes       -         ended     ended     yes       yes       yes       no        ended     ended     no        no
+    timeout                   yes       -         ended     ended     yes       yes       yes       no        ended     ended     no        no
+    cancelled                 yes       -         unknown   unknown   yes       yes       -         no        unknown   unknown   no        no
+    ");
+    let whys: BTreeSet<&String> = rows
+        .iter()
+        .flat_map(|(_, cells)| cells.iter().filter_map(|(_, why)| why.as_ref()))
+        .collect();
+    let whys: Vec<&str> = whys.into_iter().map(String::as_str).collect();
+    assert_snapshot!(whys.join("\n"), @r#"
+    agent `ed-001` has ended
+        -> see the agents: swarm agent list
+    assign idea-001 is not possible: it is active
+        -> see who works on it: swarm agent list
+    assign idea-001 is not possible: it is blocked
+        -> swarm idea retry idea-001
+    assign idea-001 is not possible: it is cancelled
+        -> swarm idea retry idea-001
+    assign idea-001 is not possible: it is done
+        -> swarm idea add "..."
+    assign idea-001 is not possible: it is failed
+        -> swarm idea retry idea-001
+    assign idea-001 is not possible: it is merging
+        -> swarm merge list
+    assign idea-001 is not possible: it is timeout
+        -> swarm idea retry idea-001
+    cancel idea-001 is not possible: it is done
+        -> to undo it, revert its merge commit: swarm idea show idea-001
+    cancel idea-001 is not possible: it is merging
+        -> wait for the merge: swarm merge list
+    edit idea-001 is not possible: it is done
+        -> swarm idea add "..."
+    edit idea-001 is not possible: it is merging
+        -> swarm idea add "..."
+    merge idea-001 is not possible: it is active, and not in the merge queue
+        -> its agent has it still: swarm agent list
+    merge idea-001 is not possible: it is blocked, and not in the merge queue
+        -> swarm idea retry idea-001
+    merge idea-001 is not possible: it is cancelled, and not in the merge queue
+        -> swarm idea retry idea-001
+    merge idea-001 is not possible: it is done, and not in the merge queue
+        -> see what is in it: swarm merge list
+    merge idea-001 is not possible: it is failed, and not in the merge queue
+        -> swarm idea retry idea-001
+    merge idea-001 is not possible: it is pending, and not in the merge queue
+        -> see what is in it: swarm merge list
+    merge idea-001 is not possible: it is timeout, and not in the merge queue
+        -> swarm idea retry idea-001
+    redirect ed-001 to idea-002 is not possible: its work is complete and in the merge queue
+        -> swarm idea assign idea-002
+    resolve idea-001 is not possible: it is active, and not in the merge queue
+        -> its agent has it still: swarm agent list
+    resolve idea-001 is not possible: it is blocked, and not in the merge queue
+        -> swarm idea retry idea-001
+    resolve idea-001 is not possible: it is cancelled, and not in the merge queue
+        -> swarm idea retry idea-001
+    resolve idea-001 is not possible: it is done, and not in the merge queue
+        -> see what is in it: swarm merge list
+    resolve idea-001 is not possible: it is failed, and not in the merge queue
+        -> swarm idea retry idea-001
+    resolve idea-001 is not possible: it is pending, and not in the merge queue
+        -> see what is in it: swarm merge list
+    resolve idea-001 is not possible: it is timeout, and not in the merge queue
+        -> swarm idea retry idea-001
+    resolve idea-001 is not possible: no person is needed for its merge
+        -> swarm merge list
+    retry idea-001 is not possible: it is active
+        -> to have it begun anew: swarm agent stop ed-001; to tell it something: swarm agent say ed-001 "..."
+    retry idea-001 is not possible: it is done
+        -> swarm idea add "..."
+    retry idea-001 is not possible: it is merging
+        -> swarm merge retry idea-001
+    stop ed-001 is not possible: its work is complete and in the merge queue
+        -> swarm idea cancel idea-001
+    there is no agent `ed-001`
+        -> see the agents: swarm agent list
+    "#);
+}
+
+#[test]
+fn every_intervention_whatever_the_swarm_does_meanwhile() {
+    let usual = rows(TURNS[0].1);
+    let mut text = String::new();
+    let mut whys = BTreeSet::new();
+    for (turn, way) in &TURNS[1..] {
+        let now = rows(*way);
+        let everywhere = |at: usize| {
+            let word = |row: &Row| row.1[at].0.clone();
+            let first = word(&now[0]);
+            let same = now.iter().all(|row| word(row) == first);
+            let new = usual.iter().any(|row| word(row) != first);
+            (same && new).then_some(first)
+        };
+        let columns: Vec<_> = names().into_iter().enumerate().collect();
+        let always: Vec<String> = columns
+            .iter()
+            .filter_map(|(at, name)| Some(format!("{name} {}", everywhere(*at)?)))
+            .collect();
+        writeln!(text, "{turn}: {}", always.join(", ")).unwrap();
+        for ((name, cells), (_, before)) in now.iter().zip(&usual) {
+            let other: Vec<String> = columns
+                .iter()
+                .filter(|(at, _)| everywhere(*at).is_none() && cells[*at].0 != before[*at].0)
+                .map(|(at, name)| format!("{name} {}", cells[*at].0))
+                .collect();
+            if !other.is_empty() {
+                writeln!(text, "  {name:26}{}", other.join(", ")).unwrap();
+            }
+        }
+        whys.extend(
+            now.iter()
+                .flat_map(|(_, cells)| cells.iter().filter_map(|(_, why)| why.clone())),
+        );
+    }
+    for (_, cells) in &usual {
+        for why in cells.iter().filter_map(|(_, why)| why.as_ref()) {
+            whys.remove(why);
+        }
+    }
+    let whys: Vec<String> = whys.into_iter().collect();
+    assert_snapshot!(whys.join("\n"), @r"
+    a pause is not possible: a rollback is under way
+        -> wait for its end; if no daemon runs, one goes on with it: swarm start
+    going on is not possible: a rollback is under way
+        -> wait for its end; if no daemon runs, one goes on with it: swarm start
+    pause is not possible: the daemon has just started and looks at what was left
+        -> in a moment again: swarm pause
+    pause is not possible: the daemon is ending
+        -> when it is there again (swarm start): swarm pause
+    redirecting an agent is not possible: a rollback is under way
+        -> wait for its end; if no daemon runs, one goes on with it: swarm start
+    resume is not possible: the daemon has just started and looks at what was left
+        -> in a moment again: swarm resume
+    resume is not possible: the daemon is ending
+        -> when it is there again (swarm start): swarm resume
+    ");
+    assert_snapshot!(text, @r"
+    pausing or paused: pause -, resume yes
+    ending: pause no, resume no
+      backoff                   redirect ended, anew ended, retry -, assign yes, stop ended, say ended
+    ended, agents go on: pause no, resume no
+    recovering: pause no, resume no
+    rolling back: look: pause no, resume no
+      preparing                 redirect no, anew no
+      working                   redirect no, anew no
+      gating, sealed now        redirect no, anew no
+      gating                    redirect no, anew no
+      stopping                  redirect no, anew no
+      waits for a person        redirect no, anew no
+      backoff                   redirect no, anew no
+      catches up                redirect no, anew no
+    rolling back: agents end: pause no, resume no, m-resolve no
+      preparing                 redirect no, anew no
+      working                   redirect no, anew no
+      gating, sealed now        redirect no, anew no
+      gating                    redirect no, anew no
+      stopping                  redirect no, anew no
+      waits for a person        redirect ended, anew ended, retry -, assign yes, stop ended, say ended
+      backoff                   redirect ended, anew ended, retry -, assign yes, stop ended, say ended
+      catches up                redirect no, anew no
+      queued, held              redirect ended, anew ended, edit yes, retry -, assign yes, stop ended, say ended, m-retry no
+      queued, waits             redirect ended, anew ended, edit yes, retry -, assign yes, stop ended, say ended, m-retry no
+      conflict for a person     redirect ended, anew ended, edit yes, retry -, assign yes, stop ended, say ended, m-retry no
+      target rewritten          redirect ended, anew ended, edit yes, retry -, assign yes, stop ended, say ended, m-retry no
+    ");
+}
+
+/// One is under way, and the person changes their mind: an attempt that is to end already, in one way or the other.
+#[test]
+fn every_intervention_after_every_other() {
+    let count = names().len();
+    for (name, way) in SITUATIONS {
+        for first in 0..count {
+            for second in 0..count {
+                let (mut s, other) = stand(*way, |_| {});
+                let mut all = interventions(&other);
+                ask(&mut s, &all[first].1);
+                let (what, command) = all.swap_remove(second);
+                ask(&mut s, &command);
+                again(&mut s, &command);
+                let end = to_rest(&mut s);
+                let cancelled = |status: &IdeaStatus| *status == IdeaStatus::Cancelled;
+                let given_up = end.values().filter(|status| cancelled(status)).count();
+                let asked = [first, second].iter().any(|at| names()[*at] == "cancel");
+                let was = *name == "cancelled";
+                assert!(given_up == 0 || asked || was, "{name}, {what}: {end:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,524 @@
+//! An agent is redirected to another idea, step by step.
+
+use insta::assert_snapshot;
+
+use super::table::SITUATIONS;
+use crate::domain::command::{Command, IdeaEdit};
+use crate::domain::effect::{Effect, Saved};
+use crate::domain::ids::IdeaId;
+use crate::domain::lifecycle::AttemptPhase;
+use crate::domain::observation::{FailureKind, Observation, Outcome, RunEndKind};
+use crate::domain::settings::Mode;
+use crate::domain::signal::Signal;
+use crate::domain::state::{AttemptEnd, IdeaStatus};
+use crate::domain::testkit::scenario::{exit, failed, fold};
+use crate::domain::testkit::{Scenario, agent, checkpoint_name, idea, oid, profile};
+
+fn redirect(to: u64) -> Command {
+    Command::RedirectAgent {
+        id: agent(1),
+        idea: idea(to),
+        new_worktree: false,
+    }
+}
+
+fn in_a_new_one(to: u64) -> Command {
+    Command::RedirectAgent {
+        id: agent(1),
+        idea: idea(to),
+        new_worktree: true,
+    }
+}
+
+/// An agent works on the first idea; the second waits for a slot.
+fn working() -> Scenario {
+    let mut s = Scenario::with(|settings| settings.max_parallel = 1);
+    s.add("one").add("two").well_until("iteration").quietly();
+    s
+}
+
+/// What the agents that are not over work on.
+fn at_work(s: &Scenario) -> Vec<IdeaId> {
+    let attempts = s.state.agents.values();
+    attempts.map(|attempt| attempt.idea.clone()).collect()
+}
+
+#[test]
+fn its_work_is_committed_and_the_other_idea_takes_over_its_worktree() {
+    let mut s = working();
+    s.command(redirect(2));
+    assert_eq!(s.attempt(1).phase, AttemptPhase::Stopping);
+    s.answer("stopRun", Outcome::StopDelivered);
+    s.iteration(&agent(1), RunEndKind::Stopped);
+    assert_snapshot!(s.then(), @r"
+    agentRedirected {agent: ed-001, to: idea-002}
+    ed-001 -> Stopping
+    ask #3 stopRun r0001-ed-001-i1
+    end #3
+    run r0001-ed-001-i1 Stopped
+    end #2
+    ask #4 saveWork ed-001
+    ");
+    s.answer(
+        "saveWork",
+        Outcome::WorkSaved {
+            saved: Saved {
+                tip: oid(7),
+                wip: None,
+            },
+            committed: true,
+        },
+    );
+    assert_snapshot!(s.then(), @r"
+    workSaved {agent: ed-001, committed: true, saved: {tip: 0007}}
+    end #4
+    attemptEnded {agent: ed-001, end: redirected, keepWorktree: true, status: pending}
+    ideaClaimed {agent: ed-002, attempt: 1, branch: agent/ed-002/idea-002, id: idea-002, profile: ed, worktree: ed-002-idea-002}
+    ask #5 prepareWorktree ed-002 from ed-001-idea-001
+    ");
+    let from = match &s.state.outbox[&s.pending("prepareWorktree").unwrap()] {
+        Effect::PrepareWorktree { from, .. } => from.clone().unwrap(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(from.worktree, "ed-001-idea-001");
+    assert_eq!(at_work(&s), [idea(2)]);
+    let own = s.idea(1).kept.clone().unwrap().worktree;
+    assert_eq!(own.saved.unwrap().tip, oid(7));
+    assert!(own.worktree.is_empty());
+    let first = s.idea(1);
+    assert_eq!((first.status, first.retry_count), (IdeaStatus::Pending, 0));
+    assert_eq!(first.failed_attempts, 0);
+    assert_eq!(s.state.ended[&agent(1)].end, AttemptEnd::Redirected);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    assert_eq!(s.idea(2).status, IdeaStatus::Done);
+}
+
+#[test]
+fn in_a_new_worktree_the_old_one_stays_with_its_idea() {
+    let mut s = working();
+    s.command(in_a_new_one(2));
+    s.answer("stopRun", Outcome::StopDelivered);
+    s.iteration(&agent(1), RunEndKind::Stopped);
+    s.well_until("prepareWorktree");
+    let Effect::PrepareWorktree { idea: to, from, .. } =
+        &s.state.outbox[&s.pending("prepareWorktree").unwrap()]
+    else {
+        panic!("no worktree is made")
+    };
+    assert_eq!((to, from), (&idea(2), &None));
+    let kept = s.idea(1).kept.clone().unwrap().worktree;
+    assert_eq!(
+        (kept.worktree.as_str(), kept.saved),
+        ("ed-001-idea-001", None)
+    );
+}
+
+#[test]
+fn asked_again_it_is_the_same_and_another_is_refused() {
+    let mut s = working();
+    s.add("three").command(redirect(2)).quietly();
+    s.command(redirect(2));
+    assert_snapshot!(s.then(), @"");
+    assert_snapshot!(s.refused(&redirect(3)), @r"
+    NOT_NOW: redirect ed-001 to idea-003 is not possible: it is being redirected to idea-002 already
+    take that back first: swarm agent stop ed-001; then: swarm idea assign idea-003
+    ");
+    assert_snapshot!(s.refused(&in_a_new_one(2)), @r"
+    NOT_NOW: redirect ed-001 to idea-002 is not possible: it is being redirected to idea-002 already
+    take that back first: swarm agent stop ed-001; then: swarm idea assign idea-002
+    ");
+    let other = Command::AssignIdea {
+        id: idea(2),
+        profile: Some(profile("finn")),
+    };
+    assert_snapshot!(s.refused(&other), @r"
+    NOT_NOW: assign idea-002 is not possible: ed-001 was redirected to it, so profile ed takes it next
+    take that back first: swarm agent stop ed-001
+    ");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_what_would_be_possible() {
+    let mut s = Scenario::with(|settings| settings.max_parallel = 2);
+    s.add("one").add("two").well_until("iteration");
+    s.add("three").add_after("four", &[idea(3)]);
+    s.command(Command::CancelIdea { id: idea(3) }).quietly();
+    assert_snapshot!(s.refused(&redirect(9)), @r"
+    IDEA_UNKNOWN: there is no idea `idea-009`
+    see the ideas: swarm idea list
+    ");
+    assert_snapshot!(s.refused(&redirect(1)), @r#"
+    NOT_NOW: redirect ed-001 to idea-001 is not possible: that is the idea that it works on
+    tell it what to do: swarm agent say ed-001 "..."
+    "#);
+    assert_snapshot!(s.refused(&redirect(2)), @r#"
+    NOT_NOW: redirect ed-001 to idea-002 is not possible: ed-002 works on it
+    swarm agent say ed-002 "..."
+    "#);
+    assert_snapshot!(s.refused(&redirect(3)), @r"
+    NOT_NOW: redirect ed-001 to idea-003 is not possible: it is cancelled
+    swarm idea retry idea-003, then again
+    ");
+    assert_snapshot!(s.refused(&redirect(4)), @r"
+    NOT_NOW: redirect ed-001 to idea-004 is not possible: it waits for idea-003
+    swarm idea edit idea-004 --no-after, then again
+    ");
+    let mut s = Scenario::running();
+    s.add("one").all_goes_well();
+    s.add("two").well_until("iteration");
+    let back = Command::RedirectAgent {
+        id: agent(2),
+        idea: idea(1),
+        new_worktree: false,
+    };
+    assert_snapshot!(s.refused(&back), @r#"
+    NOT_NOW: redirect ed-002 to idea-001 is not possible: it is done
+    swarm idea add "..."
+    "#);
+    assert_snapshot!(s.refused(&redirect(2)), @r"
+    AGENT_ENDED: agent `ed-001` has ended
+    see the agents: swarm agent list
+    ");
+    s.add("three").well_until("buildMerge");
+    let late = Command::RedirectAgent {
+        id: agent(3),
+        idea: idea(2),
+        new_worktree: false,
+    };
+    assert_snapshot!(s.refused(&late), @r"
+    NOT_NOW: redirect ed-003 to idea-002 is not possible: its work is complete and in the merge queue
+    swarm merge list
+    ");
+}
+
+#[test]
+fn one_with_work_of_its_own_goes_on_from_that() {
+    let mut s = Scenario::with(|settings| settings.max_parallel = 1);
+    s.command(Command::SetMode {
+        mode: Mode::SemiAuto,
+    });
+    s.add("one").add("two");
+    s.command(Command::AssignIdea {
+        id: idea(1),
+        profile: None,
+    });
+    s.well_until("iteration");
+    s.command(Command::StopAgent { id: agent(1) });
+    s.answer("stopRun", Outcome::StopDelivered);
+    s.iteration(&agent(1), RunEndKind::Stopped);
+    s.command(Command::AssignIdea {
+        id: idea(2),
+        profile: None,
+    });
+    s.well_until("iteration");
+    let ask = |new_worktree| Command::RedirectAgent {
+        id: agent(2),
+        idea: idea(1),
+        new_worktree,
+    };
+    assert_snapshot!(s.refused(&ask(false)), @r"
+    NOT_NOW: redirect ed-002 to idea-001 is not possible: idea-001 has work of its own from an earlier attempt, and goes on from that
+    swarm agent redirect ed-002 idea-001 --new-worktree
+    ");
+    s.command(ask(true));
+    s.answer("stopRun", Outcome::StopDelivered);
+    s.iteration(&agent(2), RunEndKind::Stopped);
+    s.well_until("prepareWorktree");
+    let Effect::PrepareWorktree { from, .. } =
+        &s.state.outbox[&s.pending("prepareWorktree").unwrap()]
+    else {
+        panic!("no worktree is made")
+    };
+    assert_eq!(from.as_ref().unwrap().worktree, "ed-001-idea-001");
+    // Nobody has decided for the other one: where ideas are assigned it waits.
+    s.all_goes_well();
+    assert_eq!(s.idea(2).status, IdeaStatus::Pending);
+}
+
+#[test]
+fn the_profile_stays_and_what_waits_for_a_slot_waits_on() {
+    let mut s = Scenario::with(|settings| settings.max_parallel = 1);
+    s.add("one").well_until("iteration");
+    s.says(&agent(1), Signal::NeedsHuman(None));
+    s.iteration(&agent(1), exit(0));
+    s.command(Command::AddIdea(crate::domain::command::NewIdea {
+        profile: Some(profile("finn")),
+        ..crate::domain::testkit::new_idea("two")
+    }));
+    s.well_until("iteration");
+    // The first waits for the slot of the second, and gives its place away meanwhile.
+    s.command(Command::SayToAgent {
+        id: agent(1),
+        text: "go on".into(),
+    });
+    s.add("three");
+    s.command(redirect(3)).well_until("saveWork");
+    s.answer(
+        "saveWork",
+        Outcome::WorkSaved {
+            saved: Saved {
+                tip: oid(7),
+                wip: Some(oid(8)),
+            },
+            committed: true,
+        },
+    );
+    assert_eq!(at_work(&s), [idea(2)]);
+    assert!(s.idea(3).reserved.is_some());
+    s.well_until("prepareWorktree");
+    let (_, next) = s.state.attempt_at(&idea(3)).unwrap();
+    assert_eq!(next.profile, profile("ed"));
+}
+
+#[test]
+fn work_that_cannot_be_committed_stays_in_its_worktree() {
+    for kind in [
+        FailureKind::Other,
+        FailureKind::NoSpace,
+        FailureKind::Repository,
+    ] {
+        let mut s = working();
+        s.command(redirect(2));
+        s.iteration(&agent(1), RunEndKind::Stopped);
+        s.answer("saveWork", failed(kind, "the index is locked"));
+        let kept = s.idea(1).kept.clone().unwrap().worktree;
+        assert_eq!(
+            (kept.worktree.as_str(), kept.saved),
+            ("ed-001-idea-001", None)
+        );
+        let why = s.idea(1).last_error.clone().unwrap();
+        assert!(why.contains("keeps its worktree"), "{why}");
+        if s.state.swarm.paused {
+            s.command(Command::Resume);
+        }
+        s.wait(60_000);
+        assert_eq!(at_work(&s), [idea(2)], "{kind:?}");
+        s.all_goes_well();
+        assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    }
+}
+
+#[test]
+fn a_stop_takes_it_back() {
+    let mut s = working();
+    s.command(redirect(2));
+    s.command(Command::StopAgent { id: agent(1) });
+    assert!(s.idea(2).reserved.is_none());
+    s.answer("stopRun", Outcome::StopDelivered);
+    s.iteration(&agent(1), RunEndKind::Stopped);
+    assert_eq!(s.state.ended[&agent(1)].end, AttemptEnd::Stopped);
+    let kept = s.idea(1).kept.clone().map(|kept| kept.worktree.worktree);
+    // Or its next attempt has it already.
+    let taken = s.state.agents.values().find(|next| next.idea == idea(1));
+    let taken = taken.and_then(|next| Some(next.kept.clone()?.worktree.worktree));
+    assert_eq!(kept.or(taken).as_deref(), Some("ed-001-idea-001"));
+}
+
+#[test]
+fn a_cancelled_idea_gives_its_place_away_and_takes_nothing_along() {
+    let mut s = working();
+    s.command(redirect(2));
+    s.command(Command::CancelIdea { id: idea(1) });
+    s.answer("stopRun", Outcome::StopDelivered);
+    s.iteration(&agent(1), RunEndKind::Stopped);
+    assert_eq!(s.idea(1).status, IdeaStatus::Cancelled);
+    assert_eq!(at_work(&s), [idea(2)]);
+    assert_eq!(s.attempt(2).kept, None);
+    assert!(s.pending("releaseWorktree").is_some());
+}
+
+#[test]
+fn if_the_other_idea_is_cancelled_meanwhile_the_worktree_stays_with_its_own() {
+    let mut s = working();
+    s.command(redirect(2));
+    s.command(Command::CancelIdea { id: idea(2) });
+    s.answer("stopRun", Outcome::StopDelivered);
+    s.iteration(&agent(1), RunEndKind::Stopped);
+    s.well_until("prepareWorktree");
+    let Effect::PrepareWorktree { idea: of, from, .. } =
+        &s.state.outbox[&s.pending("prepareWorktree").unwrap()]
+    else {
+        panic!("no worktree is made")
+    };
+    assert_eq!(of, &idea(1));
+    assert_eq!(from.as_ref().unwrap().worktree, "ed-001-idea-001");
+}
+
+#[test]
+fn while_paused_the_other_idea_waits_and_has_the_worktree() {
+    let mut s = working();
+    s.command(Command::Pause { reason: None });
+    s.command(redirect(2));
+    s.answer("stopRun", Outcome::StopDelivered);
+    s.iteration(&agent(1), RunEndKind::Stopped);
+    s.all_goes_well();
+    assert_eq!(at_work(&s), [] as [IdeaId; 0]);
+    let kept = s.idea(2).kept.clone().unwrap();
+    assert_eq!(kept.worktree.worktree, "ed-001-idea-001");
+    assert_eq!(kept.taken_from, Some(idea(1)));
+    // A checkpoint keeps the work once, with the idea that it was done for.
+    let works = crate::domain::checkpoint::unfinished(&s.state);
+    let ideas: Vec<_> = works.iter().map(|work| work.idea.clone()).collect();
+    assert_eq!(ideas, [idea(1)]);
+    // Given up, the worktree goes.
+    s.command(Command::CancelIdea { id: idea(2) });
+    assert!(s.pending("releaseWorktree").is_some());
+    s.command(Command::Resume).all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn one_without_a_worktree_hands_none_over() {
+    let mut s = Scenario::with(|settings| settings.max_parallel = 1);
+    s.add("one").add("two").quietly();
+    s.command(redirect(2));
+    s.fails("prepareWorktree", "no");
+    assert_eq!(at_work(&s), [idea(2)]);
+    assert_eq!(s.attempt(2).kept, None);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn a_rollback_overtakes_it() {
+    for steps in 0..3 {
+        let mut s = Scenario::with(|settings| settings.max_parallel = 1);
+        s.add("one").add("two").checkpoint("first");
+        s.well_until("iteration");
+        s.command(redirect(2));
+        if steps > 0 {
+            s.answer("stopRun", Outcome::StopDelivered);
+            s.iteration(&agent(1), RunEndKind::Stopped);
+        }
+        if steps > 1 {
+            s.well_until("prepareWorktree");
+        }
+        s.command(Command::RollBack {
+            name: checkpoint_name("first"),
+            stash: false,
+            pause: true,
+            from: None,
+        });
+        if steps < 2 {
+            let refused = s.refused(&in_a_new_one(2));
+            assert!(refused.starts_with("NOT_NOW"), "{refused}");
+        }
+        s.all_goes_well();
+        assert!(s.state.agents.is_empty() && s.state.rollback.is_none());
+        assert!(s.state.ideas.values().all(|idea| idea.reserved.is_none()));
+        s.command(Command::Resume).all_goes_well();
+        assert!(
+            s.state
+                .ideas
+                .values()
+                .all(|idea| idea.status == IdeaStatus::Done)
+        );
+    }
+}
+
+#[test]
+fn a_log_that_ends_anywhere_in_it_goes_on_with_it() {
+    for new_worktree in [false, true] {
+        let mut s = working();
+        let from = s.log.len();
+        s.command(if new_worktree {
+            in_a_new_one(2)
+        } else {
+            redirect(2)
+        });
+        s.answer("stopRun", Outcome::StopDelivered);
+        s.iteration(&agent(1), RunEndKind::Stopped);
+        s.well_until("iteration").all_goes_well();
+        for end in from + 1..s.log.len() {
+            let mut torn = Scenario::empty();
+            torn.given(s.log[..end].iter().map(|(_, event)| event.clone()));
+            assert_eq!(torn.state, fold(&torn.log));
+            torn.now = s.now;
+            torn.restart().all_goes_well();
+            let done = |idea: &crate::domain::state::Idea| idea.status == IdeaStatus::Done;
+            assert!(torn.state.ideas.values().all(done), "torn at {end}");
+            assert!(torn.state.agents.is_empty());
+            let ended = &torn.state.ended[&agent(1)];
+            assert_eq!(ended.end, AttemptEnd::Redirected, "torn at {end}");
+            // Once: one attempt at the other idea, taken next.
+            assert_eq!(torn.state.ended[&agent(2)].idea, idea(2), "torn at {end}");
+            assert_eq!(torn.idea(2).attempts, 1);
+        }
+    }
+}
+
+#[test]
+fn in_every_situation_of_its_idea_all_is_done_in_the_end() {
+    for (name, way) in SITUATIONS {
+        let mut s = Scenario::running();
+        way(&mut s);
+        s.command(Command::SetMode {
+            mode: Mode::SemiAuto,
+        });
+        let Some(id) = s.state.agents.keys().next().cloned() else {
+            continue;
+        };
+        s.add("another");
+        let to = s.state.ideas.keys().next_back().unwrap().clone();
+        let command = Command::RedirectAgent {
+            id: id.clone(),
+            idea: to.clone(),
+            new_worktree: false,
+        };
+        let in_queue = !s.state.queue.is_empty();
+        let asked = s.ask(&command);
+        assert_eq!(asked.is_err(), in_queue, "{name}");
+        if in_queue {
+            continue;
+        }
+        s.all_goes_well();
+        assert_eq!(s.state.ideas[&to].status, IdeaStatus::Done, "{name}");
+        assert_eq!(s.idea(1).status, IdeaStatus::Pending, "{name}");
+        s.command(Command::SetMode {
+            mode: Mode::Autopilot,
+        });
+        s.all_goes_well();
+        assert_eq!(s.idea(1).status, IdeaStatus::Done, "{name}");
+    }
+}
+
+#[test]
+fn an_attempt_goes_on_with_the_text_that_it_began_with() {
+    let mut early = Scenario::running();
+    early.add("one").command(Command::EditIdea {
+        id: idea(1),
+        edit: IdeaEdit {
+            text: Some("new".into()),
+            ..IdeaEdit::default()
+        },
+    });
+    assert_eq!(early.attempt(1).phase, AttemptPhase::Preparing);
+    assert_eq!(early.attempt(1).text, None, "nobody has read the old one");
+    let mut s = working();
+    let edit = |text: &str| Command::EditIdea {
+        id: idea(1),
+        edit: IdeaEdit {
+            text: Some(text.into()),
+            ..IdeaEdit::default()
+        },
+    };
+    s.command(edit("new")).command(edit("newer"));
+    assert_eq!(s.attempt(1).text.as_deref(), Some("one"));
+    assert_eq!(&*s.idea(1).text, "newer");
+    s.iteration(&agent(1), exit(1));
+    s.command(Command::RetryIdea { id: idea(1) });
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    let next = s.log.iter().rev().find_map(|(_, event)| match event {
+        crate::domain::event::Event::EffectRequested {
+            effect: Effect::BuildMerge {
+                idea: of, title, ..
+            },
+            ..
+        } if *of == idea(1) => Some(title.clone()),
+        _ => None,
+    });
+    assert_eq!(next.as_deref(), Some("newer"));
+    s.when(Observation::Tick);
+}
