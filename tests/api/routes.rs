@@ -395,6 +395,7 @@ async fn the_description_names_every_route_and_every_word() {
     get healthz
     get ideas
     get ideas/{id}
+    get learnings
     get merges
     get status
     patch ideas/{id}
