@@ -191,12 +191,12 @@ mod tests {
             while !self.next().contains(text) {}
         }
 
-        /// What comes until nothing came for so long.
+        /// How much comes until nothing came for so long, or it is clear that it does not cease.
         fn until_silent(&self, time: Duration) -> usize {
             self.socket.set_read_timeout(Some(time)).unwrap();
             let mut bytes = [0; 4096];
             let mut came = 0;
-            while self.socket.recv(&mut bytes).is_ok() {
+            while came < 50 && self.socket.recv(&mut bytes).is_ok() {
                 came += 1;
             }
             self.socket.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -104,7 +104,7 @@ fn group(child: &Child) -> Option<i32> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::os::unix::process::{CommandExt, ExitStatusExt};
-    use std::process::Command;
+    use std::process::{Command, Stdio};
     use std::sync::Arc;
 
     use super::*;
@@ -113,6 +113,8 @@ mod tests {
         let mut command = Command::new("sh");
         command
             .args(["-c", script])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
             .process_group(0)
             .spawn()
             .unwrap()
@@ -136,10 +138,16 @@ mod tests {
     #[test]
     fn one_that_hangs_is_ended_with_its_children_and_none_begins_again() {
         let running = Arc::new(Running::default());
-        let polite = started(&running, "sleep 600 & wait");
-        let stubborn = started(&running, "trap '' TERM; sleep 600 & sleep 600");
+        let polite = started(&running, "sleep 30 & wait");
+        let folder = tempfile::tempdir().unwrap();
+        let deaf = folder.path().join("deaf");
+        let script = format!("trap '' TERM; : >{}; sleep 30 & sleep 30", deaf.display());
+        let stubborn = started(&running, &script);
+        while !deaf.exists() {
+            std::thread::yield_now();
+        }
         let groups: Vec<i32> = running.with(|groups| groups.iter().copied().collect());
-        let patience = Instant::now() + Duration::from_secs(10);
+        let patience = Instant::now() + Duration::from_secs(5);
         while !running.end(Duration::ZERO) {
             assert!(Instant::now() < patience, "what ignores TERM runs on");
         }

@@ -396,6 +396,7 @@ async fn the_description_names_every_route_and_every_word() {
     get hooks
     get ideas
     get ideas/{id}
+    get learnings
     get merges
     get status
     patch ideas/{id}
