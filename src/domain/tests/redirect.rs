@@ -300,6 +300,28 @@ fn work_that_cannot_be_committed_stays_in_its_worktree() {
 }
 
 #[test]
+fn the_other_idea_waits_for_the_end_of_the_agent_although_a_slot_is_free() {
+    let mut s = Scenario::running();
+    s.command(Command::SetMode {
+        mode: Mode::SemiAuto,
+    });
+    s.add("one").add("two");
+    s.command(Command::AssignIdea {
+        id: idea(1),
+        profile: None,
+    });
+    s.well_until("iteration").command(redirect(2));
+    s.answer("stopRun", Outcome::StopDelivered);
+    assert_eq!(at_work(&s), [idea(1)]);
+    s.iteration(&agent(1), RunEndKind::Stopped);
+    assert_eq!(at_work(&s), [idea(1)], "its work is not committed yet");
+    s.well_until("prepareWorktree");
+    assert_eq!(at_work(&s), [idea(2)]);
+    let kept = s.attempt(2).kept.clone().unwrap();
+    assert_eq!(kept.worktree.worktree, "ed-001-idea-001");
+}
+
+#[test]
 fn a_stop_takes_it_back() {
     let mut s = working();
     s.command(redirect(2));
