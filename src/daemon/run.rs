@@ -150,10 +150,12 @@ impl Daemon {
         ];
         let exe =
             std::env::current_exe().map_err(DaemonError::io("find this program's own file"))?;
-        let published = Published {
+        let mut published = Published {
             state: store.state.clone(),
             ..Published::default()
         };
+        // What the log says is of the daemon before this one. Who asks before the first event of this one must not take it for that.
+        published.state.swarm.phase = SwarmPhase::Recovering;
         let (seq, seen) = watch::channel(store.state.seq);
         let (sender, inbox) = mpsc::channel(INBOX);
         let handle = Handle {
