@@ -37,7 +37,9 @@ pub(super) fn pause(plan: &mut Plan<'_>, reason: Option<&str>) -> Result<(), Rej
     if plan.state.rollback.is_some() {
         return Err(rolling_back("a pause"));
     }
-    let reason = shorten(reason.unwrap_or("paused by hand"));
+    // Asked again without a reason: the one that was given before, or found, still tells more.
+    let known = plan.state.swarm.pause_reason.as_deref();
+    let reason = shorten(reason.or(known).unwrap_or("paused by hand"));
     plan.move_swarm(SwarmInput::Pause, Some(&reason), None)
         .map_err(|refused| later(plan, "pause", refused))?;
     if plan.state.swarm.pause_reason.as_ref() != Some(&reason) {
