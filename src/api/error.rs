@@ -135,6 +135,7 @@ fn status_of(rejection: &Rejection) -> StatusCode {
         | Rejection::Illegal(_) => StatusCode::CONFLICT,
         Rejection::ProfileUnknown { .. }
         | Rejection::TextEmpty
+        | Rejection::NothingSaid
         | Rejection::TextTooLong { .. }
         | Rejection::TooMuch(_) => StatusCode::UNPROCESSABLE_ENTITY,
     }

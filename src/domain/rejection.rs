@@ -26,6 +26,9 @@ pub enum Rejection {
     /// The text is empty.
     #[error("an idea needs a text")]
     TextEmpty,
+    /// There is nothing to say to an agent.
+    #[error("there is nothing to say: the text is empty")]
+    NothingSaid,
     /// The text is too long.
     #[error("the text is {bytes} bytes long as JSON; at most {max} are allowed")]
     TextTooLong {
@@ -79,7 +82,7 @@ impl Rejection {
             Self::AgentUnknown(_) => "AGENT_UNKNOWN",
             Self::AgentOver(_) => "AGENT_ENDED",
             Self::ProfileUnknown { .. } => "PROFILE_UNKNOWN",
-            Self::TextEmpty => "TEXT_EMPTY",
+            Self::TextEmpty | Self::NothingSaid => "TEXT_EMPTY",
             Self::TextTooLong { .. } => "TEXT_TOO_LONG",
             Self::TooMuch(_) => "TOO_MUCH",
             Self::Cycle(_) => "DEPENDENCY_CYCLE",
@@ -108,6 +111,9 @@ impl Rejection {
             }
             Self::TextEmpty => {
                 vec!["say what is to be done: swarm idea add \"add a --version flag\"".into()]
+            }
+            Self::NothingSaid => {
+                vec!["say what it needs to know: swarm agent say ID \"use the second one\"".into()]
             }
             Self::TextTooLong { .. } => {
                 vec![

@@ -34,6 +34,9 @@ pub(super) fn stop(plan: &mut Plan<'_>, id: &AgentId) -> Result<(), Rejection> {
 
 pub(super) fn say(plan: &mut Plan<'_>, id: &AgentId, text: &str) -> Result<(), Rejection> {
     let attempt = known(plan.state, id)?;
+    if text.trim().is_empty() {
+        return Err(Rejection::NothingSaid);
+    }
     check_text(text)?;
     if attempt.ending == Some(Ending::Cancelled) {
         return Err(Rejection::NotNow {

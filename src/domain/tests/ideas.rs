@@ -154,6 +154,20 @@ fn a_cycle_is_refused_and_shown() {
 }
 
 #[test]
+fn nothing_said_is_not_taken_for_an_idea_without_a_text() {
+    let mut s = Scenario::running();
+    s.add("one").well_until("iteration");
+    let nothing = Command::SayToAgent {
+        id: agent(1),
+        text: " ".into(),
+    };
+    assert_snapshot!(s.refused(&nothing), @r#"
+    TEXT_EMPTY: there is nothing to say: the text is empty
+    say what it needs to know: swarm agent say ID "use the second one"
+    "#);
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_with_a_way_out() {
     let mut s = one_slot();
     assert_snapshot!(s.refused(&Command::AddIdea(new_idea(" \n"))), @r#"
