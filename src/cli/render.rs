@@ -111,7 +111,7 @@ pub fn merges(output: &Output, merges: &[Value], now: Timestamp) -> Vec<String> 
     for merge in merges {
         let mut why = text(merge, "reason").to_owned();
         let files = texts(merge, "files").join(", ");
-        if !files.is_empty() {
+        if !why.contains(&files) {
             why = if why.is_empty() {
                 files
             } else {
@@ -312,11 +312,12 @@ pub fn idea(output: &Output, idea: &Value, zone: &jiff::tz::TimeZone) -> Vec<Str
     );
     let entry = |entry: &Value| {
         let at = time(entry, "at").map_or_else(String::new, |at| clock::local(at, zone));
-        let words = format!(
-            "{} {}",
-            safe(text(entry, "what")),
-            safe(text(entry, "detail"))
-        );
+        let what = match text(entry, "what") {
+            "redirected" => "stopped, its place goes to",
+            "redirected_to" => "is next, in the place of",
+            what => what,
+        };
+        let words = format!("{} {}", safe(what), safe(text(entry, "detail")));
         format!("  {}  {}", output.paint(Tone::Dim, &at), words.trim_end())
     };
     let history = list(idea, "history").iter().map(entry).collect();

@@ -500,3 +500,45 @@ fn without_a_terminal_init_does_not_ask() {
         told.messages
     );
 }
+
+fn plain() -> Output {
+    Output::plain(
+        Box::new(Shared::default()),
+        Box::new(Shared::default()),
+        false,
+    )
+}
+
+#[test]
+fn a_redirect_is_told_in_words_in_both_histories() {
+    let page = |what: &str, detail: &str| {
+        let history =
+            serde_json::json!([{"at": "2026-01-01T00:00:00.000Z", "what": what, "detail": detail}]);
+        let idea = serde_json::json!({"id": "idea-001", "status": "pending", "history": history});
+        super::render::idea(&plain(), &idea, &TimeZone::UTC)
+            .pop()
+            .unwrap()
+    };
+    assert_eq!(
+        page("redirected", "idea-002"),
+        "  2026-01-01 00:00:00  stopped, its place goes to idea-002"
+    );
+    assert_eq!(
+        page("redirected_to", "ed-001"),
+        "  2026-01-01 00:00:00  is next, in the place of ed-001"
+    );
+}
+
+#[test]
+fn files_that_the_reason_names_are_not_named_twice() {
+    let why = |reason: &str| {
+        let merge = serde_json::json!({"ideaId": "idea-001", "reason": reason, "files": ["a.rs"]});
+        let now = Timestamp::from_millis(0);
+        super::render::merges(&plain(), &[merge], now)
+            .pop()
+            .unwrap()
+    };
+    assert!(why("still in conflict: a.rs").ends_with("still in conflict: a.rs"));
+    assert!(!why("still in conflict: a.rs").contains("a.rs: a.rs"));
+    assert!(why("local changes").ends_with("local changes: a.rs"));
+}

@@ -428,7 +428,10 @@ pub fn idea_detail(state: &State, id: &IdeaId) -> Option<IdeaDetail> {
         kept_worktree: this
             .kept
             .as_ref()
-            .map(|kept| worktree_path(&kept.worktree.worktree)),
+            .map(|kept| kept.worktree.worktree.as_str())
+            // Handed over to another idea: its work is kept, no worktree is.
+            .filter(|worktree| !worktree.is_empty())
+            .map(worktree_path),
         history: this.audit.clone(),
     })
 }

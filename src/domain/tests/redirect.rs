@@ -13,6 +13,7 @@ use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, IdeaStatus};
 use crate::domain::testkit::scenario::{exit, failed, fold};
 use crate::domain::testkit::{Scenario, agent, checkpoint_name, idea, oid, profile};
+use crate::domain::view::idea_detail;
 
 fn redirect(to: u64) -> Command {
     Command::RedirectAgent {
@@ -543,4 +544,15 @@ fn an_attempt_goes_on_with_the_text_that_it_began_with() {
     });
     assert_eq!(next.as_deref(), Some("newer"));
     s.when(Observation::Tick);
+}
+
+#[test]
+fn an_idea_whose_worktree_went_to_another_is_shown_without_one() {
+    let mut s = working();
+    s.command(redirect(2));
+    s.answer("stopRun", Outcome::StopDelivered);
+    s.iteration(&agent(1), RunEndKind::Stopped);
+    s.well_until("prepareWorktree");
+    let shown = idea_detail(&s.state, &idea(1)).unwrap();
+    assert_eq!(shown.kept_worktree, None);
 }
