@@ -112,6 +112,7 @@ fn hook_events() -> Vec<Event> {
             how: "exit code 1: no database".into(),
             well: false,
             veto: true,
+            not_run: false,
         },
         Event::HookTimedOut {
             hook,

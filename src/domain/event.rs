@@ -501,6 +501,9 @@ pub enum Event {
         /// Whether it holds its step.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         veto: bool,
+        /// Whether its program was not even started, so that it has written nothing.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        not_run: bool,
     },
     /// A call took too long and was ended.
     HookTimedOut {

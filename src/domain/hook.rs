@@ -45,6 +45,16 @@ impl HookName {
         Self::OnError,
     ];
 
+    /// What a person types to have run what an agent's landed work made of it.
+    pub fn approval(self) -> String {
+        format!("swarm hooks approve {self}")
+    }
+
+    /// How the words begin that say why it holds its step.
+    pub fn against(self) -> String {
+        format!("the hook {self} is against it: ")
+    }
+
     /// The name as it stands in the configuration and in `.swarm/hooks/<name>.sh`.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -79,6 +89,19 @@ impl HookName {
     pub const fn can_veto(self) -> bool {
         matches!(self, Self::PreStart | Self::PreMerge)
     }
+}
+
+/// How the words begin that say why a hook's program is not started.
+const NOT_RUN: &str = "it is not run";
+
+/// What lets a hook run, when `reason` is that it holds its step for want of a person's approval. What the hook or an agent said is not heeded.
+pub fn approval_wanted(reason: &str) -> Option<String> {
+    let wanted = |hook: HookName| {
+        let how = reason.strip_prefix(&hook.against())?;
+        let approval = hook.approval();
+        (how.starts_with(NOT_RUN) && how.contains(&approval)).then_some(approval)
+    };
+    HookName::ALL.into_iter().find_map(wanted)
 }
 
 impl std::fmt::Display for HookName {
@@ -169,4 +192,24 @@ pub struct LastCall {
     pub how: String,
     /// Whether it did what it was there for.
     pub well: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_hook_says_is_no_command_to_type() {
+        let held = |how: &str| format!("{}{how}", HookName::PreMerge.against());
+        let approve = "swarm hooks approve pre-merge";
+        let not_run = held(&format!("it is not run: x: {approve}"));
+        assert_eq!(approval_wanted(&not_run).as_deref(), Some(approve));
+        for reason in [
+            held(&format!("exit code 1: it is not run: {approve}")),
+            held("it is not run: x is not executable"),
+            format!("the agent exited with code 1: {not_run}"),
+        ] {
+            assert_eq!(approval_wanted(&reason), None, "{reason}");
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::hook::approval_wanted;
 use super::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use super::message::Message;
@@ -671,7 +672,10 @@ fn waiting_merge(state: &State, entry: &MergeEntry) -> Option<NeedsYou> {
         (
             kind,
             format!("the merge of {id} waits: {}{files}", waits.reason),
-            retry,
+            approval_wanted(&waits.reason)
+                .into_iter()
+                .chain(retry)
+                .collect(),
         )
     };
     Some(NeedsYou {
@@ -728,10 +732,13 @@ fn bad_end(id: &IdeaId, idea: &Idea) -> Option<NeedsYou> {
         kind,
         idea_id: Some(id.clone()),
         message: format!("{id} is {}: {why}", idea.status.as_str()),
-        commands: vec![
-            format!("swarm idea retry {id}"),
-            format!("swarm idea cancel {id}"),
-        ],
+        commands: approval_wanted(why)
+            .into_iter()
+            .chain([
+                format!("swarm idea retry {id}"),
+                format!("swarm idea cancel {id}"),
+            ])
+            .collect(),
     })
 }
 

@@ -19,10 +19,11 @@ pub enum NotRun {
     Refused(#[from] hooks::Refused),
     /// Nobody has looked at what an agent made of it.
     #[error(
-        "it is not run: {program} was {} by the landed work of {} ({:.10}), and nobody has approved that; look at it and approve it: swarm hooks approve {hook}",
+        "it is not run: {program} was {} by the landed work of {} ({:.10}), and nobody has approved that; look at it and approve it: {}",
         if brought.after.is_none() { "deleted" } else { "changed" },
         brought.ideas.join(", "),
-        brought.commit
+        brought.commit,
+        hook.approval()
     )]
     Unapproved {
         /// Which hook.

@@ -83,12 +83,23 @@ fn cut_off(plan: &mut Plan<'_>, call: &HookCall, lost: bool) {
 }
 
 fn over(plan: &mut Plan<'_>, call: &HookCall, how: &str, well: bool, veto: bool) {
+    finished(plan, call, how, (well, veto), false);
+}
+
+fn finished(
+    plan: &mut Plan<'_>,
+    call: &HookCall,
+    how: &str,
+    (well, veto): (bool, bool),
+    not_run: bool,
+) {
     plan.emit(Event::HookFinished {
         hook: call.hook,
         about: call.seq,
         how: how.to_owned(),
         well,
         veto,
+        not_run,
     });
 }
 
@@ -159,6 +170,7 @@ pub(super) fn call_over(
                 &format!("took too long and was ended{held}; its output: .swarm/runs/{run}"),
             );
         }
+        RunEndKind::NotStarted { message } => not_run(plan, call, message),
         how => fail(plan, call, run, &words(how, &end)),
     }
 }
@@ -178,6 +190,15 @@ fn fail(plan: &mut Plan<'_>, call: &HookCall, run: &RunId, how: &str) {
             call,
             &format!("failed ({how}); its output: .swarm/runs/{run}"),
         );
+    }
+}
+
+/// There is no output then to look at.
+fn not_run(plan: &mut Plan<'_>, call: &HookCall, why: &str) {
+    let holds = call.hook.can_veto();
+    finished(plan, call, why, (false, holds), true);
+    if !holds {
+        warn(plan, call, &format!("failed: {why}"));
     }
 }
 
@@ -201,7 +222,7 @@ fn why(state: &State, hook: HookName) -> String {
     let output = run.map_or_else(String::new, |run| {
         format!("; its output: .swarm/runs/{run}")
     });
-    format!("the hook {hook} is against it: {how}{output}")
+    format!("{}{how}{output}", hook.against())
 }
 
 /// Whether the hook before an attempt's first iteration lets it begin; asks, or blocks the idea, where that is to be done.

@@ -235,7 +235,13 @@ pub(super) fn hook_event(state: &mut State, at: Timestamp, event: &Event) -> boo
             how,
             well,
             veto,
-        } => over(state, at, *hook, *about, how, (*well, *veto)),
+            not_run,
+        } => {
+            if *not_run {
+                with_call(state, *hook, *about, |call| call.run = None);
+            }
+            over(state, at, *hook, *about, how, (*well, *veto));
+        }
         Event::HookTimedOut { hook, about, veto } => {
             over(state, at, *hook, *about, "took too long", (false, *veto));
         }

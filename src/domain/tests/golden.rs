@@ -719,6 +719,7 @@ fn hook_samples() -> Vec<Event> {
             how: "exit code 1: no database".into(),
             well: false,
             veto: true,
+            not_run: false,
         },
         Event::HookTimedOut {
             hook: HookName::OnPause,

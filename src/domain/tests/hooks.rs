@@ -421,3 +421,66 @@ fn an_approval_is_remembered_once() {
     let approvals = |(_, event): &&(_, Event)| matches!(event, Event::HookApproved { .. });
     assert_eq!(s.log.iter().filter(approvals).count(), 1);
 }
+
+fn unapproved(hook: HookName) -> RunEndKind {
+    let message = format!(
+        "it is not run: x.sh was changed by the landed work of idea-009, and nobody has approved that; look at it and approve it: swarm hooks approve {hook}"
+    );
+    RunEndKind::NotStarted { message }
+}
+
+#[test]
+fn one_that_was_not_run_has_no_output_and_a_person_is_told_how_to_approve_it() {
+    let mut s = with(&[HookName::PreStart, HookName::PreMerge, HookName::PostMerge]);
+    s.answer("prepareWorktree", prepared());
+    s.hook("pre-start", unapproved(HookName::PreStart));
+    let needs = view::needs_you(&s.state).remove(0);
+    assert!(!needs.message.contains("its output"), "{}", needs.message);
+    assert_eq!(
+        needs.commands,
+        [
+            "swarm hooks approve pre-start",
+            "swarm idea retry idea-001",
+            "swarm idea cancel idea-001"
+        ]
+    );
+    s.command(Command::RetryIdea { id: idea(1) });
+    s.well_until("pre-merge");
+    s.hook("pre-merge", unapproved(HookName::PreMerge));
+    s.all_goes_well();
+    let needs = view::needs_you(&s.state).remove(0);
+    assert!(!needs.message.contains("its output"), "{}", needs.message);
+    assert_eq!(
+        needs.commands,
+        [
+            "swarm hooks approve pre-merge",
+            "swarm merge retry idea-001"
+        ]
+    );
+    assert_eq!(s.state.hooks_last[&HookName::PreMerge].run, None);
+    s.command(Command::RetryMerge { id: idea(1) });
+    s.well_until("post-merge");
+    s.hook("post-merge", unapproved(HookName::PostMerge));
+    let warning = &s.state.warnings["hook-post-merge"].message;
+    assert!(!warning.contains("its output"), "{warning}");
+}
+
+#[test]
+fn what_a_hook_says_is_no_command_to_type() {
+    let mut s = with(&[HookName::PreMerge]);
+    s.well_until("pre-merge");
+    s.hook("pre-merge", exit(1)).all_goes_well();
+    let needs = view::needs_you(&s.state).remove(0);
+    assert_eq!(needs.commands, ["swarm merge retry idea-001"]);
+}
+
+#[test]
+fn a_pause_asked_for_again_without_a_reason_changes_nothing() {
+    let mut s = with(&[HookName::OnPause]);
+    let reason = Some("lunch".into());
+    s.command(Command::Pause { reason }).all_hooks();
+    let seq = s.state.seq;
+    s.command(Command::Pause { reason: None });
+    assert_eq!(s.state.seq, seq, "nothing is told again");
+    assert_eq!(s.state.swarm.pause_reason.as_deref(), Some("lunch"));
+}
