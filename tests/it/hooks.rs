@@ -343,6 +343,14 @@ fn a_hook_can_be_tried_with_sample_data() {
         (&document["how"], &document["well"]),
         (&json!("exit code 4"), &json!(false))
     );
+    hook(
+        &sandbox,
+        "pre-merge",
+        "#!/bin/sh\ngit log -1 --format=%H $SWARM_COMMIT_HASH; echo $SWARM_TARGET\n",
+    );
+    let ran = sandbox.swarm(&["hooks", "run", "pre-merge"]);
+    let here = format!("{}\nmain\n", sandbox.head("main"));
+    assert_eq!((ran.code, &ran.stdout), (0, &here), "{ran}");
     let none = sandbox.swarm(&["hooks", "run", "on-pause"]);
     assert_eq!(none.code, 1);
     assert!(none.stderr.contains("swarm hooks list"), "{}", none.stderr);

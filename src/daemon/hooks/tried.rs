@@ -1,5 +1,6 @@
 //! A hook called with sample data, here and now, as a daemon would call it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
@@ -57,6 +58,11 @@ pub fn try_out(
     let approved = approved_in(state, hook);
     let program = judge(&repo, &there.changes, approved, hook, entry)?;
     let mut facts = hooks::sample(hook);
+    let target = match &config.target {
+        Some(target) => Some(target.clone()),
+        None => repo.head_branch()?,
+    };
+    as_here(&mut facts, &repo, target.as_deref())?;
     for (name, value) in variables {
         let fact = name.strip_prefix("SWARM_");
         if let Some(known) = fact.and_then(|fact| facts.get_mut(fact)) {
@@ -92,6 +98,25 @@ pub fn try_out(
         stdout: end_of(&dir.stdout()),
         stderr: end_of(&dir.stderr()),
     })
+}
+
+/// The sample names the target and a commit of this repository, so that a hook that looks at them, as it will, finds something.
+fn as_here(
+    facts: &mut BTreeMap<String, String>,
+    repo: &Repo,
+    target: Option<&str>,
+) -> Result<(), GitError> {
+    let Some(target) = target else {
+        return Ok(());
+    };
+    if let Some(fact) = facts.get_mut("TARGET") {
+        target.clone_into(fact);
+    }
+    if let (Some(fact), Some(commit)) = (facts.get_mut("COMMIT_HASH"), repo.branch_commit(target)?)
+    {
+        *fact = commit.to_string();
+    }
+    Ok(())
 }
 
 /// Why a hook could not be tried.
