@@ -84,11 +84,13 @@ fn list(context: &mut Context<'_>) -> Result<(), CliError> {
         );
         return Ok(());
     }
-    let page: Vec<String> = all.iter().flat_map(lines).collect();
+    let width = |one| text(one, "program").chars().count();
+    let width = all.iter().map(width).max().unwrap_or(0);
+    let page: Vec<String> = all.iter().flat_map(|one| lines(one, width)).collect();
     write_page(&mut context.output, &page)
 }
 
-fn lines(one: &Value) -> Vec<String> {
+fn lines(one: &Value, width: usize) -> Vec<String> {
     let state = if one["approved"] == true {
         "ok"
     } else {
@@ -103,7 +105,7 @@ fn lines(one: &Value) -> Vec<String> {
         Some(waiting) => format!("  ({waiting} waiting)"),
     };
     let mut lines = vec![format!(
-        "{:<14} {state:<8} {}  {last}{waiting}",
+        "{:<14} {state:<8} {:<width$}  {last}{waiting}",
         text(one, "hook"),
         text(one, "program")
     )];
