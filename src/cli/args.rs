@@ -212,6 +212,23 @@ mod tests {
         }
     }
 
+    /// The terminal's width breaks lines that are longer than this one.
+    const WIDTH: usize = 100;
+
+    #[test]
+    fn no_help_text_breaks_a_sentence_by_hand_that_is_broken_anyway() {
+        for (path, command) in all() {
+            let text = command.get_after_help().map(ToString::to_string);
+            let text = text.unwrap_or_default();
+            let lines: Vec<&str> = text.lines().collect();
+            for pair in lines.windows(2) {
+                let goes_on = pair[1].trim_start().starts_with(|c: char| c.is_lowercase());
+                let broken = goes_on && pair[0].chars().count() > WIDTH;
+                assert!(!broken, "{path}: {}", pair[0]);
+            }
+        }
+    }
+
     #[test]
     fn the_commands_are_those_of_the_contract() {
         let paths: Vec<String> = all().into_iter().map(|(path, _)| path).collect();

@@ -76,9 +76,9 @@ pub struct Stop {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 What becomes of the two ideas:
-  the agent is stopped, and what it left uncommitted becomes a WIP commit on its branch. Its idea is pending again, without a
+  the agent is stopped, and what it left uncommitted becomes a WIP commit on its branch. Its idea is pending again, without a \
   penalty. The other idea is begun next, by an agent of the same profile.
-  Without --new-worktree that agent takes over the worktree, with the work so far committed in it: what it lands includes it. The
+  Without --new-worktree that agent takes over the worktree, with the work so far committed in it: what it lands includes it. The \
   first idea's work is kept as refs/swarm/rescue/redirected-AGENT-IDEA, and its next attempt starts from there, in a worktree of its own.
   With --new-worktree the worktree stays with the first idea, and the other one starts from the target, or from the work that it has.
 
@@ -98,7 +98,7 @@ pub struct Redirect {
 /// `agent say`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It is kept until a prompt carries it, over restarts too; when the iteration that had it is cut short it comes again. How far it has come
+It is kept until a prompt carries it, over restarts too; when the iteration that had it is cut short it comes again. How far it has come \
 (accepted, delivered, seen), and when: swarm agent show ID. If the agent ends before, the next attempt at its idea is told.
 
 Examples:

@@ -19,7 +19,7 @@ use crate::cli::terminal::{Tone, safe};
 What never goes: the event log (it is the only ledger), snapshots, checkpoints, branches, and work under refs/swarm/rescue/, which is only counted.
 A daemon removes old output by itself, once a day. While one runs it does what is asked here, and deletes after it has answered.
 
---json: {\"dryRun\",\"removed\":[{\"kind\",\"path\",\"bytes\",\"reason\"}],\"bytes\",\"kept\":{\"runs\",\"copies\",\"repositories\",\"worktrees\",\"rescue\":{\"count\",\"oldest\"}}};
+--json: {\"dryRun\",\"removed\":[{\"kind\",\"path\",\"bytes\",\"reason\"}],\"bytes\",\"kept\":{\"runs\",\"copies\",\"repositories\",\"worktrees\",\"rescue\":{\"count\",\"oldest\"}}}; \
 what is kept is counted by its reason; \"failed\":[{\"path\",\"error\"}] where something could not be removed (exit code 1).
 
 Examples:

@@ -17,7 +17,7 @@ use crate::daemon::repair::Findings;
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code 1 when something fails; warnings do not count.
 
-Damage to acknowledged events is shown with the ways out and what each of them loses. One is taken only when it is named; the
+Damage to acknowledged events is shown with the ways out and what each of them loses. One is taken only when it is named; the \
 files as they were are kept in .swarm/state/doctor-TIME/old/.
 
 Examples:

@@ -117,7 +117,7 @@ pub struct Edit {
 /// `idea retry`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Its crashes and its waiting time are forgotten, and its next attempt has all its iterations and all its time. It goes on from the work of the last
+Its crashes and its waiting time are forgotten, and its next attempt has all its iterations and all its time. It goes on from the work of the last \
 one, and is told what the last check said. Its failures still lower its score.
 
 Example:

@@ -27,7 +27,7 @@ const LAST_WORDS: Duration = Duration::from_millis(400);
     reason = "each is a flag of the command line"
 )]
 #[command(
-    after_help = "One Ctrl+C ends it gracefully, as do TERM and a terminal that is closed: no new ideas, up to shutdown.graceSeconds
+    after_help = "One Ctrl+C ends it gracefully, as do TERM and a terminal that is closed: no new ideas, up to shutdown.graceSeconds \
 for safe boundaries; it says what it waits for. A second Ctrl+C ends it at once. USR1 has it read its configuration again.
 
 Examples:

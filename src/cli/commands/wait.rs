@@ -18,7 +18,7 @@ use crate::domain::state::IdeaStatus;
 /// `wait`. Needs the daemon.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 it came; 5 it ended badly (an idea is failed, timeout or blocked; or the one waited for is cancelled);
+    after_help = "Exit codes: 0 it came; 5 it ended badly (an idea is failed, timeout or blocked; or the one waited for is cancelled); \
 6 a person is needed; 1 the time is over; 3 there is no daemon, or it has ended.
 
 Examples:
