@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, StreamExt};
 use tokio::time::timeout;
@@ -70,7 +70,9 @@ pub(super) async fn events(
     let last = context.handle.read(|state| state.seq);
     if since > last {
         let message = format!("`since` is {since}, and the last event is {last}");
-        return Err(ApiError::bad_request(message));
+        let next = format!("what comes next: swarm events -f --since {last}");
+        let error = ApiError::new(StatusCode::BAD_REQUEST, "BAD_REQUEST", message);
+        return Err(error.suggest(next));
     }
     let follow = query.follow.unwrap_or(form == Form::ServerSent);
     let mut reader = Reader {
