@@ -209,8 +209,12 @@ fn what_somebody_else_wrote_or_edited_stays() {
     let ours = fs::read_to_string(&path).unwrap();
     let edited = ours.replace("RestartSec=5s", "RestartSec=50s");
     fs::write(&path, &edited).unwrap();
+    let name = path.file_name().unwrap().to_string_lossy();
     for verb in [INSTALL, UNINSTALL] {
-        sandbox.swarm(verb).refused(1, &["edited", "--force"]);
+        let edit = format!("systemctl --user edit {name},");
+        sandbox
+            .swarm(verb)
+            .refused(1, &["edited", "--force", &edit]);
         assert_eq!(fs::read_to_string(&path).unwrap(), edited);
     }
     sandbox.swarm(&[INSTALL, &["--force"]].concat()).ok();

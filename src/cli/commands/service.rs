@@ -120,7 +120,7 @@ fn install(args: &Install, context: &mut Context<'_>) -> Result<(), CliError> {
     let found = file::look(plan.format, &plan.file)?;
     match found {
         Found::Foreign => return Err(foreign(&plan.file)),
-        Found::Edited if !args.force => return Err(edited(&plan.file, "install")),
+        Found::Edited if !args.force => return Err(edited(&plan, "install")),
         _ => {}
     }
     let is_new = found != Found::Same(whole.clone());
@@ -138,7 +138,7 @@ fn uninstall(args: &Uninstall, context: &mut Context<'_>) -> Result<(), CliError
     let plan = Plan::new(args.format, context)?;
     match file::look(plan.format, &plan.file)? {
         Found::Foreign => return Err(foreign(&plan.file)),
-        Found::Edited if !args.force => return Err(edited(&plan.file, "uninstall")),
+        Found::Edited if !args.force => return Err(edited(&plan, "uninstall")),
         Found::Nothing => {
             return tell_removed(&plan, Removed::Nothing, &[], &mut context.output);
         }
@@ -227,13 +227,18 @@ fn foreign(path: &Path) -> CliError {
         .hint("look at it, and move it elsewhere if it is not needed")
 }
 
-fn edited(path: &Path, verb: &str) -> CliError {
-    CliError::refused(format!(
-        "{} was edited since swarm wrote it",
-        path.display()
-    ))
-    .hint(format!("to lose the changes: swarm service {verb} --force"))
-    .hint("to keep them apart from it: systemctl --user edit NAME, then the same with --force")
+fn edited(plan: &Plan, verb: &str) -> CliError {
+    let path = plan.file.display();
+    let lost = format!("to lose the changes: swarm service {verb} --force");
+    let error = CliError::refused(format!("{path} was edited since swarm wrote it")).hint(lost);
+    match plan.format {
+        Format::Systemd => error.hint(format!(
+            "to keep them apart from it: systemctl --user edit {}, then the same with --force",
+            plan.service()
+        )),
+        // launchd knows no such thing.
+        Format::Launchd => error,
+    }
 }
 
 impl Plan {
