@@ -197,6 +197,7 @@ fn a_second_interrupt_at_any_instant_ends_at_once_and_loses_nothing() {
     for round in 1..=rounds {
         fill(&sandbox);
         let daemon = sandbox.start();
+        // Not synchronisation: the instants of both are what is drawn.
         std::thread::sleep(Duration::from_millis(dice.below(1_000)));
         let acknowledged: BTreeSet<String> = (0..2)
             .map(|_| sandbox.idea(DOING))
