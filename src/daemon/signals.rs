@@ -5,9 +5,18 @@
 
 use std::io;
 
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use tokio::sync::mpsc;
+
+/// All that are listened to.
+const HEEDED: [Signal; 4] = [
+    Signal::SIGINT,
+    Signal::SIGTERM,
+    Signal::SIGHUP,
+    Signal::SIGUSR1,
+];
 
 /// What a signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,14 +29,16 @@ pub(super) enum Asked {
     Reload,
 }
 
-/// Listens from now on, on a thread of its own, until nobody takes what it hears.
+/// Listens from now on, on a thread of its own, until nobody takes what it hears. To be called while there is but one thread: then no signal
+/// is lost on the way from what the system does by itself to this.
 pub(super) fn listen() -> io::Result<mpsc::UnboundedReceiver<Asked>> {
     let (asked, heard) = mpsc::unbounded_channel();
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1])?;
-    // `nohup` means: go on when the terminal is closed.
-    if !is_ignored(SIGHUP) {
-        signals.handle().add_signal(SIGHUP)?;
-    }
+    // Between the handler's coming into force and its knowing what to do, it swallows what comes.
+    let later: SigSet = HEEDED.into_iter().collect();
+    let before = later.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+    let registered = register();
+    before.thread_set_mask()?;
+    let mut signals = registered?;
     std::thread::Builder::new()
         .name("signals".into())
         .spawn(move || {
@@ -38,6 +49,15 @@ pub(super) fn listen() -> io::Result<mpsc::UnboundedReceiver<Asked>> {
             }
         })?;
     Ok(heard)
+}
+
+fn register() -> io::Result<Signals> {
+    let signals = Signals::new([SIGINT, SIGTERM, SIGUSR1])?;
+    // `nohup` means: go on when the terminal is closed.
+    if !is_ignored(SIGHUP) {
+        signals.handle().add_signal(SIGHUP)?;
+    }
+    Ok(signals)
 }
 
 fn meaning(signal: i32) -> Asked {

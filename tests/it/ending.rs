@@ -48,6 +48,27 @@ fn busy(sandbox: &Sandbox, grace: u64) -> Daemon<'_> {
     daemon
 }
 
+/// Asks for a graceful end, which must come; says after how long it did.
+fn ends(daemon: &Daemon<'_>, signal: Signal) {
+    let begun = Instant::now();
+    daemon.signal(signal);
+    let code = daemon.wait_exit(Duration::from_secs(15));
+    assert_eq!(code, 0, "{}", daemon.output());
+    println!("ended after {:?}", begun.elapsed());
+}
+
+/// Files of the kind `.stuck` go through this filter of git's.
+fn filter_with(sandbox: &Sandbox, kind: &str, filter: &str) {
+    sandbox.git(&["config", &format!("filter.stuck.{kind}"), filter]);
+    sandbox.write(".gitattributes", "*.stuck filter=stuck\n");
+}
+
+fn wait_until_git_hangs(sandbox: &Sandbox) {
+    sandbox.wait_for("the hanging filter", || {
+        (!sandbox.notes("hangs").is_empty()).then_some(())
+    });
+}
+
 #[test]
 fn one_interrupt_ends_in_time_and_the_next_start_goes_on_in_the_same_worktree() {
     let sandbox = Sandbox::ready();
@@ -324,8 +345,7 @@ fn whatever_hangs_the_end_comes_in_time_and_nothing_runs_on() {
     let out = out.display();
     let filter =
         format!("sh -c 'cat; [ ! -e {out}/hang ] || {{ echo x >>{out}/hangs; exec sleep 1000; }}'");
-    sandbox.git(&["config", "filter.stuck.clean", &filter]);
-    sandbox.write(".gitattributes", "*.stuck filter=stuck\n");
+    filter_with(&sandbox, "clean", &filter);
     sandbox.commit("A filter");
     sandbox.swarm(&["config", "trust-git"]);
     let daemon = sandbox.start();
@@ -336,15 +356,7 @@ fn whatever_hangs_the_end_comes_in_time_and_nothing_runs_on() {
     sandbox.wait_for("the escaped child and the hanging filter", || {
         (sandbox.notes("away").len() == 1 && !sandbox.notes("hangs").is_empty()).then_some(())
     });
-    let begun = Instant::now();
-    daemon.signal(Signal::SIGINT);
-    assert_eq!(
-        daemon.wait_exit(Duration::from_secs(15)),
-        0,
-        "{}",
-        daemon.output()
-    );
-    println!("ended after {:?} with a grace of 1 s", begun.elapsed());
+    ends(&daemon, Signal::SIGINT);
     sandbox.assert_nothing_runs();
     // What was cut off is for the next start.
     fs::remove_file(sandbox.path("out/hang")).unwrap();
@@ -417,8 +429,7 @@ fn a_second_interrupt_leaves_no_git_behind() {
     let out = out.display();
     let filter =
         format!("sh -c 'cat; [ ! -e {out}/hang ] || {{ echo x >>{out}/hangs; exec sleep 1000; }}'");
-    sandbox.git(&["config", "filter.stuck.clean", &filter]);
-    sandbox.write(".gitattributes", "*.stuck filter=stuck\n");
+    filter_with(&sandbox, "clean", &filter);
     sandbox.commit("A filter");
     sandbox.configure(&json!({"shutdown": {"graceSeconds": 30}}));
     fs::write(sandbox.path("out/hang"), "").unwrap();
@@ -426,9 +437,7 @@ fn a_second_interrupt_leaves_no_git_behind() {
     let sealed = sandbox.idea("write a.stuck x; say COMPLETE");
     let held = sandbox.idea("hold it; write b.txt x; say COMPLETE");
     sandbox.wait_held("it");
-    sandbox.wait_for("the hanging filter", || {
-        (!sandbox.notes("hangs").is_empty()).then_some(())
-    });
+    wait_until_git_hangs(&sandbox);
     daemon.signal(Signal::SIGINT);
     sandbox.wait_status("draining", |status| status["phase"] == "draining");
     let begun = Instant::now();
@@ -476,25 +485,14 @@ fn a_landing_that_hangs_in_the_persons_checkout_is_cut_off_and_finished_by_the_n
     let filter = format!(
         "sh -c 'cat; [ ! -e {out}/hang ] || [ \"$PWD\" != {root} ] || {{ echo x >>{out}/hangs; exec sleep 1000; }}'"
     );
-    sandbox.git(&["config", "filter.stuck.smudge", &filter]);
-    sandbox.write(".gitattributes", "*.stuck filter=stuck\n");
+    filter_with(&sandbox, "smudge", &filter);
     sandbox.commit("A filter");
     let base = sandbox.head("main");
     fs::write(sandbox.path("out/hang"), "").unwrap();
     let daemon = sandbox.start();
     sandbox.idea("write a.stuck x; write b.txt x; say COMPLETE");
-    sandbox.wait_for("the hanging filter", || {
-        (!sandbox.notes("hangs").is_empty()).then_some(())
-    });
-    let begun = Instant::now();
-    daemon.signal(Signal::SIGTERM);
-    assert_eq!(
-        daemon.wait_exit(Duration::from_secs(15)),
-        0,
-        "{}",
-        daemon.output()
-    );
-    println!("ended after {:?} with a grace of 1 s", begun.elapsed());
+    wait_until_git_hangs(&sandbox);
+    ends(&daemon, Signal::SIGTERM);
     sandbox.assert_nothing_runs();
     fs::remove_file(sandbox.path("out/hang")).unwrap();
     assert_eq!(sandbox.run_until_idle(), 0);
@@ -521,14 +519,9 @@ fn a_client_that_hangs_holds_up_no_end() {
         client
     })
     .collect();
-    let begun = Instant::now();
-    daemon.signal(Signal::SIGINT);
-    assert_eq!(daemon.wait_exit(Duration::from_secs(15)), 0);
-    println!(
-        "ended after {:?} with {} clients",
-        begun.elapsed(),
-        clients.len()
-    );
+    ends(&daemon, Signal::SIGINT);
+    // Until here they hung.
+    drop(clients);
     sandbox.assert_nothing_runs();
 }
 
@@ -541,25 +534,14 @@ fn a_checkout_that_hangs_is_cut_off_and_made_anew_by_the_next_start() {
     let filter = format!(
         "sh -c 'cat; [ ! -e {out}/hang ] || {{ echo x >>{out}/hangs; trap : TERM; sleep 1000 & wait; sleep 1000; }}'"
     );
-    sandbox.git(&["config", "filter.stuck.smudge", &filter]);
-    sandbox.write(".gitattributes", "*.stuck filter=stuck\n");
+    filter_with(&sandbox, "smudge", &filter);
     sandbox.write("a.stuck", "x\n");
     sandbox.commit("A filter");
     fs::write(sandbox.path("out/hang"), "").unwrap();
     let daemon = sandbox.start();
     let id = sandbox.idea("write b.txt x; say COMPLETE");
-    sandbox.wait_for("the hanging filter", || {
-        (!sandbox.notes("hangs").is_empty()).then_some(())
-    });
-    let begun = Instant::now();
-    daemon.signal(Signal::SIGHUP);
-    assert_eq!(
-        daemon.wait_exit(Duration::from_secs(15)),
-        0,
-        "{}",
-        daemon.output()
-    );
-    println!("ended after {:?} with a grace of 1 s", begun.elapsed());
+    wait_until_git_hangs(&sandbox);
+    ends(&daemon, Signal::SIGHUP);
     sandbox.assert_nothing_runs();
     fs::remove_file(sandbox.path("out/hang")).unwrap();
     assert_eq!(sandbox.run_until_idle(), 0);

@@ -159,7 +159,11 @@ fn an_interrupt_at_any_instant_of_the_start_leaves_nothing() {
             .iter()
             .map(|idea| text(&idea["id"]))
             .collect();
-        let daemon = sandbox.spawn_daemon(&[]);
+        // Whoever runs the tests in the background may have Ctrl+C ignored until somebody listens to it.
+        let mut start = sandbox.command("env");
+        start.args(["--default-signal=INT", env!("CARGO_BIN_EXE_swarm"), "start"]);
+        let daemon = sandbox.spawn(start);
+        // Not synchronisation: the instant is what is drawn.
         std::thread::sleep(Duration::from_millis(dice.below(80)));
         daemon.signal(Signal::SIGINT);
         let code = daemon.wait_exit(HANG);
@@ -193,6 +197,7 @@ fn a_second_interrupt_at_any_instant_ends_at_once_and_loses_nothing() {
     for round in 1..=rounds {
         fill(&sandbox);
         let daemon = sandbox.start();
+        // Not synchronisation: the instants of both are what is drawn.
         std::thread::sleep(Duration::from_millis(dice.below(1_000)));
         let acknowledged: BTreeSet<String> = (0..2)
             .map(|_| sandbox.idea(DOING))

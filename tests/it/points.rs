@@ -268,7 +268,9 @@ fn assert_hooks_told(sandbox: &Sandbox, daemon_only: bool) {
         "{calls:?}, and in the log {well:?}"
     );
     if daemon_only {
-        assert_eq!(calls, well, "a call was made twice, or not at all");
+        // What tells and what holds a step wait for each other's end no more than for anybody's.
+        assert_eq!(calls.len(), made.len(), "a call was made twice: {calls:?}");
+        assert_eq!(made, once, "a call was not made");
         assert_eq!(calls.len(), 4, "{calls:?}");
     }
 }

@@ -148,7 +148,7 @@ pub(super) fn run_started(plan: &mut Plan<'_>, run: &RunId, pid: u32) {
 }
 
 /// The end that an outcome of a run effect stands for.
-pub(super) fn run_end(outcome: &Outcome) -> Option<RunEnd> {
+fn run_end(outcome: &Outcome) -> Option<RunEnd> {
     match outcome {
         Outcome::RunEnded(end) => {
             let mut end = end.clone();
@@ -170,14 +170,20 @@ pub(super) fn run_end(outcome: &Outcome) -> Option<RunEnd> {
     }
 }
 
-pub(super) fn iteration_over(plan: &mut Plan<'_>, agent: &AgentId, run: &RunId, outcome: &Outcome) {
-    let Some(end) = run_end(outcome) else {
-        return;
-    };
+/// Writes down that a run is over, and how.
+pub(super) fn run_ended(plan: &mut Plan<'_>, run: &RunId, outcome: &Outcome) -> Option<RunEnd> {
+    let end = run_end(outcome)?;
     plan.emit(Event::RunEnded {
         run: run.clone(),
         end: end.clone(),
     });
+    Some(end)
+}
+
+pub(super) fn iteration_over(plan: &mut Plan<'_>, agent: &AgentId, run: &RunId, outcome: &Outcome) {
+    let Some(end) = run_ended(plan, run, outcome) else {
+        return;
+    };
     // Only once, and not when somebody has asked for its end meanwhile.
     let Some(attempt) = working(plan, agent, AttemptPhase::Working) else {
         return;
@@ -313,13 +319,9 @@ pub(super) fn gate_over(
     command: &str,
     outcome: &Outcome,
 ) {
-    let Some(end) = run_end(outcome) else {
+    let Some(end) = run_ended(plan, run, outcome) else {
         return;
     };
-    plan.emit(Event::RunEnded {
-        run: run.clone(),
-        end: end.clone(),
-    });
     let Some(attempt) = working(plan, agent, AttemptPhase::Gating) else {
         return;
     };

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::attempt::{Trouble, hold_for, is_stopped, nobodys_fault, run_end};
+use super::attempt::{Trouble, hold_for, is_stopped, nobodys_fault, run_ended};
 use super::plan::{End, Plan};
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
@@ -111,13 +111,9 @@ pub(super) fn call_over(
     run: &RunId,
     outcome: &Outcome,
 ) {
-    let Some(end) = run_end(outcome) else {
+    let Some(end) = run_ended(plan, run, outcome) else {
         return;
     };
-    plan.emit(Event::RunEnded {
-        run: run.clone(),
-        end: end.clone(),
-    });
     let this = |call: &&HookCall| call.hook == hook && call.seq == seq;
     // What it stood before may be over, and the call with it.
     let Some(call) = plan.state.hooks.iter().find(this) else {

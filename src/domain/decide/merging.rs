@@ -2,7 +2,7 @@
 //!
 //! Invariant: an outcome counts only in the phase that asked for it. One is a fact whatever the phase: that the target contains the work.
 
-use super::attempt::{ask_end, fail, failure_of, is_stopped, nobodys_fault, run_end};
+use super::attempt::{ask_end, fail, failure_of, is_stopped, nobodys_fault, run_ended};
 use super::conflict::{back_to_work, conflicted, may_resolve};
 use super::ideas::known;
 use super::plan::{End, Plan, few, shorten};
@@ -151,13 +151,9 @@ pub(super) fn verify_over(
     command: &str,
     outcome: &Outcome,
 ) {
-    let Some(end) = run_end(outcome) else {
+    let Some(end) = run_ended(plan, run, outcome) else {
         return;
     };
-    plan.emit(Event::RunEnded {
-        run: run.clone(),
-        end: end.clone(),
-    });
     let Some(entry) = entry_in(plan, id, MergePhase::Verifying) else {
         return;
     };
