@@ -2,6 +2,8 @@
 //!
 //! Invariant: what ended badly decides the exit code (5) before what needs a person (6).
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::describe::short;
@@ -13,11 +15,18 @@ use crate::domain::ids::IdeaId;
 use crate::domain::state::{Idea, IdeaStatus, State};
 use crate::domain::view::{self, IdeaView, NeedsYou, Rest};
 
+/// The ideas that have landed.
+pub fn landed(state: &State) -> BTreeSet<IdeaId> {
+    let done = |(_, idea): &(&IdeaId, &Idea)| idea.status == IdeaStatus::Done;
+    let ideas = state.ideas.iter().filter(done);
+    ideas.map(|(id, _)| id.clone()).collect()
+}
+
 /// What came of it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
-    /// Ideas that landed.
+    /// Ideas that landed meanwhile.
     pub landed: Vec<IdeaView>,
     /// Ideas that are failed, timeout or blocked.
     pub failed: Vec<IdeaView>,
@@ -46,6 +55,11 @@ impl Summary {
             }),
             needs_you: view::needs_you(state),
         }
+    }
+
+    /// Without those that had landed before.
+    pub fn without(&mut self, before: &BTreeSet<IdeaId>) {
+        self.landed.retain(|idea| !before.contains(&idea.id));
     }
 
     /// Shows it.

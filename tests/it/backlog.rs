@@ -166,3 +166,18 @@ fn twenty_ideas_land_one_by_one_each_checked_and_in_order() {
     sandbox.assert_log_sound();
     sandbox.assert_nothing_runs();
 }
+
+#[test]
+fn what_is_said_at_the_end_is_what_landed_meanwhile() {
+    let sandbox = Sandbox::ready();
+    for id in ["idea-001", "idea-002"] {
+        sandbox.idea("write $SWARM_IDEA_ID.txt x; say COMPLETE");
+        let told = sandbox.swarm(&["start", "--until-idle"]);
+        let landed = told.stdout.lines().filter(|line| line.contains("idea-"));
+        let landed: Vec<&str> = landed
+            .filter_map(|line| line.split_whitespace().next())
+            .collect();
+        assert!(told.stdout.starts_with("landed 1 idea\n"), "{told}");
+        assert_eq!(landed, [id], "{told}");
+    }
+}

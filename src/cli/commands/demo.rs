@@ -8,7 +8,7 @@ mod stage;
 
 use clap::Args;
 
-use super::start::{Wish, conclude, run_daemon, style};
+use super::start::{Before, Wish, conclude, run_daemon, style};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::repo::Repo;
@@ -89,8 +89,9 @@ fn play(repo: &Repo, context: &mut Context<'_>) -> Result<(), CliError> {
         style: style(false, context),
         label: Some(LABEL),
         also: Some(killer.on_ready()),
+        before: Before::default(),
     };
     let end = run_daemon(repo.clone(), wish, context);
     killer.finish();
-    conclude(&end?, false, context)
+    conclude(&end?, &Before::default(), false, context)
 }

@@ -2,6 +2,7 @@
 
 mod detach;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,8 +14,9 @@ use crate::cli::error::{CliError, Kind};
 use crate::cli::last_words::LastWords;
 use crate::cli::progress::{Progress, Shown, Style};
 use crate::cli::repo::Repo;
-use crate::cli::summary::Summary;
+use crate::cli::summary::{Summary, landed};
 use crate::daemon::handle::Handle;
+use crate::domain::ids::IdeaId;
 use crate::domain::settings::Mode;
 
 /// How long the last words may take on a terminal that is stopped or a pipe that nobody reads.
@@ -84,6 +86,7 @@ pub fn run(args: &Start, context: &mut Context<'_>) -> Result<(), CliError> {
         detach::become_background(context)?;
     }
     let style = style(args.detached, context);
+    let before = Before::default();
     let wish = Wish {
         mode: args.mode.map(Mode::from),
         until_idle: args.until_idle,
@@ -91,11 +94,12 @@ pub fn run(args: &Start, context: &mut Context<'_>) -> Result<(), CliError> {
         style,
         label: None,
         also: None,
+        before: Arc::clone(&before),
     };
     let end = run_daemon(repo, wish, context);
     // All is on disk by now, and only words are left.
     context.last_words = LastWords::within(LAST_WORDS, exit_code(&end));
-    conclude(&end?, args.detached, context)
+    conclude(&end?, &before, args.detached, context)
 }
 
 /// The exit code of this end.
@@ -121,7 +125,12 @@ pub(super) struct Wish {
     pub(super) label: Option<&'static str>,
     /// What else to do when the daemon is ready; it returns at once.
     pub(super) also: Option<Box<dyn FnOnce(Handle) + Send>>,
+    /// Filled with the ideas that have landed when it is ready: they are not what came of this run.
+    pub(super) before: Before,
 }
+
+/// Ideas that had landed when a daemon began.
+pub(super) type Before = Arc<Mutex<BTreeSet<IdeaId>>>;
 
 /// What suits the options and the terminal.
 pub(super) fn style(detached: bool, context: &Context<'_>) -> Style {
@@ -155,6 +164,7 @@ pub(super) fn run_daemon(
         until_idle: wish.until_idle,
         detached: wish.detached,
         on_ready: Box::new(move |handle: Handle, end_asked| {
+            *wish.before.lock().unwrap_or_else(PoisonError::into_inner) = handle.read(landed);
             if let Some(also) = wish.also {
                 also(handle.clone());
             }
@@ -187,6 +197,7 @@ fn progress(wish: &Wish, context: &Context<'_>) -> Progress {
 /// Says how it ended.
 pub(super) fn conclude(
     end: &EndReason,
+    before: &Before,
     silent: bool,
     context: &mut Context<'_>,
 ) -> Result<(), CliError> {
@@ -201,7 +212,8 @@ pub(super) fn conclude(
         )
         .hint("the next start adopts them: swarm start")),
         EndReason::AtRest(rest, state) => {
-            let summary = Summary::of(state);
+            let mut summary = Summary::of(state);
+            summary.without(&before.lock().unwrap_or_else(PoisonError::into_inner));
             if !silent {
                 summary.show(&mut context.output)?;
             }
