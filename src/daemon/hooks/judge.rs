@@ -5,8 +5,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Approvals, GONE};
+use super::GONE;
 use crate::domain::hook::HookName;
+use crate::domain::state::State;
 use crate::git::{Brought, Changes, GitError, Oid, Repo, shown};
 use crate::hooks::{self, Entry};
 
@@ -119,6 +120,6 @@ pub(super) fn unreadable(path: &Path) -> impl FnOnce(std::io::Error) -> NotRun +
     move |source| NotRun::Unreadable { path, source }
 }
 
-pub(super) fn approved_in(approvals: &Approvals, hook: HookName) -> &[String] {
-    approvals.get(&hook).map_or(&[], Vec::as_slice)
+pub(super) fn approved_in(state: &State, hook: HookName) -> &[String] {
+    state.hooks_approved.get(&hook).map_or(&[], Vec::as_slice)
 }

@@ -34,9 +34,6 @@ pub(super) const OUTPUT_BYTES: u64 = 16 * 1024 * 1024;
 /// The standard input's file in the run's directory.
 pub(super) const STDIN: &str = "stdin.json";
 
-/// What people have approved of each hook: git's object ids of the contents.
-type Approvals = BTreeMap<HookName, Vec<String>>;
-
 /// The hooks that there are, and what became of their files.
 struct Catalogue {
     entries: BTreeMap<HookName, Entry>,
@@ -44,7 +41,7 @@ struct Catalogue {
 }
 
 /// Which hooks there are. One whose file an agent's landed work has deleted is there, and is not run, until a person approves that.
-fn catalogue(repo: &Repo, config: &Config, approvals: &Approvals) -> Result<Catalogue, GitError> {
+fn catalogue(repo: &Repo, config: &Config, state: &State) -> Result<Catalogue, GitError> {
     let configured = config.hooks.iter();
     let configured = configured.map(|(name, hook)| (*name, hook.run.as_str()));
     let mut entries = hooks::catalogue(repo.root(), configured);
@@ -56,7 +53,7 @@ fn catalogue(repo: &Repo, config: &Config, approvals: &Approvals) -> Result<Cata
     let changes = repo.changes_of(&looked_at)?;
     for name in HookName::ALL {
         let entry = hooks::in_folder(name);
-        let known = |content| is_approved(approved_in(approvals, name), content);
+        let known = |content| is_approved(approved_in(state, name), content);
         let brought = changes.brought(Path::new(&entry.program), known);
         if brought.is_some_and(|brought| brought.after.is_none()) {
             entries.entry(name).or_insert(entry);
@@ -77,9 +74,7 @@ pub(super) fn settings(
     config: &Config,
     state: &State,
 ) -> Result<BTreeMap<HookName, HookSettings>, GitError> {
-    let names = catalogue(repo, config, &state.hooks_approved)?
-        .entries
-        .into_keys();
+    let names = catalogue(repo, config, state)?.entries.into_keys();
     Ok(names
         .map(|name| (name, limits(config.hooks.get(&name))))
         .collect())
@@ -103,20 +98,18 @@ pub(super) fn call(
     seq: u64,
 ) -> Result<Prepared, Unusable> {
     let this = |call: &&HookCall| call.hook == hook && call.seq == seq;
-    let (call, approvals) = handle.read(|state| {
-        let call = state.hooks.iter().find(this).cloned();
-        (call, state.hooks_approved.clone())
-    });
+    let state = handle.read(State::clone);
+    let call = state.hooks.iter().find(this);
     let call = call.ok_or_else(|| Unusable::because("what the hook was to be told is over"))?;
     let config = tools.config();
-    let there = catalogue(&tools.repo, &config, &approvals).map_err(Unusable::because)?;
+    let there = catalogue(&tools.repo, &config, &state).map_err(Unusable::because)?;
     let Some(entry) = there.entries.get(&hook) else {
         return Err(Unusable::because("its program is gone"));
     };
-    let approved = approved_in(&approvals, hook);
+    let approved = approved_in(&state, hook);
     let program = judge(&tools.repo, &there.changes, approved, hook, entry);
     let program = program.map_err(Unusable::because)?;
-    let told = told(&tools.paths, &call);
+    let told = told(&tools.paths, call);
     let mut spec = launch::hook(tools, run, &program)?;
     spec.env.extend(told.variables);
     Ok((spec, vec![(STDIN, told.stdin)]))

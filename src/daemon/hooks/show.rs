@@ -58,12 +58,12 @@ pub(in crate::daemon) fn list(
     config: &Config,
     state: &State,
 ) -> Result<Vec<HookView>, GitError> {
-    let there = catalogue(repo, config, &state.hooks_approved)?;
+    let there = catalogue(repo, config, state)?;
     let view = |(hook, entry): (&HookName, &Entry)| {
         let refused = judge(
             repo,
             &there.changes,
-            approved_in(&state.hooks_approved, *hook),
+            approved_in(state, *hook),
             *hook,
             entry,
         );
@@ -104,9 +104,9 @@ pub struct Difference {
 pub fn difference(paths: &Paths, state: &State, hook: HookName) -> Result<Difference, TryError> {
     let config = Loader::new(paths).load().map_err(TryError::daemon)?;
     let repo = &Repo::open(&paths.root)?;
-    let there = catalogue(repo, &config, &state.hooks_approved)?;
+    let there = catalogue(repo, &config, state)?;
     let entry = there.entries.get(&hook).ok_or(TryError::Unknown(hook))?;
-    let approved = approved_in(&state.hooks_approved, hook);
+    let approved = approved_in(state, hook);
     let (brought, now, content) = match deleted(&there.changes, approved, entry) {
         Some(brought) if entry.path(repo.root()).symlink_metadata().is_err() => {
             (Some(brought), Vec::new(), GONE.to_owned())

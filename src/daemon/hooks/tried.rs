@@ -53,9 +53,9 @@ pub fn try_out(
 ) -> Result<Tried, TryError> {
     let config = Loader::new(paths).load().map_err(TryError::daemon)?;
     let repo = Repo::open(&paths.root)?;
-    let there = catalogue(&repo, &config, &state.hooks_approved)?;
+    let there = catalogue(&repo, &config, state)?;
     let entry = there.entries.get(&hook).ok_or(TryError::Unknown(hook))?;
-    let approved = approved_in(&state.hooks_approved, hook);
+    let approved = approved_in(state, hook);
     let program = judge(&repo, &there.changes, approved, hook, entry)?;
     let mut facts = hooks::sample(hook);
     let target = match &config.target {
