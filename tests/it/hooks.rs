@@ -580,3 +580,34 @@ fn a_hook_that_is_tried_ends_with_the_trial() {
         sandbox.wait_for("its end", || sandbox.processes().is_empty().then_some(()));
     }
 }
+
+#[test]
+fn a_hook_that_ends_its_runner_is_called_three_times_and_no_more() {
+    let sandbox = Sandbox::ready();
+    let ends = "#!/bin/sh\necho on >> ${HOME%/*}/out/hooks\nkill -TERM $PPID\nsleep 1000\n";
+    hook(&sandbox, "pre-merge", ends);
+    let id = sandbox.idea(WORK);
+    assert_eq!(sandbox.run_until_idle(), 6);
+    assert_eq!(sandbox.idea_status(&id), "merging");
+    assert_eq!(sandbox.notes("hooks").len(), 3);
+}
+
+#[test]
+fn a_hook_that_stops_its_runner_gains_no_time() {
+    let sandbox = Sandbox::ready();
+    let stops = "#!/bin/sh\necho on >> ${HOME%/*}/out/hooks\nkill -STOP $PPID\nsleep 1000\n";
+    hook(&sandbox, "post-merge", stops);
+    let program = ".swarm/hooks/post-merge.sh";
+    let limited = json!({"hooks": {"post-merge": {"run": program, "timeoutSeconds": 1}}});
+    sandbox.configure(&limited);
+    sandbox.idea(WORK);
+    let daemon = sandbox.start();
+    sandbox.wait_for("its end", || sandbox.logged("hookTimedOut").pop());
+    sandbox.configure(&json!({"hooks": {"post-merge": program}}));
+    sandbox.idea(WORK);
+    sandbox.wait_for("the next call", || {
+        (sandbox.notes("hooks").len() == 2).then_some(())
+    });
+    daemon.stop();
+    sandbox.assert_nothing_runs();
+}
