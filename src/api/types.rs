@@ -58,7 +58,7 @@ pub struct NewCheckpoint {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ApproveHook {
-    /// The content that was looked at: git's object id of the file; of one that is deleted: `gone`.
+    /// What was looked at: git's object id of the file, or `gone` of one that is deleted; `@`; the landings that brought it, with commas.
     pub content: String,
 }
 

@@ -189,6 +189,7 @@ impl Offline for Files {
 fn not_tried(error: TryError) -> CliError {
     match error {
         TryError::Daemon(error) => (*error).into(),
+        TryError::Interrupted(_) => CliError::new(Kind::Interrupted, error.to_string()),
         error => CliError::refused(error.to_string()).hint("see which there are: swarm hooks list"),
     }
 }

@@ -28,6 +28,8 @@ use crate::process::{
 
 /// How often a live run's output is looked at.
 const LISTEN: Duration = Duration::from_millis(200);
+/// How often it is seen to that a runner is not stopped.
+const AWAKE: Duration = Duration::from_secs(1);
 /// Runners that may die before anything is executed.
 const LAUNCHES: u32 = 3;
 /// How much of the end of an agent's standard error is looked at, in bytes, and how much of it is told, in characters.
@@ -111,7 +113,8 @@ async fn carry(
             }
             RunStatus::Running { .. } | RunStatus::Exited(_) | RunStatus::Lost { .. } => None,
         };
-        match follow(tools, handle, run, purpose, &dir, launched).await? {
+        let end = follow(tools, handle, run, purpose, &dir, launched);
+        match kept_awake(&dir, end).await? {
             process::RunEnd::Exited(record) => break ended(record),
             // Its runner died before anything was executed: to launch it again is safe.
             process::RunEnd::Lost if process::inspect(&dir)? == RunStatus::Prepared => {}
@@ -206,6 +209,25 @@ async fn follow(
     let prompt = tokio::fs::read_to_string(dir.file(launch::PROMPT)).await?;
     let ear = Ear::new(dir.stdout(), tools.reader(profile), &prompt, run.as_str());
     listen(handle, run, dir, launched, ear).await
+}
+
+/// What it runs cannot take its runner's limits away by stopping it.
+async fn kept_awake<T>(dir: &RunDir, end: impl Future<Output = T>) -> T {
+    tokio::pin!(end);
+    let mut looks = tokio::time::interval(AWAKE);
+    looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            end = &mut end => return end,
+            _ = looks.tick() => {
+                let dir = dir.clone();
+                let woken = spawn_blocking(move || process::wake(&dir).map_err(io::Error::other));
+                if let Err(error) = woken.await.map_err(io::Error::other).flatten() {
+                    tracing::debug!(%error, "a runner cannot be looked at");
+                }
+            }
+        }
+    }
 }
 
 /// Runner after runner died before it could begin.

@@ -167,7 +167,7 @@ pub enum Command {
     ApproveHook {
         /// Which.
         hook: HookName,
-        /// SHA-256 of its content, in hex digits; of one that is gone: `gone`.
+        /// What was looked at: git's object id of its content, or `gone`; `@`; the landings that brought it, with commas.
         content: String,
     },
     /// The configuration as it is now.

@@ -519,7 +519,7 @@ pub enum Event {
     HookApproved {
         /// Which.
         hook: HookName,
-        /// SHA-256 of its content, in hex digits; of one that is gone: `gone`.
+        /// What was looked at: git's object id of its content, or `gone`; `@`; the landings that brought it, with commas.
         content: String,
     },
     /// An agent found something out.

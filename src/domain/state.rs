@@ -60,7 +60,7 @@ pub struct State {
     /// How the last call of each hook ended.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks_last: BTreeMap<HookName, LastCall>,
-    /// What people have approved of the hooks that agents' landed work changed: SHA-256 of each content, the latest last.
+    /// What people have approved of the hooks that agents' landed work changed: each as the event names it, the latest last.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks_approved: BTreeMap<HookName, Vec<String>>,
     /// Numbers that never repeat.

@@ -46,10 +46,10 @@ pub struct Brought {
 pub struct Changes(BTreeMap<PathBuf, Vec<Change>>);
 
 impl Changes {
-    /// What landings brought into this file, since the last content in `approved`.
-    pub fn brought(&self, path: &Path, approved: impl Fn(Option<Oid>) -> bool) -> Option<Brought> {
+    /// What landings brought into this file, since the last one in `approved`.
+    pub fn brought(&self, path: &Path, approved: impl Fn(Oid) -> bool) -> Option<Brought> {
         let changes = self.0.get(path).map_or(&[][..], Vec::as_slice);
-        let since = changes.iter().take_while(|change| !approved(change.after));
+        let since = changes.iter().take_while(|change| !approved(change.commit));
         let landings: Vec<(&Change, &String)> = since
             .filter_map(|change| Some((change, change.idea.as_ref()?)))
             .collect();

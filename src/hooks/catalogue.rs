@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::domain::hook::HookName;
 
+/// The folder of the hooks that the configuration does not name.
+pub const FOLDER: &str = ".swarm/hooks";
+
 /// Who names a hook's program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum From {
@@ -64,7 +67,7 @@ pub fn catalogue<'a>(
 pub fn in_folder(hook: HookName) -> Entry {
     Entry {
         from: From::Folder,
-        program: format!(".swarm/hooks/{hook}.sh"),
+        program: format!("{FOLDER}/{hook}.sh"),
     }
 }
 

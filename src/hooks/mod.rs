@@ -7,6 +7,6 @@ mod catalogue;
 mod invocation;
 mod trust;
 
-pub use catalogue::{Entry, From, catalogue, in_folder};
+pub use catalogue::{Entry, FOLDER, From, catalogue, in_folder};
 pub use invocation::{Invocation, invocation, sample};
-pub use trust::{Refused, look};
+pub use trust::{Refused, Way, look, names};

@@ -1,11 +1,11 @@
 //! Whether a hook's file may be run: it is an executable file of the repository that nobody else can write, or put another in the place of.
 //!
-//! Invariant: every folder from the file up to the repository's root is looked at, along the way that links lead.
+//! Invariant: every folder from the file up to the repository's root is looked at, and so is each that a link on the way to it lies in.
 
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access, getegid, geteuid};
 
@@ -55,45 +55,167 @@ pub enum Refused {
     NotExecutable(PathBuf),
 }
 
-/// Whether the program of a hook may be run; where it really lies.
+/// So many links lead to a file at most, as in the kernel.
+const LINKS: usize = 40;
+
+/// The way to a program: where it really lies, and the links that lead there. Replaced, each of them leads elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Way {
+    /// Where it lies; absolute.
+    pub file: PathBuf,
+    /// The links, in the order in which they are followed; absolute.
+    links: Vec<PathBuf>,
+    root: PathBuf,
+}
+
+impl Way {
+    /// All of it that lies in the repository, relative to its root.
+    pub fn within(&self) -> impl Iterator<Item = &Path> {
+        let all = self.links.iter().chain([&self.file]);
+        all.filter_map(|at| at.strip_prefix(&self.root).ok())
+    }
+}
+
+/// Whether the program of a hook may be run; the way to it.
 ///
 /// # Errors
 /// Why not, for people.
-pub fn look(root: &Path, program: &str) -> Result<PathBuf, Refused> {
-    let named = root.join(program);
-    let unreadable = |path: &Path, error: &io::Error| Refused::Unreadable {
-        path: path.to_owned(),
-        why: error.to_string(),
-    };
-    let path = fs::canonicalize(&named).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Refused::Missing(PathBuf::from(program)),
-        _ => unreadable(&named, &error),
-    })?;
-    let root = fs::canonicalize(root).map_err(|error| unreadable(root, &error))?;
-    let Ok(within) = path.strip_prefix(&root) else {
+pub fn look(root: &Path, program: &str) -> Result<Way, Refused> {
+    let root = &fs::canonicalize(root).map_err(|error| unreadable(root, &error))?;
+    let way = follow(root, program)?;
+    let path = &way.file;
+    if !path.starts_with(root) {
         return Err(Refused::Outside {
             path: PathBuf::from(program),
-            to: path,
+            to: path.clone(),
         });
+    }
+    for link in &way.links {
+        judge_folders(root, link.parent().unwrap_or(root))?;
+    }
+    judge_folders(root, path)?;
+    if !path.is_file() {
+        return Err(Refused::NoFile(PathBuf::from(program)));
+    }
+    if access(path, AccessFlags::X_OK).is_err() {
+        return Err(Refused::NotExecutable(PathBuf::from(program)));
+    }
+    Ok(way)
+}
+
+/// The names that matter when the program is not there, relative to the root: as it is told, and where links lead.
+pub fn names(root: &Path, program: &str) -> Vec<PathBuf> {
+    let Ok(root) = fs::canonicalize(root) else {
+        return vec![PathBuf::from(program)];
     };
-    for at in within.ancestors() {
-        let at = root.join(at);
-        let meta = fs::symlink_metadata(&at).map_err(|error| unreadable(&at, &error))?;
-        let told = at.strip_prefix(&root).unwrap_or(&at);
+    let mut steps = Steps::new(&root, program);
+    while matches!(steps.next(), Ok(Step::On)) {}
+    let end = steps.file.join(&steps.rest);
+    let within = end.strip_prefix(&root).map(Path::to_owned);
+    let mut names = vec![PathBuf::from(program)];
+    names.extend(within.ok().filter(|at| *at != names[0]));
+    names
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Refused {
+    Refused::Unreadable {
+        path: path.to_owned(),
+        why: error.to_string(),
+    }
+}
+
+/// Follows the links, one by one.
+fn follow(root: &Path, program: &str) -> Result<Way, Refused> {
+    let named = root.join(program);
+    let mut steps = Steps::new(root, program);
+    loop {
+        match steps.next() {
+            Ok(Step::On) => {}
+            Ok(Step::There) => break,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(Refused::Missing(PathBuf::from(program)));
+            }
+            Err(error) => return Err(unreadable(&named, &error)),
+        }
+    }
+    Ok(Way {
+        file: steps.file,
+        links: steps.links,
+        root: root.to_owned(),
+    })
+}
+
+enum Step {
+    On,
+    There,
+}
+
+/// A walk along a path, as the kernel does it.
+struct Steps {
+    file: PathBuf,
+    rest: PathBuf,
+    links: Vec<PathBuf>,
+}
+
+impl Steps {
+    fn new(root: &Path, program: &str) -> Self {
+        Self {
+            file: root.to_owned(),
+            rest: PathBuf::from(program),
+            links: Vec::new(),
+        }
+    }
+
+    /// One name further. What fails leaves it where it is.
+    fn next(&mut self) -> io::Result<Step> {
+        let mut parts = self.rest.components();
+        let Some(part) = parts.next() else {
+            return Ok(Step::There);
+        };
+        let after = parts.as_path().to_owned();
+        match part {
+            Component::Normal(name) => return self.enter(self.file.join(name), &after),
+            Component::ParentDir => {
+                self.file.pop();
+            }
+            Component::RootDir => self.file = PathBuf::from("/"),
+            Component::CurDir | Component::Prefix(_) => {}
+        }
+        self.rest = after;
+        Ok(Step::On)
+    }
+
+    fn enter(&mut self, at: PathBuf, after: &Path) -> io::Result<Step> {
+        if !fs::symlink_metadata(&at)?.is_symlink() {
+            self.file = at;
+            after.clone_into(&mut self.rest);
+            return Ok(Step::On);
+        }
+        if self.links.len() == LINKS {
+            return Err(nix::errno::Errno::ELOOP.into());
+        }
+        self.rest = fs::read_link(&at)?.join(after);
+        self.links.push(at);
+        Ok(Step::On)
+    }
+}
+
+/// The folders from here up to the root; elsewhere, only the one.
+fn judge_folders(root: &Path, from: &Path) -> Result<(), Refused> {
+    for at in from.ancestors() {
+        let meta = fs::symlink_metadata(at).map_err(|error| unreadable(at, &error))?;
+        let told = at.strip_prefix(root).unwrap_or(at);
         let told = if told.as_os_str().is_empty() {
-            &at
+            at
         } else {
             told
         };
         judge(told, &meta)?;
+        if at == root || !at.starts_with(root) {
+            break;
+        }
     }
-    if !path.is_file() {
-        return Err(Refused::NoFile(PathBuf::from(program)));
-    }
-    if access(&path, AccessFlags::X_OK).is_err() {
-        return Err(Refused::NotExecutable(PathBuf::from(program)));
-    }
-    Ok(path)
+    Ok(())
 }
 
 /// The user's own group may write where each user has one, as many systems have it.
@@ -138,10 +260,60 @@ mod tests {
     #[test]
     fn a_plain_executable_file_is_run() {
         let root = repository();
-        let path = look(root.path(), HOOK).unwrap();
-        assert_eq!(path, fs::canonicalize(root.path()).unwrap().join(HOOK));
-        symlink("deep/hook.sh", root.path().join("scripts/link.sh")).unwrap();
-        assert_eq!(look(root.path(), "scripts/link.sh").unwrap(), path);
+        let way = look(root.path(), HOOK).unwrap();
+        assert_eq!(way.file, fs::canonicalize(root.path()).unwrap().join(HOOK));
+        assert!(way.within().eq([Path::new(HOOK)]));
+    }
+
+    #[test]
+    fn links_are_followed_one_by_one() {
+        let root = repository();
+        let at = |name: &str| root.path().join(name);
+        symlink("deep", at("scripts/shallow")).unwrap();
+        symlink("./shallow/../shallow/hook.sh", at("scripts/link.sh")).unwrap();
+        symlink(at("scripts/link.sh"), at("first.sh")).unwrap();
+        let way = look(root.path(), "./first.sh").unwrap();
+        assert_eq!(way.file, fs::canonicalize(at(HOOK)).unwrap());
+        let names: Vec<&Path> = way.within().collect();
+        let links = [
+            "first.sh",
+            "scripts/link.sh",
+            "scripts/shallow",
+            "scripts/shallow",
+            HOOK,
+        ];
+        assert_eq!(names, links.map(Path::new));
+        symlink("round.sh", at("round.sh")).unwrap();
+        let round = look(root.path(), "round.sh").unwrap_err();
+        assert!(matches!(round, Refused::Unreadable { .. }), "{round}");
+    }
+
+    #[test]
+    fn a_link_that_others_can_replace_is_not_followed() {
+        let (root, open) = (repository(), tempfile::tempdir().unwrap());
+        let folder = root.path().join("open");
+        fs::create_dir(&folder).unwrap();
+        symlink("../scripts/deep/hook.sh", folder.join("hook.sh")).unwrap();
+        symlink("open/hook.sh", root.path().join("first.sh")).unwrap();
+        symlink(root.path().join(HOOK), open.path().join("hook.sh")).unwrap();
+        symlink(open.path().join("hook.sh"), root.path().join("round.sh")).unwrap();
+        for at in [folder.as_path(), open.path()] {
+            mode(at, 0o755);
+        }
+        let all = ["open/hook.sh", "first.sh", "round.sh"];
+        for program in all {
+            look(root.path(), program).unwrap();
+        }
+        for at in [folder.as_path(), open.path()] {
+            mode(at, 0o1777);
+        }
+        for program in all {
+            let refused = look(root.path(), program).unwrap_err();
+            assert!(
+                matches!(refused, Refused::Writable(_)),
+                "{program}: {refused}"
+            );
+        }
     }
 
     #[test]

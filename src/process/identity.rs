@@ -38,7 +38,7 @@ impl Identity {
     }
 }
 
-/// Whether a signal has stopped the process of that number (SIGSTOP, Ctrl+Z). For messages only.
+/// Whether a signal has stopped the process of that number (SIGSTOP, Ctrl+Z). Where the system does not tell: no.
 pub fn is_stopped(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat

@@ -48,4 +48,4 @@ pub use past::{Past, past};
 pub use record::{EndReason, ExitRecord, RECORD_FORMAT, Started, Usage};
 pub use rundir::{RunDir, prepare};
 pub use spec::{RunSpec, resolve_program};
-pub use stop::{Stop, StopOutcome, end_survivors, end_vanished, stop};
+pub use stop::{Stop, StopOutcome, end_survivors, end_vanished, stop, wake};

@@ -15,7 +15,7 @@ use rustix::process::Signal;
 
 use super::adopt::runner;
 use super::error::{Context as _, ProcessError, Result};
-use super::identity::ProcStat;
+use super::identity::{ProcStat, is_stopped};
 use super::record::{self, Started};
 use super::rundir::RunDir;
 use super::{lock, tree};
@@ -68,11 +68,23 @@ pub fn stop(dir: &RunDir, how: Stop) -> Result<StopOutcome> {
         Stop::Now => Signal::USR1,
     };
     let sent = runner.signal(signal).of("signal", runner.pid())?;
+    // One that was stopped would not hear it.
+    runner.signal(Signal::CONT).of("wake", runner.pid())?;
     Ok(if sent {
         StopOutcome::Requested
     } else {
         StopOutcome::NotRunning
     })
+}
+
+/// Lets a runner go on that a signal has stopped: else nobody would see to its run's limits, and the run would last for ever.
+pub fn wake(dir: &RunDir) -> Result<()> {
+    if let Some(runner) = runner(dir)?
+        && u32::try_from(runner.pid()).is_ok_and(is_stopped)
+    {
+        runner.signal(Signal::CONT).of("wake", runner.pid())?;
+    }
+    Ok(())
 }
 
 /// Ends what a killed runner left behind: each process that has the run's `SWARM_RUN_ID` and `SWARM_RUN_DIR` in its environment,

@@ -446,3 +446,176 @@ fn an_end_does_not_wait_for_a_hook_longer_than_its_grace_and_the_next_start_call
     let notes = sandbox.notes("hooks");
     assert_eq!((notes.len(), &notes[0]), (2, &notes[1]));
 }
+
+/// Lets the merge of everything but the idea named in `forbidden` pass.
+const GUARD: &str =
+    "#!/bin/sh\necho guard >> ${HOME%/*}/out/hooks\n! grep -q \"^$SWARM_IDEA_ID$\" forbidden\n";
+
+/// A repository whose guard lets the first idea pass and is against the second.
+fn guarded() -> Sandbox {
+    let sandbox = Sandbox::ready();
+    hook(&sandbox, "pre-merge", GUARD);
+    sandbox.write("forbidden", "idea-002\n");
+    sandbox
+}
+
+/// The second idea does not land after what the first one did, and then by no more than what a person approves.
+fn assert_guarded(sandbox: &Sandbox, first: &str, word: &str) {
+    sandbox.commit("A guard");
+    let first = sandbox.idea(first);
+    assert_eq!(sandbox.run_until_idle(), 0, "{word}");
+    assert_eq!(sandbox.idea_status(&first), "done", "{word}");
+    let second = sandbox.idea(WORK);
+    assert_eq!(sandbox.run_until_idle(), 6, "{word}");
+    assert_eq!(sandbox.idea_status(&second), "merging", "{word}");
+    let status = sandbox.status().to_string();
+    assert!(
+        status.contains("swarm hooks approve pre-merge"),
+        "{word}: {status}"
+    );
+    sandbox
+        .swarm(&["hooks", "approve", "pre-merge", "--yes"])
+        .ok();
+    let again = sandbox.swarm(&["hooks", "approve", "pre-merge", "--yes"]);
+    assert!(
+        again.stderr.contains("nothing is to be approved") || again.stderr.contains("no hook"),
+        "{word}: {}",
+        again.stderr
+    );
+    sandbox.swarm(&["merge", "retry", &second]).ok();
+    assert_eq!(sandbox.run_until_idle(), 0, "{word}");
+    assert_eq!(sandbox.idea_status(&second), "done", "{word}");
+}
+
+/// A person's own file that says yes to everything.
+fn yes(sandbox: &Sandbox, file: &str) {
+    sandbox.write(file, "#!/bin/sh\n");
+    mode(&sandbox.repo().join(file), 0o755);
+}
+
+#[test]
+fn a_guard_behind_links_is_guarded_with_all_of_them() {
+    // Each was a person's, and none of the files is an agent's.
+    let sandbox = guarded();
+    yes(&sandbox, "scripts/v2.sh");
+    let guard = sandbox.dot_swarm("hooks/pre-merge.sh");
+    fs::rename(&guard, sandbox.repo().join("scripts/v1.sh")).unwrap();
+    symlink("v1.sh", sandbox.repo().join("scripts/guard.sh")).unwrap();
+    symlink("../../scripts/guard.sh", guard).unwrap();
+    assert_guarded(
+        &sandbox,
+        "ln -sfn v2.sh scripts/guard.sh; say COMPLETE",
+        "a link between",
+    );
+
+    let sandbox = guarded();
+    yes(&sandbox, "samples/guard.sh");
+    let guard = sandbox.dot_swarm("hooks/pre-merge.sh");
+    fs::create_dir(sandbox.repo().join("scripts")).unwrap();
+    fs::rename(&guard, sandbox.repo().join("scripts/guard.sh")).unwrap();
+    symlink("../../scripts/guard.sh", guard).unwrap();
+    let other = "git rm -rq scripts; ln -s samples scripts; say COMPLETE";
+    assert_guarded(&sandbox, other, "a folder that becomes a link");
+}
+
+#[test]
+fn a_guard_in_a_folder_behind_a_link_is_not_lost_with_it() {
+    for first in [
+        "git rm -rq guards; say COMPLETE",
+        "git rm -q .swarm/hooks; say COMPLETE",
+        "ln -sfn ../others .swarm/hooks; say COMPLETE",
+    ] {
+        let sandbox = guarded();
+        sandbox.write("others/README", "");
+        let folder = sandbox.dot_swarm("hooks");
+        fs::rename(&folder, sandbox.repo().join("guards")).unwrap();
+        symlink("../guards", folder).unwrap();
+        assert_guarded(&sandbox, first, first);
+    }
+}
+
+#[test]
+fn an_approval_is_of_one_landing_and_not_of_the_same_once_more() {
+    for weaken in [
+        "git rm -q .swarm/hooks/pre-merge.sh; say COMPLETE",
+        "write .swarm/hooks/pre-merge.sh '#!/bin/sh'; say COMPLETE",
+    ] {
+        let sandbox = guarded();
+        sandbox.write("forbidden", "idea-003\n");
+        sandbox.commit("A guard");
+        sandbox.idea(weaken);
+        assert_eq!(sandbox.run_until_idle(), 0);
+        sandbox
+            .swarm(&["hooks", "approve", "pre-merge", "--yes"])
+            .ok();
+        // The person thinks better of it, and an agent does it again.
+        hook(&sandbox, "pre-merge", GUARD);
+        sandbox.commit("The guard again");
+        sandbox.idea(weaken);
+        assert_eq!(sandbox.run_until_idle(), 0);
+        let third = sandbox.idea(WORK);
+        assert_eq!(sandbox.run_until_idle(), 6, "{weaken}");
+        assert_eq!(sandbox.idea_status(&third), "merging");
+    }
+}
+
+#[test]
+fn a_hook_that_is_tried_ends_with_the_trial() {
+    use nix::sys::signal::{Signal, kill};
+    for signal in [
+        Signal::SIGINT,
+        Signal::SIGTERM,
+        Signal::SIGHUP,
+        Signal::SIGKILL,
+    ] {
+        let sandbox = Sandbox::ready();
+        let hang = "#!/bin/sh\necho on >> ${HOME%/*}/out/hooks\nsetsid sleep 1000 &\nsleep 1000\n";
+        hook(&sandbox, "on-pause", hang);
+        let mut trial = sandbox
+            .swarm_command(&["hooks", "run", "on-pause"])
+            .spawn()
+            .unwrap();
+        sandbox.wait_for("the hook", || sandbox.notes("hooks").pop());
+        let pid = nix::unistd::Pid::from_raw(trial.id().cast_signed());
+        kill(pid, signal).unwrap();
+        let end = trial.wait().unwrap();
+        if signal != Signal::SIGKILL {
+            assert_eq!(end.code(), Some(130), "{signal}");
+            assert!(sandbox.processes().is_empty(), "{signal}");
+            let left = fs::read_dir(sandbox.path("tmp")).unwrap().count();
+            assert_eq!(left, 0, "{signal}");
+        }
+        sandbox.wait_for("its end", || sandbox.processes().is_empty().then_some(()));
+    }
+}
+
+#[test]
+fn a_hook_that_ends_its_runner_is_called_three_times_and_no_more() {
+    let sandbox = Sandbox::ready();
+    let ends = "#!/bin/sh\necho on >> ${HOME%/*}/out/hooks\nkill -TERM $PPID\nsleep 1000\n";
+    hook(&sandbox, "pre-merge", ends);
+    let id = sandbox.idea(WORK);
+    assert_eq!(sandbox.run_until_idle(), 6);
+    assert_eq!(sandbox.idea_status(&id), "merging");
+    assert_eq!(sandbox.notes("hooks").len(), 3);
+}
+
+#[test]
+fn a_hook_that_stops_its_runner_gains_no_time() {
+    let sandbox = Sandbox::ready();
+    let stops = "#!/bin/sh\necho on >> ${HOME%/*}/out/hooks\nkill -STOP $PPID\nsleep 1000\n";
+    hook(&sandbox, "post-merge", stops);
+    let program = ".swarm/hooks/post-merge.sh";
+    let limited = json!({"hooks": {"post-merge": {"run": program, "timeoutSeconds": 1}}});
+    sandbox.configure(&limited);
+    sandbox.idea(WORK);
+    let daemon = sandbox.start();
+    sandbox.wait_for("its end", || sandbox.logged("hookTimedOut").pop());
+    sandbox.configure(&json!({"hooks": {"post-merge": program}}));
+    sandbox.idea(WORK);
+    sandbox.wait_for("the next call", || {
+        (sandbox.notes("hooks").len() == 2).then_some(())
+    });
+    daemon.stop();
+    sandbox.assert_nothing_runs();
+}

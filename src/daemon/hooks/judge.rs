@@ -1,15 +1,13 @@
 //! Whether a hook's file may be run.
 //!
-//! Invariant: what an agent's landed work made of it is run only after a person has approved that very content.
+//! Invariant: what an agent's landed work made of it is run only after a person has approved that very landing.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::GONE;
 use crate::domain::hook::HookName;
 use crate::domain::state::State;
 use crate::git::{Brought, Changes, GitError, Oid, Repo, shown};
-use crate::hooks::{self, Entry};
+use crate::hooks::{self, Entry, Way};
 
 /// Why a hook is not run.
 #[derive(Debug, thiserror::Error)]
@@ -59,60 +57,100 @@ pub(super) fn judge(
         program: entry.program.clone(),
         brought,
     };
-    let path = match hooks::look(repo.root(), &entry.program) {
-        Ok(path) => path,
+    let way = match hooks::look(repo.root(), &entry.program) {
+        Ok(way) => way,
         Err(missing @ hooks::Refused::Missing(_)) => {
-            return Err(match deleted(changes, approved, entry) {
+            return Err(match deleted(repo, changes, approved, entry) {
                 Some(brought) => unapproved(brought),
                 None => missing.into(),
             });
         }
         Err(refused) => return Err(refused.into()),
     };
-    match brought(repo, changes, approved, entry, &path)? {
-        None => Ok(path),
+    match brought(repo, changes, approved, entry, &way)?
+        .into_iter()
+        .next()
+    {
+        None => Ok(way.file),
         Some(brought) => Err(unapproved(brought)),
     }
 }
 
-/// The landing that deleted its file.
-pub(super) fn deleted(changes: &Changes, approved: &[String], entry: &Entry) -> Option<Brought> {
-    let known = |content| is_approved(approved, content);
-    let brought = changes.brought(Path::new(&entry.program), known)?;
-    brought.after.is_none().then_some(brought)
+/// The landing that took its file away.
+pub(super) fn deleted(
+    repo: &Repo,
+    changes: &Changes,
+    approved: &[String],
+    entry: &Entry,
+) -> Option<Brought> {
+    let file = deleted_file(repo, changes, approved, entry);
+    file.or_else(|| other_folder(changes, approved, entry))
 }
 
-/// What landings brought into the file that is run, and into the link that leads to it, that nobody has approved.
+/// The landing that deleted its file.
+pub(super) fn deleted_file(
+    repo: &Repo,
+    changes: &Changes,
+    approved: &[String],
+    entry: &Entry,
+) -> Option<Brought> {
+    let known = |landing| is_approved(approved, landing);
+    let names = hooks::names(repo.root(), &entry.program);
+    let brought = names.iter().filter_map(|at| changes.brought(at, known));
+    { brought }.find(|brought| brought.after.is_none())
+}
+
+/// The landing that put another folder, or a link, in the place of the hooks' folder, which was a link itself.
+pub(super) fn other_folder(
+    changes: &Changes,
+    approved: &[String],
+    entry: &Entry,
+) -> Option<Brought> {
+    if entry.from != hooks::From::Folder {
+        return None;
+    }
+    let known = |landing| is_approved(approved, landing);
+    changes.brought(Path::new(hooks::FOLDER), known)
+}
+
+/// What landings brought into the file that is run, and into each link that leads to it, that nobody has approved.
 pub(super) fn brought(
     repo: &Repo,
     changes: &Changes,
     approved: &[String],
     entry: &Entry,
-    path: &Path,
-) -> Result<Option<Brought>, NotRun> {
-    if is_approved(approved, Some(content_of(path)?)) {
-        return Ok(None);
+    way: &Way,
+) -> Result<Vec<Brought>, NotRun> {
+    let known = |landing| is_approved(approved, landing);
+    let program = Path::new(&entry.program);
+    let mut all: Vec<Brought> = changes.brought(program, known).into_iter().collect();
+    let others: Vec<&Path> = way.within().filter(|at| *at != program).collect();
+    if !others.is_empty() {
+        let changes = repo.changes_of(&others)?;
+        all.extend(others.iter().filter_map(|at| changes.brought(at, known)));
     }
-    let known = |content: Option<Oid>| is_approved(approved, content);
-    if let Some(brought) = changes.brought(Path::new(&entry.program), known) {
-        return Ok(Some(brought));
-    }
-    let root = fs::canonicalize(repo.root()).map_err(unreadable(repo.root()))?;
-    let within = path.strip_prefix(&root).unwrap_or(path);
-    if within == Path::new(&entry.program) {
-        return Ok(None);
-    }
-    Ok(repo.changes_of(&[within])?.brought(within, known))
+    Ok(all)
 }
 
-pub(super) fn is_approved(approved: &[String], content: Option<Oid>) -> bool {
-    let name = content.map_or_else(|| GONE.to_owned(), |id| id.to_string());
-    approved.contains(&name)
+/// Between what was looked at and the landings that brought it.
+const BY: char = '@';
+/// Between those.
+const AND: char = ',';
+
+/// What an approval says: what was there to be looked at, and the last landing of each of these. What a later one brings is not approved by
+/// it, were it the same again: what a person did since has been undone.
+pub(super) fn approval(content: &str, all: &[Brought]) -> String {
+    let landings: Vec<String> = all.iter().map(|one| one.commit.to_string()).collect();
+    format!("{content}{BY}{}", landings.join(&AND.to_string()))
 }
 
-fn content_of(path: &Path) -> Result<Oid, NotRun> {
-    let content = fs::read(path).map_err(unreadable(path))?;
-    Ok(Repo::content_id(&content)?)
+pub(super) fn is_approved(approved: &[String], landing: Oid) -> bool {
+    let landing = landing.to_string();
+    let of = |approval: &String| {
+        let landings = approval.split_once(BY).map(|(_, landings)| landings);
+        landings.is_some_and(|all| all.split(AND).any(|one| one == landing))
+    };
+    approved.iter().any(of)
 }
 
 pub(super) fn unreadable(path: &Path) -> impl FnOnce(std::io::Error) -> NotRun + use<> {

@@ -8,7 +8,7 @@ mod show;
 mod tried;
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use super::handle::Handle;
 use super::launch::{self, Prepared, Unusable};
@@ -22,7 +22,7 @@ use crate::git::{Changes, GitError, Repo};
 use crate::hooks::{self, Entry};
 
 pub use judge::NotRun;
-use judge::{approved_in, is_approved, judge};
+use judge::{approved_in, deleted_file, judge, other_folder};
 pub(super) use show::list;
 pub use show::{Difference, HookView, difference, list_in};
 pub use tried::{Tried, TryError, try_out};
@@ -45,18 +45,24 @@ fn catalogue(repo: &Repo, config: &Config, state: &State) -> Result<Catalogue, G
     let configured = config.hooks.iter();
     let configured = configured.map(|(name, hook)| (*name, hook.run.as_str()));
     let mut entries = hooks::catalogue(repo.root(), configured);
-    let mut looked_at: Vec<String> = HookName::ALL
-        .map(|name| hooks::in_folder(name).program)
-        .to_vec();
+    let mut looked_at = vec![PathBuf::from(hooks::FOLDER)];
+    let in_folder = HookName::ALL.map(|name| hooks::in_folder(name).program);
     let named = entries.values().map(|entry| &entry.program);
-    looked_at.extend(named.filter(|path| is_plain(path)).cloned());
+    let plain = in_folder.iter().chain(named).filter(|path| is_plain(path));
+    looked_at.extend(plain.flat_map(|program| hooks::names(repo.root(), program)));
     let changes = repo.changes_of(&looked_at)?;
     for name in HookName::ALL {
         let entry = hooks::in_folder(name);
-        let known = |content| is_approved(approved_in(state, name), content);
-        let brought = changes.brought(Path::new(&entry.program), known);
-        if brought.is_some_and(|brought| brought.after.is_none()) {
-            entries.entry(name).or_insert(entry);
+        if entries.contains_key(&name) {
+            continue;
+        }
+        let approved = approved_in(state, name);
+        let lost_file = deleted_file(repo, &changes, approved, &entry).is_some();
+        // Which hooks another folder held nobody can tell; those that there were until now were there.
+        let was_there = || state.settings.as_ref()?.hooks.get(&name);
+        let lost_folder = || other_folder(&changes, approved, &entry).is_some();
+        if lost_file || was_there().is_some() && lost_folder() {
+            entries.insert(name, entry);
         }
     }
     Ok(Catalogue { entries, changes })

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde::Serialize;
 
-use super::judge::{approved_in, brought, deleted, judge, unreadable};
+use super::judge::{approval, approved_in, brought, deleted, judge, unreadable};
 use super::tried::TryError;
 use super::{GONE, NotRun, catalogue, limits};
 use crate::config::Config;
@@ -93,7 +93,7 @@ pub struct Difference {
     pub before: Vec<u8>,
     /// The file as it is now.
     pub now: Vec<u8>,
-    /// The name of that content, for the approval.
+    /// The name of that content and of these landings, for the approval.
     pub content: String,
 }
 
@@ -107,29 +107,29 @@ pub fn difference(paths: &Paths, state: &State, hook: HookName) -> Result<Differ
     let there = catalogue(repo, &config, state)?;
     let entry = there.entries.get(&hook).ok_or(TryError::Unknown(hook))?;
     let approved = approved_in(state, hook);
-    let (brought, now, content) = match deleted(&there.changes, approved, entry) {
+    let (all, now, content) = match deleted(repo, &there.changes, approved, entry) {
         Some(brought) if entry.path(repo.root()).symlink_metadata().is_err() => {
-            (Some(brought), Vec::new(), GONE.to_owned())
+            (vec![brought], Vec::new(), GONE.to_owned())
         }
         _ => {
-            let path = hooks::look(repo.root(), &entry.program).map_err(NotRun::from)?;
-            let now = fs::read(&path).map_err(unreadable(&path))?;
+            let way = hooks::look(repo.root(), &entry.program).map_err(NotRun::from)?;
+            let now = fs::read(&way.file).map_err(unreadable(&way.file))?;
             let content = Repo::content_id(&now)?.to_string();
-            let brought = brought(repo, &there.changes, approved, entry, &path)?;
-            (brought, now, content)
+            let all = brought(repo, &there.changes, approved, entry, &way)?;
+            (all, now, content)
         }
     };
-    let before = match brought.as_ref().map(|brought| brought.before) {
+    let before = match all.first().map(|brought| brought.before) {
         None => now.clone(),
         Some(None) => Vec::new(),
         Some(Some(id)) => repo.content(id)?.unwrap_or_default(),
     };
     Ok(Difference {
         program: entry.program.clone(),
-        ideas: brought.map_or_else(Vec::new, |brought| brought.ideas),
+        content: approval(&content, &all),
+        ideas: all.into_iter().flat_map(|brought| brought.ideas).collect(),
         before,
         now,
-        content,
     })
 }
 

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::pin::pin;
+use std::time::Duration;
 
 use serde::Serialize;
+use tokio::sync::mpsc;
 
 use super::judge::{approved_in, judge};
 use super::{NotRun, STDIN, catalogue, limits};
@@ -12,15 +15,19 @@ use crate::daemon::launch::{self, Unusable};
 use crate::daemon::loader::Loader;
 use crate::daemon::paths::Paths;
 use crate::daemon::runs;
+use crate::daemon::signals::{self, Asked};
 use crate::daemon::tools::Tools;
 use crate::domain::hook::HookName;
 use crate::domain::ids::RunId;
 use crate::domain::state::State;
 use crate::git::{GitError, Repo};
+use crate::process::{Launched, RunDir, Stop};
 use crate::{hooks, process};
 
 /// How much of the end of an output is shown, in bytes.
 const SHOWN: usize = 64 * 1024;
+/// How long it goes on when this process was killed.
+const ALONE: Duration = Duration::from_secs(1);
 
 /// How a hook did that was tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -78,13 +85,23 @@ pub fn try_out(
     spec.env.extend(told.variables);
     spec.env.extend(variables.iter().cloned());
     spec.timeout_ms = u64::try_from(timeout_ms).ok();
-    spec.lease = None;
     let place = tempfile::tempdir()?;
+    // Were this process killed, nobody would wait for the hook any more.
+    let file = place.path().join("lease");
+    let _here = process::hold(&file)?;
+    spec.lease = Some(process::Lease {
+        file,
+        ms: ALONE.as_millis().try_into().unwrap_or(u64::MAX),
+    });
+    let asked = signals::listen()?;
     let dir = process::prepare(place.path(), &spec, &[(STDIN, &told.stdin)])?;
     let launched = process::launch(&dir, &tools.exe)?;
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build()?;
-    let end = runtime.block_on(process::wait(&dir, Some(launched)))?;
+    let (end, interrupted) = runtime.block_on(waited(&dir, launched, asked))?;
+    if interrupted {
+        return Err(TryError::Interrupted(hook));
+    }
     let (how, well) = match end {
         process::RunEnd::Lost => ("its runner was killed".to_owned(), false),
         process::RunEnd::Exited(record) => runs::words(record),
@@ -119,6 +136,30 @@ fn as_here(
     Ok(())
 }
 
+/// Its end, and whether somebody did not want to wait for it: a signal ends it, a second one at once.
+async fn waited(
+    dir: &RunDir,
+    launched: Launched,
+    mut asked: mpsc::UnboundedReceiver<Asked>,
+) -> Result<(process::RunEnd, bool), process::ProcessError> {
+    let mut end = pin!(process::wait(dir, Some(launched)));
+    let mut how = None;
+    loop {
+        tokio::select! {
+            end = &mut end => return Ok((end?, how.is_some())),
+            Some(asked) = asked.recv() => {
+                let next = match (asked, how) {
+                    (Asked::Reload, _) => continue,
+                    (_, None) => Stop::Graceful,
+                    (_, Some(_)) => Stop::Now,
+                };
+                process::stop(dir, next)?;
+                how = Some(next);
+            }
+        }
+    }
+}
+
 /// Why a hook could not be tried.
 #[derive(Debug, thiserror::Error)]
 pub enum TryError {
@@ -136,6 +177,9 @@ pub enum TryError {
     /// Git cannot be asked.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// A person did not want to wait for it.
+    #[error("the hook {0} was ended before it was over")]
+    Interrupted(HookName),
     /// No process can be made of it.
     #[error("{0}")]
     Unusable(String),

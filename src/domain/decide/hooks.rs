@@ -12,7 +12,7 @@ use crate::domain::event::Event;
 use crate::domain::evolve::hooks::WARNING;
 use crate::domain::hook::{HookCall, HookName, Passage};
 use crate::domain::ids::{AgentId, RunId};
-use crate::domain::lifecycle::MergeInput;
+use crate::domain::lifecycle::{MergeInput, SwarmPhase};
 use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
 use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, MergeEntry, State, Task, Waits};
@@ -125,8 +125,14 @@ pub(super) fn call_over(
     }
     let settings = plan.state.settings.as_ref();
     let settings = settings.and_then(|settings| settings.hooks.get(&hook));
-    let lost = end.how == RunEndKind::Lost;
-    if lost || end.how == RunEndKind::Stopped || is_stopped(plan.state, run, &end.how) {
+    let stopped = is_stopped(plan.state, run, &end.how);
+    let lost = match end.how {
+        RunEndKind::Lost => true,
+        // Nobody asked: as good as killed, and no more often than that.
+        RunEndKind::Stopped => !stopped && plan.state.swarm.phase != SwarmPhase::Draining,
+        _ => false,
+    };
+    if lost || stopped || end.how == RunEndKind::Stopped {
         if lost && call.cut_off + 1 >= LOST_RUNS {
             let how = format!("its runner was killed {LOST_RUNS} times in a row");
             return fail(plan, call, run, &how);

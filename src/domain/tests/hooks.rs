@@ -274,6 +274,18 @@ fn one_that_is_not_to_be_repeated_is_skipped_after_a_crash() {
 }
 
 #[test]
+fn a_hook_that_ends_its_runner_is_not_called_for_ever() {
+    let mut s = with(&[HookName::PreMerge]);
+    s.well_until("pre-merge");
+    for _ in 0..3 {
+        s.hook("pre-merge", RunEndKind::Stopped);
+    }
+    assert_eq!(called(&s).len(), 3);
+    assert!(s.state.hooks.is_empty());
+    assert_ne!(s.idea(1).status, IdeaStatus::Done, "it said nothing");
+}
+
+#[test]
 fn an_end_cuts_calls_off_and_the_next_daemon_makes_them() {
     let mut s = with(&[HookName::PostMerge, HookName::OnPause]);
     s.well_until("post-merge");
