@@ -7,19 +7,14 @@ use super::conflict;
 use super::ideas::cancelled;
 use super::merging::{LOST_RUNS, is_current};
 use super::plan::{End, Plan, shorten};
+use super::trouble::{self, nobodys_fault, release};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmPhase};
-use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
 use crate::domain::state::{Attempt, AttemptEnd, Ending, Feedback, IdeaStatus, Said, State, Task};
 use crate::domain::time::Timestamp;
 
-/// How long a full disk is left alone before something is started again.
-const ROOM_WAIT_MS: i64 = 10_000;
-/// The warning that there is no room on the disk.
-const DISK_FULL: &str = "disk-full";
-/// The warning that nothing can be done in this repository.
-const REPOSITORY: &str = "repository";
 /// So many iterations in a row that write nothing, and the agent does not work.
 const EMPTY_OUTPUTS: u32 = 3;
 /// An iteration shorter than this that changed nothing was over at once.
@@ -45,8 +40,7 @@ pub(super) fn prepared(plan: &mut Plan<'_>, agent: &AgentId, taken_over: bool, o
             if !taken_over {
                 first_sight_of_target(plan, base);
             }
-            plan.clear_warning(DISK_FULL);
-            plan.clear_warning(REPOSITORY);
+            trouble::over(plan);
             // One that is to end does so now that nothing is under way.
             if attempt.ending.is_none() {
                 plan.move_attempt(agent, AttemptInput::Prepared);
@@ -59,52 +53,6 @@ pub(super) fn prepared(plan: &mut Plan<'_>, agent: &AgentId, taken_over: bool, o
         },
         _ => {}
     }
-}
-
-/// A failure that no attempt is to blame for, and that every other idea would meet too.
-#[derive(Clone, Copy)]
-pub(super) struct Trouble<'a> {
-    key: &'static str,
-    message: &'a str,
-}
-
-impl Trouble<'_> {
-    /// Whether it is over some time by itself: there is room again.
-    pub(super) fn passes(&self) -> bool {
-        self.key == DISK_FULL
-    }
-}
-
-/// The idea goes back as it is, and nothing starts until the trouble is over.
-pub(super) fn release(plan: &mut Plan<'_>, agent: &AgentId, trouble: Trouble<'_>) {
-    hold_for(plan, trouble);
-    let end = End::keeping(AttemptEnd::Released, IdeaStatus::Pending, None);
-    plan.end(agent, end);
-}
-
-/// For room on the disk the swarm waits by itself; the rest pauses it.
-pub(super) fn hold_for(plan: &mut Plan<'_>, Trouble { key, message }: Trouble<'_>) {
-    plan.warn(key, message);
-    if key == DISK_FULL {
-        let until = plan.now.plus_millis(ROOM_WAIT_MS);
-        return plan.emit(Event::RoomAwaited { until });
-    }
-    if let Err(refused) = super::swarm::pause(plan, Some(message)) {
-        plan.warn(key, &format!("{message} ({refused})"));
-    }
-}
-
-/// Such trouble, if that is what an effect came to.
-pub(super) fn nobodys_fault(outcome: &Outcome) -> Option<Trouble<'_>> {
-    let Outcome::Failed { kind, message } = outcome else {
-        return None;
-    };
-    let key = match kind {
-        FailureKind::NoSpace => DISK_FULL,
-        FailureKind::Repository => REPOSITORY,
-        FailureKind::AgentUnusable | FailureKind::Other => return None,
-    };
-    Some(Trouble { key, message })
 }
 
 /// Whether a run was asked to end: then how it ended says nothing about it. Where the machine goes down, the daemon is not the only one who

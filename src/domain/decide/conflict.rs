@@ -2,8 +2,9 @@
 //!
 //! Invariant: the decisions only record where a conflict stands; what is to be done next follows from that in [`train`](super::train).
 
-use super::attempt::{fail, failure_of, hold_for, is_stopped, nobodys_fault};
+use super::attempt::{fail, failure_of, is_stopped};
 use super::plan::{Plan, few, shorten};
+use super::trouble::{self, hold_for, nobodys_fault};
 use crate::domain::effect::ConflictLevel;
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
@@ -108,7 +109,7 @@ fn caught_up(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
             }
         }
         Outcome::Failed { message, .. } => match nobodys_fault(outcome) {
-            Some(trouble) => super::attempt::release(plan, agent, trouble),
+            Some(trouble) => trouble::release(plan, agent, trouble),
             None => fail(plan, agent, message.clone()),
         },
         _ => {}

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use super::attempt::{Trouble, hold_for, is_stopped, nobodys_fault, run_ended};
+use super::attempt::{is_stopped, run_ended};
 use super::plan::{End, Plan};
+use super::trouble::{Trouble, hold_for, nobodys_fault};
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
 use crate::domain::evolve::hooks::WARNING;

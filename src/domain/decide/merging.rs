@@ -2,11 +2,12 @@
 //!
 //! Invariant: an outcome counts only in the phase that asked for it. One is a fact whatever the phase: that the target contains the work.
 
-use super::attempt::{ask_end, fail, failure_of, is_stopped, nobodys_fault, run_ended};
+use super::attempt::{ask_end, fail, failure_of, is_stopped, run_ended};
 use super::conflict::{back_to_work, conflicted, may_resolve};
 use super::ideas::known;
 use super::plan::{End, Plan, few, shorten};
 use super::train::request_finish;
+use super::trouble::nobodys_fault;
 use crate::domain::command::TargetChoice;
 use crate::domain::effect::Effect;
 use crate::domain::event::Event;

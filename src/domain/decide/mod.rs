@@ -19,6 +19,7 @@ mod rollback;
 mod signals;
 mod swarm;
 mod train;
+mod trouble;
 
 pub use checkpoints::unknown as unknown_checkpoint;
 

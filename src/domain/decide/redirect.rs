@@ -5,10 +5,10 @@
 //! be committed stays in the worktree, which then stays with its own idea.
 
 use super::agents::known;
-use super::attempt::{hold_for, nobodys_fault};
 use super::checkpoints::rolling_back;
 use super::ideas;
 use super::plan::{End, Plan};
+use super::trouble::{hold_for, nobodys_fault};
 use crate::domain::effect::Effect;
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, IdeaId};
