@@ -403,7 +403,7 @@ fn a_call_outlives_its_daemon_and_is_made_again_when_it_died_too() {
 #[test]
 fn a_rollback_does_not_wait_for_a_hook_which_is_called_again_after_it() {
     let sandbox = Sandbox::ready();
-    let waits = format!("{RECORDER}[ -e $out/go ] || sleep 1000\n");
+    let waits = format!("{RECORDER}while [ ! -e $out/go ]; do sleep 0.05; done\n");
     hook(&sandbox, "post-merge", &waits);
     sandbox.swarm(&["checkpoint", "create", "one"]).ok();
     let before = sandbox.head("main");
