@@ -61,13 +61,6 @@ impl Changes {
             after: changes.first().and_then(|change| change.after),
         })
     }
-
-    /// The files that are gone.
-    pub fn gone(&self) -> impl Iterator<Item = &Path> {
-        let gone = |changes: &[Change]| changes.first().is_some_and(|last| last.after.is_none());
-        let each = self.0.iter().filter(move |(_, changes)| gone(changes));
-        each.map(|(path, _)| path.as_path())
-    }
 }
 
 impl Repo {
