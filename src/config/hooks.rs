@@ -45,7 +45,7 @@ pub enum OnCrash {
     /// It is made again, with the same `SWARM_EVENT_SEQ`.
     #[default]
     Retry,
-    /// It is not made again; a warning is logged.
+    /// It is not made again; a warning is logged, and a hook named `pre-...` holds its step.
     Skip,
 }
 

@@ -373,9 +373,8 @@ fn ended(record: ExitRecord) -> RunEnd {
             signal: signal.unwrap_or_default(),
         },
         (EndReason::TimedOut, ..) => RunEndKind::TimedOut,
-        (EndReason::Stopped | EndReason::Killed | EndReason::LeaseExpired, ..) => {
-            RunEndKind::Stopped
-        }
+        (EndReason::Stopped | EndReason::Killed, ..) => RunEndKind::Stopped,
+        (EndReason::LeaseExpired, ..) => RunEndKind::LeaseExpired,
         (EndReason::OutputLimit, ..) => RunEndKind::OutputLimit,
         (EndReason::SpawnError, ..) => RunEndKind::NotStarted {
             message: record.spawn_error.unwrap_or_default(),

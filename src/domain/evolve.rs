@@ -636,7 +636,7 @@ fn end_run(state: &mut State, at: Timestamp, run: &RunId, end: &RunEnd) {
 fn count_lost(lost: &mut u32, end: &RunEnd) {
     match end.how {
         RunEndKind::Lost => *lost += 1,
-        RunEndKind::Stopped => {}
+        RunEndKind::Stopped | RunEndKind::LeaseExpired => {}
         _ => *lost = 0,
     }
 }

@@ -70,6 +70,7 @@ impl std::fmt::Display for RunEndKind {
             Self::Signalled { signal } => write!(f, "killed by signal {signal}"),
             Self::TimedOut => f.write_str("took too long and was ended"),
             Self::Stopped => f.write_str("was ended"),
+            Self::LeaseExpired => f.write_str("was ended, because no daemon lived"),
             Self::OutputLimit => f.write_str("wrote too much and was ended"),
             Self::NotStarted { message } => f.write_str(message),
             Self::Lost => f.write_str("its runner was killed"),
@@ -255,6 +256,8 @@ pub enum RunEndKind {
     TimedOut,
     /// It was ended because that was asked for.
     Stopped,
+    /// No daemon lived for longer than its lease, and its runner ended it.
+    LeaseExpired,
     /// It wrote more than it may and was ended.
     OutputLimit,
     /// It could not be started.

@@ -134,6 +134,25 @@ fn an_agent_that_ignores_term_is_ended_all_the_same() {
 }
 
 #[test]
+fn an_agent_or_a_check_that_ends_its_runner_is_not_begun_for_ever() {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"agents": {"crashRetries": 1}}));
+    let agent = sandbox.idea("kill -TERM $PPID; sleep 1000");
+    assert_eq!(sandbox.run_until_idle(), 5);
+    assert_eq!(sandbox.idea_status(&agent), "failed");
+    assert_eq!(sandbox.notes("runs").len(), 2);
+    sandbox.configure(&json!({"qualityCommands": ["kill -TERM $PPID; sleep 1000"]}));
+    let check = sandbox.idea("write a.txt x; say COMPLETE");
+    assert_eq!(sandbox.run_until_idle(), 5);
+    let idea = sandbox.show(&check);
+    assert_eq!(idea["status"], "failed", "{idea}");
+    assert!(
+        idea["lastError"].as_str().unwrap().contains("in a row"),
+        "{idea}"
+    );
+}
+
+#[test]
 fn children_that_ran_away_are_ended_with_their_run() {
     let sandbox = Sandbox::ready();
     let daemon = sandbox.start();

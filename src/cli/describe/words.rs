@@ -146,6 +146,7 @@ pub(super) fn run_end(end: &RunEnd) -> String {
         RunEndKind::Signalled { signal } => format!("was killed by signal {signal}"),
         RunEndKind::TimedOut => "took too long and was ended".into(),
         RunEndKind::Stopped => "was stopped".into(),
+        RunEndKind::LeaseExpired => "was stopped: no daemon lived for too long".into(),
         RunEndKind::OutputLimit => "wrote too much and was ended".into(),
         RunEndKind::NotStarted { message } => return format!("could not be started: {message}"),
         RunEndKind::Lost => return "was lost: its runner was killed".into(),

@@ -118,9 +118,15 @@ fn run_end(outcome: &Outcome) -> Option<RunEnd> {
     }
 }
 
-/// Writes down that a run is over, and how.
+/// Writes down that a run is over, and how. One that was ended, and that nobody had asked to end, has lost its runner like one whose runner
+/// was killed: else what ends its runner itself would be begun again and again, and never counted.
 pub(super) fn run_ended(plan: &mut Plan<'_>, run: &RunId, outcome: &Outcome) -> Option<RunEnd> {
-    let end = run_end(outcome)?;
+    let mut end = run_end(outcome)?;
+    let state = plan.state;
+    let asked = state.stops.contains_key(run) || state.swarm.phase == SwarmPhase::Draining;
+    if end.how == RunEndKind::Stopped && !asked {
+        end.how = RunEndKind::Lost;
+    }
     plan.emit(Event::RunEnded {
         run: run.clone(),
         end: end.clone(),
@@ -169,7 +175,7 @@ fn judge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, e
         // It was asked to end, and how it did says nothing.
         _ if is_stopped(plan.state, run, &end.how)
             || is_cut_short(plan.state, &end.how)
-            || end.how == RunEndKind::Stopped =>
+            || matches!(end.how, RunEndKind::Stopped | RunEndKind::LeaseExpired) =>
         {
             let end = End::keeping(AttemptEnd::Interrupted, IdeaStatus::Pending, None);
             plan.end(agent, end);
@@ -191,7 +197,7 @@ fn ended_badly(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &Ru
             let why = "the attempt took longer than agents.timeoutMinutes allows";
             time_out(plan, agent, why);
         }
-        RunEndKind::Lost | RunEndKind::Stopped => {
+        RunEndKind::Lost | RunEndKind::Stopped | RunEndKind::LeaseExpired => {
             let why = "its runner was killed from outside".to_owned();
             crash(plan, agent, attempt, why);
         }
@@ -314,7 +320,10 @@ fn gate_failed(plan: &mut Plan<'_>, agent: &AgentId, feedback: Feedback) {
 /// How a quality command failed, in words; none: it passed, or was not allowed to end.
 pub(super) fn failure_of(how: &RunEndKind) -> Option<String> {
     match how {
-        RunEndKind::Exited { code: 0 } | RunEndKind::Stopped | RunEndKind::Lost => None,
+        RunEndKind::Exited { code: 0 }
+        | RunEndKind::Stopped
+        | RunEndKind::LeaseExpired
+        | RunEndKind::Lost => None,
         RunEndKind::Exited { code } => Some(format!("exit code {code}")),
         RunEndKind::Signalled { signal } => Some(format!("killed by signal {signal}")),
         RunEndKind::TimedOut => Some("took longer than qualityTimeoutMinutes allows".into()),

@@ -199,7 +199,9 @@ pub(super) fn resolver_over(
     } else if said_so || end.how == (RunEndKind::Exited { code: 0 }) {
         // A resolver's work needs no gate of its own: the merged tree is verified.
         plan.move_attempt(agent, AttemptInput::GatePassed);
-    } else if end.how == RunEndKind::Stopped || is_stopped(plan.state, run, &end.how) {
+    } else if matches!(end.how, RunEndKind::Stopped | RunEndKind::LeaseExpired)
+        || is_stopped(plan.state, run, &end.how)
+    {
         plan.move_attempt(agent, AttemptInput::Hold);
     } else {
         let how = failure_of(&end.how).unwrap_or_else(|| "it was killed".into());

@@ -13,7 +13,7 @@ use crate::domain::event::Event;
 use crate::domain::evolve::hooks::WARNING;
 use crate::domain::hook::{HookCall, HookName, Passage};
 use crate::domain::ids::{AgentId, RunId};
-use crate::domain::lifecycle::{MergeInput, SwarmPhase};
+use crate::domain::lifecycle::MergeInput;
 use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
 use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, MergeEntry, State, Task, Waits};
@@ -126,14 +126,9 @@ pub(super) fn call_over(
     }
     let settings = plan.state.settings.as_ref();
     let settings = settings.and_then(|settings| settings.hooks.get(&hook));
-    let stopped = is_stopped(plan.state, run, &end.how);
-    let lost = match end.how {
-        RunEndKind::Lost => true,
-        // Nobody asked: as good as killed, and no more often than that.
-        RunEndKind::Stopped => !stopped && plan.state.swarm.phase != SwarmPhase::Draining,
-        _ => false,
-    };
-    if lost || stopped || end.how == RunEndKind::Stopped {
+    let ended = matches!(end.how, RunEndKind::Stopped | RunEndKind::LeaseExpired);
+    let lost = end.how == RunEndKind::Lost;
+    if lost || ended || is_stopped(plan.state, run, &end.how) {
         if lost && call.cut_off + 1 >= LOST_RUNS {
             let how = format!("its runner was killed {LOST_RUNS} times in a row");
             return fail(plan, call, run, &how);
@@ -146,7 +141,8 @@ pub(super) fn call_over(
             call,
             "was cut off, and is not called again",
             false,
-            false,
+            // What it guards is not let through for want of an answer.
+            hook.can_veto(),
         );
         return warn(plan, call, "was cut off, and is not called again (onCrash)");
     }

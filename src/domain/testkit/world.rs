@@ -123,16 +123,13 @@ impl World {
             Outcome::RunEnded(end) => match end.how {
                 RunEndKind::Exited { code } => code == 0,
                 RunEndKind::TimedOut => hook.is_none_or(|hook| !hook.veto_on_timeout),
-                RunEndKind::Stopped | RunEndKind::Lost => hook.is_none_or(|hook| !hook.again),
                 _ => false,
             },
             _ => false,
         };
-        // It may also have been asked to end, and then how it did says nothing.
-        let skipped = hook.is_none_or(|hook| !hook.again);
         let commit = state.entry(idea).and_then(|entry| entry.commit.as_ref());
         if let Some(commit) = commit
-            && (free || skipped)
+            && (free || hook.is_none())
         {
             self.free.insert(self.built[commit].clone());
         }

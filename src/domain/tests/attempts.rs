@@ -8,7 +8,7 @@ use crate::domain::ids::EffectId;
 use crate::domain::lifecycle::{AttemptPhase, SwarmPhase};
 use crate::domain::observation::{FailureKind, Observation, Outcome, RunEnd, RunEndKind};
 use crate::domain::signal::Signal;
-use crate::domain::state::IdeaStatus;
+use crate::domain::state::{AttemptEnd, IdeaStatus};
 use crate::domain::testkit::scenario::{exit, failed};
 use crate::domain::testkit::{Scenario, agent, idea, oid};
 use crate::domain::view::{self, Rest};
@@ -395,6 +395,31 @@ fn a_crash_is_tried_again_with_the_same_worktree_later_each_time_and_so_often_on
     end #6
     ");
     assert_eq!(s.idea(1).status, IdeaStatus::Failed);
+}
+
+#[test]
+fn what_ends_its_own_runner_is_counted_like_what_kills_it() {
+    let mut s = working();
+    s.iteration(&agent(1), RunEndKind::Stopped);
+    assert_eq!(s.idea(1).retry_count, 1);
+    s.wait_for_deadline().well_until("gate");
+    for _ in 0..3 {
+        s.check(RunEndKind::Stopped);
+    }
+    assert_eq!(s.idea(1).status, IdeaStatus::Failed);
+    let why = s.idea(1).last_error.as_deref().unwrap();
+    assert!(why.contains("was killed 3 times in a row"), "{why}");
+}
+
+#[test]
+fn that_no_daemon_lived_is_nobodys_fault() {
+    let mut s = working();
+    s.iteration(&agent(1), RunEndKind::LeaseExpired);
+    let ended = &s.state.ended[&agent(1)];
+    assert_eq!(
+        (ended.end, s.idea(1).retry_count),
+        (AttemptEnd::Interrupted, 0)
+    );
 }
 
 #[test]

@@ -253,24 +253,44 @@ fn what_is_owed_outlives_the_daemon_under_the_same_number() {
 
 #[test]
 fn one_that_is_not_to_be_repeated_is_skipped_after_a_crash() {
-    for (hook, until) in [
-        (HookName::PostMerge, "post-merge"),
-        (HookName::PreMerge, "pre-merge"),
-    ] {
-        let mut s = Scenario::with(|settings| {
-            let once = HookSettings {
-                again: false,
-                ..HOOK
-            };
-            settings.hooks.insert(hook, once);
-        });
-        s.add("one").well_until(until).hook(until, RunEndKind::Lost);
-        s.all_goes_well();
-        assert_eq!(called(&s), [until]);
-        assert_eq!(s.idea(1).status, IdeaStatus::Done);
-        let key = format!("hook-{until}");
-        assert!(s.state.warnings[&key].message.contains("onCrash"));
-    }
+    let mut s = once(HookName::PostMerge);
+    s.well_until("post-merge")
+        .hook("post-merge", RunEndKind::Lost)
+        .all_goes_well();
+    assert_eq!(called(&s), ["post-merge"]);
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    assert!(
+        s.state.warnings["hook-post-merge"]
+            .message
+            .contains("onCrash")
+    );
+}
+
+#[test]
+fn a_guard_that_was_cut_off_and_is_not_repeated_lets_nothing_through() {
+    let mut s = once(HookName::PreMerge);
+    s.well_until("pre-merge")
+        .hook("pre-merge", RunEndKind::Lost)
+        .all_goes_well();
+    let waits = s.entry(1).waits.as_ref().unwrap();
+    assert!(
+        waits.person && waits.reason.contains("was cut off"),
+        "{waits:?}"
+    );
+    s.command(Command::RetryMerge { id: idea(1) });
+    s.all_goes_well();
+    assert_eq!(called(&s).len(), 2);
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+/// A swarm with this hook, which is not called again after a crash, and an idea.
+fn once(hook: HookName) -> Scenario {
+    let mut s = Scenario::with(|settings| {
+        let again = false;
+        settings.hooks.insert(hook, HookSettings { again, ..HOOK });
+    });
+    s.add("one");
+    s
 }
 
 #[test]
