@@ -37,13 +37,20 @@ pub(super) fn call(plan: &mut Plan<'_>, settings: &Settings) {
             // It was announced and never asked for: the log was torn between the two.
             Some(run) if state.run_effect(run).is_none() => cut_off(plan, call, false),
             Some(_) => {}
-            None if full || !first || (!holds && room == 0) => {}
+            None if full || !first || (!holds && room == 0) || is_ending(state, call) => {}
             None => {
                 let begun = begin(plan, call, settings);
                 room -= usize::from(begun && !holds);
             }
         }
     }
+}
+
+/// Whether it stands before a step of an attempt that is to end: nobody waits for it, and it goes with that.
+pub(crate) fn is_ending(state: &State, call: &HookCall) -> bool {
+    let of = call.agent.as_ref().filter(|_| call.hook.can_veto());
+    let attempt = of.and_then(|agent| state.agents.get(agent));
+    attempt.is_some_and(|attempt| attempt.ending.is_some())
 }
 
 /// How many run that no step waits for.
@@ -115,8 +122,9 @@ pub(super) fn call_over(
     let Some(end) = run_ended(plan, run, outcome) else {
         return;
     };
-    let this = |call: &&HookCall| call.hook == hook && call.seq == seq;
-    // What it stood before may be over, and the call with it.
+    // What it stood before may be over, and the call with it. After a torn log another run may make the call by now: this one was judged.
+    let this =
+        |call: &&HookCall| call.hook == hook && call.seq == seq && call.run.as_ref() == Some(run);
     let Some(call) = plan.state.hooks.iter().find(this) else {
         return;
     };

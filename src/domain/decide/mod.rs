@@ -9,7 +9,7 @@ mod attempt;
 mod checkpoints;
 mod claim;
 mod conflict;
-mod hooks;
+pub(crate) mod hooks;
 mod ideas;
 mod iterations;
 mod merging;

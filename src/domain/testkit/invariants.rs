@@ -62,7 +62,8 @@ fn hooks_are_called(state: &State, now: Timestamp) {
                 .iter()
                 .any(|earlier| tells(earlier) && earlier.idea == call.idea);
         assert!(!waits || call.run.is_none(), "{call:?} is made too early");
-        let held = is_full(state, now) || (!call.hook.can_veto() && !room);
+        let ending = decide::hooks::is_ending(state, call);
+        let held = ending || is_full(state, now) || (!call.hook.can_veto() && !room);
         assert!(
             call.run.is_some() || waits || held || !calls,
             "{call:?} is not made"

@@ -361,6 +361,26 @@ fn a_full_disk_says_nothing_about_a_step() {
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
 }
 
+/// The log has that the call is made again, and not that its run is over: that is told once more.
+#[test]
+fn the_end_of_an_earlier_run_says_nothing_about_the_one_that_makes_the_call_now() {
+    let mut s = with(&[HookName::PostMerge]);
+    s.well_until("post-merge");
+    let call = s.state.hooks[0].clone();
+    s.given([Event::HookCutOff {
+        hook: call.hook,
+        about: call.seq,
+        lost: false,
+    }]);
+    s.restart();
+    let now = s.state.hooks[0].run.clone();
+    assert_ne!(now, call.run);
+    s.run_ends(&call.run.unwrap(), RunEndKind::Stopped);
+    assert_eq!(s.state.hooks[0].run, now, "it is not made a third time");
+    s.run_ends(&now.unwrap(), exit(0));
+    assert!(s.state.hooks.is_empty());
+}
+
 #[test]
 fn hooks_that_are_gone_are_not_waited_for() {
     let mut s = with(&[HookName::PreMerge, HookName::PostMerge]);
