@@ -37,8 +37,6 @@ const INPUTS_AT_ONCE: usize = 128;
 const EVENTS_AT_ONCE: usize = 2_048;
 /// How long after the last batch the log is marked, so that it too is known to be durable.
 const MARK_AFTER: Duration = Duration::from_millis(700);
-/// After the deadline of a graceful end, how long until the daemon goes whatever still hangs; the next start takes it up.
-const OVERDUE_MS: i64 = 650;
 /// How long until a failed write is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -132,7 +130,7 @@ impl Actor {
         loop {
             self.ends_by = self.tip.swarm.drain_deadline.or(self.ends_by);
             let stopped = self.tip.swarm.phase == SwarmPhase::Stopped;
-            if (stopped || self.is_overdue()) && self.writing.is_empty() {
+            if stopped && self.writing.is_empty() {
                 self.end().await;
                 return Ended::Cleanly { by: self.ends_by };
             }
@@ -334,21 +332,13 @@ impl Actor {
         }
     }
 
-    /// A graceful end that something hangs on to: its outcome is left to the next start.
-    fn is_overdue(&self) -> bool {
-        let over = |deadline: Timestamp| deadline.plus_millis(OVERDUE_MS) <= self.clock.peek();
-        self.tip.swarm.drain_deadline.is_some_and(over)
-    }
-
     fn next_timer(&self) -> Instant {
         let (now, wall) = (Instant::now(), self.clock.peek());
         if self.more && self.retry_at.is_none() {
             return now;
         }
-        let overdue = self.tip.swarm.drain_deadline;
-        let overdue = overdue.map(|deadline| deadline.plus_millis(OVERDUE_MS));
         let rules = decide::next_deadline(&self.tip, wall);
-        let deadline = rules.into_iter().chain(overdue).min().map(|time| {
+        let deadline = rules.map(|time| {
             let millis = u64::try_from(time.since(wall)).unwrap_or(0);
             now + Duration::from_millis(millis)
         });

@@ -299,8 +299,7 @@ async fn wind_up(
     crash::point("daemon.tidied");
     // What was asked to drain and has not would run on with nobody to look after it; agents that were to be kept, or whose end cannot be
     // written down, have their runners.
-    let is_overdue =
-        matches!(ended, Ended::Cleanly { .. }) && state.swarm.phase == SwarmPhase::Draining;
+    let is_overdue = matches!(ended, Ended::Cleanly { .. }) && state.swarm.drain_deadline.is_some();
     let patience = if is_overdue {
         Duration::ZERO
     } else {

@@ -20,6 +20,9 @@ use crate::domain::time::Timestamp;
 /// Between asking a run to end and ending it, while the daemon drains.
 const DRAIN_KILL_MS: i64 = 350;
 
+/// After the deadline of a graceful end, until the daemon goes whatever still hangs.
+const DRAIN_OVER_MS: i64 = 650;
+
 /// The next thing that can go on, as events; empty when nothing can.
 pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
     let Some(settings) = state.settings.as_deref().filter(|_| is_awake(state)) else {
@@ -33,11 +36,13 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         }
         return plan.events;
     }
-    let steps: [fn(&mut Plan<'_>, &Settings); 16] = [
+    let steps: [fn(&mut Plan<'_>, &Settings); 17] = [
         change_phase,
         tidy_up,
         end_attempts,
         drain,
+        // After that: what is left has been asked to end, so that the next start knows that nobody is to blame.
+        leave_the_rest,
         prepare,
         ask_for_runs,
         call_hooks,
@@ -74,11 +79,9 @@ pub fn next_deadline(state: &State, now: Timestamp) -> Option<Timestamp> {
         .values()
         .filter(|idea| idea.status == IdeaStatus::Pending)
         .filter_map(|idea| idea.not_before);
-    let drain = state
-        .swarm
-        .drain_deadline
-        .into_iter()
-        .flat_map(|deadline| [deadline, deadline.plus_millis(DRAIN_KILL_MS)]);
+    let drain = state.swarm.drain_deadline.into_iter().flat_map(|deadline| {
+        [0, DRAIN_KILL_MS, DRAIN_OVER_MS].map(|later| deadline.plus_millis(later))
+    });
     attempts
         .chain(state.swarm.held_until)
         .chain(entries)
@@ -229,6 +232,20 @@ fn drain(plan: &mut Plan<'_>, _: &Settings) {
                 plan.stop_run(run, true);
             }
         }
+    }
+}
+
+/// A graceful end that something hangs on to: it is the next start's. That the deadline stays says so.
+fn leave_the_rest(plan: &mut Plan<'_>, _: &Settings) {
+    let deadline = plan
+        .state
+        .swarm
+        .drain_deadline
+        .filter(|at| is_draining(plan.state) && at.plus_millis(DRAIN_OVER_MS) <= plan.now);
+    if deadline.is_some() {
+        let why = "the time for it was over; what is left goes on at the next start";
+        let moved = plan.move_swarm(SwarmInput::Quiet, Some(why), deadline);
+        debug_assert!(moved.is_ok());
     }
 }
 

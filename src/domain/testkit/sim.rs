@@ -123,14 +123,7 @@ impl Sim {
         assert!(asked || self.state.swarm.phase == SwarmPhase::Stopped);
         for _ in 0..ROUNDS {
             if self.state.swarm.phase == SwarmPhase::Stopped {
-                assert!(self.state.outbox.is_empty(), "{:?}", self.state.outbox);
-                assert!(
-                    !self
-                        .state
-                        .agents
-                        .values()
-                        .any(|attempt| attempt.run.is_some())
-                );
+                self.has_ended();
                 return;
             }
             // What agents do, they go on doing until they are stopped.
@@ -142,6 +135,22 @@ impl Sim {
             }
         }
         panic!("it never stops: {:#?}", self.state);
+    }
+
+    /// Nothing is left; or the time was over, and then all that runs has been asked to end at once.
+    fn has_ended(&self) {
+        let state = &self.state;
+        if state.swarm.drain_deadline.is_some() {
+            for effect in state.outbox.values() {
+                if let Effect::Run { run, .. } = effect {
+                    assert_eq!(state.stops.get(run), Some(&true), "{run} was let run on");
+                }
+            }
+            return;
+        }
+        assert!(state.outbox.is_empty(), "{:?}", state.outbox);
+        let mut agents = state.agents.values();
+        assert!(!agents.any(|attempt| attempt.run.is_some()));
     }
 
     fn step(&mut self) {
