@@ -4,7 +4,7 @@
 //! written. Decisions see the tip, readers and drivers the published state.
 //!
 //! Invariant: nothing leaves here that is not durable. When a batch cannot be written, `tip` goes back to the published state, requests are
-//! answered with the failure, and observations wait and are judged again. When the log is lost, it is not known whether the batch is in it;
+//! answered with the failure, and observations wait and are judged again; what a start says goes before everything else then, too. When the log is lost, it is not known whether the batch is in it;
 //! who asked is told so, and the actor ends.
 
 use std::collections::VecDeque;
@@ -37,6 +37,8 @@ const INPUTS_AT_ONCE: usize = 128;
 const EVENTS_AT_ONCE: usize = 2_048;
 /// How long after the last batch the log is marked, so that it too is known to be durable.
 const MARK_AFTER: Duration = Duration::from_millis(700);
+/// After the deadline of a graceful end, how long until the daemon goes although that cannot be written down: no sooner than the rules would.
+const OVERDUE_MS: i64 = 700;
 /// How long until a failed write is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -51,6 +53,8 @@ struct Batch {
     events: Vec<Event>,
     answers: Vec<(Answer, Accepted)>,
     observations: Vec<Observation>,
+    /// It says that a daemon starts.
+    begins: bool,
 }
 
 /// How the actor ended.
@@ -75,6 +79,8 @@ pub(super) struct Actor {
     snapshots: Snapshots,
     clock: Clock,
     first: Vec<Command>,
+    /// The log has, or is being given, all that a start says: nothing is decided before.
+    begun: bool,
     tip: State,
     writing: VecDeque<Batch>,
     /// Observations that could not be written and wait for the disk.
@@ -82,6 +88,8 @@ pub(super) struct Actor {
     /// The last chain of consequences was cut and goes on.
     more: bool,
     retry_at: Option<Instant>,
+    /// Why the last batch could not be written.
+    no_room: Option<String>,
     mark_at: Option<Instant>,
     ends_by: Option<Timestamp>,
 }
@@ -105,12 +113,14 @@ impl Actor {
             drivers,
             snapshots,
             first,
+            begun: false,
             clock: Clock::after(tip.swarm.last_event_at),
             tip,
             writing: VecDeque::new(),
             put_off: Vec::new(),
             more: false,
             retry_at: None,
+            no_room: None,
             mark_at: None,
             ends_by: None,
         }
@@ -129,10 +139,13 @@ impl Actor {
         let mut messages = Vec::with_capacity(INPUTS_AT_ONCE);
         loop {
             self.ends_by = self.tip.swarm.drain_deadline.or(self.ends_by);
-            let stopped = self.tip.swarm.phase == SwarmPhase::Stopped;
+            let stopped = self.begun && self.tip.swarm.phase == SwarmPhase::Stopped;
             if stopped && self.writing.is_empty() {
                 self.end().await;
                 return Ended::Cleanly { by: self.ends_by };
+            }
+            if let Some(why) = self.cannot_end() {
+                return Ended::DiskFailed(why);
             }
             let timer = self.next_timer();
             tokio::select! {
@@ -152,7 +165,6 @@ impl Actor {
 
     /// A new daemon: says so, and sends every effect without an outcome to its driver again.
     fn recover(&mut self) {
-        let version = env!("CARGO_PKG_VERSION").to_owned();
         let left: Vec<(EffectId, Effect)> = self
             .tip
             .outbox
@@ -160,15 +172,30 @@ impl Actor {
             .map(|(id, effect)| (*id, effect.clone()))
             .collect();
         crash::point("actor.recover.begin");
-        self.observe([Observation::DaemonStarted { version }]);
-        // The configuration comes before anything that depends on it.
-        let first = std::mem::take(&mut self.first).into_iter();
-        self.take(first.map(|command| Message::Command(command, oneshot::channel().0)));
+        self.begin();
         for (id, effect) in left {
             self.drivers.dispatch(id, effect);
         }
         crash::point("actor.recover.dispatched");
-        self.observe([Observation::RecoveryDone]);
+    }
+
+    /// What a start says. The configuration comes before anything that depends on it.
+    fn begin(&mut self) {
+        self.begun = true;
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let first = self.first.clone().into_iter();
+        let nobody = |command| Message::Command(command, oneshot::channel().0);
+        for said in [
+            vec![Message::Observation(Observation::DaemonStarted { version })],
+            first.map(nobody).collect(),
+            vec![Message::Observation(Observation::RecoveryDone)],
+        ] {
+            let batch = Batch {
+                begins: true,
+                ..Batch::default()
+            };
+            self.decide(batch, said);
+        }
     }
 
     fn observe(&mut self, observations: impl IntoIterator<Item = Observation>) {
@@ -177,8 +204,14 @@ impl Actor {
 
     /// Decides on inputs, one after the other, each against what the ones before came to.
     fn take(&mut self, messages: impl IntoIterator<Item = Message>) {
+        if !self.begun {
+            self.begin();
+        }
+        self.decide(Batch::default(), messages);
+    }
+
+    fn decide(&mut self, mut batch: Batch, messages: impl IntoIterator<Item = Message>) {
         let (now, went_back) = self.clock.now();
-        let mut batch = Batch::default();
         if let Some(by_ms) = went_back {
             self.judge(&mut batch, Observation::ClockWentBack { by_ms }, now);
         }
@@ -262,6 +295,7 @@ impl Actor {
         match written {
             Written::Durable(events) => {
                 crash::point("actor.durable");
+                self.no_room = None;
                 self.publish(batch, events);
                 Ok(())
             }
@@ -309,13 +343,16 @@ impl Actor {
         tracing::error!(%why, "the event log cannot be written; waiting for the disk");
         let lost = std::iter::once(batch).chain(self.writing.drain(..));
         for batch in lost {
-            self.put_off.extend(batch.observations);
+            self.begun &= !batch.begins;
+            let again = batch.observations.into_iter();
+            self.put_off.extend(again.filter(|seen| !begins(seen)));
             for (answer, _) in batch.answers {
                 // Nobody waits any more: the client has gone.
                 drop(answer.send(Err(CommandError::Unavailable(why.to_owned()))));
             }
         }
         self.handle.stall(self.clock.peek(), why);
+        self.no_room = Some(why.to_owned());
         self.ledger.forget_unwritten();
         self.tip = self.handle.read(State::clone);
         self.retry_at = Some(Instant::now() + RETRY_AFTER);
@@ -332,13 +369,20 @@ impl Actor {
         }
     }
 
+    /// Why a graceful end whose time is over is not waited for any more: nothing of it can be written down.
+    fn cannot_end(&self) -> Option<String> {
+        let overdue = overdue_at(&self.tip).is_some_and(|at| at <= self.clock.peek());
+        self.no_room.clone().filter(|_| overdue)
+    }
+
     fn next_timer(&self) -> Instant {
         let (now, wall) = (Instant::now(), self.clock.peek());
         if self.more && self.retry_at.is_none() {
             return now;
         }
         let rules = decide::next_deadline(&self.tip, wall);
-        let deadline = rules.map(|time| {
+        let overdue = overdue_at(&self.tip).filter(|_| self.no_room.is_some());
+        let deadline = rules.into_iter().chain(overdue).min().map(|time| {
             let millis = u64::try_from(time.since(wall)).unwrap_or(0);
             now + Duration::from_millis(millis)
         });
@@ -401,6 +445,20 @@ impl Actor {
             .await;
         crash::point("actor.end.snapshot-taken");
     }
+}
+
+/// When a graceful end that cannot be written down is waited for no longer.
+fn overdue_at(state: &State) -> Option<Timestamp> {
+    let deadline = state.swarm.drain_deadline?;
+    Some(deadline.plus_millis(OVERDUE_MS))
+}
+
+/// Said anew by [`Actor::begin`].
+fn begins(seen: &Observation) -> bool {
+    matches!(
+        seen,
+        Observation::DaemonStarted { .. } | Observation::RecoveryDone
+    )
 }
 
 fn reply(answers: Vec<(Answer, Accepted)>) {

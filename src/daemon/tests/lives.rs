@@ -77,6 +77,8 @@ struct Life {
     site: Site,
     model: Model,
     alive: Option<Alive>,
+    /// The last event before those of that daemon.
+    from: u64,
     choices: Choices,
     settings: Settings,
     /// Effects that this daemon has sent out and that nothing has become of.
@@ -102,6 +104,7 @@ impl Life {
             site: Site::new(segment_bytes),
             model: Model::default(),
             alive: None,
+            from: 0,
             choices,
             settings,
             out: BTreeMap::new(),
@@ -180,7 +183,8 @@ impl Life {
     async fn pause(&mut self) {
         self.alive().rest().await;
         self.follow();
-        let stopped = self.model.state.swarm.phase == SwarmPhase::Stopped;
+        let state = &self.model.state;
+        let stopped = state.swarm.phase == SwarmPhase::Stopped && state.seq > self.from;
         if stopped || self.alive().handle.inbox.is_closed() {
             self.alive().finish().await;
             self.follow();
@@ -274,8 +278,13 @@ impl Life {
             self.kill().await;
         }
         self.begin();
+        if self.choices.chance(8) {
+            self.room_comes_later().await;
+        }
         self.pause().await;
         self.model.at_rest();
+        let state = &self.model.state;
+        assert!(state.settings.is_some(), "nothing is configured");
     }
 
     /// Killed while it puts the log in order.
@@ -304,6 +313,7 @@ impl Life {
         if let Some(settings) = &state.settings {
             self.settings = Settings::clone(settings);
         }
+        self.from = state.seq;
         let mode = self.settings.mode;
         let load = Command::LoadSettings {
             hash: "hash".into(),
@@ -548,6 +558,16 @@ impl Life {
 
     async fn disk_is_full(&mut self) {
         self.counts.full_disks += 1;
+        self.nothing_is_written().await;
+        if self.choices.chance(20) {
+            return self.crash().await;
+        }
+        self.site.faults.mend();
+        pass(1_001).await;
+        self.moment().await;
+    }
+
+    async fn nothing_is_written(&mut self) {
         let part = self.choices.pick(400);
         self.site.faults.stand("write", Fault::Error(ENOSPC, part));
         for _ in 0..=self.choices.pick(4) {
@@ -557,12 +577,18 @@ impl Life {
                 pass(i64::try_from(self.choices.pick(3_000)).unwrap()).await;
             }
         }
-        if self.choices.chance(20) {
-            return self.crash().await;
-        }
+    }
+
+    /// The disk is full when a daemon starts. Sometimes the first word after that is somebody's, not that of the next try.
+    async fn room_comes_later(&mut self) {
+        self.counts.full_disks += 1;
+        self.nothing_is_written().await;
         self.site.faults.mend();
-        pass(1_001).await;
-        self.moment().await;
+        if self.choices.chance(50) {
+            self.ask_something();
+        } else {
+            pass(1_001).await;
+        }
     }
 
     /// One operation fails: the batch is written elsewhere.
