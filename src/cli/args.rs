@@ -146,7 +146,9 @@ mod tests {
     use super::*;
 
     fn leaves(command: &Command, path: &str, found: &mut Vec<(String, Command)>) {
-        let mut subcommands = command.get_subcommands().peekable();
+        // What is hidden nobody types.
+        let shown = |sub: &&Command| !sub.is_hide_set();
+        let mut subcommands = command.get_subcommands().filter(shown).peekable();
         if subcommands.peek().is_none() {
             found.push((path.to_owned(), command.clone()));
         }

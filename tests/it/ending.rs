@@ -10,6 +10,7 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 
 use crate::harness::{Daemon, Sandbox, Terminal, processes};
+use crate::service::with_systemctl;
 
 /// Half of the work, then waits; goes on from what it finds.
 const IN_TWO_PARTS: &str = "if [ -e half.txt ]; then note again; write whole.txt x; commit; say COMPLETE; else write half.txt x; hold half; write whole.txt x; commit; say COMPLETE; fi";
@@ -160,6 +161,38 @@ fn keep_agents_leaves_them_to_the_next_start() {
     assert_eq!(daemon.wait_exit(Duration::from_secs(2)), 0);
     adopted_by_the_next_start(&sandbox);
 }
+
+#[test]
+fn at_a_restart_by_the_service_manager_agents_go_on() {
+    let sandbox = Sandbox::ready();
+    let daemon = busy(&sandbox, 30);
+    let jobs = "echo '12 swarm-x.service restart running'";
+    let (ran, asked) = with_systemctl(&sandbox, jobs, END);
+    ran.ok();
+    assert_eq!(
+        asked,
+        ["--user list-jobs --plain --no-legend swarm-x.service"]
+    );
+    assert_eq!(daemon.wait_exit(Duration::from_secs(2)), 0);
+    adopted_by_the_next_start(&sandbox);
+}
+
+#[test]
+fn when_the_service_manager_stops_it_agents_end() {
+    for jobs in [
+        "echo '12 swarm-x.service stop running'",
+        "echo no bus >&2; exit 1",
+    ] {
+        let sandbox = Sandbox::ready();
+        let daemon = busy(&sandbox, 1);
+        let (ran, _) = with_systemctl(&sandbox, jobs, END);
+        ran.ok();
+        assert_eq!(daemon.wait_exit(Duration::from_secs(5)), 0);
+        sandbox.assert_nothing_runs();
+    }
+}
+
+const END: &[&str] = &["service", "end", "swarm-x.service"];
 
 /// The agents live, are adopted in the same attempt, and end their only run.
 fn adopted_by_the_next_start(sandbox: &Sandbox) {

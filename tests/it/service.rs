@@ -125,7 +125,17 @@ fn the_unit_names_this_program_and_this_repository_exactly() {
     let program = env!("CARGO_BIN_EXE_swarm");
     let root = root.to_str().unwrap();
     assert_eq!(value("ExecStart="), [program, "-C", root, "start"]);
-    assert_eq!(value("ExecStop=-"), [program, "-C", root, "stop"]);
+    // `%n` is for systemd to replace.
+    let unit = unit.replace(" %n\n", " %%n\n");
+    let value = |key: &str| {
+        words(
+            unit.lines()
+                .find_map(|line| line.strip_prefix(key))
+                .unwrap(),
+        )
+    };
+    let end = [program, "-C", root, "service", "end", "%n"];
+    assert_eq!(value("ExecStop=-"), end);
 }
 
 #[test]
@@ -242,7 +252,7 @@ fn what_somebody_else_wrote_or_edited_stays() {
 }
 
 /// Runs with a `systemctl` of the test's, which notes what it is asked and does as it is told.
-fn with_systemctl(sandbox: &Sandbox, ends: &str, args: &[&str]) -> (Ran, Vec<String>) {
+pub fn with_systemctl(sandbox: &Sandbox, ends: &str, args: &[&str]) -> (Ran, Vec<String>) {
     let folder = sandbox.path("bin");
     fs::create_dir_all(&folder).unwrap();
     let asked = sandbox.path("out/systemctl");
@@ -287,7 +297,10 @@ fn with_now_the_service_manager_is_asked_and_its_failure_told() {
     ran.ok();
     assert!(asked.is_empty(), "{asked:?}");
     let (ran, asked) = with_systemctl(&sandbox, "echo 'no bus' >&2; exit 4", &install);
-    ran.refused(1, &["no bus", "daemon-reload"]);
+    ran.refused(
+        1,
+        &["no bus", "daemon-reload", "is written", "service uninstall"],
+    );
     assert_eq!(asked.len(), 1, "{asked:?}");
     // What could not be stopped is not taken away.
     let (ran, _) = with_systemctl(&sandbox, "exit 1", &[UNINSTALL, &["--now"]].concat());
@@ -358,20 +371,13 @@ fn the_service_manager_is_told_when_it_is_ready_that_it_lives_and_that_it_ends()
         begun.elapsed() > Duration::from_millis(300),
         "it is fed all too often"
     );
-    let id = sandbox.idea("env >$OUT/agent; write a.looked x; say COMPLETE");
+    let until = |words: &str| while !told(&manager).contains(words) {};
+    let id = sandbox.idea("env >$OUT/agent; hold told; write a.looked x; say COMPLETE");
+    until("1 agents at work");
+    sandbox.release("told");
     sandbox.wait_idea(&id, "done");
     sandbox.swarm(&["stop"]).ok();
-    let mut all = Vec::new();
-    while !all
-        .last()
-        .is_some_and(|last: &String| last.starts_with("STOPPING=1"))
-    {
-        all.push(told(&manager));
-    }
-    assert!(
-        all.iter().any(|text| text.contains("1 agents at work")),
-        "{all:?}"
-    );
+    until("STOPPING=1");
     assert_eq!(daemon.wait_exit(PATIENCE), 0);
     for name in ["agent", "filter"] {
         let environment = sandbox.notes(name);

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
+use super::stop;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::output::Output;
@@ -29,6 +30,9 @@ pub enum Service {
     Install(Install),
     /// Remove that file.
     Uninstall(Uninstall),
+    /// What the service manager runs to end the daemon.
+    #[command(hide = true)]
+    End(End),
 }
 
 /// `service install`.
@@ -69,6 +73,14 @@ pub struct Uninstall {
     pub format: Option<Format>,
 }
 
+/// `service end`: at a restart only the daemon goes, and the one that follows adopts its agents.
+#[derive(Debug, Args)]
+pub struct End {
+    /// What the service manager calls the service.
+    #[arg(value_name = "UNIT")]
+    pub unit: String,
+}
+
 /// A service manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -107,6 +119,7 @@ pub fn run(verb: &Service, context: &mut Context<'_>) -> Result<(), CliError> {
     match verb {
         Service::Install(args) => install(args, context),
         Service::Uninstall(args) => uninstall(args, context),
+        Service::End(End { unit }) => end(unit, context),
     }
 }
 
@@ -129,7 +142,11 @@ fn install(args: &Install, context: &mut Context<'_>) -> Result<(), CliError> {
     }
     let commands = plan.commands_to_start();
     if args.now {
-        manager::run(&commands)?;
+        manager::run(&commands).map_err(|error| {
+            error
+                .details(format!("{} is written all the same", plan.file.display()))
+                .hint("or take that back: swarm service uninstall")
+        })?;
     }
     tell_installed(&plan, is_new, args.now, &commands, &mut context.output)
 }
@@ -154,6 +171,22 @@ fn uninstall(args: &Uninstall, context: &mut Context<'_>) -> Result<(), CliError
     }
     let left = if args.now { vec![] } else { plan.left_to_do() };
     tell_removed(&plan, removed, &left, &mut context.output)
+}
+
+fn end(unit: &str, context: &mut Context<'_>) -> Result<(), CliError> {
+    let keep_agents = match systemd::is_restarting(unit) {
+        Ok(is_restarting) => is_restarting,
+        Err(error) => {
+            let words = "whether this is a restart is not known, so the agents are ended, too";
+            context.output.note(format!("{words}: {error}"));
+            false
+        }
+    };
+    let how = stop::Stop {
+        keep_agents,
+        now: false,
+    };
+    stop::run(&how, context)
 }
 
 fn show(plan: &Plan, whole: &str, output: &mut Output) -> Result<(), CliError> {

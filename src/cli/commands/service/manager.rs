@@ -8,12 +8,13 @@ use crate::cli::error::CliError;
 
 /// Runs them.
 pub(super) fn run(commands: &[Vec<String>]) -> Result<(), CliError> {
-    commands.iter().try_for_each(|words| one(words))
+    commands.iter().try_for_each(|words| one(words).map(drop))
 }
 
-fn one(words: &[String]) -> Result<(), CliError> {
+/// What one of them prints.
+pub(super) fn one(words: &[String]) -> Result<String, CliError> {
     let Some((program, arguments)) = words.split_first() else {
-        return Ok(());
+        return Ok(String::new());
     };
     let ran = Command::new(program)
         .args(arguments)
@@ -25,7 +26,7 @@ fn one(words: &[String]) -> Result<(), CliError> {
             .hint("is this service manager there? without it run: swarm start --detach")
     })?;
     if ran.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&ran.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&ran.stderr).trim().to_owned();
     Err(

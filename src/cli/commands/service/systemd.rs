@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use super::{Plan, folder_of, home, utf8};
+use super::{Plan, folder_of, home, manager, utf8};
 use crate::cli::error::{CliError, Kind};
 
 /// After these exit codes a new start would end the same way: refused, usage, agent unusable, damaged; and after a second Ctrl+C nobody wants one.
@@ -50,7 +50,8 @@ StartLimitBurst=5
 Type=notify
 Environment={environment}
 ExecStart={program} -C {root} start
-ExecStop=-{program} -C {root} stop
+# At a restart the agents go on, and the daemon that follows adopts them.
+ExecStop=-{program} -C {root} service end %n
 # Agents live under their own runners: they outlive a daemon that dies, and its next start adopts them.
 KillMode=process
 # One of them that needs too much memory does not take the others with it.
@@ -116,6 +117,20 @@ fn systemctl(words: &[&str]) -> Vec<String> {
     all.map(ToString::to_string).collect()
 }
 
+/// Whether the service is stopped to be started again. The manager keeps such a job as `restart` until it has stopped.
+pub(super) fn is_restarting(unit: &str) -> Result<bool, CliError> {
+    let jobs = manager::one(&systemctl(&["list-jobs", "--plain", "--no-legend", unit]))?;
+    Ok(restarts(&jobs, unit))
+}
+
+/// Of lines like `12 swarm-x.service restart running`.
+fn restarts(jobs: &str, unit: &str) -> bool {
+    jobs.lines().any(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        words.next() == Some(unit) && words.next() == Some("restart")
+    })
+}
+
 pub(super) fn commands_to_start(unit: &str) -> Vec<Vec<String>> {
     vec![
         systemctl(&["daemon-reload"]),
@@ -138,6 +153,18 @@ pub(super) fn left_to_do(unit: &str) -> Vec<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_restart_is_known_by_its_job() {
+        let jobs = "7 other.service restart waiting\n12 swarm-x.service restart running\n";
+        assert!(restarts(jobs, "swarm-x.service"));
+        assert!(!restarts(jobs, "swarm-y.service"));
+        assert!(!restarts(
+            "12 swarm-x.service stop running",
+            "swarm-x.service"
+        ));
+        assert!(!restarts("", "swarm-x.service"));
+    }
 
     #[test]
     fn words_are_quoted_for_systemd() {
