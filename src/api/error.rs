@@ -128,7 +128,7 @@ fn status_of(rejection: &Rejection) -> StatusCode {
         Rejection::IdeaUnknown(_)
         | Rejection::AgentUnknown(_)
         | Rejection::CheckpointUnknown { .. } => StatusCode::NOT_FOUND,
-        Rejection::AgentOver(_)
+        Rejection::AgentOver { .. }
         | Rejection::CheckpointTaken(_)
         | Rejection::Cycle(_)
         | Rejection::NotNow { .. }

@@ -312,6 +312,11 @@ pub struct IdeaDetail {
     /// The worktree kept for its next attempt.
     #[schema(required = false)]
     pub kept_worktree: Option<String>,
+    /// Its merge, while it is in the queue.
+    #[schema(required = false)]
+    pub merge: Option<Merge>,
+    /// What only a person can do about it.
+    pub needs_you: Vec<Need>,
     /// What happened to it.
     pub history: Vec<HistoryLine>,
 }

@@ -92,6 +92,7 @@ fn queue(state: &State) -> String {
     let words = |entry: &crate::domain::state::MergeEntry| {
         let phase = match entry.phase {
             MergePhase::Queued if entry.held => "waits for your go",
+            MergePhase::Queued if entry.waits.is_some() => "waits",
             phase => merge_phase(phase),
         };
         format!("{} {phase}", entry.idea)

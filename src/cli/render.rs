@@ -30,6 +30,7 @@ fn merge_words(view: &Value) -> String {
     let value = view.get("state").cloned().unwrap_or_default();
     match serde_json::from_value::<MergePhase>(value) {
         Ok(MergePhase::Queued) if view["held"] == true => "waits for your go".to_owned(),
+        Ok(MergePhase::Queued) if view.get("reason").is_some() => "waits".to_owned(),
         Ok(phase) => merge_phase(phase).to_owned(),
         Err(_) => text(view, "state").to_owned(),
     }
@@ -298,6 +299,10 @@ pub fn idea(output: &Output, idea: &Value, zone: &jiff::tz::TimeZone) -> Vec<Str
             ("crashes", some("retryCount")),
             ("landed as", one("commit")),
             ("kept worktree", one("keptWorktree")),
+            (
+                "merge",
+                safe(&idea.get("merge").map(merge_words).unwrap_or_default()),
+            ),
             ("last error", one("lastError")),
             ("added", at("createdAt")),
             ("changed", at("updatedAt")),
@@ -320,6 +325,8 @@ pub fn idea(output: &Output, idea: &Value, zone: &jiff::tz::TimeZone) -> Vec<Str
         let words = format!("{} {}", safe(what), safe(text(entry, "detail")));
         format!("  {}  {}", output.paint(Tone::Dim, &at), words.trim_end())
     };
+    let needs = needs_you(output, list(idea, "needsYou"));
+    section(output, &mut page, "Needs you", needs);
     let history = list(idea, "history").iter().map(entry).collect();
     section(output, &mut page, "History", history);
     page

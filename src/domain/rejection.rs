@@ -2,6 +2,7 @@
 
 use super::ids::{AgentId, CheckpointName, IdeaId, ProfileName};
 use super::lifecycle::Illegal;
+use super::state::AttemptEnd;
 
 /// A refusal. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -13,8 +14,15 @@ pub enum Rejection {
     #[error("there is no agent `{0}`")]
     AgentUnknown(AgentId),
     /// The attempt of that agent is over.
-    #[error("agent `{0}` has ended")]
-    AgentOver(AgentId),
+    #[error("agent `{id}` has ended: it {end}")]
+    AgentOver {
+        /// Whose.
+        id: AgentId,
+        /// How it ended.
+        end: AttemptEnd,
+        /// What it worked on.
+        idea: IdeaId,
+    },
     /// There is no such profile.
     #[error("there is no agent profile `{name}` in the configuration")]
     ProfileUnknown {
@@ -80,7 +88,7 @@ impl Rejection {
         match self {
             Self::IdeaUnknown(_) => "IDEA_UNKNOWN",
             Self::AgentUnknown(_) => "AGENT_UNKNOWN",
-            Self::AgentOver(_) => "AGENT_ENDED",
+            Self::AgentOver { .. } => "AGENT_ENDED",
             Self::ProfileUnknown { .. } => "PROFILE_UNKNOWN",
             Self::TextEmpty | Self::NothingSaid => "TEXT_EMPTY",
             Self::TextTooLong { .. } => "TEXT_TOO_LONG",
@@ -102,8 +110,9 @@ impl Rejection {
                 let list = "see the ideas: swarm idea list".to_owned();
                 meant.into_iter().chain([list]).collect()
             }
-            Self::AgentUnknown(_) | Self::AgentOver(_) => {
-                vec!["see the agents: swarm agent list".into()]
+            Self::AgentUnknown(_) => vec!["see the agents: swarm agent list".into()],
+            Self::AgentOver { idea, .. } => {
+                vec![format!("see how its idea stands: swarm idea show {idea}")]
             }
             Self::ProfileUnknown { known, .. } => {
                 let names: Vec<&str> = known.iter().map(ProfileName::as_str).collect();

@@ -4,6 +4,7 @@
 //! attempt in `agents`; the merge queue holds at most one entry an idea, in the order in which they came.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -551,6 +552,25 @@ pub enum AttemptEnd {
     Released,
     /// A person redirected it to another idea.
     Redirected,
+}
+
+impl fmt::Display for AttemptEnd {
+    /// What goes after its agent's name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Merged => "has landed its work",
+            Self::NothingToMerge => "had nothing to land",
+            Self::Blocked => "is blocked",
+            Self::Failed => "failed",
+            Self::TimedOut => "took too long",
+            Self::Crashed => "crashed",
+            Self::Stopped => "was stopped",
+            Self::Interrupted => "was interrupted",
+            Self::Cancelled => "was cancelled",
+            Self::Released => "could not begin",
+            Self::Redirected => "was redirected",
+        })
+    }
 }
 
 /// An attempt that is over.

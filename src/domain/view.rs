@@ -220,6 +220,11 @@ pub struct IdeaDetail {
     /// The worktree kept for its next attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_worktree: Option<String>,
+    /// Its merge, while it is in the queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merge: Option<MergeView>,
+    /// What only a person can do about it.
+    pub needs_you: Vec<NeedsYou>,
     /// What happened to it.
     pub history: Vec<Audit>,
 }
@@ -433,6 +438,11 @@ pub fn idea_detail(state: &State, id: &IdeaId) -> Option<IdeaDetail> {
             // Handed over to another idea: its work is kept, no worktree is.
             .filter(|worktree| !worktree.is_empty())
             .map(worktree_path),
+        merge: state.entry(id).map(merge),
+        needs_you: {
+            let about = |need: &NeedsYou| need.idea_id.as_ref() == Some(id);
+            needs_you(state).into_iter().filter(about).collect()
+        },
         history: this.audit.clone(),
     })
 }
@@ -635,7 +645,10 @@ fn paused(state: &State) -> Option<NeedsYou> {
 
 fn waiting_merge(state: &State, entry: &MergeEntry) -> Option<NeedsYou> {
     let id = &entry.idea;
-    let retry = vec![format!("swarm merge retry {id}")];
+    let ways = [
+        format!("swarm merge retry {id}"),
+        format!("swarm idea cancel {id}"),
+    ];
     let waits = entry.waits.as_ref().filter(|waits| waits.person);
     let (kind, message, commands) = if entry.phase == MergePhase::Person {
         // While the conflict is being laid out, or judged, nobody else is to work in that worktree.
@@ -656,7 +669,7 @@ fn waiting_merge(state: &State, entry: &MergeEntry) -> Option<NeedsYou> {
         (
             "held",
             format!("{id} is ready to merge and waits for you"),
-            retry,
+            ways.to_vec(),
         )
     } else {
         let waits = waits?;
@@ -674,7 +687,7 @@ fn waiting_merge(state: &State, entry: &MergeEntry) -> Option<NeedsYou> {
             format!("the merge of {id} waits: {}{files}", waits.reason),
             approval_wanted(&waits.reason)
                 .into_iter()
-                .chain(retry)
+                .chain(ways)
                 .collect(),
         )
     };

@@ -91,9 +91,11 @@ fn a_stopped_agent_leaves_its_work_to_the_next() {
         "{idea}"
     );
     assert_eq!(sandbox.notes("kept").len(), 1);
+    // Asked again, after it was done: nothing follows. Its successor has landed its work.
+    sandbox.swarm(&["agent", "stop", "ed-001"]).ok();
     sandbox
-        .swarm(&["agent", "stop", "ed-001"])
-        .refused(1, &["ed-001", "swarm agent list"]);
+        .swarm(&["agent", "stop", "ed-002"])
+        .refused(1, &["landed", "swarm idea show"]);
     daemon.stop();
     sandbox.assert_repository_clean();
 }

@@ -118,7 +118,10 @@ pub fn run(verb: Agent, context: &mut Context<'_>) -> Result<(), CliError> {
         Agent::Show(Show { id }) => show(&id, context),
         Agent::Logs(args) => logs(&args, context),
         Agent::Stop(Stop { id }) => {
-            let words = format!("{id} is being ended; its idea will be pending again");
+            let words = format!(
+                "{id} is being ended, or was; its idea is pending then, with its work kept. In autopilot it is begun again in its turn: \
+                 swarm idea cancel gives it up, swarm pause keeps everything back"
+            );
             change(context, &Command::StopAgent { id }, &words)
         }
         Agent::Redirect(args) => redirect(args, context),

@@ -13,11 +13,11 @@ use crate::domain::state::{AttemptEnd, Task};
 use crate::domain::view::names;
 
 pub use waiting::waiting;
-use words::{
-    attempt_end, because, conflict_level, effect_words, ending_words, failed_command,
-    rollback_step, run_end, signal_words, swarm_phase, target_choice,
-};
 pub use words::{attempt_phase, merge_phase, mode, short, status_tone};
+use words::{
+    because, conflict_level, effect_words, ending_words, failed_command, rollback_step, run_end,
+    signal_words, swarm_phase, target_choice,
+};
 
 /// The longest line, in characters.
 const MAX_LINE: usize = 300;
@@ -357,7 +357,7 @@ fn words(event: &Event) -> String {
             ..
         } => format!(
             "{agent} {}, its idea is {}{}",
-            attempt_end(*end),
+            end,
             status.as_str(),
             because(message.as_deref())
         ),

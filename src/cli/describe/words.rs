@@ -11,7 +11,7 @@ use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::settings::Mode;
 use crate::domain::signal::Signal;
-use crate::domain::state::{AttemptEnd, Ending, Feedback, IdeaStatus};
+use crate::domain::state::{Ending, Feedback, IdeaStatus};
 
 /// The first digits of a commit.
 pub fn short(oid: &Oid) -> &str {
@@ -79,22 +79,6 @@ pub fn merge_phase(phase: MergePhase) -> &'static str {
         MergePhase::Verifying => "verifying",
         MergePhase::Landing => "landing",
         MergePhase::Landed => "landed",
-    }
-}
-
-pub(super) fn attempt_end(end: AttemptEnd) -> &'static str {
-    match end {
-        AttemptEnd::Merged => "has landed its work",
-        AttemptEnd::NothingToMerge => "had nothing to land",
-        AttemptEnd::Blocked => "is blocked",
-        AttemptEnd::Failed => "failed",
-        AttemptEnd::TimedOut => "took too long",
-        AttemptEnd::Crashed => "crashed",
-        AttemptEnd::Stopped => "was stopped",
-        AttemptEnd::Interrupted => "was interrupted",
-        AttemptEnd::Cancelled => "was cancelled",
-        AttemptEnd::Released => "could not begin",
-        AttemptEnd::Redirected => "was redirected",
     }
 }
 

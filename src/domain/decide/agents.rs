@@ -7,19 +7,26 @@ use crate::domain::event::Event;
 use crate::domain::ids::AgentId;
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::rejection::Rejection;
-use crate::domain::state::{Attempt, Ending, State};
+use crate::domain::state::{Attempt, AttemptEnd, Ending, State};
 
 pub(super) fn known<'a>(state: &'a State, id: &AgentId) -> Result<&'a Attempt, Rejection> {
-    state.agents.get(id).ok_or_else(|| {
-        if state.ended.contains_key(id) {
-            Rejection::AgentOver(id.clone())
-        } else {
-            Rejection::AgentUnknown(id.clone())
-        }
+    let attempt = state.agents.get(id);
+    attempt.ok_or_else(|| match state.ended.get(id) {
+        Some(ended) => Rejection::AgentOver {
+            id: id.clone(),
+            end: ended.end,
+            idea: ended.idea.clone(),
+        },
+        None => Rejection::AgentUnknown(id.clone()),
     })
 }
 
 pub(super) fn stop(plan: &mut Plan<'_>, id: &AgentId) -> Result<(), Rejection> {
+    // Asked again, after it was done.
+    let ended = plan.state.ended.get(id);
+    if ended.is_some_and(|ended| ended.end == AttemptEnd::Stopped) {
+        return Ok(());
+    }
     let attempt = known(plan.state, id)?;
     if attempt.phase == AttemptPhase::ReadyToMerge || plan.state.entry(&attempt.idea).is_some() {
         return Err(Rejection::NotNow {

@@ -49,10 +49,16 @@ fn a_stopped_agent_leaves_its_idea_pending_and_its_worktree_kept() {
     attemptEnded {agent: ed-001, end: stopped, keepWorktree: true, status: pending}
     ");
     assert!(s.idea(1).kept.is_some());
-    let again = Command::StopAgent { id: agent(1) };
-    assert_snapshot!(s.refused(&again), @r"
-    AGENT_ENDED: agent `ed-001` has ended
-    see the agents: swarm agent list
+    // Nor does asking after it was done.
+    s.command(Command::StopAgent { id: agent(1) });
+    assert_snapshot!(s.then(), @"");
+    let late = Command::SayToAgent {
+        id: agent(1),
+        text: "wait".into(),
+    };
+    assert_snapshot!(s.refused(&late), @r"
+    AGENT_ENDED: agent `ed-001` has ended: it was stopped
+    see how its idea stands: swarm idea show idea-001
     ");
 }
 

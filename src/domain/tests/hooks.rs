@@ -506,7 +506,8 @@ fn one_that_was_not_run_has_no_output_and_a_person_is_told_how_to_approve_it() {
         needs.commands,
         [
             "swarm hooks approve pre-merge",
-            "swarm merge retry idea-001"
+            "swarm merge retry idea-001",
+            "swarm idea cancel idea-001"
         ]
     );
     assert_eq!(s.state.hooks_last[&HookName::PreMerge].run, None);
@@ -523,7 +524,10 @@ fn what_a_hook_says_is_no_command_to_type() {
     s.well_until("pre-merge");
     s.hook("pre-merge", exit(1)).all_goes_well();
     let needs = view::needs_you(&s.state).remove(0);
-    assert_eq!(needs.commands, ["swarm merge retry idea-001"]);
+    assert_eq!(
+        needs.commands,
+        ["swarm merge retry idea-001", "swarm idea cancel idea-001"]
+    );
 }
 
 #[test]

@@ -284,8 +284,16 @@ fn every_intervention_in_every_situation() {
         .collect();
     let whys: Vec<&str> = whys.into_iter().map(String::as_str).collect();
     assert_snapshot!(whys.join("\n"), @r#"
-    agent `ed-001` has ended
-        -> see the agents: swarm agent list
+    agent `ed-001` has ended: it crashed
+        -> see how its idea stands: swarm idea show idea-001
+    agent `ed-001` has ended: it failed
+        -> see how its idea stands: swarm idea show idea-001
+    agent `ed-001` has ended: it has landed its work
+        -> see how its idea stands: swarm idea show idea-001
+    agent `ed-001` has ended: it is blocked
+        -> see how its idea stands: swarm idea show idea-001
+    agent `ed-001` has ended: it took too long
+        -> see how its idea stands: swarm idea show idea-001
     assign idea-001 is not possible: it is active
         -> see who works on it: swarm agent list
     assign idea-001 is not possible: it is blocked
@@ -397,6 +405,8 @@ fn every_intervention_whatever_the_swarm_does_meanwhile() {
     assert_snapshot!(whys.join("\n"), @r"
     a pause is not possible: a rollback is under way
         -> wait for its end; if no daemon runs, one goes on with it: swarm start
+    agent `ed-001` has ended: it was interrupted
+        -> see how its idea stands: swarm idea show idea-001
     going on is not possible: a rollback is under way
         -> wait for its end; if no daemon runs, one goes on with it: swarm start
     pause is not possible: the daemon has just started and looks at what was left

@@ -110,7 +110,10 @@ fn an_idea_waits_in_the_queue_for_those_that_it_comes_after() {
 fn without_auto_merge_a_person_says_go() {
     let mut s = Scenario::with(|settings| settings.auto_merge = false);
     s.add("one").all_goes_well().quietly();
-    assert_snapshot!(view::needs_you(&s.state)[0].commands.join("\n"), @r"swarm merge retry idea-001");
+    assert_snapshot!(view::needs_you(&s.state)[0].commands.join("\n"), @r"
+    swarm merge retry idea-001
+    swarm idea cancel idea-001
+    ");
     assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
     s.command(Command::RetryMerge { id: idea(1) });
     assert_snapshot!(s.then(), @r"

@@ -178,8 +178,8 @@ fn what_makes_no_sense_is_refused_with_what_would_be_possible() {
     swarm idea add "..."
     "#);
     assert_snapshot!(s.refused(&redirect(2)), @r"
-    AGENT_ENDED: agent `ed-001` has ended
-    see the agents: swarm agent list
+    AGENT_ENDED: agent `ed-001` has ended: it has landed its work
+    see how its idea stands: swarm idea show idea-001
     ");
     s.add("three").well_until("buildMerge");
     let late = Command::RedirectAgent {
