@@ -45,7 +45,6 @@ fn prepared_at(dir: &RunDir) -> io::Result<Timestamp> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
 
     use super::super::record::{self, EndReason, ExitRecord, Started, Usage};
     use super::super::rundir::prepare;
@@ -53,19 +52,7 @@ mod tests {
     use super::*;
 
     fn run(runs: &Path, id: &str) -> RunDir {
-        let spec = RunSpec {
-            id: id.into(),
-            program: "true".into(),
-            args: vec![],
-            cwd: "/".into(),
-            env: BTreeMap::new(),
-            stdin: None,
-            timeout_ms: None,
-            grace_ms: 0,
-            max_output_bytes: None,
-            lease: None,
-        };
-        prepare(runs, &spec, &[]).unwrap()
+        prepare(runs, &RunSpec::of_true(id), &[]).unwrap()
     }
 
     fn claim(dir: &RunDir) {

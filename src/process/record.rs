@@ -229,7 +229,6 @@ pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::sync::Barrier;
 
     use super::super::adopt::inspect;
@@ -239,19 +238,7 @@ mod tests {
 
     fn run_dir() -> (tempfile::TempDir, RunDir) {
         let temporary = tempfile::tempdir().unwrap();
-        let spec = RunSpec {
-            id: "run-1".into(),
-            program: "true".into(),
-            args: vec![],
-            cwd: "/".into(),
-            env: BTreeMap::new(),
-            stdin: None,
-            timeout_ms: None,
-            grace_ms: 0,
-            max_output_bytes: None,
-            lease: None,
-        };
-        let dir = prepare(temporary.path(), &spec, &[]).unwrap();
+        let dir = prepare(temporary.path(), &RunSpec::of_true("run-1"), &[]).unwrap();
         (temporary, dir)
     }
 

@@ -41,6 +41,25 @@ pub struct RunSpec {
     pub lease: Option<Lease>,
 }
 
+#[cfg(test)]
+impl RunSpec {
+    /// A child of a test that only needs its directory.
+    pub(super) fn of_true(id: &str) -> Self {
+        Self {
+            id: id.into(),
+            program: "true".into(),
+            args: vec![],
+            cwd: "/".into(),
+            env: BTreeMap::new(),
+            stdin: None,
+            timeout_ms: None,
+            grace_ms: 0,
+            max_output_bytes: None,
+            lease: None,
+        }
+    }
+}
+
 /// Finds `program` as the child would: a name in the `PATH` of `env`, a path with a `/` relative to `cwd`.
 ///
 /// # Errors
