@@ -23,6 +23,7 @@ mod launch;
 mod ledger;
 mod loader;
 mod log;
+pub(crate) mod memory;
 mod merge_effects;
 pub mod offline;
 pub mod paths;

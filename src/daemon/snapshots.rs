@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::clock;
 use super::handle::Handle;
+use super::memory;
 use super::paths::Paths;
 use crate::domain::state::State;
 use crate::journal::{Position, Snapshot, write_snapshot};
@@ -62,6 +63,8 @@ impl Snapshots {
         let writing = Arc::clone(&self.writing);
         spawn_blocking(move || {
             write(&paths, &state, position);
+            drop(state);
+            memory::give_back();
             size.store(size_on_disk(&paths), Ordering::Relaxed);
             writing.store(false, Ordering::Release);
         });
