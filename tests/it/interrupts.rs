@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::crashes::Dice;
-use crate::harness::{Daemon, Sandbox};
+use crate::harness::{Daemon, PATIENCE, Sandbox};
 
 /// Ideas that are under way or wait at any time.
 const IDEAS: usize = 6;
@@ -78,7 +78,9 @@ fn heard(sandbox: &Sandbox, daemon: &Daemon<'_>) {
 
 /// The ideas so far end up landed, each once.
 fn assert_all_land_once(sandbox: &Sandbox, base: &str) -> usize {
-    assert_eq!(sandbox.run_until_idle(), 0);
+    let left = u32::try_from(sandbox.ideas().len()).unwrap();
+    let limit = 2 * PATIENCE + Duration::from_secs(1) * left;
+    assert_eq!(sandbox.run_until_idle_within(limit), 0);
     let ideas = sandbox.ideas();
     assert!(
         ideas.iter().all(|idea| idea["status"] == "done"),

@@ -71,7 +71,12 @@ impl Sandbox {
 
     /// Runs `start --until-idle` to its end; gives its exit code.
     pub fn run_until_idle(&self) -> i32 {
-        self.spawn_daemon(&["--until-idle"]).wait_exit(2 * PATIENCE)
+        self.run_until_idle_within(2 * PATIENCE)
+    }
+
+    /// The same where much is to be done.
+    pub fn run_until_idle_within(&self, limit: Duration) -> i32 {
+        self.spawn_daemon(&["--until-idle"]).wait_exit(limit)
     }
 
     /// The pid that `state/daemon.json` names.
