@@ -389,7 +389,8 @@ impl Reloader {
             Ok(config) => config,
             Err(error) => {
                 let message = format!(
-                    "the configuration is wrong, and the one before stays in force: {error}"
+                    "the configuration is wrong, and the one before stays in force: {}",
+                    listed(&error.to_string())
                 );
                 self.handle
                     .observe(Observation::Trouble { key, message })
@@ -427,6 +428,12 @@ impl Reloader {
             found.map_err(|error| DaemonError::io("look at the hooks")(io::Error::other(error)))?;
         Ok(found?)
     }
+}
+
+/// A list of several lines on one.
+fn listed(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    lines.join("; ").replace(":; ", ": ")
 }
 
 /// Why the configuration could not be read again.

@@ -157,6 +157,9 @@ pub struct HookCall {
     /// The run that makes the call; none: it has not begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
+    /// When that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun_at: Option<Timestamp>,
     /// How often it was cut off.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut_off: u32,

@@ -139,6 +139,11 @@ fn an_edited_configuration_is_taken_up_and_a_wrong_one_is_reported() {
         status["warnings"].to_string().contains("maxParalel")
     });
     assert_eq!(status["slots"]["max"], 5, "{status}");
+    let warning = status["warnings"][0].as_str().unwrap();
+    assert!(
+        warning.contains("problem(s): ") && !warning.contains('\n'),
+        "{warning}"
+    );
     sandbox.configure(&json!({"agents": {"maxParallel": 2}}));
     sandbox.wait_status("the mended configuration", |status| {
         status["slots"]["max"] == 2 && !status["warnings"].to_string().contains("maxParalel")

@@ -87,6 +87,7 @@ pub fn next_deadline(state: &State, now: Timestamp) -> Option<Timestamp> {
         .chain(entries)
         .chain(ideas)
         .chain(drain)
+        .chain(hooks::deadlines(state))
         .filter(|time| *time > now)
         .min()
 }

@@ -17,9 +17,13 @@ use crate::domain::lifecycle::MergeInput;
 use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
 use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, MergeEntry, State, Task, Waits};
+use crate::domain::time::Timestamp;
 
 /// So many calls at a time, beside those that a step waits for.
 const AT_ONCE: usize = 16;
+/// So long an idea's hook that only tells goes before one that is asked about it: one that is quick has ended then, one that is slow holds
+/// up nobody.
+const TELLS_FIRST_MS: i64 = 500;
 /// So often a call may lose its runner.
 const LOST_RUNS: u32 = 3;
 
@@ -29,21 +33,42 @@ pub(super) fn call(plan: &mut Plan<'_>, settings: &Settings) {
     let full = state.swarm.held_until.is_some_and(|until| until > plan.now);
     let mut room = AT_ONCE.saturating_sub(busy(state));
     // Of each idea, one after the other.
-    let mut told = BTreeSet::new();
+    let (mut told, mut begun) = (BTreeSet::new(), BTreeSet::new());
     for call in &state.hooks {
         let holds = call.hook.can_veto();
-        let first = holds || call.idea.as_ref().is_none_or(|idea| told.insert(idea));
+        let first = if holds {
+            asked_after(state, call).is_none_or(|at| at <= plan.now)
+                && call.idea.as_ref().is_none_or(|idea| !begun.contains(idea))
+        } else {
+            call.idea.as_ref().is_none_or(|idea| told.insert(idea))
+        };
         match &call.run {
             // It was announced and never asked for: the log was torn between the two.
             Some(run) if state.run_effect(run).is_none() => cut_off(plan, call, false),
             Some(_) => {}
             None if full || !first || (!holds && room == 0) || is_ending(state, call) => {}
             None => {
-                let begun = begin(plan, call, settings);
-                room -= usize::from(begun && !holds);
+                let begins = begin(plan, call, settings) && !holds;
+                room -= usize::from(begins);
+                begun.extend(call.idea.as_ref().filter(|_| begins));
             }
         }
     }
+}
+
+/// When a call that holds a step has its turn, where something that was owed before is being told about the same idea.
+fn asked_after(state: &State, call: &HookCall) -> Option<Timestamp> {
+    let before = state.hooks.iter().take_while(|other| other.seq < call.seq);
+    let telling = before.filter(|other| !other.hook.can_veto() && other.idea == call.idea);
+    let begun = telling.filter_map(|other| other.run.as_ref().and(other.begun_at));
+    begun.map(|at| at.plus_millis(TELLS_FIRST_MS)).max()
+}
+
+/// When calls that wait for others have their turn.
+pub(super) fn deadlines(state: &State) -> impl Iterator<Item = Timestamp> {
+    let waits = |call: &&HookCall| call.hook.can_veto() && call.run.is_none();
+    let waiting = state.hooks.iter().filter(waits);
+    waiting.filter_map(|call| asked_after(state, call))
 }
 
 /// Whether it stands before a step of an attempt that is to end: nobody waits for it, and it goes with that.

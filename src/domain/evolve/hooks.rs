@@ -52,6 +52,7 @@ fn call(
         agent: agent.cloned(),
         facts,
         run: None,
+        begun_at: None,
         cut_off: 0,
     }]
 }
@@ -223,7 +224,10 @@ pub(super) fn hook_event(state: &mut State, at: Timestamp, event: &Event) -> boo
         }
         Event::HookStarted { hook, about, run } => {
             state.counters.runs += 1;
-            with_call(state, *hook, *about, |call| call.run = Some(run.clone()));
+            with_call(state, *hook, *about, |call| {
+                call.run = Some(run.clone());
+                call.begun_at = Some(at);
+            });
         }
         Event::HookCutOff { hook, about, lost } => with_call(state, *hook, *about, |call| {
             call.run = None;

@@ -55,7 +55,7 @@ fn hooks_are_called(state: &State, now: Timestamp) {
     let others = state.hooks.iter().filter(running);
     let room = others.filter(|call| !call.hook.can_veto()).count() < 16;
     for (place, call) in state.hooks.iter().enumerate() {
-        // What happened to an idea is told in order; who stands before a step waits for nobody.
+        // What happened to an idea is told in order; who stands before a step waits a moment at most.
         let tells = |call: &HookCall| !call.hook.can_veto() && call.idea.is_some();
         let waits = tells(call)
             && state.hooks[..place]
@@ -63,7 +63,14 @@ fn hooks_are_called(state: &State, now: Timestamp) {
                 .any(|earlier| tells(earlier) && earlier.idea == call.idea);
         assert!(!waits || call.run.is_none(), "{call:?} is made too early");
         let ending = decide::hooks::is_ending(state, call);
-        let held = ending || is_full(state, now) || (!call.hook.can_veto() && !room);
+        let held = if call.hook.can_veto() {
+            call.idea
+                .as_ref()
+                .is_some_and(|idea| is_being_told(state, idea, now))
+        } else {
+            !room
+        };
+        let held = held || ending || is_full(state, now);
         assert!(
             call.run.is_some() || waits || held || !calls,
             "{call:?} is not made"
@@ -221,11 +228,23 @@ fn rests(state: &State, attempt: &Attempt, now: Timestamp) -> bool {
             let caught_up = attempt.catch_up.is_none() || draining;
             caught_up && (!running || later || is_full(state, now) || state.slots_free() == 0)
         }
-        AttemptPhase::Starting => attempt.pre_start == Some(Passage::Asked) && is_full(state, now),
+        AttemptPhase::Starting => {
+            let later = is_full(state, now) || is_being_told(state, &attempt.idea, now);
+            attempt.pre_start == Some(Passage::Asked) && later
+        }
         AttemptPhase::Gating => draining,
         AttemptPhase::ReadyToMerge => state.entry(&attempt.idea).is_some(),
         _ => false,
     }
+}
+
+/// What happened to an idea is told by a call that began less than half a second ago: what is asked about it has its turn after that.
+fn is_being_told(state: &State, idea: &IdeaId, now: Timestamp) -> bool {
+    state.hooks.iter().any(|call| {
+        let since = call.begun_at.filter(|_| call.run.is_some());
+        let tells = !call.hook.can_veto() && call.idea.as_ref() == Some(idea);
+        tells && since.is_some_and(|at| now.since(at) < 500)
+    })
 }
 
 /// Nothing begins until there is room on the disk.
@@ -245,7 +264,8 @@ fn entry_rests(state: &State, entry: &MergeEntry, now: Timestamp) -> bool {
         // Nothing lands while a checkpoint is being made.
         MergePhase::Landing => {
             let asked = entry.pre_merge == Some(Passage::Asked);
-            let later = draining || is_full(state, now);
+            let told = is_being_told(state, &entry.idea, now);
+            let later = draining || told || is_full(state, now);
             state.is_pending(Effect::is_checkpoint) || (later && asked)
         }
         _ => false,

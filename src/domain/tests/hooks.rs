@@ -11,7 +11,7 @@ use crate::domain::observation::{FailureKind, Outcome, RunEndKind};
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
-use crate::domain::testkit::scenario::{exit, failed};
+use crate::domain::testkit::scenario::{exit, failed, good};
 use crate::domain::testkit::{Scenario, agent, idea, oid};
 use crate::domain::view::{self, Rest};
 
@@ -79,6 +79,34 @@ fn an_idea_on_its_way_calls_each_hook_once_and_in_order() {
         })
         .collect();
     assert!(about.is_sorted_by(|one, other| one < other), "{about:?}");
+}
+
+/// The attempt's end is being told, and its merge is built.
+fn told_and_built() -> Scenario {
+    let mut s = Scenario::with(|settings| {
+        hooks(settings, &[HookName::PostComplete, HookName::PreMerge]);
+        settings.verify = false;
+    });
+    s.add("one").well_until("post-complete");
+    s.well_until("buildMerge");
+    let id = s.pending("buildMerge").unwrap();
+    let built = good(&s.state.outbox[&id], 1);
+    s.answer("buildMerge", built);
+    assert_eq!(called(&s), ["post-complete"]);
+    s
+}
+
+#[test]
+fn what_is_told_goes_before_what_is_asked_and_holds_it_up_for_a_moment_only() {
+    let mut s = told_and_built();
+    s.hook("post-complete", exit(0));
+    assert_eq!(called(&s), ["post-complete", "pre-merge"]);
+    let mut s = told_and_built();
+    s.wait(499);
+    assert_eq!(called(&s), ["post-complete"]);
+    s.wait_for_deadline();
+    assert_eq!(called(&s), ["post-complete", "pre-merge"]);
+    s.hook("pre-merge", exit(0)).well_until("land");
 }
 
 #[test]
