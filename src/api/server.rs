@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use super::socket::Socket;
@@ -23,6 +24,12 @@ pub const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long an end waits for answers that are under way. Whoever gets none finds what was done at the next start.
 pub const STOP_GRACE: Duration = Duration::from_millis(200);
+
+/// How long it looks for connections that have come in and were not accepted yet.
+const LAST_LOOK: Duration = Duration::from_millis(5);
+
+/// How long it waits for the first request of a connection.
+const FIRST_REQUEST: Duration = Duration::from_millis(50);
 
 /// Connections at once; more wait until one is over.
 pub const MAX_CONNECTIONS: usize = 256;
@@ -52,6 +59,18 @@ pub async fn serve(
                 drop(place);
             });
         }
+    }
+    // Who came in time is answered: that it came too late, where that is so.
+    for _ in 0..MAX_CONNECTIONS {
+        let accepted = tokio::time::timeout(LAST_LOOK, accept(&listener, &places)).await;
+        let Ok(Some((stream, place))) = accepted else {
+            break;
+        };
+        let (router, stop) = (router.clone(), stop.clone());
+        connections.spawn(async move {
+            connection(stream, router, stop).await;
+            drop(place);
+        });
     }
     drop(listener);
     let rest = async { while connections.join_next().await.is_some() {} };
@@ -86,17 +105,37 @@ async fn accept(
     }
 }
 
+/// Until there was a request, or none is to be expected.
+async fn first(asked: &Notify) {
+    // Either will do.
+    let _ = tokio::time::timeout(FIRST_REQUEST, asked.notified()).await;
+}
+
 async fn connection(stream: UnixStream, router: Router, mut stop: watch::Receiver<bool>) {
+    let asked = Arc::new(Notify::new());
+    let service = {
+        let (asked, router) = (Arc::clone(&asked), TowerToHyperService::new(router));
+        service_fn(move |request| {
+            asked.notify_one();
+            router.call(request)
+        })
+    };
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(IDLE_TIMEOUT)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(stream), service);
     let mut served = std::pin::pin!(served);
     let ended = tokio::select! {
         ended = served.as_mut() => ended,
         () = stopped(&mut stop) => {
-            served.as_mut().graceful_shutdown();
-            served.await
+            // Its first request may be on its way: who gets no answer cannot know whether it took effect.
+            tokio::select! {
+                ended = served.as_mut() => ended,
+                () = first(&asked) => {
+                    served.as_mut().graceful_shutdown();
+                    served.await
+                }
+            }
         }
     };
     if let Err(error) = ended {

@@ -66,6 +66,24 @@ pub(crate) fn outlive(lock: &Path) -> Result<(), GitError> {
     remove_if_dead(lock)
 }
 
+/// The same for all locks below a folder.
+pub(crate) fn outlive_all(folder: &Path) -> Result<(), GitError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error).at("list", folder),
+    };
+    for entry in entries {
+        let path = entry.at("list", folder)?.path();
+        if path.extension().is_some_and(|ending| ending == "lock") {
+            outlive(&path)?;
+        } else if path.is_dir() && !path.is_symlink() {
+            outlive_all(&path)?;
+        }
+    }
+    Ok(())
+}
+
 /// The error for a lock that did not go away.
 pub(crate) fn held(lock: &Path) -> GitError {
     GitError::Locked {

@@ -24,6 +24,8 @@ use super::registry::Worktree;
 use super::repo::{Head, Repo};
 use super::status::Kind;
 
+/// Where the branches of agents are.
+const AGENTS: &str = "refs/heads/agent";
 const NOTE: &str = "swarm-landing";
 const REHEARSAL: &str = "swarm-rehearsal";
 /// So often a two-way merge that failed in the middle is begun.
@@ -41,9 +43,11 @@ pub(crate) struct Touched {
 
 impl Repo {
     /// Puts checkouts back that a killed landing left between two commits. For the start of a daemon; landings do it by themselves.
-    /// A dead lock of the packed references goes too: an agent's git that was killed has left it, and every `git gc` would stumble over it.
+    /// Dead locks of the packed references and of agents' branches go too: a git that was killed has left them, and every `git gc` would
+    /// stumble over them.
     pub fn settle_checkouts(&self) -> Result<(), GitError> {
         locks::outlive(&self.common_dir().join("packed-refs.lock"))?;
+        locks::outlive_all(&self.common_dir().join(AGENTS))?;
         self.settle_all(None)
     }
 

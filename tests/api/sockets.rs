@@ -24,6 +24,28 @@ async fn a_state_directory_whose_path_is_too_long_for_a_socket_works() {
     assert!(!elsewhere.exists());
 }
 
+/// Who gets no answer cannot know whether it took effect.
+#[tokio::test]
+async fn who_comes_while_the_daemon_ends_is_answered() {
+    let request = b"GET /api/v1/status HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    for is_accepted in [false, true] {
+        let world = World::new().await;
+        // There is one thread: nothing is accepted until something is awaited.
+        let stream = std::os::unix::net::UnixStream::connect(&world.socket).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let mut stream = UnixStream::from_std(stream).unwrap();
+        if is_accepted {
+            world.client().await.get("status").await.unwrap();
+        }
+        world.stop.send_replace(true);
+        stream.write_all(request).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 "), "{answer:?}");
+        world.end().await;
+    }
+}
+
 #[tokio::test]
 async fn what_a_dead_daemon_left_is_no_daemon() {
     let world = World::new().await;
