@@ -138,7 +138,7 @@ impl Actor {
         self.recover();
         let mut messages = Vec::with_capacity(INPUTS_AT_ONCE);
         loop {
-            self.ends_by = self.tip.swarm.drain_deadline.or(self.ends_by);
+            self.ends_by = self.drain_deadline().or(self.ends_by);
             let stopped = self.begun && self.tip.swarm.phase == SwarmPhase::Stopped;
             if stopped && self.writing.is_empty() {
                 self.end().await;
@@ -371,8 +371,18 @@ impl Actor {
 
     /// Why a graceful end whose time is over is not waited for any more: nothing of it can be written down.
     fn cannot_end(&self) -> Option<String> {
-        let overdue = overdue_at(&self.tip).is_some_and(|at| at <= self.clock.peek());
+        let overdue = self.overdue_at().is_some_and(|at| at <= self.clock.peek());
         self.no_room.clone().filter(|_| overdue)
+    }
+
+    /// Of this daemon's end: what the log says before its start is of the one before it.
+    fn drain_deadline(&self) -> Option<Timestamp> {
+        self.tip.swarm.drain_deadline.filter(|_| self.begun)
+    }
+
+    /// When a graceful end that cannot be written down is waited for no longer.
+    fn overdue_at(&self) -> Option<Timestamp> {
+        Some(self.drain_deadline()?.plus_millis(OVERDUE_MS))
     }
 
     fn next_timer(&self) -> Instant {
@@ -381,7 +391,7 @@ impl Actor {
             return now;
         }
         let rules = decide::next_deadline(&self.tip, wall);
-        let overdue = overdue_at(&self.tip).filter(|_| self.no_room.is_some());
+        let overdue = self.overdue_at().filter(|_| self.no_room.is_some());
         let deadline = rules.into_iter().chain(overdue).min().map(|time| {
             let millis = u64::try_from(time.since(wall)).unwrap_or(0);
             now + Duration::from_millis(millis)
@@ -445,12 +455,6 @@ impl Actor {
             .await;
         crash::point("actor.end.snapshot-taken");
     }
-}
-
-/// When a graceful end that cannot be written down is waited for no longer.
-fn overdue_at(state: &State) -> Option<Timestamp> {
-    let deadline = state.swarm.drain_deadline?;
-    Some(deadline.plus_millis(OVERDUE_MS))
 }
 
 /// Said anew by [`Actor::begin`].

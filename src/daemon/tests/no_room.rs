@@ -7,7 +7,7 @@ use crate::domain::command::Command;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::State;
 use crate::domain::testkit::{new_idea, settings};
-use crate::journal::testing::faulty::{ENOSPC, Fault};
+use crate::journal::testing::faulty::{ENOSPC, Fault, Faults};
 
 fn first() -> Vec<Command> {
     let load = Command::LoadSettings {
@@ -17,17 +17,22 @@ fn first() -> Vec<Command> {
     vec![load]
 }
 
-/// A daemon that has tried to write its start, and could not.
-async fn without_room(site: &mut Site) -> Alive {
+fn begin(site: &mut Site) -> Alive {
     let journal = site.open().unwrap();
     let (state, _) = site.load();
-    let mut alive = Alive::new(site, journal, state, first());
+    Alive::new(site, journal, state, first())
+}
+
+/// A daemon that has tried to write its start, and could not.
+async fn without_room(site: &mut Site) -> Alive {
+    let mut alive = begin(site);
+    let before = alive.handle.read(|state| state.seq);
     site.faults.stand("write", Fault::Error(ENOSPC, 0));
     alive.ask(Command::AddIdea(new_idea("refused")));
     alive.rest().await;
     let (_, answer) = alive.answers().swap_remove(0);
     answer.unwrap_err();
-    assert_eq!(alive.handle.read(|state| state.seq), 0);
+    assert_eq!(alive.handle.read(|state| state.seq), before);
     site.faults.mend();
     alive
 }
@@ -55,18 +60,44 @@ async fn ended_before_it_was_tried_again() {
     alive.kill();
 }
 
-/// An agent is waited for, and nothing can be written any more.
-async fn ended_without_room() {
-    let mut site = Site::new(1 << 20);
-    let journal = site.open().unwrap();
-    let (state, _) = site.load();
-    let mut alive = Alive::new(&site, journal, state, first());
+/// An agent is waited for.
+async fn draining(site: &mut Site) -> (Alive, State) {
+    let mut alive = begin(site);
     alive.ask(Command::AddIdea(new_idea("do it")));
     alive.rest().await;
     alive.ask(Command::Shutdown { keep_agents: false });
     alive.rest().await;
     let state = alive.handle.read(State::clone);
     assert_eq!(state.swarm.phase, SwarmPhase::Draining);
+    (alive, state)
+}
+
+/// What the log knows of an end is that of the daemon before.
+async fn started_after_one_that_was_killed_while_it_ended() {
+    let mut site = Site::new(1 << 20);
+    let (alive, _) = draining(&mut site).await;
+    alive.kill();
+    pass(60_000).await;
+    site.faults = Faults::default();
+    let mut alive = without_room(&mut site).await;
+    assert_eq!(alive.ended, None, "the end of another daemon");
+    pass(1_001).await;
+    alive.rest().await;
+    assert_eq!(alive.ended, None);
+    let phase = alive.handle.read(|state| state.swarm.phase);
+    assert_eq!(phase, SwarmPhase::Running);
+    alive.kill();
+}
+
+#[test]
+fn a_start_without_room_is_not_an_end_that_is_overdue() {
+    Still::new().block_on(started_after_one_that_was_killed_while_it_ended());
+}
+
+/// An agent is waited for, and nothing can be written any more.
+async fn ended_without_room() {
+    let mut site = Site::new(1 << 20);
+    let (mut alive, state) = draining(&mut site).await;
     site.faults.stand("write", Fault::Error(ENOSPC, 0));
     let left = state.swarm.drain_deadline.unwrap().since(wall());
     pass(left + 100).await;
