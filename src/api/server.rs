@@ -52,25 +52,17 @@ pub async fn serve(
             accepted = accept(&listener, &places) => accepted,
         };
         while connections.try_join_next().is_some() {}
-        if let Some((stream, place)) = accepted {
-            let (router, stop) = (router.clone(), stop.clone());
-            connections.spawn(async move {
-                connection(stream, router, stop).await;
-                drop(place);
-            });
+        if let Some(accepted) = accepted {
+            connections.spawn(attend(accepted, router.clone(), stop.clone()));
         }
     }
     // Who came in time is answered: that it came too late, where that is so.
     for _ in 0..MAX_CONNECTIONS {
         let accepted = tokio::time::timeout(LAST_LOOK, accept(&listener, &places)).await;
-        let Ok(Some((stream, place))) = accepted else {
+        let Ok(Some(accepted)) = accepted else {
             break;
         };
-        let (router, stop) = (router.clone(), stop.clone());
-        connections.spawn(async move {
-            connection(stream, router, stop).await;
-            drop(place);
-        });
+        connections.spawn(attend(accepted, router.clone(), stop.clone()));
     }
     drop(listener);
     let rest = async { while connections.join_next().await.is_some() {} };
@@ -103,6 +95,16 @@ async fn accept(
             None
         }
     }
+}
+
+/// One connection to its end, and its place until then.
+async fn attend(
+    (stream, place): (UnixStream, OwnedSemaphorePermit),
+    router: Router,
+    stop: watch::Receiver<bool>,
+) {
+    connection(stream, router, stop).await;
+    drop(place);
 }
 
 /// Until there was a request, or none is to be expected.
