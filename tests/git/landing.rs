@@ -347,6 +347,20 @@ fn a_lock_that_a_killed_rehearsal_left_is_ours() {
     assert!(!mark.exists() && left.iter().all(|lock| !lock.exists()));
 }
 
+#[test]
+fn dead_locks_of_agents_branches_go_at_a_start_and_those_of_people_stay() {
+    let fixture = Fixture::new();
+    let heads = fixture.root().join(".git/refs/heads");
+    let [agents, persons] =
+        ["agent/ed-001/idea-001.lock", "mine.lock"].map(|name| heads.join(name));
+    fs::create_dir_all(agents.parent().unwrap()).unwrap();
+    for lock in [&agents, &persons] {
+        fs::write(lock, "").unwrap();
+    }
+    fixture.repo.settle_checkouts().unwrap();
+    assert!(!agents.exists() && persons.exists());
+}
+
 /// As a git that is killed while it writes files leaves it: the note, a dead lock, some files new, one begun, the index old.
 fn half_written(fixture: &Fixture, want: &Land) {
     let root = fixture.root();
