@@ -51,6 +51,15 @@ impl Repo {
         Ok(())
     }
 
+    /// A rename into the pool that was cut short is set right: git knows where each worktree lies.
+    pub(crate) fn settle_pool(&self) -> Result<(), GitError> {
+        let _held = self.registry();
+        for name in self.names_with(".pool-")? {
+            self.look_up(&name)?;
+        }
+        Ok(())
+    }
+
     /// Takes an entry out of the pool, under a new name.
     pub(crate) fn take_from_pool(&self, name: &str) -> Result<Option<Worktree>, GitError> {
         let _held = self.registry();

@@ -70,8 +70,10 @@ impl Repo {
             self.retire(&name, &old, want)?;
         }
         self.discard_leftover(&format!(".new-{}", want.name))?;
-        if let Found::Ours(worktree) = self.look_up(&old)? {
-            self.recycle(&worktree)?;
+        match self.look_up(&old)? {
+            Found::Ours(worktree) => self.recycle(&worktree)?,
+            // It may have been on its way into the pool.
+            _ => self.settle_pool()?,
         }
         done.nested = self.has_kept_nested(&want.name);
         done.rescued = self.read_ref(&rescue_ref(&want.name))?;

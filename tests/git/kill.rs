@@ -219,6 +219,7 @@ fn at_each(points: &[&str], make: impl Fn() -> (Fixture, Act), holds: impl Fn(&F
         let first = act(&fixture.repo, &words);
         assert_eq!(act(&fixture.repo, &words), first, "{point}");
         holds(&fixture, &first);
+        fixture.check();
         fixture.repo.drain_pool().unwrap();
         fixture.check();
     }
