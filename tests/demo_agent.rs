@@ -9,12 +9,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use swarm::agents::adapter::{Launch, LaunchContext};
-use swarm::agents::demo::WAITING_TO_BE_KILLED;
+use swarm::agents::adapter::{Adapter as _, Launch, LaunchContext, StartedAs, Talk};
 use swarm::agents::demo::scenario::{self, DemoIdea};
+use swarm::agents::demo::{DemoAdapter, WAITING_TO_BE_KILLED};
 use swarm::agents::environment::{Environment, Identity, WorkVariables};
 use swarm::agents::prompt::{self, ConflictBrief, GateFeedback, PromptInput};
 use swarm::agents::recovery_context::RecoveryContext;
+use swarm::agents::stream::text_of;
 use swarm::agents::{AdapterKind, Profile};
 use swarm::domain::signal::{Found, Item, Scanner, Signal};
 
@@ -136,6 +137,7 @@ impl Agent<'_> {
             name: "demo".into(),
             adapter: AdapterKind::Demo,
             model: None,
+            account: None,
             command: Vec::new(),
             args: args.map(String::from).to_vec(),
             env: BTreeMap::new(),
@@ -162,8 +164,9 @@ impl Agent<'_> {
             pass: &["GIT_CONFIG_GLOBAL".into(), "GIT_CONFIG_NOSYSTEM".into()],
             identity: Some(&Identity::default()),
             own_program: env!("CARGO_BIN_EXE_swarm").into(),
+            talk: Talk::New("s-1".parse().unwrap()),
         };
-        profile.adapter.adapter().launch(&context).unwrap()
+        DemoAdapter.launch(&context).unwrap()
     }
 
     /// Runs the next iteration to its end.
@@ -171,10 +174,11 @@ impl Agent<'_> {
         let (prompt, child) = self.spawn();
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{output:?}");
-        let mut text = Vec::new();
-        let mut reader = AdapterKind::Demo.adapter().reader();
-        reader.push(&output.stdout, &mut text);
-        reader.finish(&mut text);
+        let mut said = Vec::new();
+        let mut reader = DemoAdapter.reader(&StartedAs::new(AdapterKind::Demo));
+        reader.push(&output.stdout, &mut said);
+        reader.finish(&mut said);
+        let text = text_of(&said);
         let mut scanner = Scanner::new(&prompt);
         let mut found = scanner.push(&text);
         found.extend(scanner.finish());

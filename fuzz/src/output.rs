@@ -1,14 +1,16 @@
 //! The output of agents and of quality commands: readers give the same text however it is split; text is made plain.
 
-use swarm::agents::AdapterKind;
+use swarm::agents::adapter::StartedAs;
+use swarm::agents::stream::text_of;
 use swarm::agents::test_status::TestStatus;
 use swarm::agents::text::{fenced, head, one_line, plain, tail};
+use swarm::agents::{AdapterKind, adapter};
 
 use super::pieces;
 
 /// See the module.
 pub fn check(data: &[u8]) {
-    for kind in [AdapterKind::Command, AdapterKind::Demo] {
+    for kind in KINDS {
         assert_eq!(read(kind, &pieces(data)), read(kind, &[data]));
     }
     let text = String::from_utf8_lossy(data);
@@ -33,12 +35,26 @@ pub fn check(data: &[u8]) {
     }
 }
 
+/// Every adapter of the configuration.
+const KINDS: [AdapterKind; 7] = [
+    AdapterKind::Command,
+    AdapterKind::Demo,
+    AdapterKind::Claude,
+    AdapterKind::Codex,
+    AdapterKind::Gemini,
+    AdapterKind::Opencode,
+    AdapterKind::Acp,
+];
+
 fn read(kind: AdapterKind, pieces: &[&[u8]]) -> Vec<u8> {
-    let mut reader = kind.adapter().reader();
-    let mut text = Vec::new();
+    let Some(adapter) = adapter(kind) else {
+        return Vec::new();
+    };
+    let mut reader = adapter.reader(&StartedAs::new(kind));
+    let mut said = Vec::new();
     for piece in pieces {
-        reader.push(piece, &mut text);
+        reader.push(piece, &mut said);
     }
-    reader.finish(&mut text);
-    text
+    reader.finish(&mut said);
+    text_of(&said)
 }

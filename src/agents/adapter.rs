@@ -1,13 +1,20 @@
-//! What swarm needs to know about a kind of agent program: how to start it, and where in its output its messages are.
+//! What swarm needs to know about a kind of agent program: how to start it, how to take up a conversation with it, how to read its output.
 //!
 //! Invariant: an adapter is stateless and only describes; the prompt always goes on standard input. A reader depends on the bytes
 //! alone, from the first on, however they are split: reading an output again gives the same text at the same offsets.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
 
 use super::Profile;
 use super::environment::{Environment, Sources, WorkVariables};
+use super::stream::OutputReader;
+use crate::config::Adapter as Kind;
+use crate::domain::session::SessionId;
+use crate::domain::usage::Usage;
 
 /// A kind of agent program.
 pub trait Adapter: Send + Sync {
@@ -15,16 +22,103 @@ pub trait Adapter: Send + Sync {
     fn launch(&self, context: &LaunchContext<'_>) -> Result<Launch, AdapterError>;
 
     /// A reader for one run's standard output, to be fed from its first byte.
-    fn reader(&self) -> Box<dyn OutputReader + Send>;
+    fn reader(&self, started: &StartedAs) -> Box<dyn OutputReader + Send>;
+
+    /// The program that it is for; none: whatever the profile names.
+    fn about(&self) -> Option<&'static About> {
+        None
+    }
+
+    /// What the program's own records say that a conversation used; asked where a run was cut off before its output told it.
+    ///
+    /// # Errors
+    /// The records are there and cannot be read.
+    fn recorded(&self, started: &StartedAs, session: &SessionId) -> io::Result<Option<Usage>> {
+        let _ = (started, session);
+        Ok(None)
+    }
 }
 
-/// Turns the raw standard output of one run into the text of the agent's messages, for the signal scanner.
-pub trait OutputReader {
-    /// Takes the next raw bytes and appends to `text` what they add to the messages.
-    fn push(&mut self, raw: &[u8], text: &mut Vec<u8>);
+/// A program that swarm knows.
+#[derive(Debug)]
+pub struct About {
+    /// What people call it.
+    pub title: &'static str,
+    /// The name that it is found by.
+    pub program: &'static str,
+    /// What installs it.
+    pub install: &'static str,
+    /// The oldest version that writes what the adapter reads.
+    pub oldest: (u32, u32, u32),
+    /// Arguments that the adapter gives itself, or that would change what it reads: refused in a profile's `args`. Each also stands for
+    /// itself with a value (`--model=x`).
+    pub owned: &'static [&'static str],
+    /// What the arguments that it gets permit, in one plain sentence.
+    pub permits: &'static str,
+    /// What logs it in.
+    pub log_in: &'static str,
+    /// Whether there is a login, as far as can be seen without a secret being read: by the environment that it gets.
+    pub login: fn(&Environment) -> Login,
+    /// Whether a conversation can be taken up.
+    pub resumes: bool,
+}
 
-    /// The output has ended; appends what was held back.
-    fn finish(&mut self, text: &mut Vec<u8>);
+/// Whether a program is logged in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Login {
+    /// By this: the name of a variable, the path of a file. Never what it holds.
+    By(String),
+    /// No trace of one, at these places.
+    Missing(String),
+    /// It cannot be told from outside.
+    Unknown,
+}
+
+/// How a run was started, kept with it (`agent.json`), so that whoever reads its output later reads it in the same way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StartedAs {
+    /// The adapter.
+    pub adapter: Kind,
+    /// The model that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The conversation that was given or taken up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// Whether it was taken up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resumed: bool,
+    /// Where the program keeps its own records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<PathBuf>,
+}
+
+impl StartedAs {
+    /// A run whose program is read as plain text.
+    pub fn plain() -> Self {
+        Self::new(Kind::Command)
+    }
+
+    /// A run of this adapter, about which nothing else is known.
+    pub fn new(adapter: Kind) -> Self {
+        Self {
+            adapter,
+            model: None,
+            session: None,
+            resumed: false,
+            records: None,
+        }
+    }
+}
+
+/// The conversation that a run is to have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Talk {
+    /// A new one; where the program takes a name, this one (a UUID).
+    New(SessionId),
+    /// This one goes on. The run's prompt is only what is new.
+    Resume(SessionId),
 }
 
 /// What a launch depends on.
@@ -42,6 +136,8 @@ pub struct LaunchContext<'a> {
     pub identity: Option<&'a super::environment::Identity>,
     /// The path of this very program.
     pub own_program: PathBuf,
+    /// The conversation.
+    pub talk: Talk,
 }
 
 /// A process to start, in the worktree, with the prompt on standard input.
@@ -53,6 +149,8 @@ pub struct Launch {
     pub args: Vec<OsString>,
     /// Its complete environment.
     pub env: Environment,
+    /// How it was started.
+    pub started: StartedAs,
 }
 
 /// A profile that no process can be made of.
@@ -65,6 +163,18 @@ pub enum AdapterError {
     NoCommand {
         /// The profile's name.
         profile: String,
+    },
+    /// An argument that the adapter gives itself.
+    #[error(
+        "the profile `{profile}` passes `{arg}` in `args`, which belongs to the adapter `{adapter}`; take it out of `agents.profiles.{profile}.args`"
+    )]
+    Owned {
+        /// The profile's name.
+        profile: String,
+        /// The argument.
+        arg: String,
+        /// The adapter's name.
+        adapter: String,
     },
     /// A program, argument or variable that no process can have.
     #[error(
@@ -90,10 +200,42 @@ impl LaunchContext<'_> {
         sources.environment(self.work)
     }
 
+    /// The program of a known kind, and what goes before all other arguments: what `command` names, else what is found by its usual name.
+    pub fn program(&self, about: &About) -> (PathBuf, Vec<OsString>) {
+        match self.profile.command.split_first() {
+            Some((program, first)) => (
+                program_path(program, &self.work.repository),
+                first.iter().map(Into::into).collect(),
+            ),
+            None => (about.program.into(), vec![]),
+        }
+    }
+
+    /// The profile's own arguments, where none of them is the adapter's.
+    pub fn own_args(&self, about: &About) -> Result<Vec<OsString>, AdapterError> {
+        let profile = self.profile;
+        let owned = profile.args.iter().find(|arg| about.owns(arg));
+        match owned {
+            Some(arg) => Err(AdapterError::Owned {
+                profile: profile.name.clone(),
+                arg: arg.clone(),
+                adapter: profile.adapter.name().to_owned(),
+            }),
+            None => Ok(profile.args.iter().map(Into::into).collect()),
+        }
+    }
+
     /// A launch of `program` in this context, if the system can start such a process at all.
     pub fn launch(&self, program: PathBuf, args: Vec<OsString>) -> Result<Launch, AdapterError> {
         let env = self.environment();
-        let launch = Launch { program, args, env };
+        let mut started = StartedAs::new(self.profile.adapter);
+        started.model.clone_from(&self.profile.model);
+        let launch = Launch {
+            program,
+            args,
+            env,
+            started,
+        };
         match launch.flaw() {
             None => Ok(launch),
             Some(what) => Err(AdapterError::Unusable {
@@ -101,6 +243,24 @@ impl LaunchContext<'_> {
                 what,
             }),
         }
+    }
+}
+
+impl About {
+    /// Whether an argument is the adapter's: it is one of `owned`, or one of them with its value.
+    pub fn owns(&self, arg: &str) -> bool {
+        let name = arg.split_once('=').map_or(arg, |(name, _)| name);
+        self.owned.contains(&name)
+    }
+}
+
+/// A relative path with a `/` is meant from the repository's root, whatever the worktree holds of it; a plain name is looked up
+/// by `PATH`.
+pub fn program_path(program: &str, repository: &Path) -> PathBuf {
+    if program.contains('/') {
+        repository.join(program)
+    } else {
+        program.into()
     }
 }
 

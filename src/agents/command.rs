@@ -2,9 +2,9 @@
 //!
 //! Invariant: the messages are the output, byte for byte.
 
-use std::path::{Path, PathBuf};
-
-use super::adapter::{Adapter, AdapterError, Launch, LaunchContext, OutputReader};
+use super::adapter::{Adapter, AdapterError, Launch, LaunchContext, StartedAs, program_path};
+use super::stream::{Conclusion, OutputReader, Said};
+use crate::domain::observation::RunEndKind;
 
 /// Starts the profile's `command`, followed by its `args`. The model has no meaning here: a program that has a choice takes
 /// it from `args` or `env`.
@@ -27,26 +27,20 @@ impl Adapter for CommandAdapter {
         context.launch(program_path(program, &context.work.repository), args)
     }
 
-    fn reader(&self) -> Box<dyn OutputReader + Send> {
+    fn reader(&self, _started: &StartedAs) -> Box<dyn OutputReader + Send> {
         Box::new(PlainReader)
     }
 }
 
 impl OutputReader for PlainReader {
-    fn push(&mut self, raw: &[u8], text: &mut Vec<u8>) {
-        text.extend_from_slice(raw);
+    fn push(&mut self, raw: &[u8], said: &mut Vec<Said>) {
+        said.push(Said::Text(raw.to_vec()));
     }
 
-    fn finish(&mut self, _text: &mut Vec<u8>) {}
-}
+    fn finish(&mut self, _said: &mut Vec<Said>) {}
 
-/// A relative path with a `/` is meant from the repository's root, whatever the worktree holds of it; a plain name is looked up
-/// by `PATH`.
-fn program_path(program: &str, repository: &Path) -> PathBuf {
-    if program.contains('/') {
-        repository.join(program)
-    } else {
-        program.into()
+    fn conclude(&self, _end: &RunEndKind, _stderr: &str) -> Conclusion {
+        Conclusion::default()
     }
 }
 
@@ -55,9 +49,12 @@ mod tests {
     #![allow(clippy::unwrap_used)] // a test fails by panicking
 
     use std::ffi::OsStr;
+    use std::path::Path;
 
     use super::*;
+    use crate::agents::adapter::Talk;
     use crate::agents::environment::{Environment, WorkVariables};
+    use crate::agents::stream::text_of;
     use crate::agents::{AdapterKind, Profile};
 
     fn launch(
@@ -70,6 +67,7 @@ mod tests {
             name: "local".into(),
             adapter: AdapterKind::Command,
             model: None,
+            account: None,
             command: strings(command),
             args: strings(args),
             env: env
@@ -88,13 +86,14 @@ mod tests {
             branch: "b".into(),
             repository: "/r".into(),
         };
-        profile.adapter.adapter().launch(&LaunchContext {
+        CommandAdapter.launch(&LaunchContext {
             profile: &profile,
             work: &work,
             inherited: &Environment::new(),
             pass: &[],
             identity: None,
             own_program: "/bin/swarm".into(),
+            talk: Talk::New("s-1".parse().unwrap()),
         })
     }
 
@@ -142,11 +141,11 @@ mod tests {
 
     #[test]
     fn the_messages_are_the_output() {
-        let mut text = Vec::new();
-        let mut reader = AdapterKind::Command.adapter().reader();
-        reader.push(b"a\xff", &mut text);
-        reader.push(b"b", &mut text);
-        reader.finish(&mut text);
-        assert_eq!(text, b"a\xffb");
+        let mut said = Vec::new();
+        let mut reader = CommandAdapter.reader(&StartedAs::plain());
+        reader.push(b"a\xff", &mut said);
+        reader.push(b"b", &mut said);
+        reader.finish(&mut said);
+        assert_eq!(text_of(&said), b"a\xffb");
     }
 }

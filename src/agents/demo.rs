@@ -13,8 +13,9 @@ mod worker;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use super::adapter::{Adapter, AdapterError, Launch, LaunchContext, OutputReader};
+use super::adapter::{Adapter, AdapterError, Launch, LaunchContext, StartedAs};
 use super::command::PlainReader;
+use super::stream::OutputReader;
 
 /// The hidden subcommand of this program that is the scripted agent.
 pub const SUBCOMMAND: &str = "__demo-agent";
@@ -37,7 +38,7 @@ impl Adapter for DemoAdapter {
         context.launch(context.own_program.clone(), args)
     }
 
-    fn reader(&self) -> Box<dyn OutputReader + Send> {
+    fn reader(&self, _started: &StartedAs) -> Box<dyn OutputReader + Send> {
         Box::new(PlainReader)
     }
 }

@@ -9,14 +9,15 @@ pub mod demo;
 pub mod environment;
 pub mod prompt;
 pub mod recovery_context;
+pub mod stream;
 pub mod test_status;
 pub mod text;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use adapter::Adapter;
+
+pub use crate::config::Adapter as AdapterKind;
 
 /// An agent profile as the configuration describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +28,9 @@ pub struct Profile {
     pub adapter: AdapterKind,
     /// The model to ask for, where the adapter's program has a choice.
     pub model: Option<String>,
-    /// The program and its first arguments (adapter `command`).
+    /// Whose limits it shares, where that is not its adapter's own account.
+    pub account: Option<String>,
+    /// The program and its first arguments; of a program that its adapter knows it may be left out.
     pub command: Vec<String>,
     /// Further arguments.
     pub args: Vec<String>,
@@ -35,22 +38,13 @@ pub struct Profile {
     pub env: BTreeMap<String, String>,
 }
 
-/// The adapters there are, by their names in the configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum AdapterKind {
-    /// Any program that reads the prompt on standard input and writes plain text.
-    Command,
-    /// The scripted agent of `swarm demo`, which is this very program.
-    Demo,
-}
-
-impl AdapterKind {
-    /// What starts and reads the programs of this kind.
-    pub fn adapter(self) -> &'static dyn Adapter {
-        match self {
-            Self::Command => &command::CommandAdapter,
-            Self::Demo => &demo::DemoAdapter,
-        }
+/// The adapters there are, by their names in the configuration: a new one is a file and its line here.
+///
+/// None: it is not in this version.
+pub fn adapter(kind: AdapterKind) -> Option<&'static dyn Adapter> {
+    match kind {
+        AdapterKind::Command => Some(&command::CommandAdapter),
+        AdapterKind::Demo => Some(&demo::DemoAdapter),
+        _ => None,
     }
 }

@@ -8,45 +8,24 @@ use super::model::{Adapter, Config, Profile};
 use super::position::child;
 use super::problem::{Origin, Problem, ProblemKind, nearest};
 
-/// What a caller must know about a profile before it starts an agent of it: `None` means that it can run.
+/// What a caller must know about a profile before it starts an agent of it: `None` means that it is there.
 pub fn profile_problem(config: &Config, name: &str) -> Option<ProblemKind> {
     match config.agents.profiles.get(name) {
         None if config.agents.profiles.is_empty() => Some(no_profile()),
         None => Some(no_such_profile(config, name)),
-        Some(profile) => unavailable(name, profile),
+        Some(_) => None,
     }
 }
 
-/// Everything that keeps agents from running: no profile at all, or adapters that this version cannot run.
+/// Everything that keeps agents from running: no profile at all.
 pub fn readiness(config: &Config) -> Vec<Problem> {
-    let profiles = &config.agents.profiles;
-    let none = profiles
-        .is_empty()
-        .then(|| ("agents.profiles".to_owned(), no_profile()));
-    let unavailable = profiles.iter().filter_map(|(name, profile)| {
-        let key = format!("agents.profiles.{name}.adapter");
-        Some((key, unavailable(name, profile)?))
-    });
-    let problem = |(key, kind)| Problem {
+    let none = config.agents.profiles.is_empty().then(|| Problem {
         origin: Origin::Default,
         position: None,
-        key,
-        kind,
-    };
-    none.into_iter().chain(unavailable).map(problem).collect()
-}
-
-/// An adapter's name as it stands in the configuration.
-pub(super) const fn adapter_name(adapter: Adapter) -> &'static str {
-    match adapter {
-        Adapter::Command => "command",
-        Adapter::Demo => "demo",
-        Adapter::Claude => "claude",
-        Adapter::Codex => "codex",
-        Adapter::Gemini => "gemini",
-        Adapter::Opencode => "opencode",
-        Adapter::Acp => "acp",
-    }
+        key: "agents.profiles".to_owned(),
+        kind: no_profile(),
+    });
+    none.into_iter().collect()
 }
 
 /// The command line by which a known agent's program works without a person, prompt on standard input, text on standard output.
@@ -105,7 +84,7 @@ fn no_such_profile(config: &Config, name: &str) -> ProblemKind {
 }
 
 fn no_profile() -> ProblemKind {
-    let profile = serde_json::json!({ "adapter": "command", "command": command_line("claude") });
+    let profile = serde_json::json!({ "adapter": "claude" });
     ProblemKind::NoProfile {
         example: format!(
             "\"agents\": {{\"profiles\": {{\"ed\": {profile}}}}} in .swarm/config.json"
@@ -113,32 +92,23 @@ fn no_profile() -> ProblemKind {
     }
 }
 
-fn unavailable(name: &str, profile: &Profile) -> Option<ProblemKind> {
-    if matches!(profile.adapter, Adapter::Command | Adapter::Demo) {
-        return None;
-    }
-    let line = command_line(adapter_name(profile.adapter));
-    let command = line.map_or(serde_json::json!(["PROGRAM", "ARGUMENT"]), |line| {
-        serde_json::json!(line)
-    });
-    Some(ProblemKind::AdapterUnavailable {
-        profile: name.to_owned(),
-        adapter: profile.adapter,
-        instead: format!("\"adapter\": \"command\", \"command\": {command}"),
-    })
-}
-
 fn commands(config: &Config) -> impl Iterator<Item = (String, ProblemKind)> {
     let empty = |profile: &Profile| {
         let program = profile.command.first();
-        profile.adapter == Adapter::Command && program.is_none_or(|p| p.trim().is_empty())
+        let named = matches!(profile.adapter, Adapter::Command | Adapter::Acp);
+        named && program.is_none_or(|p| p.trim().is_empty())
     };
     let profiles = config.agents.profiles.iter();
     profiles
         .filter(move |(_, profile)| empty(profile))
-        .map(|(name, _)| {
+        .map(|(name, profile)| {
             let key = format!("agents.profiles.{name}.command");
-            (key, ProblemKind::EmptyCommand)
+            (
+                key,
+                ProblemKind::EmptyCommand {
+                    adapter: profile.adapter,
+                },
+            )
         })
 }
 
@@ -251,24 +221,12 @@ mod tests {
     }
 
     #[test]
-    fn adapters_of_a_later_version_are_said_plainly() {
+    fn a_profile_that_is_there_can_run() {
         let config = config(json!({ "agents": { "profiles": {
             "ed": { "adapter": "claude" }, "al": { "adapter": "acp" }, "bo": { "adapter": "demo" } } } }));
-        assert_eq!(relations(&config), []);
-        let said: Vec<String> = readiness(&config)
-            .iter()
-            .map(|p| p.kind.to_string())
-            .collect();
-        assert_eq!(said.len(), 2);
-        assert!(said[0].starts_with(
-            "adapter `acp` is not available in this version; use \"adapter\": \"command\""
-        ));
-        assert!(said[1].contains(r#"["claude","-p","--dangerously-skip-permissions"]"#));
-        assert_eq!(profile_problem(&config, "bo"), None);
-        assert!(matches!(
-            profile_problem(&config, "ed"),
-            Some(ProblemKind::AdapterUnavailable { .. })
-        ));
+        assert_eq!(keys(&relations(&config)), ["agents.profiles.al.command"]);
+        assert_eq!(readiness(&config), []);
+        assert_eq!(profile_problem(&config, "ed"), None);
         assert!(matches!(
             profile_problem(&config, "no"),
             Some(ProblemKind::NoSuchProfile { .. })
@@ -285,7 +243,7 @@ mod tests {
         assert!(
             problem
                 .to_string()
-                .contains(r#"{"ed": {"adapter":"command","command":["claude""#)
+                .contains(r#"{"ed": {"adapter":"claude"}}"#)
         );
         assert!(matches!(
             profile_problem(&config, "ed"),

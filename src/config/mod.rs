@@ -24,7 +24,6 @@ mod yaml;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use check::adapter_name;
 pub use check::{profile_problem, readiness};
 pub use files::{MAX_FILE_BYTES, environment, load};
 pub use hooks::{Hook, HookName, OnCrash, OnTimeout};

@@ -152,7 +152,12 @@ pub struct Profile {
     #[serde(default)]
     #[schemars(regex(pattern = NOT_BLANK))]
     pub model: Option<String>,
-    /// Adapter `command`: the program and its first arguments. It reads the prompt on standard input.
+    /// Account whose usage limits this profile shares: profiles of one account wait together. Absent: the adapter's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = NOT_BLANK))]
+    pub account: Option<String>,
+    /// The program and its first arguments. Adapter `command`: it reads the prompt on standard input. Adapter `acp`: it speaks the Agent
+    /// Client Protocol there. Others: instead of the program of that name that `PATH` has.
     #[serde(default)]
     #[schemars(inner(regex(pattern = NO_NUL)))]
     pub command: Vec<String>,
@@ -187,6 +192,21 @@ pub enum Adapter {
     Opencode,
     /// An agent that speaks the Agent Client Protocol.
     Acp,
+}
+
+impl Adapter {
+    /// Its name in the configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Command => "command",
+            Self::Demo => "demo",
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
+            Self::Acp => "acp",
+        }
+    }
 }
 
 /// When an attempt is complete, and when it has gone on for too long.

@@ -172,11 +172,14 @@ pub enum ProblemKind {
         /// All configured names.
         known: Vec<String>,
     },
-    /// Adapter `command` without a program.
+    /// An adapter for any program, without a program.
     #[error(
-        "adapter `command` needs the program to run; give a list such as [\"python3\", \"tools/agent.py\"]"
+        "adapter `{}` needs the program to run; give a list such as [\"python3\", \"tools/agent.py\"]", adapter.name()
     )]
-    EmptyCommand,
+    EmptyCommand {
+        /// Which adapter.
+        adapter: Adapter,
+    },
     /// A hook that comes after the fact cannot hold anything.
     #[error("only hooks named `pre-...` can hold a step; use \"continue\" or remove the key")]
     NothingToVeto,
@@ -191,16 +194,6 @@ pub enum ProblemKind {
     BadBranch {
         /// The name.
         name: String,
-    },
-    /// The adapter is known, but this version cannot run it.
-    #[error("adapter `{}` is not available in this version; use {instead}", super::adapter_name(*adapter))]
-    AdapterUnavailable {
-        /// Name of the profile.
-        profile: String,
-        /// Its adapter.
-        adapter: Adapter,
-        /// What to write in its place.
-        instead: String,
     },
     /// There is no profile at all, so nothing can run.
     #[error("no agent is configured, so no idea can be worked on; add one, such as {example}")]

@@ -7,7 +7,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::agents::adapter::OutputReader;
+use crate::agents::stream::{OutputReader, text_of};
 use crate::domain::signal::{Found, Item, Scanner, Signal};
 use crate::process::{OutputFollower, PIECE};
 
@@ -47,15 +47,15 @@ impl Ear {
     pub(super) fn listen(&mut self) -> io::Result<Vec<Heard>> {
         let mut heard = Gist::default();
         let mut piece = vec![0; PIECE];
-        let mut text = Vec::new();
+        let mut said = Vec::new();
         loop {
             let read = self.follower.read_new(&mut piece)?;
             if read == 0 {
                 return Ok(heard.in_order());
             }
-            text.clear();
-            self.reader.push(&piece[..read], &mut text);
-            let found = self.scanner.push(&text);
+            said.clear();
+            self.reader.push(&piece[..read], &mut said);
+            let found = self.scanner.push(&text_of(&said));
             self.note(found, &mut heard);
         }
     }
@@ -63,9 +63,9 @@ impl Ear {
     /// The output has ended: reads the rest.
     pub(super) fn finish(&mut self) -> io::Result<Vec<Heard>> {
         let mut all = self.listen()?;
-        let mut text = Vec::new();
-        self.reader.finish(&mut text);
-        let mut found = self.scanner.push(&text);
+        let mut said = Vec::new();
+        self.reader.finish(&mut said);
+        let mut found = self.scanner.push(&text_of(&said));
         found.extend(self.scanner.finish());
         let mut heard = Gist::default();
         self.note(found, &mut heard);

@@ -3,6 +3,7 @@
 //! Invariant: nothing is started here. Preparing again gives the directory that is there.
 
 use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,12 +14,15 @@ use super::git_effects::kind_of;
 use super::handle::Handle;
 use super::hooks;
 use super::tools::Tools;
-use crate::agents::adapter::LaunchContext;
+use crate::agents;
+use crate::agents::adapter::{LaunchContext, StartedAs, Talk};
 use crate::agents::environment::{Environment, Identity, Sources, WorkVariables};
+use crate::agents::stream::OutputReader;
 use crate::config::Config;
 use crate::domain::effect::Purpose;
 use crate::domain::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
 use crate::domain::observation::{FailureKind, Outcome};
+use crate::domain::session::SessionId;
 use crate::domain::state::{Attempt, State};
 use crate::git;
 use crate::process::{self, Lease, RunDir, RunSpec};
@@ -27,6 +31,8 @@ use crate::process::{self, Lease, RunDir, RunSpec};
 pub(super) const PROMPT: &str = "prompt.md";
 /// The recovery context's file there.
 const RECOVERY: &str = "recovery.json";
+/// How the agent was started, there.
+const STARTED_AS: &str = "agent.json";
 /// Between TERM and KILL, when a run is stopped or takes too long.
 const GRACE_MS: u64 = 3_000;
 const MIB: u64 = 1024 * 1024;
@@ -147,12 +153,15 @@ fn agent_run(
         pass: &config.agents.pass_env,
         identity: identity.as_ref(),
         own_program: tools.exe.clone(),
+        talk: Talk::New(fresh_session()?),
     };
-    let launch = profile
-        .adapter
-        .adapter()
-        .launch(&context)
-        .map_err(unusable)?;
+    let adapter = agents::adapter(profile.adapter).ok_or_else(|| {
+        unusable(format!(
+            "the adapter `{}` is not in this version; see: swarm config check",
+            profile.adapter.name()
+        ))
+    })?;
+    let launch = adapter.launch(&context).map_err(unusable)?;
     let brief = briefing::write(tools, handle, agent, &attempt).map_err(other)?;
     let mut files = vec![(PROMPT, brief.prompt.into_bytes())];
     if let Some(recovery) = brief.recovery {
@@ -161,6 +170,10 @@ fn agent_run(
             serde_json::to_vec_pretty(&recovery).map_err(other)?,
         ));
     }
+    files.push((
+        STARTED_AS,
+        serde_json::to_vec_pretty(&launch.started).map_err(other)?,
+    ));
     let args: Result<Vec<String>, _> = launch
         .args
         .into_iter()
@@ -184,6 +197,29 @@ fn agent_run(
         lease: Some(lease(tools, &config)),
     };
     Ok((spec, files))
+}
+
+/// What reads the output of a run, by how it was started; one of a version that did not write that down had plain text.
+pub(super) fn reader(dir: &RunDir) -> io::Result<Box<dyn OutputReader + Send>> {
+    let started = started_as(dir)?;
+    let adapter = agents::adapter(started.adapter).ok_or_else(|| {
+        let name = started.adapter.name();
+        io::Error::other(format!("the adapter `{name}` is not in this version"))
+    })?;
+    Ok(adapter.reader(&started))
+}
+
+/// How a run was started.
+fn started_as(dir: &RunDir) -> io::Result<StartedAs> {
+    match std::fs::read(dir.file(STARTED_AS)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(StartedAs::plain()),
+        text => serde_json::from_slice(&text?).map_err(io::Error::other),
+    }
+}
+
+/// A name that no conversation has had.
+fn fresh_session() -> Result<SessionId, Unusable> {
+    uuid::Uuid::new_v4().to_string().parse().map_err(other)
 }
 
 /// How long a run may go on without a daemon.

@@ -113,7 +113,7 @@ async fn carry(
             }
             RunStatus::Running { .. } | RunStatus::Exited(_) | RunStatus::Lost { .. } => None,
         };
-        let end = follow(tools, handle, run, purpose, &dir, launched);
+        let end = follow(handle, run, purpose, &dir, launched);
         match kept_awake(&dir, end).await? {
             process::RunEnd::Exited(record) => break ended(record),
             // Its runner died before anything was executed: to launch it again is safe.
@@ -196,18 +196,17 @@ fn end_of(file: &Path) -> Option<String> {
 
 /// Waits for the end of a run; an agent's output is listened to until then.
 async fn follow(
-    tools: &Tools,
     handle: &Handle,
     run: &RunId,
     purpose: &Purpose,
     dir: &RunDir,
     launched: Option<Launched>,
 ) -> Result<process::RunEnd, RunError> {
-    let Purpose::Iteration { profile, .. } = purpose else {
+    let Purpose::Iteration { .. } = purpose else {
         return Ok(process::wait(dir, launched).await?);
     };
     let prompt = tokio::fs::read_to_string(dir.file(launch::PROMPT)).await?;
-    let ear = Ear::new(dir.stdout(), tools.reader(profile), &prompt, run.as_str());
+    let ear = Ear::new(dir.stdout(), launch::reader(dir)?, &prompt, run.as_str());
     listen(handle, run, dir, launched, ear).await
 }
 

@@ -53,18 +53,14 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
     })
 }
 
-/// The profile of this name, as the adapters know it; none: it is not configured, or its adapter is not in this version.
+/// The profile of this name, as the adapters know it; none: it is not configured.
 pub fn profile(config: &Config, name: &ProfileName) -> Option<agents::Profile> {
     let profile = config.agents.profiles.get(name.as_str())?;
-    let adapter = match profile.adapter {
-        config::Adapter::Command => agents::AdapterKind::Command,
-        config::Adapter::Demo => agents::AdapterKind::Demo,
-        _ => return None,
-    };
     Some(agents::Profile {
         name: name.to_string(),
-        adapter,
+        adapter: profile.adapter,
         model: profile.model.clone(),
+        account: profile.account.clone(),
         command: profile.command.clone(),
         args: profile.args.clone(),
         env: profile.env.clone(),

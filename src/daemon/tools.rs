@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use super::git_effects::ours;
 use super::paths::Paths;
 use super::settings;
-use crate::agents::adapter::OutputReader;
+use crate::agents::Profile;
 use crate::agents::environment::Environment;
-use crate::agents::{AdapterKind, Profile};
 use crate::config::Config;
 use crate::domain::ids::ProfileName;
 use crate::domain::view::TargetNow;
@@ -68,14 +67,6 @@ impl Tools {
     /// A profile of today's configuration.
     pub fn profile(&self, name: &ProfileName) -> Option<Profile> {
         settings::profile(&self.config(), name)
-    }
-
-    /// What turns the output of a profile's program into message text; of a profile that is gone: as it is.
-    pub(super) fn reader(&self, name: &ProfileName) -> Box<dyn OutputReader + Send> {
-        let kind = self
-            .profile(name)
-            .map_or(AdapterKind::Command, |profile| profile.adapter);
-        kind.adapter().reader()
     }
 }
 

@@ -17,10 +17,13 @@ pub mod redirect;
 pub mod rejection;
 pub mod retention;
 pub mod select;
+pub mod session;
 pub mod settings;
 pub mod signal;
 pub mod state;
 pub mod time;
+pub mod usage;
+pub mod verdict;
 pub mod view;
 
 #[cfg(test)]

@@ -1,0 +1,92 @@
+//! What an agent's program writes to its standard output, as events: the same kinds whatever the program.
+//!
+//! Invariant: events depend on the bytes alone, however they are split; joining all [`Said::Text`] gives the agent's own messages and
+//! nothing else: neither its prompt, nor what its tools printed. A line that is torn, foreign or of an unknown kind is no failure.
+
+mod lines;
+
+pub use lines::{Line, Lines};
+
+use crate::domain::observation::RunEndKind;
+use crate::domain::session::SessionId;
+use crate::domain::usage::Usage;
+use crate::domain::verdict::Verdict;
+
+/// One thing that a program's output says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// A piece of the agent's message; pieces are joined as they are, line ends between messages included.
+    Text(Vec<u8>),
+    /// The agent thought aloud; not a message, and never searched for signals.
+    Thought(String),
+    /// The agent calls a tool.
+    ToolCall {
+        /// The call's name in this output; empty where there is none.
+        id: String,
+        /// The tool.
+        tool: String,
+        /// What it is to do: the command of a shell, the path of a file; else its input as one line of JSON.
+        input: String,
+    },
+    /// What a tool answered.
+    ToolResult {
+        /// Which call.
+        id: String,
+        /// Its output, as it was told.
+        output: String,
+        /// Whether it went well.
+        ok: bool,
+    },
+    /// The conversation's name.
+    Session(SessionId),
+    /// The model has begun to answer: the service works.
+    Answered,
+    /// What the run has used up to here.
+    Usage(Usage),
+    /// The program waits for its service and will try again by itself.
+    Retry {
+        /// Why, as it said it.
+        why: String,
+    },
+    /// Something that people may want to know: a warning, an error, a line that is no event.
+    Note(String),
+    /// The program's last word about the run, for people.
+    End {
+        /// Whether it called that a success.
+        ok: bool,
+        /// What it said.
+        message: String,
+    },
+}
+
+/// What a run came to, by its output and by how its process ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Conclusion {
+    /// How it went; none: the program has no words for it, and its exit code counts.
+    pub verdict: Option<Verdict>,
+    /// What it used, as far as it told.
+    pub usage: Option<Usage>,
+    /// Its conversation.
+    pub session: Option<SessionId>,
+}
+
+/// Reads the raw standard output of one run, from its first byte.
+pub trait OutputReader {
+    /// Takes the next raw bytes and appends what they say to `said`.
+    fn push(&mut self, raw: &[u8], said: &mut Vec<Said>);
+
+    /// The output has ended; appends what was held back.
+    fn finish(&mut self, said: &mut Vec<Said>);
+
+    /// What it came to; asked after [`finish`](Self::finish). `stderr` is the end of the run's standard error.
+    fn conclude(&self, end: &RunEndKind, stderr: &str) -> Conclusion;
+}
+
+/// The text of the agent's messages among these.
+pub fn text_of(said: &[Said]) -> Vec<u8> {
+    let pieces = said.iter().filter_map(|said| match said {
+        Said::Text(text) => Some(text.as_slice()),
+        _ => None,
+    });
+    pieces.collect::<Vec<_>>().concat()
+}

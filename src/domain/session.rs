@@ -1,0 +1,106 @@
+//! A conversation between an agent's program and its model, which a later run can take up.
+//!
+//! Invariant: a [`SessionId`] can stand as an argument of its own: it never begins with `-` and holds nothing but letters, digits, `-`, `_`
+//! and `.`, at most 128.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::ProfileName;
+use super::usage::Counted;
+
+/// A conversation's name, as its program gave or took it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SessionId(Box<str>);
+
+/// A text that is no name of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("this cannot be the name of a session: {0:?}")]
+pub struct BadSessionId(String);
+
+impl SessionId {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for SessionId {
+    type Err = BadSessionId;
+
+    fn from_str(text: &str) -> Result<Self, BadSessionId> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        let first = text.bytes().next();
+        let fits = first.is_some_and(|byte| byte.is_ascii_alphanumeric())
+            && text.len() <= 128
+            && text.bytes().all(allowed);
+        if fits {
+            Ok(Self(text.into()))
+        } else {
+            Err(BadSessionId(text.chars().take(200).collect()))
+        }
+    }
+}
+
+impl TryFrom<String> for SessionId {
+    type Error = BadSessionId;
+
+    fn try_from(text: String) -> Result<Self, BadSessionId> {
+        text.parse()
+    }
+}
+
+impl From<SessionId> for String {
+    fn from(id: SessionId) -> Self {
+        id.0.into()
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The conversation of an attempt. It is tied to its profile and to the place of its worktree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Session {
+    /// Its name.
+    pub id: SessionId,
+    /// Whose program it belongs to.
+    pub profile: ProfileName,
+    /// What it has used, as its program counts.
+    #[serde(default)]
+    pub counted: Counted,
+    /// Runs in a row that could not take it up.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failures: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // the form that serde asks for
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_id_is_never_an_option() {
+        for good in ["093c7360-d3a1-49db-a92e-09320e901527", "ses_1A.b", "1"] {
+            assert_eq!(
+                good.parse::<SessionId>().map(String::from).as_deref(),
+                Ok(good)
+            );
+        }
+        let long = "a".repeat(129);
+        for bad in ["", "-x", "--resume", ".", "a b", "a/b", "a\n", "ä", &long] {
+            assert!(bad.parse::<SessionId>().is_err(), "{bad}");
+        }
+    }
+}
