@@ -68,6 +68,7 @@ impl Lab {
             timeout_ms: None,
             grace_ms: 60_000,
             max_output_bytes: None,
+            idle_ms: None,
             lease: None,
         }
     }

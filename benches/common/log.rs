@@ -215,11 +215,10 @@ impl Maker {
                 let head = if iteration { Some(self.oid()?) } else { None };
                 let how = RunEndKind::Exited { code: 0 };
                 Outcome::RunEnded(RunEnd {
-                    last_words: None,
-                    how,
                     stdout_bytes: 900,
                     duration_ms: 60_000,
                     head,
+                    ..RunEnd::new(how)
                 })
             }
             Effect::StopRun { .. } => Outcome::StopDelivered,
@@ -333,5 +332,10 @@ fn settings() -> Result<Settings> {
         checkpoint_before_autopilot: false,
         checkpoints_kept: 50,
         hooks: std::collections::BTreeMap::new(),
+        accounts: std::collections::BTreeMap::new(),
+        auto_resume: true,
+        resume_sessions: true,
+        prices: std::collections::BTreeMap::new(),
+        budget: swarm::domain::settings::Budget::default(),
     })
 }

@@ -230,6 +230,10 @@ impl LaunchContext<'_> {
         let env = self.environment();
         let mut started = StartedAs::new(self.profile.adapter);
         started.model.clone_from(&self.profile.model);
+        if let Talk::Resume(session) = &self.talk {
+            started.session = Some(session.clone());
+            started.resumed = true;
+        }
         let launch = Launch {
             program,
             args,

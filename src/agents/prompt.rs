@@ -132,6 +132,31 @@ pub fn build(input: &PromptInput) -> String {
         input.feedback.as_ref().map_or_else(String::new, feedback),
         input.conflict.as_ref().map_or_else(String::new, conflict),
     ];
+    joined(&sections)
+}
+
+/// What is new, for an agent that goes on with its conversation: it knows its idea and its rules.
+pub fn build_next(input: &PromptInput) -> String {
+    let sections = [
+        go_on(input),
+        list(
+            "## What all agents have learned",
+            &input.learnings_global,
+            budget::LEARNINGS_GLOBAL,
+        ),
+        list(
+            "## What a person says to you",
+            &input.messages,
+            budget::MESSAGES,
+        ),
+        input.recovery.as_ref().map_or_else(String::new, recovery),
+        input.feedback.as_ref().map_or_else(String::new, feedback),
+        input.conflict.as_ref().map_or_else(String::new, conflict),
+    ];
+    joined(&sections)
+}
+
+fn joined(sections: &[String]) -> String {
     let written: Vec<&str> = sections
         .iter()
         .map(|section| section.trim_end())
@@ -140,6 +165,27 @@ pub fn build(input: &PromptInput) -> String {
     let mut prompt = shield(&written.join("\n\n"));
     prompt.push('\n');
     prompt
+}
+
+fn go_on(input: &PromptInput) -> String {
+    let task = if input.conflict.is_some() {
+        "a merge conflict on the branch of your idea"
+    } else {
+        "the same idea"
+    };
+    let signals = if input.conflict.is_some() {
+        RESOLVER_SIGNALS
+    } else {
+        "The signals are the same as before: when the idea is finished and committed, give the signal `<swarm>COMPLETE</swarm>` once, at the very end.\n"
+    };
+    format!(
+        "## Go on\n\nYou were interrupted, or ended without a result. Go on with {task} (`{}`), in the same worktree: first look at what is there (`git status`, `git log`), for your last command may have been cut off. Branch: `{}`. Attempt {}, iteration {}.\n\n{}{signals}",
+        name(&input.idea_id),
+        name(&input.branch),
+        input.attempt,
+        input.iteration,
+        checks(&input.quality_commands),
+    )
 }
 
 const PLACE: &str = "\

@@ -64,6 +64,11 @@ pub(super) fn settings() -> Settings {
         checkpoint_before_autopilot: false,
         checkpoints_kept: 50,
         hooks: std::collections::BTreeMap::new(),
+        accounts: std::collections::BTreeMap::new(),
+        auto_resume: true,
+        resume_sessions: true,
+        prices: std::collections::BTreeMap::new(),
+        budget: crate::domain::settings::Budget::default(),
     }
 }
 
@@ -439,11 +444,9 @@ fn other_events() -> Vec<Event> {
         Event::RunEnded {
             run: run(),
             end: RunEnd {
-                how: RunEndKind::Exited { code: 0 },
                 stdout_bytes: 10,
                 duration_ms: 1_250,
-                head: None,
-                last_words: None,
+                ..RunEnd::new(RunEndKind::Exited { code: 0 })
             },
         },
         Event::Learned {

@@ -29,7 +29,8 @@ pub use files::{MAX_FILE_BYTES, environment, load};
 pub use hooks::{Hook, HookName, OnCrash, OnTimeout};
 pub use layers::{Flag, Layered, Sources, VARIABLES, layer};
 pub use model::{
-    Adapter, Agents, Budget, Checkpoints, Completion, Config, Merge, Mode, Profile, Shutdown,
+    Adapter, Agents, Budget, Checkpoints, Completion, Config, Limits, Merge, Mode, Pricing,
+    Profile, Shutdown,
 };
 pub use problem::{ConfigError, Origin, Position, Problem, ProblemKind};
 pub use show::Shown;

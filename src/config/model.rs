@@ -49,12 +49,16 @@ pub struct Config {
     /// Programs run at certain moments; a hook not named here is `.swarm/hooks/<hook>.sh`, if that exists.
     #[schemars(schema_with = "hooks_schema")]
     pub hooks: BTreeMap<HookName, Hook>,
-    /// Limits on spending. When one is reached no further iteration starts; what runs is completed.
+    /// Limits on spending. When one is reached no further iteration starts; what runs is completed, unless `hardStop` is set.
     pub budget: Budget,
     /// How long what is over is kept.
     pub retention: Retention,
     /// How swarm ends.
     pub shutdown: Shutdown,
+    /// What to do where a service's limit is reached.
+    pub limits: Limits,
+    /// Prices by model, for programs that tell no cost: it is then estimated, and marked as that.
+    pub pricing: BTreeMap<String, Pricing>,
 }
 
 impl Default for Config {
@@ -73,6 +77,8 @@ impl Default for Config {
             budget: Budget::default(),
             retention: Retention::default(),
             shutdown: Shutdown::default(),
+            limits: Limits::default(),
+            pricing: BTreeMap::new(),
         }
     }
 }
@@ -107,7 +113,8 @@ pub struct Agents {
     /// How often an idea is tried again after its agent crashed; then a person is asked.
     #[schemars(range(min = 0, max = 100))]
     pub crash_retries: u32,
-    /// Minutes without any output after which an agent counts as idle.
+    /// Minutes without any output after which an agent is ended and goes on anew. Adapter `command`: not looked at, since such programs
+    /// may be silent until they are through.
     #[schemars(range(min = 1, max = 10080))]
     pub idle_minutes: u32,
     /// Minutes for which a claim on an idea holds without a sign of life from its agent.
@@ -221,6 +228,8 @@ pub struct Completion {
     pub stuck_threshold: u32,
     /// Commit what the agent left uncommitted when it says that it is done.
     pub auto_commit: bool,
+    /// Take up the agent's conversation in its next iteration, also after a crash or a stop; otherwise each begins anew.
+    pub resume: bool,
 }
 
 impl Default for Completion {
@@ -229,6 +238,7 @@ impl Default for Completion {
             max_iterations: 50,
             stuck_threshold: 5,
             auto_commit: true,
+            resume: true,
         }
     }
 }
@@ -297,6 +307,48 @@ pub struct Budget {
     /// US dollars that one day (UTC) may cost; null: no limit.
     #[schemars(range(min = 0.01))]
     pub usd_per_day: Option<f64>,
+    /// Tokens of all kinds that one idea may use; null: no limit.
+    #[schemars(range(min = 1))]
+    pub tokens_per_idea: Option<u64>,
+    /// Tokens of all kinds that one day (UTC) may use; null: no limit.
+    #[schemars(range(min = 1))]
+    pub tokens_per_day: Option<u64>,
+    /// Stop also in the middle of an iteration; otherwise what runs is completed.
+    pub hard_stop: bool,
+}
+
+/// What to do where a service's limit is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Limits {
+    /// Go on by itself when the limit is reset; otherwise a person says so (`swarm resume`).
+    pub auto_resume: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { auto_resume: true }
+    }
+}
+
+/// A model's prices, in US dollars for a million tokens.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Pricing {
+    /// For what it reads.
+    #[schemars(range(min = 0.0, max = 1_000_000.0))]
+    pub input: f64,
+    /// For what it writes.
+    #[schemars(range(min = 0.0, max = 1_000_000.0))]
+    pub output: f64,
+    /// For what it reads from its cache; absent: as `input`.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1_000_000.0))]
+    pub cached: Option<f64>,
+    /// For what it reads and puts into its cache; absent: as `input`.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1_000_000.0))]
+    pub cache_written: Option<f64>,
 }
 
 /// How long what is over is kept.

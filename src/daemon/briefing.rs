@@ -25,6 +25,8 @@ const TAIL_BYTES: usize = 12 * 1024;
 pub(super) struct Brief {
     /// All of it.
     pub(super) prompt: String,
+    /// What is new, for a conversation that goes on; none: all of it is, for another idea than before.
+    pub(super) next: Option<String>,
     /// The part about the attempt before, when that crashed.
     pub(super) recovery: Option<RecoveryContext>,
 }
@@ -53,8 +55,10 @@ pub(super) fn write(
         Some(kept) if kept.worktree.crashed => Some(recovery(tools, attempt, kept, &idea)?),
         _ => None,
     };
+    let same_idea = input.taken_over.is_none() || attempt.iteration > 1;
     Ok(Brief {
         prompt: prompt::build(&input),
+        next: same_idea.then(|| prompt::build_next(&input)),
         recovery: input.recovery,
     })
 }

@@ -1,14 +1,17 @@
-//! Listening to an agent: its output file, read as it grows, turned into message text and searched for signals.
+//! Listening to an agent: its output file, read as it grows, turned into events; its messages are searched for signals.
 //!
 //! Invariant: always read from the beginning of the file, so that a signal's place is the same whoever listens; what was heard before is
-//! recognised by its place. However much an agent says, only a bounded number of signals is passed on: of each reading the last word and
-//! the last progress, and at most [`LEARNINGS`] learnings a run.
+//! recognised by its place. However much an agent says, only a bounded number of things is passed on: of each reading the last word, the
+//! last progress and the last usage, and at most [`LEARNINGS`] learnings a run.
 
 use std::io;
 use std::path::PathBuf;
 
-use crate::agents::stream::{OutputReader, text_of};
+use crate::agents::stream::{Conclusion, OutputReader, Said, text_of};
+use crate::domain::observation::RunEndKind;
+use crate::domain::session::SessionId;
 use crate::domain::signal::{Found, Item, Scanner, Signal};
+use crate::domain::usage::Usage;
 use crate::process::{OutputFollower, PIECE};
 
 /// Learnings of one run that are passed on.
@@ -23,8 +26,17 @@ pub(super) struct Ear {
     run: String,
 }
 
-/// A signal and its place.
-pub(super) type Heard = (u64, Signal);
+/// What was heard.
+pub(super) enum Heard {
+    /// A signal, at its place in the messages.
+    Signal(u64, Signal),
+    /// The conversation's name.
+    Session(SessionId),
+    /// The model has begun to answer.
+    Answered,
+    /// What was used up to here.
+    Usage(Usage),
+}
 
 impl Ear {
     /// Listens to the output in `path`; `prompt` is what the agent may quote.
@@ -56,6 +68,7 @@ impl Ear {
             said.clear();
             self.reader.push(&piece[..read], &mut said);
             let found = self.scanner.push(&text_of(&said));
+            heard.take_in(&mut said);
             self.note(found, &mut heard);
         }
     }
@@ -68,9 +81,15 @@ impl Ear {
         let mut found = self.scanner.push(&text_of(&said));
         found.extend(self.scanner.finish());
         let mut heard = Gist::default();
+        heard.take_in(&mut said);
         self.note(found, &mut heard);
         all.extend(heard.in_order());
         Ok(all)
+    }
+
+    /// What the run came to, once all is heard.
+    pub(super) fn conclude(&self, end: &RunEndKind, stderr: &str) -> Conclusion {
+        self.reader.conclude(end, stderr)
     }
 
     fn note(&mut self, found: Vec<Found>, heard: &mut Gist) {
@@ -100,17 +119,40 @@ impl Ear {
 /// What one reading comes to.
 #[derive(Default)]
 struct Gist {
-    learnings: Vec<Heard>,
-    progress: Option<Heard>,
-    word: Option<Heard>,
+    session: Option<SessionId>,
+    answered: bool,
+    usage: Option<Usage>,
+    learnings: Vec<(u64, Signal)>,
+    progress: Option<(u64, Signal)>,
+    word: Option<(u64, Signal)>,
 }
 
 impl Gist {
+    /// What is no message.
+    fn take_in(&mut self, said: &mut Vec<Said>) {
+        for said in said.drain(..) {
+            match said {
+                Said::Session(session) => self.session = Some(session),
+                Said::Answered => self.answered = true,
+                Said::Usage(usage) => self.usage = Some(usage),
+                _ => {}
+            }
+        }
+    }
+
     fn in_order(self) -> Vec<Heard> {
-        let mut all = self.learnings;
-        all.extend(self.progress);
-        all.extend(self.word);
-        all.sort_by_key(|(offset, _)| *offset);
+        let mut signals = self.learnings;
+        signals.extend(self.progress);
+        signals.extend(self.word);
+        signals.sort_by_key(|(offset, _)| *offset);
+        let mut all: Vec<Heard> = self.session.into_iter().map(Heard::Session).collect();
+        all.extend(self.answered.then_some(Heard::Answered));
+        all.extend(self.usage.map(Heard::Usage));
+        all.extend(
+            signals
+                .into_iter()
+                .map(|(at, signal)| Heard::Signal(at, signal)),
+        );
         all
     }
 }

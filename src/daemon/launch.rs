@@ -10,14 +10,14 @@ use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
 use super::briefing;
+use super::ear::Ear;
 use super::git_effects::kind_of;
 use super::handle::Handle;
 use super::hooks;
 use super::tools::Tools;
-use crate::agents;
 use crate::agents::adapter::{LaunchContext, StartedAs, Talk};
 use crate::agents::environment::{Environment, Identity, Sources, WorkVariables};
-use crate::agents::stream::OutputReader;
+use crate::agents::{self, AdapterKind};
 use crate::config::Config;
 use crate::domain::effect::Purpose;
 use crate::domain::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
@@ -31,6 +31,8 @@ use crate::process::{self, Lease, RunDir, RunSpec};
 pub(super) const PROMPT: &str = "prompt.md";
 /// The recovery context's file there.
 const RECOVERY: &str = "recovery.json";
+/// There, where a conversation is taken up: what the prompt would be without it. The agent has been told so, in other words, and may quote it.
+const CONVERSATION: &str = "conversation.md";
 /// How the agent was started, there.
 const STARTED_AS: &str = "agent.json";
 /// Between TERM and KILL, when a run is stopped or takes too long.
@@ -153,8 +155,9 @@ fn agent_run(
         pass: &config.agents.pass_env,
         identity: identity.as_ref(),
         own_program: tools.exe.clone(),
-        talk: Talk::New(fresh_session()?),
+        talk: talk(&attempt, &profile, &config)?,
     };
+    let resumes = matches!(context.talk, Talk::Resume(_));
     let adapter = agents::adapter(profile.adapter).ok_or_else(|| {
         unusable(format!(
             "the adapter `{}` is not in this version; see: swarm config check",
@@ -163,7 +166,13 @@ fn agent_run(
     })?;
     let launch = adapter.launch(&context).map_err(unusable)?;
     let brief = briefing::write(tools, handle, agent, &attempt).map_err(other)?;
-    let mut files = vec![(PROMPT, brief.prompt.into_bytes())];
+    let mut files = match (resumes, brief.next) {
+        (true, Some(next)) => vec![
+            (PROMPT, next.into_bytes()),
+            (CONVERSATION, brief.prompt.into_bytes()),
+        ],
+        _ => vec![(PROMPT, brief.prompt.into_bytes())],
+    };
     if let Some(recovery) = brief.recovery {
         files.push((
             RECOVERY,
@@ -192,6 +201,7 @@ fn agent_run(
         env,
         stdin: Some(PROMPT.to_owned()),
         timeout_ms: None,
+        idle_ms: idle(profile.adapter, &config),
         grace_ms: GRACE_MS,
         max_output_bytes: Some(u64::from(config.agents.max_output_mib) * MIB),
         lease: Some(lease(tools, &config)),
@@ -199,21 +209,43 @@ fn agent_run(
     Ok((spec, files))
 }
 
-/// What reads the output of a run, by how it was started; one of a version that did not write that down had plain text.
-pub(super) fn reader(dir: &RunDir) -> io::Result<Box<dyn OutputReader + Send>> {
+/// What listens to a run: its output, read by how it was started; what it may quote is its prompt and the conversation before that.
+pub(super) fn ear(dir: &RunDir, run: &str) -> io::Result<Ear> {
     let started = started_as(dir)?;
     let adapter = agents::adapter(started.adapter).ok_or_else(|| {
         let name = started.adapter.name();
         io::Error::other(format!("the adapter `{name}` is not in this version"))
     })?;
-    Ok(adapter.reader(&started))
+    let prompt = std::fs::read_to_string(dir.file(PROMPT))?;
+    let before = optional(&dir.file(CONVERSATION))?;
+    let reader = adapter.reader(&started);
+    Ok(Ear::new(
+        dir.stdout(),
+        reader,
+        &format!("{before}\n{prompt}"),
+        run,
+    ))
 }
 
 /// How a run was started.
-fn started_as(dir: &RunDir) -> io::Result<StartedAs> {
+pub(super) fn started_as(dir: &RunDir) -> io::Result<StartedAs> {
     match std::fs::read(dir.file(STARTED_AS)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(StartedAs::plain()),
         text => serde_json::from_slice(&text?).map_err(io::Error::other),
+    }
+}
+
+/// The conversation of an attempt's next run: its own goes on where it has one that is this profile's.
+fn talk(attempt: &Attempt, profile: &agents::Profile, config: &Config) -> Result<Talk, Unusable> {
+    let about = agents::adapter(profile.adapter).and_then(agents::adapter::Adapter::about);
+    let resumes = config.completion.resume && about.is_none_or(|about| about.resumes);
+    let own = attempt
+        .session
+        .as_deref()
+        .filter(|session| resumes && session.profile.as_str() == profile.name);
+    match own {
+        Some(session) => Ok(Talk::Resume(session.id.clone())),
+        None => Ok(Talk::New(fresh_session()?)),
     }
 }
 
@@ -228,6 +260,12 @@ fn lease(tools: &Tools, config: &Config) -> Lease {
         file: tools.paths.lease(),
         ms: u64::from(config.agents.lease_minutes) * 60_000,
     }
+}
+
+/// How long an agent may be silent. Programs that swarm knows write while they work.
+fn idle(adapter: AdapterKind, config: &Config) -> Option<u64> {
+    let may_be_silent = matches!(adapter, AdapterKind::Command | AdapterKind::Demo);
+    (!may_be_silent).then(|| u64::from(config.agents.idle_minutes) * 60_000)
 }
 
 /// The identity that git children get when none is configured.
@@ -358,6 +396,7 @@ fn script(
         env,
         stdin: None,
         timeout_ms: None,
+        idle_ms: None,
         grace_ms: GRACE_MS,
         max_output_bytes: Some(u64::from(config.agents.max_output_mib) * MIB),
         lease: Some(lease(tools, &config)),

@@ -21,6 +21,7 @@ pub mod hooks;
 mod inbox;
 mod launch;
 mod ledger;
+mod listen;
 mod loader;
 mod log;
 pub(crate) mod memory;

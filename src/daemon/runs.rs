@@ -10,24 +10,22 @@ use std::time::{Duration, Instant};
 
 use tokio::task::spawn_blocking;
 
-use super::ear::{Ear, Heard};
 use super::git_effects::kind_of;
 use super::handle::Handle;
 use super::hooks;
-use super::launch;
 use super::tools::Tools;
+use super::{launch, listen};
+use crate::agents::stream::Conclusion;
 use crate::agents::text;
 use crate::crash;
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::ids::RunId;
-use crate::domain::observation::{FailureKind, Observation, Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
 use crate::domain::state::State;
 use crate::process::{
     self, EndReason, ExitRecord, Launched, ProcessError, RunDir, RunStatus, Stop,
 };
 
-/// How often a live run's output is looked at.
-const LISTEN: Duration = Duration::from_millis(200);
 /// How often it is seen to that a runner is not stopped.
 const AWAKE: Duration = Duration::from_secs(1);
 /// Runners that may die before anything is executed.
@@ -61,7 +59,7 @@ pub(super) async fn run(
 
 /// What can go wrong with a run itself, not with its child.
 #[derive(Debug, thiserror::Error)]
-enum RunError {
+pub(super) enum RunError {
     #[error(transparent)]
     Process(#[from] ProcessError),
     #[error(transparent)]
@@ -100,6 +98,7 @@ async fn carry(
         },
     };
     let mut tries = 0;
+    let mut ear;
     let end = loop {
         let launched = match process::inspect(&dir)? {
             RunStatus::Prepared if tries == LAUNCHES => {
@@ -113,8 +112,10 @@ async fn carry(
             }
             RunStatus::Running { .. } | RunStatus::Exited(_) | RunStatus::Lost { .. } => None,
         };
-        let end = follow(handle, run, purpose, &dir, launched);
-        match kept_awake(&dir, end).await? {
+        let followed = listen::follow(handle, run, purpose, &dir, launched);
+        let (end, heard) = kept_awake(&dir, followed).await?;
+        ear = heard;
+        match end {
             process::RunEnd::Exited(record) => break ended(record),
             // Its runner died before anything was executed: to launch it again is safe.
             process::RunEnd::Lost if process::inspect(&dir)? == RunStatus::Prepared => {}
@@ -139,9 +140,16 @@ async fn carry(
         }
         Purpose::Gate { .. } | Purpose::Verify { .. } => None,
     };
+    let concluded = match ear {
+        Some(ear) => listen::conclude(dir, ear, &end.how).await?,
+        None => Conclusion::default(),
+    };
     Ok(Outcome::RunEnded(RunEnd {
         head,
         last_words,
+        verdict: concluded.verdict,
+        usage: concluded.usage,
+        session: concluded.session,
         ..end
     }))
 }
@@ -192,22 +200,6 @@ fn end_of(file: &Path) -> Option<String> {
             .collect(),
     };
     (!words.is_empty()).then_some(words)
-}
-
-/// Waits for the end of a run; an agent's output is listened to until then.
-async fn follow(
-    handle: &Handle,
-    run: &RunId,
-    purpose: &Purpose,
-    dir: &RunDir,
-    launched: Option<Launched>,
-) -> Result<process::RunEnd, RunError> {
-    let Purpose::Iteration { .. } = purpose else {
-        return Ok(process::wait(dir, launched).await?);
-    };
-    let prompt = tokio::fs::read_to_string(dir.file(launch::PROMPT)).await?;
-    let ear = Ear::new(dir.stdout(), launch::reader(dir)?, &prompt, run.as_str());
-    listen(handle, run, dir, launched, ear).await
 }
 
 /// What it runs cannot take its runner's limits away by stopping it.
@@ -295,69 +287,6 @@ async fn start(tools: &Arc<Tools>, dir: &RunDir) -> Result<Launched, RunError> {
     .await?
 }
 
-/// Waits for the end and passes on what is heard until then.
-async fn listen(
-    handle: &Handle,
-    run: &RunId,
-    dir: &RunDir,
-    launched: Option<Launched>,
-    mut ear: Ear,
-) -> Result<process::RunEnd, RunError> {
-    let end = process::wait(dir, launched);
-    tokio::pin!(end);
-    let mut looks = tokio::time::interval(LISTEN);
-    looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    looks.tick().await;
-    let mut seen_child = false;
-    let end = loop {
-        tokio::select! {
-            end = &mut end => break end?,
-            _ = looks.tick() => {
-                if !seen_child {
-                    seen_child = report_child(handle, run, dir).await;
-                }
-                let heard;
-                (ear, heard) = spawn_blocking(move || {
-                    let heard = ear.listen();
-                    (ear, heard)
-                })
-                .await?;
-                report(handle, run, heard?).await;
-            }
-        }
-    };
-    let heard = spawn_blocking(move || ear.finish()).await??;
-    report(handle, run, heard).await;
-    Ok(end)
-}
-
-async fn report_child(handle: &Handle, run: &RunId, dir: &RunDir) -> bool {
-    let Ok(RunStatus::Running {
-        started: Some(started),
-        ..
-    }) = process::inspect(dir)
-    else {
-        return false;
-    };
-    let pid = u32::try_from(started.pid).unwrap_or_default();
-    let run = run.clone();
-    handle.observe(Observation::RunStarted { run, pid }).await;
-    true
-}
-
-async fn report(handle: &Handle, run: &RunId, heard: Vec<Heard>) {
-    for (offset, signal) in heard {
-        let run = run.clone();
-        handle
-            .observe(Observation::SignalSeen {
-                run,
-                offset,
-                signal,
-            })
-            .await;
-    }
-}
-
 /// How a run ended, in words, and whether that is well.
 pub(super) fn words(record: ExitRecord) -> (String, bool) {
     let how = ended(record).how;
@@ -372,6 +301,7 @@ fn ended(record: ExitRecord) -> RunEnd {
             signal: signal.unwrap_or_default(),
         },
         (EndReason::TimedOut, ..) => RunEndKind::TimedOut,
+        (EndReason::Idle, ..) => RunEndKind::Idle,
         (EndReason::Stopped | EndReason::Killed, ..) => RunEndKind::Stopped,
         (EndReason::LeaseExpired, ..) => RunEndKind::LeaseExpired,
         (EndReason::OutputLimit, ..) => RunEndKind::OutputLimit,
@@ -380,11 +310,9 @@ fn ended(record: ExitRecord) -> RunEnd {
         },
     };
     RunEnd {
-        how,
         stdout_bytes: record.stdout_bytes,
         duration_ms: record.ended_at.since(record.started_at).max(0),
-        head: None,
-        last_words: None,
+        ..RunEnd::new(how)
     }
 }
 
@@ -412,11 +340,8 @@ async fn lost(dir: &RunDir) -> Result<RunEnd, RunError> {
     spawn_blocking(move || process::end_survivors(&here, SURVIVORS)).await??;
     let stdout_bytes = std::fs::metadata(dir.stdout()).map_or(0, |file| file.len());
     Ok(RunEnd {
-        how: RunEndKind::Lost,
         stdout_bytes,
-        duration_ms: 0,
-        head: None,
-        last_words: None,
+        ..RunEnd::new(RunEndKind::Lost)
     })
 }
 

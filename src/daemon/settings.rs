@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use crate::agents;
 use crate::config::{self, Config};
 use crate::domain::ids::{BadId, ProfileName};
-use crate::domain::settings::{Mode, Settings};
+use crate::domain::settings::{Budget, Mode, Settings};
+use crate::domain::usage::{MicroUsd, Price};
 
 const MINUTE_MS: i64 = 60_000;
 
@@ -50,7 +51,51 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
         checkpoint_before_autopilot: config.checkpoints.before_autopilot,
         checkpoints_kept: config.checkpoints.keep,
         hooks: BTreeMap::new(),
+        accounts: accounts(config)?,
+        auto_resume: config.limits.auto_resume,
+        resume_sessions: config.completion.resume,
+        prices: config.pricing.iter().map(price).collect(),
+        budget: budget(&config.budget),
     })
+}
+
+/// Whose limits each profile shares. Programs that swarm knows nothing of share only what they name.
+fn accounts(config: &Config) -> Result<BTreeMap<ProfileName, String>, BadId> {
+    let mut accounts = BTreeMap::new();
+    for (name, profile) in &config.agents.profiles {
+        let own = match profile.adapter {
+            config::Adapter::Command | config::Adapter::Demo => None,
+            config::Adapter::Acp => Some(name.as_str()),
+            adapter => Some(adapter.name()),
+        };
+        if let Some(account) = profile.account.as_deref().or(own) {
+            accounts.insert(name.parse()?, account.to_owned());
+        }
+    }
+    Ok(accounts)
+}
+
+fn price((model, pricing): (&String, &config::Pricing)) -> (String, Price) {
+    let micros = |dollars: f64| MicroUsd::from_dollars(dollars).unwrap_or_default().0;
+    let or_input = |dollars: Option<f64>| micros(dollars.unwrap_or(pricing.input));
+    let price = Price {
+        input: micros(pricing.input),
+        cached: or_input(pricing.cached),
+        cache_written: or_input(pricing.cache_written),
+        output: micros(pricing.output),
+    };
+    (model.clone(), price)
+}
+
+fn budget(budget: &config::Budget) -> Budget {
+    let money = |dollars: Option<f64>| dollars.and_then(MicroUsd::from_dollars);
+    Budget {
+        usd_per_idea: money(budget.usd_per_idea),
+        usd_per_day: money(budget.usd_per_day),
+        tokens_per_idea: budget.tokens_per_idea,
+        tokens_per_day: budget.tokens_per_day,
+        hard_stop: budget.hard_stop,
+    }
 }
 
 /// The profile of this name, as the adapters know it; none: it is not configured.

@@ -91,6 +91,7 @@ impl SavedWork {
             last_run: self.last_run.clone(),
             said: Vec::new(),
             taken_from: None,
+            session: None,
         }
     }
 }

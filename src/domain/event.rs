@@ -12,10 +12,13 @@ use super::hook::HookName;
 use super::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid, ProfileName, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use super::observation::RunEnd;
+use super::service::{Excuse, Hold};
+use super::session::SessionId;
 use super::settings::{Mode, Settings};
 use super::signal::Signal;
 use super::state::{AttemptEnd, Counters, Feedback, IdeaStatus, Task, Waits};
 use super::time::Timestamp;
+use super::usage::Bill;
 
 /// A fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -217,6 +220,64 @@ pub enum Event {
         empty: bool,
         /// It was over at once.
         at_once: bool,
+    },
+    /// An iteration does not count: its service was to blame, or its conversation.
+    IterationExcused {
+        /// Whose.
+        agent: AgentId,
+        /// What was to blame.
+        excuse: Excuse,
+    },
+    /// An attempt has a conversation.
+    SessionBegan {
+        /// Whose.
+        agent: AgentId,
+        /// In which run.
+        run: RunId,
+        /// Under which profile.
+        profile: ProfileName,
+        /// Its name.
+        session: SessionId,
+    },
+    /// An attempt's conversation is given up; the next iteration begins a new one.
+    SessionDropped {
+        /// Whose.
+        agent: AgentId,
+        /// Why.
+        why: String,
+    },
+    /// What the present iteration of an attempt has used up to now.
+    UsageSeen {
+        /// Whose.
+        agent: AgentId,
+        /// In which run.
+        run: RunId,
+        /// The run's own part.
+        bill: Bill,
+    },
+    /// Nothing of this account is started for a while.
+    AccountHeld {
+        /// Which.
+        account: String,
+        /// Why and how long.
+        hold: Hold,
+    },
+    /// The time is over, and one run tries whether the account works again.
+    AccountTried {
+        /// Which.
+        account: String,
+        /// By which run.
+        run: RunId,
+    },
+    /// The account works again, or somebody said so.
+    AccountFreed {
+        /// Which.
+        account: String,
+    },
+    /// The budget of a day paused the swarm.
+    BudgetReached {
+        /// Which day (UTC).
+        day: String,
     },
     /// Where the branch stands after an iteration.
     AttemptSealed {
@@ -665,6 +726,14 @@ impl Event {
             Self::RunEnded { .. } => "runEnded",
             Self::SignalSeen { .. } => "signalSeen",
             Self::IterationJudged { .. } => "iterationJudged",
+            Self::IterationExcused { .. } => "iterationExcused",
+            Self::SessionBegan { .. } => "sessionBegan",
+            Self::SessionDropped { .. } => "sessionDropped",
+            Self::UsageSeen { .. } => "usageSeen",
+            Self::AccountHeld { .. } => "accountHeld",
+            Self::AccountTried { .. } => "accountTried",
+            Self::AccountFreed { .. } => "accountFreed",
+            Self::BudgetReached { .. } => "budgetReached",
             Self::AttemptSealed { .. } => "attemptSealed",
             Self::GatePassed { .. } => "gatePassed",
             Self::GateFailed { .. } => "gateFailed",

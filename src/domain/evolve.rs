@@ -4,6 +4,7 @@
 
 pub(crate) mod hooks;
 mod redirect;
+mod service;
 
 use super::checkpoint::{Checkpoint, IdeaThen, Reason};
 use super::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
@@ -21,6 +22,8 @@ use super::state::{
     Waits, Warning,
 };
 use super::time::Timestamp;
+use super::usage::Spent;
+use super::verdict::Verdict;
 use crate::domain::signal::Signal;
 
 /// Audit lines that an idea keeps.
@@ -38,6 +41,7 @@ pub fn evolve(state: &mut State, seq: u64, at: Timestamp, event: &Event) {
         && !attempt_event(state, at, event)
         && !checkpoint_event(state, at, event)
         && !hooks::hook_event(state, at, event)
+        && !service::service_event(state, event)
     {
         merge_event(state, at, event);
     }
@@ -273,6 +277,7 @@ fn idea_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
         }
         Event::IdeaRetried { id } => with_idea(state, id, at, |idea| {
             idea.status = IdeaStatus::Pending;
+            idea.used_before = idea.used;
             idea.retry_count = 0;
             idea.not_before = None;
             audit(idea, at, "retried", "");
@@ -358,6 +363,8 @@ fn add_idea(state: &mut State, at: Timestamp, id: &IdeaId, new: &NewIdea) {
         reserved: None,
         commit: None,
         last_error: None,
+        used: Spent::default(),
+        used_before: Spent::default(),
         audit: Vec::new(),
         created_at: at,
         updated_at: at,
@@ -416,6 +423,7 @@ fn claim(state: &mut State, at: Timestamp, id: &IdeaId, agent: &AgentId, event: 
     let kept = idea.kept.take();
     // Where ideas must be assigned, it is: it goes on by itself when it is interrupted.
     idea.assigned |= idea.reserved.take().is_some();
+    let session = service::taken_up(kept.as_deref(), profile);
     let attempt = Attempt {
         idea: id.clone(),
         number: *attempt,
@@ -458,6 +466,11 @@ fn claim(state: &mut State, at: Timestamp, id: &IdeaId, agent: &AgentId, event: 
         claimed_at: at,
         iteration_at: None,
         spent_ms: 0,
+        session,
+        used: Spent::default(),
+        using: None,
+        excused: 0,
+        cut: 0,
     };
     state.agents.insert(agent.clone(), attempt);
 }
@@ -616,6 +629,7 @@ fn begin_iteration(attempt: &mut Attempt, at: Timestamp, iteration: u32, run: &R
 
 fn end_run(state: &mut State, at: Timestamp, run: &RunId, end: &RunEnd) {
     state.stops.remove(run);
+    service::run_over(state, at, run, end);
     with_run(state, run, |attempt| {
         attempt.run = None;
         attempt.pid = None;
@@ -649,11 +663,21 @@ fn end_iteration(attempt: &mut Attempt, at: Timestamp, end: &RunEnd) {
     if let Some(head) = &end.head {
         see_head(attempt, head);
     }
+    let well = end.verdict.is_none() || end.verdict == Some(Verdict::Complete);
+    if well && matches!(end.how, RunEndKind::Exited { .. }) {
+        service::went_well(attempt);
+    }
     let told = std::mem::take(&mut attempt.told);
-    let delivered = matches!(
-        end.how,
-        RunEndKind::Exited { .. } | RunEndKind::TimedOut | RunEndKind::OutputLimit
-    );
+    // What a service refused to hear was not said.
+    let refused = matches!(end.verdict, Some(Verdict::Failed { .. }));
+    let delivered = !refused
+        && matches!(
+            end.how,
+            RunEndKind::Exited { .. }
+                | RunEndKind::TimedOut
+                | RunEndKind::Idle
+                | RunEndKind::OutputLimit
+        );
     if !delivered {
         attempt.messages.splice(0..0, told);
     }
@@ -739,6 +763,8 @@ fn end_attempt(state: &mut State, at: Timestamp, agent: &AgentId, event: &Event)
         claimed_at: attempt.claimed_at,
         ended_at: at,
         heard: attempt.heard.clone(),
+        used: attempt.used,
+        session: attempt.session.as_ref().map(|session| session.id.clone()),
     };
     state.ended.insert(agent.clone(), ended);
     if *end == AttemptEnd::Stopped {
@@ -847,6 +873,7 @@ fn keep(agent: &AgentId, attempt: Attempt, crashed: bool) -> Option<Box<Kept>> {
         messages: attempt.messages,
         iterations: attempt.iteration,
         taken_from: None,
+        session: attempt.session,
     }))
 }
 

@@ -17,6 +17,7 @@ pub mod redirect;
 pub mod rejection;
 pub mod retention;
 pub mod select;
+pub mod service;
 pub mod session;
 pub mod settings;
 pub mod signal;

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::checkpoint::{Checkpoint, IdeaThen};
 use super::effect::{ConflictLevel, Saved};
 use super::ids::{EffectId, IdeaId, Oid, RunId};
+use super::session::SessionId;
 use super::signal::Signal;
+use super::usage::{Bill, Usage};
+use super::verdict::Verdict;
 
 /// Something that happened outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +37,25 @@ pub enum Observation {
         offset: u64,
         /// What it said.
         signal: Signal,
+    },
+    /// An agent's program named its conversation.
+    SessionSeen {
+        /// In which run.
+        run: RunId,
+        /// The conversation.
+        session: SessionId,
+    },
+    /// An agent's model has begun to answer: its service works.
+    ModelAnswered {
+        /// In which run.
+        run: RunId,
+    },
+    /// What a run has used up to now.
+    UsageSeen {
+        /// Which run.
+        run: RunId,
+        /// As its program told it.
+        usage: Usage,
     },
     /// An effect ended.
     EffectDone {
@@ -69,6 +91,7 @@ impl std::fmt::Display for RunEndKind {
             Self::Exited { code } => write!(f, "exit code {code}"),
             Self::Signalled { signal } => write!(f, "killed by signal {signal}"),
             Self::TimedOut => f.write_str("took too long and was ended"),
+            Self::Idle => f.write_str("wrote nothing for too long and was ended"),
             Self::Stopped => f.write_str("was ended"),
             Self::LeaseExpired => f.write_str("was ended, because no daemon lived"),
             Self::OutputLimit => f.write_str("wrote too much and was ended"),
@@ -80,6 +103,7 @@ impl std::fmt::Display for RunEndKind {
 
 /// How an effect ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant)] // there are few at a time
 pub enum Outcome {
     /// The worktree is there; its branch stands at `head`, `base` is where it left the target.
     WorktreePrepared {
@@ -236,6 +260,35 @@ pub struct RunEnd {
     /// After an agent's run that failed: the end of its standard error, as one harmless line of at most 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_words: Option<String>,
+    /// After an iteration: how it went, by its program's own word; none: the program has no words for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// What it used, as its program told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// The conversation that it had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// What it used by itself; decided, not observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bill: Option<Bill>,
+}
+
+impl RunEnd {
+    /// An end of which nothing else is known.
+    pub fn new(how: RunEndKind) -> Self {
+        Self {
+            how,
+            stdout_bytes: 0,
+            duration_ms: 0,
+            head: None,
+            last_words: None,
+            verdict: None,
+            usage: None,
+            session: None,
+            bill: None,
+        }
+    }
 }
 
 /// The ways in which a run can end.
@@ -254,6 +307,8 @@ pub enum RunEndKind {
     },
     /// It took too long and was ended.
     TimedOut,
+    /// It wrote nothing for too long and was ended.
+    Idle,
     /// It was ended because that was asked for.
     Stopped,
     /// No daemon lived for longer than its lease, and its runner ended it.

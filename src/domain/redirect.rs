@@ -75,6 +75,7 @@ pub fn own_work(agent: &AgentId, attempt: &Attempt, saved: Saved) -> Option<Kept
         last_run: attempt.last_iteration().cloned(),
         said: message::waiting(&attempt.heard),
         taken_from: None,
+        session: None,
     })
 }
 
@@ -95,5 +96,6 @@ pub fn handed_over(agent: &AgentId, attempt: &Attempt) -> Option<Kept> {
         last_run: None,
         said: Vec::new(),
         taken_from: Some(attempt.idea.clone()),
+        session: attempt.session.clone(),
     })
 }

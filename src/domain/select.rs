@@ -75,9 +75,9 @@ pub fn score(idea: &Idea, dependents: i64) -> i64 {
         .saturating_add(PER_FAILURE * i64::from(idea.failed_attempts))
 }
 
-/// The idea to start now, if any is ready and its time has come.
-pub fn next(state: &State, now: Timestamp) -> Option<IdeaId> {
-    let due = |idea: &Idea| idea.not_before.is_none_or(|time| time <= now);
+/// The idea to start now, if any that `may` start is ready and its time has come.
+pub fn next(state: &State, now: Timestamp, may: impl Fn(&Idea) -> bool) -> Option<IdeaId> {
+    let due = |idea: &Idea| idea.not_before.is_none_or(|time| time <= now) && may(idea);
     let mut ready = state
         .ideas
         .iter()

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hook::{HookName, HookSettings};
 use super::ids::ProfileName;
+use super::usage::{MicroUsd, Price};
 
 /// Who starts ideas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -75,6 +76,51 @@ pub struct Settings {
     /// The hooks that there are.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks: BTreeMap<HookName, HookSettings>,
+    /// The account of each profile whose program has one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub accounts: BTreeMap<ProfileName, String>,
+    /// Whether what waits for a usage limit goes on by itself.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub auto_resume: bool,
+    /// Whether the next iteration takes up the conversation of the last one.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub resume_sessions: bool,
+    /// Prices of models, for programs that tell no cost.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prices: BTreeMap<String, Price>,
+    /// What may be spent.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub budget: Budget,
+}
+
+/// What may be spent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Budget {
+    /// By one idea, in money.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usd_per_idea: Option<MicroUsd>,
+    /// On one day (UTC), in money.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usd_per_day: Option<MicroUsd>,
+    /// By one idea, in tokens of all kinds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_per_idea: Option<u64>,
+    /// On one day (UTC), in tokens of all kinds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_per_day: Option<u64>,
+    /// Also in the middle of an iteration.
+    #[serde(skip_serializing_if = "is_default")]
+    pub hard_stop: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_yes(value: &bool) -> bool {
+    *value
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -16,8 +16,11 @@ use super::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid, ProfileName, Ru
 use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use super::message::Message;
 use super::redirect::{Redirect, Reserved};
+use super::service::Hold;
+use super::session::{Session, SessionId};
 use super::settings::{Mode, Settings};
 use super::time::Timestamp;
+use super::usage::{Bill, Spent};
 
 /// Everything.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -64,6 +67,12 @@ pub struct State {
     /// What people have approved of the hooks that agents' landed work changed: each as the event names it, the latest last.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks_approved: BTreeMap<HookName, Vec<String>>,
+    /// Accounts that must wait, by their names.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub accounts: BTreeMap<String, Hold>,
+    /// What was used, by the day (UTC, `2026-01-31`) on which the run ended; the last 400 days on which something was.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub used: BTreeMap<String, Spent>,
     /// Numbers that never repeat.
     pub counters: Counters,
 }
@@ -104,6 +113,9 @@ pub struct Swarm {
     /// Since autopilot is on, a checkpoint was asked for.
     #[serde(skip_serializing_if = "is_false")]
     pub autopilot_checkpoint: bool,
+    /// The last day (UTC) on which the budget of the day paused the swarm: once a day, so that a person can go on all the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_paused: Option<String>,
 }
 
 /// Where the target was last seen.
@@ -310,6 +322,12 @@ pub struct Idea {
     /// Why it did not go on, last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<Box<str>>,
+    /// What its attempts used.
+    #[serde(default, skip_serializing_if = "Spent::is_nothing")]
+    pub used: Spent,
+    /// What had been used when it was last retried: its budget begins anew there.
+    #[serde(default, skip_serializing_if = "Spent::is_nothing")]
+    pub used_before: Spent,
     /// What happened to it, the last 20 entries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub audit: Vec<Audit>,
@@ -342,6 +360,9 @@ pub struct Kept {
     /// By a redirect: the idea that the work in the worktree was done for. That has it by its commits, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_from: Option<IdeaId>,
+    /// The conversation that it had there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Box<Session>>,
 }
 
 /// One line of an idea's history.
@@ -524,6 +545,21 @@ pub struct Attempt {
     /// Time that its iterations took, in milliseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub spent_ms: i64,
+    /// Its conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Box<Session>>,
+    /// What its iterations used.
+    #[serde(default, skip_serializing_if = "Spent::is_nothing")]
+    pub used: Spent,
+    /// What its present iteration has used up to now, where that is looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub using: Option<Box<Bill>>,
+    /// Iterations that do not count, since their service was to blame.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub excused: u32,
+    /// Of those, the ones in a row that were cut off or silent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut: u32,
 }
 
 /// How an attempt ended.
@@ -601,6 +637,12 @@ pub struct EndedAttempt {
     /// What people said to it; what no prompt carried was left to the next attempt, where there was one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heard: Vec<Message>,
+    /// What its iterations used.
+    #[serde(default, skip_serializing_if = "Spent::is_nothing")]
+    pub used: Spent,
+    /// Its conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
 }
 
 /// One entry of the merge queue.

@@ -74,5 +74,10 @@ pub(crate) fn settings() -> Settings {
         checkpoint_before_autopilot: false,
         checkpoints_kept: 50,
         hooks: std::collections::BTreeMap::new(),
+        accounts: std::collections::BTreeMap::new(),
+        auto_resume: true,
+        resume_sessions: true,
+        prices: std::collections::BTreeMap::new(),
+        budget: crate::domain::settings::Budget::default(),
     }
 }

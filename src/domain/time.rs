@@ -33,6 +33,12 @@ impl Timestamp {
         Self(self.0.saturating_add(millis))
     }
 
+    /// The day (UTC): `2026-01-31`.
+    pub fn day(self) -> String {
+        let text = self.to_string();
+        text.split('T').next().unwrap_or_default().to_owned()
+    }
+
     /// Milliseconds from `earlier` to this time; negative when the clock went back.
     pub const fn since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)

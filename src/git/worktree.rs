@@ -62,13 +62,27 @@ pub struct Prepared {
     pub head: Oid,
 }
 
+impl Prepare {
+    /// Whether the earlier attempt's worktree keeps its name: a conversation that goes on is known by the place.
+    fn takes_over_in_place(&self) -> bool {
+        let earlier = self.from.as_ref();
+        earlier.is_some_and(|earlier| earlier.worktree == self.name)
+    }
+}
+
 impl Repo {
     /// Makes the worktree ready. May be repeated with the same arguments at any time; what is ready stays as it is.
     pub fn prepare_worktree(&self, want: &Prepare) -> Result<Prepared, GitError> {
         check_worktree(&want.name)?;
         let reference = branch_ref(&want.branch)?;
         match self.look_up(&want.name)? {
-            Found::Ours(worktree) => return self.ready(&worktree, want),
+            Found::Ours(worktree) => {
+                if want.takes_over_in_place() {
+                    self.take_over(&worktree, want, &reference)?;
+                    self.let_earlier_branch_go(want, &reference)?;
+                }
+                return self.ready(&worktree, want);
+            }
             Found::HalfMade => self.discard_directory(&want.name)?,
             Found::Nothing => {}
             Found::Foreign(why) => {

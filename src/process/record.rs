@@ -68,6 +68,8 @@ pub enum EndReason {
     Exited,
     /// It ran longer than `timeoutMs`.
     TimedOut,
+    /// It wrote nothing for longer than `idleMs`.
+    Idle,
     /// It was asked to stop, and had its grace.
     Stopped,
     /// It was ended at once on request.

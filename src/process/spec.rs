@@ -32,6 +32,9 @@ pub struct RunSpec {
     pub stdin: Option<String>,
     /// Ended when it runs longer, in milliseconds.
     pub timeout_ms: Option<u64>,
+    /// Ended when neither `stdout.log` nor `stderr.log` has grown for so long, in milliseconds; none: it may be silent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_ms: Option<u64>,
     /// From TERM to KILL, in milliseconds.
     pub grace_ms: u64,
     /// Ended when `stdout.log` and `stderr.log` together grow beyond this (looked at once a second); none: no limit.
@@ -53,6 +56,7 @@ impl RunSpec {
             env: BTreeMap::new(),
             stdin: None,
             timeout_ms: None,
+            idle_ms: None,
             grace_ms: 0,
             max_output_bytes: None,
             lease: None,

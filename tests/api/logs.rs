@@ -9,11 +9,10 @@ use crate::kit::{World, current_run, oid, refused, working_agent, write_output};
 
 fn ended(code: i32, stdout_bytes: u64) -> Outcome {
     Outcome::RunEnded(RunEnd {
-        how: RunEndKind::Exited { code },
         stdout_bytes,
         duration_ms: 5_000,
         head: Some(oid('a')),
-        last_words: None,
+        ..RunEnd::new(RunEndKind::Exited { code })
     })
 }
 

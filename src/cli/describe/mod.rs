@@ -3,6 +3,7 @@
 //! Invariant: every event has a kind, a line, a tone and a weight; the matches are exhaustive, so that a new event cannot be forgotten.
 //! A line is safe for a terminal: it goes through [`safe`] as a whole.
 
+mod used;
 mod waiting;
 mod words;
 
@@ -70,6 +71,14 @@ kinds! {
     RunEnded "runEnded" Inner,
     SignalSeen "signalSeen" News,
     IterationJudged "iterationJudged" Inner,
+    IterationExcused "iterationExcused" News,
+    SessionBegan "sessionBegan" Inner,
+    SessionDropped "sessionDropped" News,
+    UsageSeen "usageSeen" Inner,
+    AccountHeld "accountHeld" News,
+    AccountTried "accountTried" Inner,
+    AccountFreed "accountFreed" News,
+    BudgetReached "budgetReached" News,
     AttemptSealed "attemptSealed" Inner,
     GatePassed "gatePassed" Inner,
     GateFailed "gateFailed" News,
@@ -296,6 +305,25 @@ fn words(event: &Event) -> String {
             };
             format!("{agent}: the iteration {what}")
         }
+        Event::IterationExcused { agent, excuse } => {
+            format!(
+                "{agent}: the iteration does not count, {}",
+                used::excuse(*excuse)
+            )
+        }
+        Event::SessionBegan { agent, session, .. } => {
+            format!("{agent} has the conversation {session}")
+        }
+        Event::SessionDropped { agent, why } => {
+            format!("{agent} begins a new conversation: {why}")
+        }
+        Event::UsageSeen { agent, bill, .. } => {
+            format!("{agent} has used {} up to now", used::bill(bill))
+        }
+        Event::AccountHeld { account, hold } => format!("account {account} {}", used::hold(hold)),
+        Event::AccountTried { account, run } => format!("account {account} is tried by run {run}"),
+        Event::AccountFreed { account } => format!("account {account} is in use again"),
+        Event::BudgetReached { day } => format!("the budget of {day} is used up"),
         Event::AttemptSealed {
             agent,
             head,

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a part's words are the same wherever it is shown; foreign text in them is not yet safe, the caller makes the line safe.
 
+use super::used;
 use crate::cli::terminal::Tone;
 use crate::domain::checkpoint::RollbackStep;
 use crate::domain::command::TargetChoice;
@@ -129,13 +130,16 @@ pub(super) fn run_end(end: &RunEnd) -> String {
         RunEndKind::Exited { code } => format!("exited with {code}"),
         RunEndKind::Signalled { signal } => format!("was killed by signal {signal}"),
         RunEndKind::TimedOut => "took too long and was ended".into(),
+        RunEndKind::Idle => "wrote nothing for too long and was ended".into(),
         RunEndKind::Stopped => "was stopped".into(),
         RunEndKind::LeaseExpired => "was stopped: no daemon lived for too long".into(),
         RunEndKind::OutputLimit => "wrote too much and was ended".into(),
         RunEndKind::NotStarted { message } => return format!("could not be started: {message}"),
         RunEndKind::Lost => return "was lost: its runner was killed".into(),
     };
-    format!("{how} after {seconds:.1} s")
+    let used = end.bill.as_ref().map(used::bill);
+    let used = used.map_or_else(String::new, |used| format!("; used {used}"));
+    format!("{how} after {seconds:.1} s{used}")
 }
 
 pub(super) fn rollback_step(step: RollbackStep) -> &'static str {

@@ -16,6 +16,7 @@ use crate::domain::effect::KeptWorktree;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName, RunId};
 use crate::domain::state::{Audit, Idea, IdeaStatus, Kept, State, Swarm};
 use crate::domain::time::Timestamp;
+use crate::domain::usage::Spent;
 use crate::domain::view;
 use crate::git::Repo;
 
@@ -132,6 +133,8 @@ fn idea(listed: &Listed, now: Timestamp) -> Idea {
         kept: None,
         commit: listed.commit.clone(),
         last_error: listed.last_error.as_deref().map(Into::into),
+        used: Spent::default(),
+        used_before: Spent::default(),
         audit: vec![Audit {
             at: now,
             what: "rebuilt".to_owned(),
@@ -172,6 +175,7 @@ fn kept(paths: &Paths, idea: &IdeaId, target: &str) -> Option<Box<Kept>> {
         last_run: last.map(|(_, run)| run),
         said: Vec::new(),
         taken_from: None,
+        session: None,
     }))
 }
 

@@ -7,7 +7,7 @@
 use super::attempt::end_asked;
 use super::iterations::{begin_iterations, request_iteration};
 use super::plan::{End, Plan};
-use super::{checkpoints, claim, hooks, redirect, rollback, train};
+use super::{budget, checkpoints, claim, hooks, redirect, rollback, train};
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, RunId};
@@ -36,7 +36,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         }
         return plan.events;
     }
-    let steps: [fn(&mut Plan<'_>, &Settings); 17] = [
+    let steps: [fn(&mut Plan<'_>, &Settings); 19] = [
         change_phase,
         tidy_up,
         end_attempts,
@@ -45,6 +45,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         leave_the_rest,
         prepare,
         ask_for_runs,
+        budget::stop_hard,
         call_hooks,
         gate,
         // Before the queue's next: a queue that never empties must not put them off for ever.
@@ -53,6 +54,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         train::verify,
         train::land,
         train::settle,
+        budget::watch,
         claim::reserved,
         begin_iterations,
         claim::next,
@@ -88,6 +90,7 @@ pub fn next_deadline(state: &State, now: Timestamp) -> Option<Timestamp> {
         .chain(ideas)
         .chain(drain)
         .chain(hooks::deadlines(state))
+        .chain(state.accounts.values().filter_map(|hold| hold.until))
         .filter(|time| *time > now)
         .min()
 }
@@ -280,13 +283,7 @@ fn ask_for_runs(plan: &mut Plan<'_>, settings: &Settings) {
 fn never_ran(plan: &mut Plan<'_>, run: &RunId) {
     plan.emit(Event::RunEnded {
         run: run.clone(),
-        end: RunEnd {
-            how: RunEndKind::Stopped,
-            stdout_bytes: 0,
-            duration_ms: 0,
-            head: None,
-            last_words: None,
-        },
+        end: RunEnd::new(RunEndKind::Stopped),
     });
 }
 

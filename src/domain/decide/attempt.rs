@@ -7,6 +7,7 @@ use super::conflict;
 use super::ideas::cancelled;
 use super::merging::{LOST_RUNS, is_current};
 use super::plan::{End, Plan, shorten};
+use super::service::{self, Judged};
 use super::trouble::{self, nobodys_fault, release};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, Oid, RunId};
@@ -14,6 +15,7 @@ use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmPhase};
 use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
 use crate::domain::state::{Attempt, AttemptEnd, Ending, Feedback, IdeaStatus, Said, State, Task};
 use crate::domain::time::Timestamp;
+use crate::domain::verdict::Verdict;
 
 /// So many iterations in a row that write nothing, and the agent does not work.
 const EMPTY_OUTPUTS: u32 = 3;
@@ -105,15 +107,9 @@ fn run_end(outcome: &Outcome) -> Option<RunEnd> {
             }
             Some(end)
         }
-        Outcome::Failed { message, .. } => Some(RunEnd {
-            how: RunEndKind::NotStarted {
-                message: shorten(message),
-            },
-            stdout_bytes: 0,
-            duration_ms: 0,
-            head: None,
-            last_words: None,
-        }),
+        Outcome::Failed { message, .. } => Some(RunEnd::new(RunEndKind::NotStarted {
+            message: shorten(message),
+        })),
         _ => None,
     }
 }
@@ -121,7 +117,16 @@ fn run_end(outcome: &Outcome) -> Option<RunEnd> {
 /// Writes down that a run is over, and how. One that was ended, and that nobody had asked to end, has lost its runner like one whose runner
 /// was killed: else what ends its runner itself would be begun again and again, and never counted.
 pub(super) fn run_ended(plan: &mut Plan<'_>, run: &RunId, outcome: &Outcome) -> Option<RunEnd> {
-    let mut end = run_end(outcome)?;
+    ended_as(plan, run, outcome, |end| end)
+}
+
+fn ended_as(
+    plan: &mut Plan<'_>,
+    run: &RunId,
+    outcome: &Outcome,
+    completed: impl Fn(RunEnd) -> RunEnd,
+) -> Option<RunEnd> {
+    let mut end = completed(run_end(outcome)?);
     let state = plan.state;
     let asked = state.stops.contains_key(run) || state.swarm.phase == SwarmPhase::Draining;
     if end.how == RunEndKind::Stopped && !asked {
@@ -134,8 +139,26 @@ pub(super) fn run_ended(plan: &mut Plan<'_>, run: &RunId, outcome: &Outcome) -> 
     Some(end)
 }
 
+/// The same, with what the iteration used.
+fn iteration_ended(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    run: &RunId,
+    outcome: &Outcome,
+) -> Option<RunEnd> {
+    let state = plan.state;
+    if let Outcome::RunEnded(RunEnd {
+        session: Some(session),
+        ..
+    }) = outcome
+    {
+        service::session_seen(plan, run, session);
+    }
+    ended_as(plan, run, outcome, |end| service::billed(state, agent, end))
+}
+
 pub(super) fn iteration_over(plan: &mut Plan<'_>, agent: &AgentId, run: &RunId, outcome: &Outcome) {
-    let Some(end) = run_ended(plan, run, outcome) else {
+    let Some(end) = iteration_ended(plan, agent, run, outcome) else {
         return;
     };
     // Only once, and not when somebody has asked for its end meanwhile.
@@ -159,8 +182,20 @@ fn working<'a>(plan: &Plan<'a>, agent: &AgentId, phase: AttemptPhase) -> Option<
 
 /// What an iteration came to. A last word counts before the exit code: agents that said COMPLETE may end as they like.
 fn judge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, end: &RunEnd) {
-    let by_itself = end.how == (RunEndKind::Exited { code: 0 });
-    match &attempt.said {
+    let asked = is_asked_to_end(plan.state, run, &end.how);
+    let last_word = attempt.said.as_ref().filter(|_| counts(end));
+    if !asked && last_word.is_none() {
+        match service::judge(plan, agent, attempt, end) {
+            Judged::Served => {}
+            Judged::Excused => return,
+            Judged::Failed(why) if end.how == RunEndKind::Idle => {
+                return time_out(plan, agent, &why);
+            }
+            Judged::Failed(why) => return fail(plan, agent, why),
+        }
+    }
+    let by_itself = is_complete(end);
+    match last_word {
         Some(Said::Complete | Said::Resolved) => {
             plan.move_attempt(agent, AttemptInput::SaidComplete);
         }
@@ -173,14 +208,31 @@ fn judge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, e
         }
         _ if by_itself => go_on(plan, agent, attempt, end),
         // It was asked to end, and how it did says nothing.
-        _ if is_stopped(plan.state, run, &end.how)
-            || is_cut_short(plan.state, &end.how)
-            || matches!(end.how, RunEndKind::Stopped | RunEndKind::LeaseExpired) =>
-        {
+        _ if asked => {
             let end = End::keeping(AttemptEnd::Interrupted, IdeaStatus::Pending, None);
             plan.end(agent, end);
         }
         _ => ended_badly(plan, agent, attempt, run, end),
+    }
+}
+
+fn is_asked_to_end(state: &State, run: &RunId, how: &RunEndKind) -> bool {
+    is_stopped(state, run, how)
+        || is_cut_short(state, how)
+        || matches!(how, RunEndKind::Stopped | RunEndKind::LeaseExpired)
+}
+
+/// Whether what an agent said last counts. Of one that ended by itself, only where its program was through, too.
+pub(super) fn counts(end: &RunEnd) -> bool {
+    let through = matches!(end.verdict, None | Some(Verdict::Complete));
+    through || !matches!(end.how, RunEndKind::Exited { .. })
+}
+
+/// Whether it ended by itself and well. A program that has words for that also knows which exit codes belong to them.
+pub(super) fn is_complete(end: &RunEnd) -> bool {
+    match end.how {
+        RunEndKind::Exited { code } => code == 0 || end.verdict == Some(Verdict::Complete),
+        _ => false,
     }
 }
 
@@ -204,6 +256,13 @@ fn ended_badly(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &Ru
         RunEndKind::Signalled { signal } => {
             let why = format!("the agent was killed by signal {signal}{words}");
             crash(plan, agent, attempt, why);
+        }
+        RunEndKind::Idle => {
+            time_out(
+                plan,
+                agent,
+                "the agent wrote nothing for agents.idleMinutes",
+            );
         }
         RunEndKind::NotStarted { message } => {
             let why = format!("the agent could not be started: {message}");
@@ -327,6 +386,7 @@ pub(super) fn failure_of(how: &RunEndKind) -> Option<String> {
         RunEndKind::Exited { code } => Some(format!("exit code {code}")),
         RunEndKind::Signalled { signal } => Some(format!("killed by signal {signal}")),
         RunEndKind::TimedOut => Some("took longer than qualityTimeoutMinutes allows".into()),
+        RunEndKind::Idle => Some("wrote nothing for too long".into()),
         RunEndKind::OutputLimit => Some("wrote more output than agents.maxOutputMiB allows".into()),
         RunEndKind::NotStarted { message } => Some(format!("could not be started: {message}")),
     }

@@ -2,11 +2,12 @@
 //!
 //! Invariant: at most one idea a step, and only where a slot is free for it.
 
-use super::checkpoints;
-use super::iterations::may_start;
+use super::iterations::{may_start, must_wait};
 use super::plan::Plan;
+use super::{checkpoints, service};
 use crate::domain::event::Event;
 use crate::domain::ids::AgentId;
+use crate::domain::ids::ProfileName;
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::select;
 use crate::domain::settings::Settings;
@@ -16,7 +17,9 @@ use crate::domain::state::Idea;
 pub(super) fn next(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let begun = state.agents.values();
-    let begun = begun.filter(|attempt| attempt.phase == AttemptPhase::Backoff);
+    let begun = begun.filter(|attempt| {
+        attempt.phase == AttemptPhase::Backoff && !must_wait(plan, attempt, settings)
+    });
     if state.slots_free() > begun.count() {
         claim(plan, settings, |_| true);
     }
@@ -35,24 +38,39 @@ fn claim(plan: &mut Plan<'_>, settings: &Settings, wanted: impl Fn(&Idea) -> boo
     if !may_start(plan) || checkpoints::holds_autopilot(state, settings) {
         return;
     }
-    let Some(id) = select::next(state, plan.now) else {
+    let served =
+        |idea: &Idea| !service::is_held(state, settings, profile(idea, settings), plan.now);
+    let Some(id) = select::next(state, plan.now, served) else {
         return;
     };
     let Some(idea) = state.ideas.get(&id).filter(|idea| wanted(idea)) else {
         return;
     };
-    let reserved = idea.reserved.as_ref().map(|reserved| &reserved.profile);
-    let profile = reserved
-        .filter(|profile| settings.profiles.contains(profile))
-        .or(idea.profile.as_ref())
-        .unwrap_or(&settings.default_profile);
+    let profile = profile(idea, settings);
     let agent = AgentId::numbered(profile, state.counters.agents + 1);
     plan.emit(Event::IdeaClaimed {
         attempt: idea.attempts + 1,
         profile: profile.clone(),
         branch: format!("agent/{agent}/{id}"),
-        worktree: format!("{agent}-{id}"),
+        worktree: worktree(idea, profile, settings).unwrap_or_else(|| format!("{agent}-{id}")),
         id,
         agent,
     });
+}
+
+/// Who is to work on it.
+fn profile<'a>(idea: &'a Idea, settings: &'a Settings) -> &'a ProfileName {
+    let reserved = idea.reserved.as_ref().map(|reserved| &reserved.profile);
+    reserved
+        .filter(|profile| settings.profiles.contains(profile))
+        .or(idea.profile.as_ref())
+        .unwrap_or(&settings.default_profile)
+}
+
+/// The worktree of the conversation that goes on, under the name that it has: programs know their conversations by the place.
+fn worktree(idea: &Idea, profile: &ProfileName, settings: &Settings) -> Option<String> {
+    let kept = idea.kept.as_deref().filter(|_| settings.resume_sessions)?;
+    let session = kept.session.as_ref()?;
+    let here = session.profile == *profile && kept.worktree.saved.is_none();
+    here.then(|| kept.worktree.worktree.clone())
 }

@@ -2,8 +2,9 @@
 //!
 //! Invariant: the decisions only record where a conflict stands; what is to be done next follows from that in [`train`](super::train).
 
-use super::attempt::{fail, failure_of, is_stopped};
+use super::attempt::{counts, fail, failure_of, is_complete, is_stopped};
 use super::plan::{Plan, few, shorten};
+use super::service::{self, Judged};
 use super::trouble::{self, hold_for, nobodys_fault};
 use crate::domain::effect::ConflictLevel;
 use crate::domain::event::Event;
@@ -187,8 +188,16 @@ pub(super) fn resolver_over(
         plan.move_attempt(agent, AttemptInput::Hold);
         return;
     }
-    let said_so = matches!(attempt.said, Some(Said::Complete | Said::Resolved));
-    if let Some(Said::Blocked(why) | Said::NeedsHuman(why)) = &attempt.said {
+    let last_word = attempt.said.as_ref().filter(|_| counts(end));
+    if last_word.is_none() && !is_stopped(plan.state, run, &end.how) {
+        match service::judge(plan, agent, attempt, end) {
+            Judged::Served => {}
+            Judged::Excused => return,
+            Judged::Failed(why) => return resolver_failed(plan, agent, entry, &why, false),
+        }
+    }
+    let said_so = matches!(last_word, Some(Said::Complete | Said::Resolved));
+    if let Some(Said::Blocked(why) | Said::NeedsHuman(why)) = last_word {
         resolver_failed(
             plan,
             agent,
@@ -196,7 +205,7 @@ pub(super) fn resolver_over(
             &format!("the resolver gave up: {why}"),
             true,
         );
-    } else if said_so || end.how == (RunEndKind::Exited { code: 0 }) {
+    } else if said_so || is_complete(end) {
         // A resolver's work needs no gate of its own: the merged tree is verified.
         plan.move_attempt(agent, AttemptInput::GatePassed);
     } else if matches!(end.how, RunEndKind::Stopped | RunEndKind::LeaseExpired)

@@ -4,8 +4,8 @@
 
 use super::advance::may_merge;
 use super::attempt::time_out;
-use super::hooks;
 use super::plan::Plan;
+use super::{budget, hooks, service};
 use crate::domain::effect::Purpose;
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, RunId};
@@ -19,6 +19,9 @@ pub(super) fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
     let running = may_start(plan);
     for (agent, attempt) in &state.agents {
         match attempt.phase {
+            AttemptPhase::Starting if running && must_wait(plan, attempt, settings) => {
+                plan.move_attempt(agent, AttemptInput::Hold);
+            }
             AttemptPhase::Starting if running => begin_or_ask(plan, agent, attempt, settings),
             AttemptPhase::Starting if may_merge(state) => {
                 plan.move_attempt(agent, AttemptInput::Hold);
@@ -33,6 +36,7 @@ pub(super) fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
         attempt.phase == AttemptPhase::Backoff
             && attempt.not_before.is_none_or(|time| time <= plan.now)
             && attempt.catch_up.is_none()
+            && !must_wait(plan, attempt, settings)
             && !state.is_under_way(agent, &attempt.idea)
     };
     // Whose last iteration began first has waited longest: where slots are few, all take turns.
@@ -44,6 +48,12 @@ pub(super) fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
     if let Some((agent, _)) = next {
         plan.move_attempt(agent, AttemptInput::Continue);
     }
+}
+
+/// Whether the account that its next iteration needs is held.
+pub(super) fn must_wait(plan: &Plan<'_>, attempt: &Attempt, settings: &Settings) -> bool {
+    let profile = service::profile(attempt, settings);
+    service::is_held(plan.state, settings, profile, plan.now)
 }
 
 /// Before the first one a hook may have a say.
@@ -62,7 +72,7 @@ pub(super) fn may_start(plan: &Plan<'_>) -> bool {
 
 /// With what the gate said last, if it was the gate that sent the agent back.
 fn out_of_iterations(attempt: &Attempt) -> String {
-    let number = attempt.iteration;
+    let number = attempt.iteration - attempt.excused;
     let allowed = "completion.maxIterations allows no more";
     match &attempt.feedback {
         Some(last) => format!(
@@ -75,7 +85,7 @@ fn out_of_iterations(attempt: &Attempt) -> String {
 
 fn begin_iteration(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: &Settings) {
     let resolving = attempt.task != Task::Work;
-    if !resolving && attempt.iteration >= settings.max_iterations {
+    if !resolving && attempt.iteration - attempt.excused >= settings.max_iterations {
         return time_out(plan, agent, &out_of_iterations(attempt));
     }
     if !resolving && attempt.spent_ms >= settings.attempt_timeout_ms {
@@ -85,8 +95,12 @@ fn begin_iteration(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, sett
             "the attempt took longer than agents.timeoutMinutes allows",
         );
     }
+    if !resolving && !budget::may_begin(plan, agent, attempt, settings) {
+        return;
+    }
     let iteration = attempt.iteration + 1;
     let run = plan.run_id(&format!("{agent}-i{iteration}"));
+    service::begins(plan, service::profile(attempt, settings), &run, settings);
     plan.emit(Event::IterationStarted {
         agent: agent.clone(),
         iteration,
@@ -106,12 +120,11 @@ pub(super) fn request_iteration(
     settings: &Settings,
 ) {
     let resolving = attempt.task != Task::Work;
-    let resolver = settings.resolver.as_ref().filter(|_| resolving);
     let spent = if resolving { 0 } else { attempt.spent_ms };
     let purpose = Purpose::Iteration {
         agent: agent.clone(),
         iteration,
-        profile: resolver.unwrap_or(&attempt.profile).clone(),
+        profile: service::profile(attempt, settings).clone(),
     };
     let timeout = settings.attempt_timeout_ms.saturating_sub(spent).max(1);
     plan.request_run(run.clone(), purpose, timeout);

@@ -6,6 +6,7 @@
 pub mod advance;
 mod agents;
 mod attempt;
+mod budget;
 mod checkpoints;
 mod claim;
 mod conflict;
@@ -16,6 +17,7 @@ mod merging;
 mod plan;
 mod redirect;
 mod rollback;
+mod service;
 mod signals;
 mod swarm;
 mod train;
@@ -91,6 +93,11 @@ pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Eve
             offset,
             signal,
         } => signals::seen(&mut plan, run, *offset, signal),
+        Observation::SessionSeen { run, session } => {
+            service::session_seen(&mut plan, run, session);
+        }
+        Observation::ModelAnswered { run } => service::answered(&mut plan, run),
+        Observation::UsageSeen { run, usage } => budget::seen(&mut plan, run, usage),
         Observation::EffectDone { effect, outcome } => effect_done(&mut plan, *effect, outcome),
         Observation::ClockWentBack { by_ms } => plan.emit(Event::ClockWentBack { by_ms: *by_ms }),
         Observation::Trouble { key, message } => plan.warn(key, message),

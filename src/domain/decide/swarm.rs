@@ -2,9 +2,11 @@
 
 use super::checkpoints::rolling_back;
 use super::plan::{Plan, shorten};
+use super::service;
 use crate::domain::event::Event;
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
 use crate::domain::rejection::Rejection;
+use crate::domain::service::HoldKind;
 use crate::domain::settings::{Mode, Settings};
 
 pub(super) fn started(plan: &mut Plan<'_>, version: &str) {
@@ -14,6 +16,10 @@ pub(super) fn started(plan: &mut Plan<'_>, version: &str) {
     // Start is legal in every phase; see the machine.
     let moved = plan.move_swarm(SwarmInput::Start, None, None);
     debug_assert!(moved.is_ok());
+    // What waits for a person: somebody may have put it right, and started again.
+    service::free(plan, |hold| {
+        hold.until.is_none() && hold.kind == HoldKind::Login
+    });
 }
 
 pub(super) fn recovered(plan: &mut Plan<'_>) {
@@ -74,6 +80,7 @@ pub(super) fn resume(plan: &mut Plan<'_>) -> Result<(), Rejection> {
     }
     plan.move_swarm(SwarmInput::Resume, None, None)
         .map_err(|refused| later(plan, "resume", refused))?;
+    service::free(plan, |_| true);
     if plan.state.swarm.paused {
         plan.emit(Event::PauseLifted {});
     }

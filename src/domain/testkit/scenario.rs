@@ -258,11 +258,9 @@ impl Scenario {
     pub(crate) fn run_ends(&mut self, run: &RunId, how: RunEndKind) -> &mut Self {
         let (effect, _) = self.state.run_effect(run).expect("no such run");
         let outcome = Outcome::RunEnded(RunEnd {
-            how,
             stdout_bytes: 100,
             duration_ms: 1_000,
-            head: None,
-            last_words: None,
+            ..RunEnd::new(how)
         });
         self.when(Observation::EffectDone { effect, outcome })
     }
@@ -440,11 +438,9 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
                 .map_or_else(|| oid(1), |kept| kept.base.clone()),
         },
         Effect::Run { .. } => Outcome::RunEnded(RunEnd {
-            how: exit(0),
             stdout_bytes: 100,
             duration_ms: 2_000,
-            head: None,
-            last_words: None,
+            ..RunEnd::new(exit(0))
         }),
         Effect::StopRun { .. } => Outcome::StopDelivered,
         Effect::Seal { .. } => Outcome::Sealed {

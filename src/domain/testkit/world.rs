@@ -55,13 +55,7 @@ struct Held {
 impl World {
     /// A run dies with everything else.
     pub(crate) fn lose(&mut self, run: &RunId) {
-        let lost = RunEnd {
-            how: RunEndKind::Lost,
-            stdout_bytes: 0,
-            duration_ms: 0,
-            head: None,
-            last_words: None,
-        };
+        let lost = RunEnd::new(RunEndKind::Lost);
         self.ended.entry(run.clone()).or_insert(lost);
     }
 
@@ -395,11 +389,10 @@ impl World {
         }
         let duration = i64::try_from(choices.pick(3_000)).unwrap();
         let end = RunEnd {
-            how,
             stdout_bytes: if choices.chance(15) { 0 } else { 100 },
             duration_ms: 1_500 - duration.min(1_500),
             head: choices.chance(50).then(|| self.commit()),
-            last_words: None,
+            ..RunEnd::new(how)
         };
         self.ended.insert(run.clone(), end.clone());
         Outcome::RunEnded(end)

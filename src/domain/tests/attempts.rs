@@ -24,11 +24,10 @@ fn silent(s: &mut Scenario, bytes: u64, millis: i64, head: Option<u64>) {
     let run = s.attempt(1).run.clone().unwrap();
     let (effect, _) = s.state.run_effect(&run).unwrap();
     let end = RunEnd {
-        how: exit(0),
         stdout_bytes: bytes,
         duration_ms: millis,
         head: head.map(oid),
-        last_words: None,
+        ..RunEnd::new(exit(0))
     };
     let outcome = Outcome::RunEnded(end);
     s.when(Observation::EffectDone { effect, outcome });

@@ -304,10 +304,9 @@ fn run_samples() -> Vec<Event> {
         run: run("ed-001-i2"),
         end: RunEnd {
             head: (how == K::Lost).then(|| oid(2)),
-            how,
             stdout_bytes: 4_096,
             duration_ms: 1_234,
-            last_words: None,
+            ..RunEnd::new(how)
         },
     });
     let signals = [

@@ -60,7 +60,7 @@ fn choosing_among_many_looks_at_each_once() {
         one.assigned = true;
     }
     for _ in 0..100 {
-        let next = select::next(&state, state.swarm.last_event_at);
+        let next = select::next(&state, state.swarm.last_event_at, |_| true);
         assert_eq!(next, Some(idea(1)));
     }
 }

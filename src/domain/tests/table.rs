@@ -38,11 +38,9 @@ fn silent(s: &mut Scenario) {
     let run = s.attempt(1).run.clone().unwrap();
     let (effect, _) = s.state.run_effect(&run).unwrap();
     let end = crate::domain::observation::RunEnd {
-        how: exit(0),
         stdout_bytes: 1,
         duration_ms: 1,
-        head: None,
-        last_words: None,
+        ..crate::domain::observation::RunEnd::new(exit(0))
     };
     let outcome = Outcome::RunEnded(end);
     s.when(Observation::EffectDone { effect, outcome });

@@ -99,6 +99,8 @@ struct Supervisor<'a> {
     status: Option<WaitStatus>,
     reason: Option<EndReason>,
     timeout_at: Option<Instant>,
+    /// How much it has written, and when that was last more than before.
+    written: (u64, Instant),
     kill_at: Option<Instant>,
     lease: Option<Watch>,
 }
@@ -113,6 +115,7 @@ impl<'a> Supervisor<'a> {
             status: None,
             reason: None,
             timeout_at: spec.timeout_ms.and_then(after),
+            written: (0, Instant::now()),
             kill_at: None,
             lease: spec.lease.clone().map(Watch::new),
         }
@@ -154,10 +157,10 @@ impl<'a> Supervisor<'a> {
         let lease = self.lease.as_ref().filter(|_| self.reason.is_none());
         let next = clock.into_iter().chain(lease.map(Watch::next)).min();
         let left = next.map(|at| at.saturating_duration_since(Instant::now()));
-        match self.spec.max_output_bytes {
-            Some(_) => Some(left.map_or(TICK, |left| left.min(TICK))),
-            None => left,
+        if self.spec.max_output_bytes.is_some() || self.spec.idle_ms.is_some() {
+            return Some(left.map_or(TICK, |left| left.min(TICK)));
         }
+        left
     }
 
     fn look_at_clock(&mut self) {
@@ -171,13 +174,25 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// At once, without a grace in which it could go on writing.
+    /// One that writes too much is ended at once, without a grace in which it could go on writing.
     fn look_at_output(&mut self) {
+        if self.spec.max_output_bytes.is_none() && self.spec.idle_ms.is_none() {
+            return;
+        }
         let size = |path| fs::metadata(path).map_or(0, |found| found.len());
-        if let Some(limit) = self.spec.max_output_bytes
-            && size(self.dir.stdout()) + size(self.dir.stderr()) > limit
+        let written = size(self.dir.stdout()) + size(self.dir.stderr());
+        if written != self.written.0 {
+            self.written = (written, Instant::now());
+        }
+        let silent = self.spec.idle_ms.map(Duration::from_millis);
+        if self
+            .spec
+            .max_output_bytes
+            .is_some_and(|limit| written > limit)
         {
             self.end_now(EndReason::OutputLimit);
+        } else if silent.is_some_and(|silent| self.written.1.elapsed() >= silent) {
+            self.end(EndReason::Idle);
         }
     }
 

@@ -1,0 +1,124 @@
+//! What was used, and what is waited for at a service, in words.
+
+use crate::domain::service::{Excuse, Hold, HoldKind};
+use crate::domain::usage::{Bill, Spent, Tokens};
+
+/// A hold of an account.
+pub(super) fn hold(hold: &Hold) -> String {
+    let what = match hold.kind {
+        HoldKind::Limit => "has reached its limit",
+        HoldKind::Overloaded => "is not served now",
+        HoldKind::Login => "is not logged in",
+    };
+    let until = match hold.until {
+        Some(until) => format!("; it is tried again at {until}"),
+        None => "; it is tried again after: swarm resume".to_owned(),
+    };
+    format!("{what}{until}: {}", hold.message)
+}
+
+/// Why an iteration does not count.
+pub(super) fn excuse(excuse: Excuse) -> &'static str {
+    match excuse {
+        Excuse::Account => "its account has to wait",
+        Excuse::Cut => "it was cut off",
+        Excuse::Idle => "it was silent for too long",
+        Excuse::Session => "its conversation could not be taken up",
+    }
+}
+
+/// Tokens, shortly: `1200 in, 800 cached, 100 out`.
+pub fn tokens(tokens: &Tokens) -> String {
+    let cached = match tokens.cached + tokens.cache_written {
+        0 => String::new(),
+        cached => format!(", {cached} cached"),
+    };
+    format!("{} in{cached}, {} out", tokens.input, tokens.output)
+}
+
+/// What a run used.
+pub fn bill(bill: &Bill) -> String {
+    let cost = match (bill.cost, bill.estimated) {
+        (Some(cost), false) => cost.to_string(),
+        (Some(cost), true) => format!("about {cost} (estimate)"),
+        (None, _) => "cost not known".to_owned(),
+    };
+    let tokens = bill
+        .tokens
+        .as_ref()
+        .map_or_else(|| "tokens not known".to_owned(), tokens);
+    let at_least = if bill.partial { "at least " } else { "" };
+    format!("{at_least}{tokens}, {cost}")
+}
+
+/// What several runs used: `$1.20 + about $0.30 (estimate), 1200 in, 100 out`, and what is not known.
+pub fn spent(spent: &Spent) -> String {
+    let mut parts = Vec::new();
+    let known = spent.runs > spent.runs_without_cost;
+    if spent.cost.0 > 0 || (known && spent.estimated.0 == 0) {
+        parts.push(spent.cost.to_string());
+    }
+    if spent.estimated.0 > 0 {
+        parts.push(format!("about {} (estimate)", spent.estimated));
+    }
+    let mut text = parts.join(" + ");
+    if spent.runs_without_cost > 0 {
+        let more = format!("cost of {} not known", runs(spent.runs_without_cost));
+        let and = if text.is_empty() { "" } else { ", " };
+        text = format!("{text}{and}{more}");
+    }
+    let counted = match spent.runs_not_counted {
+        0 => String::new(),
+        some => format!(" (of {} not all)", runs(some)),
+    };
+    format!("{text}; {}{counted}", tokens(&spent.tokens))
+}
+
+fn runs(count: u64) -> String {
+    match count {
+        1 => "1 run".to_owned(),
+        many => format!("{many} runs"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::usage::MicroUsd;
+
+    #[test]
+    fn what_is_known_and_what_is_not_is_told() {
+        let counted = Tokens {
+            input: 1_200,
+            cached: 800,
+            output: 100,
+            ..Tokens::default()
+        };
+        let mut all = Spent::default();
+        for bill in [
+            Bill {
+                tokens: Some(counted),
+                cost: Some(MicroUsd(1_200_000)),
+                ..Bill::default()
+            },
+            Bill {
+                tokens: Some(counted),
+                cost: Some(MicroUsd(300_000)),
+                estimated: true,
+                ..Bill::default()
+            },
+            Bill {
+                partial: true,
+                tokens: Some(counted),
+                ..Bill::default()
+            },
+        ] {
+            all.add(&bill);
+        }
+        assert_eq!(
+            spent(&all),
+            "$1.20 + about $0.30 (estimate), cost of 1 run not known; 3600 in, 2400 cached, 300 out (of 1 run not all)"
+        );
+        assert_eq!(bill(&Bill::default()), "tokens not known, cost not known");
+    }
+}

@@ -1,0 +1,210 @@
+//! What may be spent: by an idea, and on a day.
+//!
+//! Invariant: a budget that is used up stops nothing in the middle of an iteration, unless `budget.hardStop` is set; complete work is checked
+//! and lands whatever it cost. At four fifths there is a warning. The budget of a day pauses the swarm once a day: a person who resumes it
+//! has decided.
+
+use super::plan::{End, Plan};
+use super::service;
+use crate::domain::event::Event;
+use crate::domain::ids::{AgentId, RunId};
+use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
+use crate::domain::settings::Settings;
+use crate::domain::state::{Attempt, AttemptEnd, Idea, IdeaStatus};
+use crate::domain::usage::{Bill, MicroUsd, Spent, Usage};
+
+/// The warning about the day's budget.
+const DAY: &str = "budget-day";
+
+/// A limit and what is used of it, in words where it is used up or nearly.
+struct Used {
+    /// More than there is.
+    up: bool,
+    words: String,
+}
+
+/// Where money or tokens stand; none: far from the limit, or there is none.
+fn used(
+    spent: &Spent,
+    before: &Spent,
+    usd: (Option<MicroUsd>, &str),
+    tokens: (Option<u64>, &str),
+) -> Option<Used> {
+    let money = spent.usd().0.saturating_sub(before.usd().0);
+    let count = spent.tokens.total().saturating_sub(before.tokens.total());
+    let of = |value: u64, limit: u64| (value >= limit, value >= limit - limit / 5);
+    let in_money = usd.0.map(|limit| {
+        let words = format!("{} of {} ({})", MicroUsd(money), limit, usd.1);
+        (of(money, limit.0), words)
+    });
+    let in_tokens = tokens.0.map(|limit| {
+        let words = format!("{count} of {limit} tokens ({})", tokens.1);
+        (of(count, limit), words)
+    });
+    let mut near: Vec<Used> = in_money
+        .into_iter()
+        .chain(in_tokens)
+        .filter(|((_, near), _)| *near)
+        .map(|((up, _), words)| Used { up, words })
+        .collect();
+    near.sort_by_key(|used| !used.up);
+    near.into_iter().next()
+}
+
+fn of_idea(settings: &Settings, idea: &Idea, using: Option<&Bill>) -> Option<Used> {
+    let budget = &settings.budget;
+    let mut spent = idea.used;
+    if let Some(using) = using {
+        spent.add(using);
+    }
+    used(
+        &spent,
+        &idea.used_before,
+        (budget.usd_per_idea, "budget.usdPerIdea"),
+        (budget.tokens_per_idea, "budget.tokensPerIdea"),
+    )
+}
+
+fn of_day(plan: &Plan<'_>, settings: &Settings, using: &[Bill]) -> Option<Used> {
+    let budget = &settings.budget;
+    let mut spent = plan
+        .state
+        .used
+        .get(&plan.now.day())
+        .copied()
+        .unwrap_or_default();
+    for bill in using {
+        spent.add(bill);
+    }
+    used(
+        &spent,
+        &Spent::default(),
+        (budget.usd_per_day, "budget.usdPerDay"),
+        (budget.tokens_per_day, "budget.tokensPerDay"),
+    )
+}
+
+/// Looks at the day's budget: warns, and pauses once it is used up.
+pub(super) fn watch(plan: &mut Plan<'_>, settings: &Settings) {
+    if settings.budget == crate::domain::settings::Budget::default() {
+        return plan.clear_warning(DAY);
+    }
+    let Some(used) = of_day(plan, settings, &[]) else {
+        return plan.clear_warning(DAY);
+    };
+    pause_or_warn(plan, &used);
+}
+
+fn pause_or_warn(plan: &mut Plan<'_>, used: &Used) {
+    let day = plan.now.day();
+    if !used.up {
+        let warning = format!(
+            "today {} are used; when all is, the swarm pauses",
+            used.words
+        );
+        return plan.warn(DAY, &warning);
+    }
+    let running = plan.state.swarm.phase == SwarmPhase::Running;
+    if !running || plan.state.swarm.budget_paused.as_ref() == Some(&day) {
+        return;
+    }
+    let reason = format!(
+        "the budget of this day is used up: {}; raise it or wait for tomorrow (UTC), then: swarm resume",
+        used.words
+    );
+    plan.emit(Event::BudgetReached { day });
+    plan.emit(Event::PauseSet {
+        reason: reason.clone(),
+    });
+    let moved = plan.move_swarm(SwarmInput::Pause, Some(&reason), None);
+    debug_assert!(moved.is_ok());
+}
+
+/// Whether an attempt may begin another iteration; where not, it ends here, its work kept.
+pub(super) fn may_begin(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    attempt: &Attempt,
+    settings: &Settings,
+) -> bool {
+    let idea = plan.state.ideas.get(&attempt.idea);
+    let used = idea.and_then(|idea| of_idea(settings, idea, None));
+    let key = format!("budget-{}", attempt.idea);
+    let Some(used) = used else {
+        plan.clear_warning(&key);
+        return true;
+    };
+    let id = &attempt.idea;
+    if !used.up {
+        let warning = format!(
+            "{id} has used {}; when all is, it stops at its next boundary",
+            used.words
+        );
+        plan.warn(&key, &warning);
+        return true;
+    }
+    plan.clear_warning(&key);
+    let why = format!(
+        "its budget is used up: {}; raise that or not, then: swarm idea retry {id} (begins a new budget)",
+        used.words
+    );
+    plan.end(
+        agent,
+        End::keeping(AttemptEnd::Blocked, IdeaStatus::Blocked, Some(why)),
+    );
+    false
+}
+
+/// What a run has used up to now; only where a budget also stops in the middle of an iteration.
+pub(super) fn seen(plan: &mut Plan<'_>, run: &RunId, usage: &Usage) {
+    let Some(settings) = plan.state.settings.as_deref() else {
+        return;
+    };
+    if !settings.budget.hard_stop {
+        return;
+    }
+    let of_run = |(_, attempt): &(&AgentId, &Attempt)| attempt.run.as_ref() == Some(run);
+    let Some((agent, attempt)) = plan.state.agents.iter().find(of_run) else {
+        return;
+    };
+    let bill = service::bill(attempt, settings, None, usage);
+    if attempt.using.as_deref() == Some(&bill) {
+        return;
+    }
+    plan.emit(Event::UsageSeen {
+        agent: agent.clone(),
+        run: run.clone(),
+        bill,
+    });
+}
+
+/// Ends what runs where its budget, or the day's, is used up in the middle of it.
+pub(super) fn stop_hard(plan: &mut Plan<'_>, settings: &Settings) {
+    if !settings.budget.hard_stop {
+        return;
+    }
+    let state = plan.state;
+    let using: Vec<Bill> = state
+        .agents
+        .values()
+        .filter_map(|attempt| attempt.using.as_deref().copied())
+        .collect();
+    if using.is_empty() {
+        return;
+    }
+    let day = of_day(plan, settings, &using).filter(|used| used.up);
+    let day_is_up = day.is_some() && state.swarm.budget_paused.as_ref() != Some(&plan.now.day());
+    for attempt in state.agents.values() {
+        let (Some(using), Some(run)) = (attempt.using.as_deref(), &attempt.run) else {
+            continue;
+        };
+        let idea = state.ideas.get(&attempt.idea);
+        let idea = idea.and_then(|idea| of_idea(settings, idea, Some(using)));
+        if day_is_up || idea.is_some_and(|used| used.up) {
+            plan.stop_run(run, false);
+        }
+    }
+    if let (true, Some(used)) = (day_is_up, day) {
+        pause_or_warn(plan, &used);
+    }
+}

@@ -1,0 +1,354 @@
+//! What follows where the service behind an agent is to blame: a limit, an overload, a login, a conversation that cannot be taken up, an
+//! output that is cut off.
+//!
+//! Invariant: such an iteration counts neither as one nor as a failure; nothing of the account is started until the time is over or a person
+//! says so, and then one run tries it first. Waits grow, and what fails without its account being to blame does so a bounded number of times.
+
+use super::plan::{Plan, shorten};
+use crate::domain::event::Event;
+use crate::domain::ids::{AgentId, ProfileName, RunId};
+use crate::domain::lifecycle::AttemptInput;
+use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::service::{Excuse, Hold, HoldKind};
+use crate::domain::session::SessionId;
+use crate::domain::settings::Settings;
+use crate::domain::state::{Attempt, State, Task};
+use crate::domain::time::Timestamp;
+use crate::domain::usage::Usage;
+use crate::domain::verdict::{Cause, Verdict};
+
+/// The first wait for a service that is overloaded; it doubles.
+const OVERLOADED_MS: i64 = 5_000;
+const OVERLOADED_MAX_MS: i64 = 600_000;
+/// The first wait for a limit of which it is not known when it is reset; it doubles.
+const LIMIT_MS: i64 = 60_000;
+const LIMIT_MAX_MS: i64 = 1_800_000;
+/// After the time at which a limit is said to be reset: clocks differ.
+const AFTER_RESET_MS: i64 = 2_000;
+/// So many iterations in a row may be cut off or silent.
+const CUTS: u32 = 5;
+/// The first wait after one of those; it doubles.
+const CUT_MS: i64 = 1_000;
+const CUT_MAX_MS: i64 = 60_000;
+/// So many runs in a row may fail to take up a conversation.
+const SESSION_FAILURES: u32 = 2;
+/// Characters of a program's message that a hold repeats.
+const SHOWN: usize = 300;
+
+/// The account of a profile; none: its program has none.
+pub(super) fn account<'a>(settings: &'a Settings, profile: &ProfileName) -> Option<&'a String> {
+    settings.accounts.get(profile)
+}
+
+/// Whether nothing of this profile may be started now.
+pub(super) fn is_held(
+    state: &State,
+    settings: &Settings,
+    profile: &ProfileName,
+    now: Timestamp,
+) -> bool {
+    account(settings, profile)
+        .and_then(|account| state.accounts.get(account))
+        .is_some_and(|hold| hold.is_in_force(now))
+}
+
+/// The profile that an attempt's next iteration runs under.
+pub(super) fn profile<'a>(attempt: &'a Attempt, settings: &'a Settings) -> &'a ProfileName {
+    let resolving = attempt.task != Task::Work;
+    let resolver = settings.resolver.as_ref().filter(|_| resolving);
+    resolver.unwrap_or(&attempt.profile)
+}
+
+/// A run begins: where its account waited until now, it is the one that tries.
+pub(super) fn begins(plan: &mut Plan<'_>, profile: &ProfileName, run: &RunId, settings: &Settings) {
+    let Some(account) = account(settings, profile) else {
+        return;
+    };
+    if plan.state.accounts.contains_key(account) {
+        plan.emit(Event::AccountTried {
+            account: account.clone(),
+            run: run.clone(),
+        });
+    }
+}
+
+/// The model has answered: what was waited for is over.
+pub(super) fn answered(plan: &mut Plan<'_>, run: &RunId) {
+    let tried = |hold: &Hold| hold.tried_by.as_ref() == Some(run);
+    let accounts = plan.state.accounts.iter();
+    let freed: Vec<String> = accounts
+        .filter(|(_, hold)| tried(hold))
+        .map(|(account, _)| account.clone())
+        .collect();
+    for account in freed {
+        plan.emit(Event::AccountFreed { account });
+    }
+}
+
+/// A person, or a new start, lets everything be tried again.
+pub(super) fn free(plan: &mut Plan<'_>, which: impl Fn(&Hold) -> bool) {
+    for (account, hold) in &plan.state.accounts {
+        if which(hold) {
+            plan.emit(Event::AccountFreed {
+                account: account.clone(),
+            });
+        }
+    }
+}
+
+/// An agent's program named its conversation.
+pub(super) fn session_seen(plan: &mut Plan<'_>, run: &RunId, session: &SessionId) {
+    let of_run = |(_, attempt): &(&AgentId, &Attempt)| attempt.run.as_ref() == Some(run);
+    let (Some((agent, attempt)), Some(settings)) = (
+        plan.state.agents.iter().find(of_run),
+        plan.state.settings.as_deref(),
+    ) else {
+        return;
+    };
+    let known = attempt.session.as_deref();
+    if known.is_none_or(|known| known.id != *session) {
+        plan.emit(Event::SessionBegan {
+            agent: agent.clone(),
+            run: run.clone(),
+            profile: profile(attempt, settings).clone(),
+            session: session.clone(),
+        });
+    }
+}
+
+/// A run's end with its own part of what was used.
+pub(super) fn billed(state: &State, agent: &AgentId, end: RunEnd) -> RunEnd {
+    let told = end.verdict.is_some() || end.usage.is_some();
+    let (true, Some(attempt), Some(settings)) =
+        (told, state.agents.get(agent), state.settings.as_deref())
+    else {
+        return end;
+    };
+    let usage = end.usage.clone().unwrap_or_default();
+    let bill = bill(attempt, settings, end.session.as_ref(), &usage);
+    RunEnd {
+        bill: Some(bill),
+        ..end
+    }
+}
+
+/// What a run has used by itself.
+pub(super) fn bill(
+    attempt: &Attempt,
+    settings: &Settings,
+    session: Option<&SessionId>,
+    usage: &Usage,
+) -> crate::domain::usage::Bill {
+    let before = attempt
+        .session
+        .as_deref()
+        .filter(|known| session.is_none_or(|session| *session == known.id));
+    let before = before.map(|session| session.counted).unwrap_or_default();
+    usage.bill(before, &settings.prices)
+}
+
+/// What an iteration that ended by itself, or in silence, came to.
+pub(super) enum Judged {
+    /// Its service, if it has one, did its part: the rest is to be judged.
+    Served,
+    /// It does not count.
+    Excused,
+    /// It failed, for this reason.
+    Failed(String),
+}
+
+/// Judges an iteration by what its program said of its own end.
+pub(super) fn judge(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    attempt: &Attempt,
+    end: &RunEnd,
+) -> Judged {
+    if end.how == RunEndKind::Idle {
+        return cut(plan, agent, attempt, Excuse::Idle);
+    }
+    let exited = matches!(end.how, RunEndKind::Exited { .. });
+    let (true, Some(verdict), Some(settings)) =
+        (exited, &end.verdict, plan.state.settings.as_deref())
+    else {
+        return Judged::Served;
+    };
+    let (cause, message) = match verdict {
+        Verdict::Complete => return Judged::Served,
+        Verdict::Cut => return cut(plan, agent, attempt, Excuse::Cut),
+        Verdict::Failed { cause, message } => (cause, message),
+    };
+    match cause {
+        Cause::Limit { until } => limit(plan, settings, attempt, *until, message),
+        Cause::Overloaded => overloaded(plan, settings, attempt, message),
+        Cause::Login => login(plan, settings, attempt, message),
+        Cause::Session if attempt.session.is_some() => {
+            session_failed(plan, agent, attempt, message);
+            return Judged::Excused;
+        }
+        Cause::Session | Cause::Other => {
+            let why = shorten(message);
+            return Judged::Failed(format!(
+                "the agent failed: {why}; its output: swarm agent logs {agent}"
+            ));
+        }
+    }
+    excuse(plan, agent, Excuse::Account, None);
+    Judged::Excused
+}
+
+/// The iteration does not count, and the attempt waits at its boundary.
+fn excuse(plan: &mut Plan<'_>, agent: &AgentId, excuse: Excuse, until: Option<Timestamp>) {
+    plan.move_attempt_until(agent, AttemptInput::Hold, until);
+    plan.emit(Event::IterationExcused {
+        agent: agent.clone(),
+        excuse,
+    });
+}
+
+/// Cut off, or silent: it goes on from where it was, later each time, and so often only.
+fn cut(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, why: Excuse) -> Judged {
+    if attempt.cut + 1 >= CUTS {
+        let how = match why {
+            Excuse::Idle => "wrote nothing for agents.idleMinutes",
+            _ => "ended before it was through",
+        };
+        return Judged::Failed(format!(
+            "the agent {how}, {CUTS} times in a row; its output: swarm agent logs {agent}"
+        ));
+    }
+    let wait = doubled(CUT_MS, attempt.cut, CUT_MAX_MS);
+    excuse(plan, agent, why, Some(plan.now.plus_millis(wait)));
+    Judged::Excused
+}
+
+fn doubled(first: i64, times: u32, most: i64) -> i64 {
+    (first << times.min(20)).min(most)
+}
+
+/// Up to a fifth more or less, the same for the same account and number: not everybody comes at the same moment.
+fn jittered(wait: i64, account: &str, times: u32) -> i64 {
+    let seed = account.bytes().fold(
+        u64::from(times).wrapping_mul(0x9E37_79B9_7F4A_7C15),
+        |seed, byte| (seed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3),
+    );
+    let part = i64::try_from(seed >> 32).unwrap_or_default() % 401 - 200;
+    wait + wait / 1_000 * part
+}
+
+fn hold(
+    plan: &mut Plan<'_>,
+    settings: &Settings,
+    attempt: &Attempt,
+    kind: HoldKind,
+    until: impl Fn(&str, u32) -> Option<Timestamp>,
+    message: &str,
+) {
+    let profile = profile(attempt, settings);
+    // A profile whose program has no account of its own waits for itself.
+    let name = account(settings, profile).map_or_else(|| profile.to_string(), Clone::clone);
+    let known = plan.state.accounts.get(&name);
+    // Others that ran meanwhile met the same.
+    let same = known
+        .filter(|known| known.kind == kind && known.until.is_none_or(|until| until > plan.now));
+    let times = same.map_or_else(
+        || {
+            known
+                .filter(|known| known.kind == kind)
+                .map_or(0, |known| known.times)
+                + 1
+        },
+        |same| same.times,
+    );
+    let mut until = until(&name, times);
+    if let Some(same) = same {
+        until = same.until.zip(until).map(|(known, found)| known.max(found));
+        if until == same.until {
+            return;
+        }
+    }
+    let shown: String = message.chars().take(SHOWN).collect();
+    plan.emit(Event::AccountHeld {
+        account: name,
+        hold: Hold {
+            kind,
+            until,
+            since: known.map_or(plan.now, |known| known.since),
+            times,
+            message: shown,
+            tried_by: None,
+        },
+    });
+}
+
+fn limit(
+    plan: &mut Plan<'_>,
+    settings: &Settings,
+    attempt: &Attempt,
+    reset: Option<Timestamp>,
+    message: &str,
+) {
+    let now = plan.now;
+    let until = |account: &str, times: u32| {
+        let wait = jittered(doubled(LIMIT_MS, times - 1, LIMIT_MAX_MS), account, times);
+        let by_itself = now.plus_millis(wait);
+        let at = match reset {
+            // Said to be over, and it was not: then it is not known.
+            Some(reset) if reset > now || times == 1 => reset.max(now).plus_millis(AFTER_RESET_MS),
+            _ => by_itself,
+        };
+        settings.auto_resume.then_some(at)
+    };
+    hold(plan, settings, attempt, HoldKind::Limit, until, message);
+}
+
+fn overloaded(plan: &mut Plan<'_>, settings: &Settings, attempt: &Attempt, message: &str) {
+    let now = plan.now;
+    let until = |account: &str, times: u32| {
+        let wait = doubled(OVERLOADED_MS, times - 1, OVERLOADED_MAX_MS);
+        Some(now.plus_millis(jittered(wait, account, times)))
+    };
+    hold(
+        plan,
+        settings,
+        attempt,
+        HoldKind::Overloaded,
+        until,
+        message,
+    );
+}
+
+fn login(plan: &mut Plan<'_>, settings: &Settings, attempt: &Attempt, message: &str) {
+    hold(
+        plan,
+        settings,
+        attempt,
+        HoldKind::Login,
+        |_, _| None,
+        message,
+    );
+}
+
+/// Twice in a row, and a new conversation begins.
+fn session_failed(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, message: &str) {
+    let failures = attempt
+        .session
+        .as_ref()
+        .map_or(0, |session| session.failures);
+    if failures + 1 >= SESSION_FAILURES {
+        let why = shorten(message);
+        plan.warn(
+            &format!("session-{agent}"),
+            &format!(
+                "{agent} could not go on with its conversation ({why}); it begins a new one, with all that is known of its work"
+            ),
+        );
+        // Before the attempt moves: of a torn log it is judged again, with the conversation or without.
+        plan.emit(Event::SessionDropped {
+            agent: agent.clone(),
+            why,
+        });
+    }
+    let until = plan.now.plus_millis(CUT_MS);
+    excuse(plan, agent, Excuse::Session, Some(until));
+}

@@ -1,0 +1,72 @@
+//! What agents share with each other: an account at a service, with its limits.
+//!
+//! Invariant: a [`Hold`] is one for all of an account, whoever met the limit; it says how it ends: by itself at a time, or by a person.
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::RunId;
+use super::time::Timestamp;
+
+/// Why nothing of an account is started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hold {
+    /// What was met.
+    pub kind: HoldKind,
+    /// When it is tried again; none: when a person says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// When it was met first.
+    pub since: Timestamp,
+    /// How often in a row, from 1.
+    pub times: u32,
+    /// What the service said, and what can be done.
+    pub message: String,
+    /// The run that tries whether it works again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tried_by: Option<RunId>,
+}
+
+/// What can hold an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum HoldKind {
+    /// The service is overloaded, fails or cannot be reached.
+    Overloaded,
+    /// A usage or rate limit.
+    Limit,
+    /// There is no login, or it is refused.
+    Login,
+}
+
+impl HoldKind {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Overloaded => "overloaded",
+            Self::Limit => "limit",
+            Self::Login => "login",
+        }
+    }
+}
+
+impl Hold {
+    /// Whether nothing may be started now. Once the time is over one run at a time may try.
+    pub fn is_in_force(&self, now: Timestamp) -> bool {
+        self.until.is_none_or(|until| until > now) || self.tried_by.is_some()
+    }
+}
+
+/// Why an iteration does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Excuse {
+    /// Its account must wait.
+    Account,
+    /// Its output was cut off.
+    Cut,
+    /// It was silent for too long.
+    Idle,
+    /// Its conversation could not be taken up.
+    Session,
+}
