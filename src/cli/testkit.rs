@@ -436,6 +436,12 @@ fn merge_events() -> Vec<Event> {
 }
 
 fn other_events() -> Vec<Event> {
+    let mut events = crate::domain::testkit::samples::of_every_kind();
+    events.extend(rest());
+    events
+}
+
+fn rest() -> Vec<Event> {
     vec![
         Event::RunStarted {
             run: run(),

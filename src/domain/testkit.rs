@@ -6,6 +6,7 @@ pub(crate) mod choices;
 pub(crate) mod invariants;
 pub(crate) mod people;
 pub(crate) mod render;
+pub(crate) mod samples;
 pub(crate) mod scenario;
 pub(crate) mod sim;
 pub(crate) mod world;

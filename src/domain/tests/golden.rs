@@ -17,6 +17,7 @@ use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, Counters, Ending, Feedback, IdeaStatus, Task, Waits};
+use crate::domain::testkit::samples;
 use crate::domain::testkit::{START, agent, checkpoint_name, idea, oid, profile, settings};
 
 fn file() -> PathBuf {
@@ -325,7 +326,7 @@ fn run_samples() -> Vec<Event> {
         offset: 12,
         signal,
     });
-    ends.chain(said).collect()
+    ends.chain(said).chain(samples::all()).collect()
 }
 
 fn merge_samples() -> Vec<Event> {
