@@ -29,6 +29,18 @@ pub trait Adapter: Send + Sync {
         None
     }
 
+    /// Variables of the daemon's own environment that its program gets beside those that every agent gets: settings and logins of this
+    /// program, which no other agent sees. One that ends in `*` stands for all that begin so.
+    fn passes(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Whether there is a login for this profile, given the environment that its program gets; none: nothing is known of its program.
+    fn login(&self, profile: &Profile, environment: &Environment) -> Option<Login> {
+        let _ = profile;
+        self.about().map(|about| (about.login)(environment))
+    }
+
     /// What the program's own records say that a conversation used; asked where a run was cut off before its output told it.
     ///
     /// # Errors
@@ -197,7 +209,8 @@ impl LaunchContext<'_> {
             identity: self.identity.cloned(),
             profile: self.profile.env.clone(),
         };
-        sources.environment(self.work)
+        let known = super::adapter(self.profile.adapter).map_or(&[][..], Adapter::passes);
+        sources.environment_with(self.work, known)
     }
 
     /// The program of a known kind, and what goes before all other arguments: what `command` names, else what is found by its usual name.
@@ -253,9 +266,15 @@ impl LaunchContext<'_> {
 impl About {
     /// Whether an argument is the adapter's: it is one of `owned`, or one of them with its value.
     pub fn owns(&self, arg: &str) -> bool {
-        let name = arg.split_once('=').map_or(arg, |(name, _)| name);
-        self.owned.contains(&name)
+        self.owned.iter().any(|owned| is_option(arg, owned))
     }
+}
+
+/// Whether an argument is this option, alone or with its value in the same argument (`--model=x`, `-mx`).
+pub fn is_option(arg: &str, option: &str) -> bool {
+    let name = arg.split_once('=').map_or(arg, |(name, _)| name);
+    let short = option.len() == 2 && option.starts_with('-') && option != "--";
+    name == option || short && arg.starts_with(option)
 }
 
 /// A relative path with a `/` is meant from the repository's root, whatever the worktree holds of it; a plain name is looked up

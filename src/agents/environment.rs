@@ -67,7 +67,13 @@ impl Default for Identity {
 impl Sources {
     /// The whole environment for work `work`.
     pub fn environment(&self, work: &WorkVariables) -> Environment {
-        let mut environment = self.of_inherited();
+        self.environment_with(work, &[])
+    }
+
+    /// The whole environment for work `work` of a program that is known, with the names that are let through for it beside the allowed
+    /// ones; one that ends in `*` stands for all that begin so.
+    pub fn environment_with(&self, work: &WorkVariables, known: &[&str]) -> Environment {
+        let mut environment = self.of_inherited(known);
         if let Some(identity) = &self.identity {
             environment.extend(self.of_identity(identity));
         }
@@ -77,10 +83,11 @@ impl Sources {
         environment
     }
 
-    fn of_inherited(&self) -> Environment {
+    fn of_inherited(&self, known: &[&str]) -> Environment {
         let allowed = |name: &OsStr| {
             name.to_str().is_some_and(|name| {
-                is_allowed(name) || (self.pass.iter().any(|pass| pass == name) && may_pass(name))
+                let named = || self.pass.iter().any(|pass| pass == name) || is_among(known, name);
+                is_allowed(name) || (may_pass(name) && named())
             })
         };
         let inherited = self.inherited.iter();
@@ -125,7 +132,7 @@ impl WorkVariables {
 }
 
 /// Who and where one is, how to reach the network, and where toolchains live. No keys, no tokens: those come from the
-/// profile's `env` or `agents.passEnv`, where a person has named them.
+/// profile's `env` or `agents.passEnv`, where a person has named them, or are those of the very program that its adapter is for.
 const ALLOWED: &[&str] = &[
     // The person and the system.
     "PATH",
@@ -224,7 +231,15 @@ fn is_allowed(name: &str) -> bool {
             .any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether `agents.passEnv` may name it at all.
+/// Whether one of these names stands for this one.
+fn is_among(names: &[&str], name: &str) -> bool {
+    names.iter().any(|one| match one.strip_suffix('*') {
+        Some(begin) => name.starts_with(begin),
+        None => *one == name,
+    })
+}
+
+/// Whether `agents.passEnv` or an adapter may name it at all.
 fn may_pass(name: &str) -> bool {
     !name.starts_with("SWARM_") && !NEVER_PASSED_GIT.contains(&name)
 }
@@ -309,6 +324,27 @@ mod tests {
         );
         assert_eq!(get(&environment, "SWARM_ATTEMPT"), Some("2"));
         assert_eq!(get(&environment, "SWARM_ITERATION"), Some("3"));
+    }
+
+    #[test]
+    fn a_known_program_gets_its_own_login_and_no_other() {
+        let sources = Sources {
+            inherited: inherited(&[
+                ("ANTHROPIC_API_KEY", "k"),
+                ("ANTHROPIC_BASE_URL", "u"),
+                ("OPENAI_API_KEY", "o"),
+                ("CODEX_HOME", "c"),
+                ("SWARM_X", "s"),
+            ]),
+            ..Sources::default()
+        };
+        let known = ["ANTHROPIC_*", "CODEX_HOME", "SWARM_*"];
+        let environment = sources.environment_with(&work(), &known);
+        assert_eq!(get(&environment, "ANTHROPIC_API_KEY"), Some("k"));
+        assert_eq!(get(&environment, "ANTHROPIC_BASE_URL"), Some("u"));
+        assert_eq!(get(&environment, "CODEX_HOME"), Some("c"));
+        assert_eq!(get(&environment, "OPENAI_API_KEY"), None);
+        assert_eq!(get(&environment, "SWARM_X"), None);
     }
 
     #[test]

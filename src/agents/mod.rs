@@ -4,6 +4,8 @@
 //! writes no file and keeps no state. What it returns is written down by the caller before anything acts on it.
 
 pub mod adapter;
+pub mod claude;
+pub mod codex;
 pub mod command;
 pub mod demo;
 pub mod environment;
@@ -45,6 +47,8 @@ pub fn adapter(kind: AdapterKind) -> Option<&'static dyn Adapter> {
     match kind {
         AdapterKind::Command => Some(&command::CommandAdapter),
         AdapterKind::Demo => Some(&demo::DemoAdapter),
+        AdapterKind::Claude => Some(&claude::ClaudeAdapter),
+        AdapterKind::Codex => Some(&codex::CodexAdapter),
         _ => None,
     }
 }

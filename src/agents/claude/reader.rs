@@ -1,0 +1,338 @@
+//! Reads the stream of Claude Code.
+//!
+//! Invariant: the agent's words are taken from its whole messages only: pieces of an answer that is cut off come again with the next try,
+//! and would count twice. What its sub-agents say is what its tools answered; what the program itself puts into its mouth (errors of the
+//! service) is no word of the agent.
+
+use jiff::Zoned;
+
+use super::meter::Meter;
+use crate::agents::stream::end::{Failure, LastWord, blamed_by_status, last_line, verdict};
+use crate::agents::stream::json::{self, Object};
+use crate::agents::stream::{Conclusion, Line, Lines, OutputReader, Said, Words, reset};
+use crate::domain::observation::RunEndKind;
+use crate::domain::session::SessionId;
+use crate::domain::time::Timestamp;
+use crate::domain::usage::Usage;
+use crate::domain::verdict::Cause;
+
+/// Whom the program names where it speaks itself in the agent's place.
+const SYNTHETIC: &str = "<synthetic>";
+
+/// The reader of one run.
+pub(super) struct ClaudeReader {
+    resumed: bool,
+    lines: Lines,
+    words: Words,
+    meter: Meter,
+    usage: Option<Usage>,
+    session: Option<SessionId>,
+    answered: bool,
+    /// When the limit that refused a request is reset.
+    limited_until: Option<Timestamp>,
+    /// The kind of the last error, as the program calls it.
+    error: Option<String>,
+    last: Option<LastWord>,
+}
+
+impl OutputReader for ClaudeReader {
+    fn push(&mut self, raw: &[u8], said: &mut Vec<Said>) {
+        for line in self.lines.push(raw) {
+            self.line(line, said);
+        }
+    }
+
+    fn finish(&mut self, said: &mut Vec<Said>) {
+        if let Some(line) = self.lines.finish() {
+            self.line(line, said);
+        }
+    }
+
+    fn conclude(&self, end: &RunEndKind, stderr: &str) -> Conclusion {
+        let at_once = || (!self.answered).then(|| failed_at_once(stderr)).flatten();
+        Conclusion {
+            verdict: verdict(self.last.clone(), end, at_once),
+            usage: self.meter.usage(self.last.is_some()),
+            session: self.session.clone(),
+        }
+    }
+}
+
+impl ClaudeReader {
+    /// For a run that began a conversation, or took one up.
+    pub(super) fn new(resumed: bool) -> Self {
+        Self {
+            resumed,
+            lines: Lines::default(),
+            words: Words::default(),
+            meter: Meter::default(),
+            usage: None,
+            session: None,
+            answered: false,
+            limited_until: None,
+            error: None,
+            last: None,
+        }
+    }
+
+    fn line(&mut self, line: Line, said: &mut Vec<Said>) {
+        let line = match line {
+            Line::Json(line) => line,
+            Line::Foreign(text) => return said.push(Said::Note(text)),
+        };
+        let speaker = json::text(&line, "parent_tool_use_id").unwrap_or_default();
+        match json::text(&line, "type").unwrap_or_default() {
+            "system" => self.system(&line, said),
+            "stream_event" => self.piece(speaker, &line, said),
+            "assistant" => self.message(speaker, &line, said),
+            "user" => self.answers(speaker, &line, said),
+            "rate_limit_event" => self.limit(&line, said),
+            "result" => self.result(&line, said),
+            _ => {}
+        }
+    }
+
+    fn system(&mut self, line: &Object, said: &mut Vec<Said>) {
+        match json::text(line, "subtype").unwrap_or_default() {
+            "init" => {
+                // Another turn begins: what was said last is not the last word.
+                self.last = None;
+                self.error = None;
+                let session = json::text(line, "session_id").and_then(|id| id.parse().ok());
+                if let Some(session) = session.filter(|id| self.session.as_ref() != Some(id)) {
+                    self.session = Some(session.clone());
+                    said.push(Said::Session(session));
+                }
+            }
+            "api_retry" => {
+                let error = json::text(line, "error").unwrap_or("unknown");
+                let why = match json::number(line, "error_status") {
+                    Some(status) => format!("{error} ({status})"),
+                    None => error.to_owned(),
+                };
+                said.push(Said::Retry { why });
+            }
+            _ => {}
+        }
+    }
+
+    /// A piece of an answer, as it comes from the service.
+    fn piece(&mut self, speaker: &str, line: &Object, said: &mut Vec<Said>) {
+        let Some(event) = json::object(line, "event") else {
+            return;
+        };
+        match json::text(event, "type").unwrap_or_default() {
+            "message_start" => {
+                if let Some(message) = json::object(event, "message") {
+                    self.shown(speaker, message, said);
+                }
+            }
+            "message_delta" => {
+                if let Some(usage) = json::object(event, "usage") {
+                    self.meter.counted(speaker, usage);
+                    self.tell_usage(said);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn shown(&mut self, speaker: &str, message: &Object, said: &mut Vec<Said>) {
+        self.last = None;
+        if self.meter.shown(speaker, message) {
+            self.answered = true;
+            said.push(Said::Answered);
+        }
+        self.tell_usage(said);
+    }
+
+    /// A block of a message, whole.
+    fn message(&mut self, speaker: &str, line: &Object, said: &mut Vec<Said>) {
+        let Some(message) = json::object(line, "message") else {
+            return;
+        };
+        if json::text(message, "model") == Some(SYNTHETIC) {
+            self.error = json::text(line, "error").map(str::to_owned);
+            return said.push(Said::Note(json::as_text(message, "content")));
+        }
+        self.shown(speaker, message, said);
+        let id = json::text(message, "id").unwrap_or_default();
+        for block in json::objects(message, "content") {
+            self.block(speaker, id, block, said);
+        }
+    }
+
+    fn block(&mut self, speaker: &str, message: &str, block: &Object, said: &mut Vec<Said>) {
+        let text = |name| json::text(block, name).unwrap_or_default();
+        match text("type") {
+            "text" if speaker.is_empty() => self.words.say(message, text("text"), said),
+            "text" => said.push(Said::ToolResult {
+                id: speaker.to_owned(),
+                output: text("text").to_owned(),
+                ok: true,
+            }),
+            "thinking" => said.push(Said::Thought(text("thinking").to_owned())),
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+                if speaker.is_empty() {
+                    self.words.pause();
+                }
+                said.push(Said::ToolCall {
+                    id: text("id").to_owned(),
+                    tool: text("name").to_owned(),
+                    input: tool_input(block),
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// What tools answered; and, of no use to us, what sub-agents were told.
+    fn answers(&mut self, speaker: &str, line: &Object, said: &mut Vec<Said>) {
+        let Some(message) = json::object(line, "message") else {
+            return;
+        };
+        for block in json::objects(message, "content") {
+            match json::text(block, "type").unwrap_or_default() {
+                "tool_result" => said.push(Said::ToolResult {
+                    id: json::text(block, "tool_use_id")
+                        .unwrap_or_default()
+                        .to_owned(),
+                    output: json::as_text(block, "content"),
+                    ok: !json::is_true(block, "is_error"),
+                }),
+                "text" if speaker.is_empty() => {
+                    said.push(Said::Note(json::as_text(block, "text")));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn limit(&mut self, line: &Object, said: &mut Vec<Said>) {
+        let Some(info) = json::object(line, "rate_limit_info") else {
+            return;
+        };
+        let kind = json::text(info, "rateLimitType").unwrap_or("usage");
+        match json::text(info, "status").unwrap_or_default() {
+            "rejected" => {
+                let seconds = json::number(info, "resetsAt").and_then(|at| i64::try_from(at).ok());
+                let millis = seconds.and_then(|seconds| seconds.checked_mul(1_000));
+                self.limited_until = millis.map(Timestamp::from_millis);
+                said.push(Said::Note(format!("the limit {kind} is reached")));
+            }
+            "allowed_warning" => {
+                let used = json::decimal(info, "utilization").unwrap_or_default() * 100.0;
+                said.push(Said::Note(format!(
+                    "{used:.0} % of the limit {kind} are used"
+                )));
+            }
+            _ => {}
+        }
+    }
+
+    fn result(&mut self, line: &Object, said: &mut Vec<Said>) {
+        self.meter.told(line);
+        let last = self.last_word(line);
+        let (ok, message) = match &last {
+            LastWord::Done => (
+                true,
+                json::text(line, "subtype").unwrap_or_default().to_owned(),
+            ),
+            LastWord::Interrupted => (false, "interrupted".to_owned()),
+            LastWord::Failed(failure) => (false, failure.message.clone()),
+        };
+        self.last = Some(last);
+        self.tell_usage(said);
+        said.push(Said::End { ok, message });
+    }
+
+    fn last_word(&self, line: &Object) -> LastWord {
+        let subtype = json::text(line, "subtype").unwrap_or_default();
+        let reason = json::text(line, "terminal_reason").unwrap_or_default();
+        if subtype == "success" && !json::is_true(line, "is_error") {
+            return LastWord::Done;
+        }
+        if reason.starts_with("aborted") {
+            return LastWord::Interrupted;
+        }
+        let errors = || json::texts(line, "errors").collect::<Vec<_>>().join("; ");
+        let message = match json::text(line, "result") {
+            Some(result) if !result.is_empty() => result.to_owned(),
+            _ => errors(),
+        };
+        let message = if message.is_empty() {
+            subtype
+        } else {
+            &message
+        };
+        LastWord::Failed(Failure::new(self.cause(line, message), message))
+    }
+
+    fn cause(&self, line: &Object, message: &str) -> Cause {
+        let status = json::number(line, "api_error_status");
+        let reason = json::text(line, "terminal_reason").unwrap_or_default();
+        let error = self.error.as_deref().unwrap_or_default();
+        match error {
+            "authentication_failed" | "billing_error" => return Cause::Login,
+            "rate_limit" => return self.limited(message),
+            _ => {}
+        }
+        if names_no_conversation(message) {
+            return Cause::Session;
+        }
+        match status.map(|status| (status, blamed_by_status(status))) {
+            Some((_, Some(Cause::Limit { .. }))) => self.limited(message),
+            Some((_, Some(cause))) => cause,
+            Some((400 | 413, None)) if self.resumed => Cause::Session,
+            None if reason == "prompt_too_long" && self.resumed => Cause::Session,
+            // An error between us and the service has no status.
+            None if reason == "api_error" => Cause::Overloaded,
+            _ => Cause::Other,
+        }
+    }
+
+    fn limited(&self, message: &str) -> Cause {
+        let until = self.limited_until;
+        Cause::Limit {
+            until: until.or_else(|| reset::time_in(message, &Zoned::now())),
+        }
+    }
+
+    /// Says what was used, where that has changed.
+    fn tell_usage(&mut self, said: &mut Vec<Said>) {
+        let usage = self.meter.usage(self.last.is_some());
+        if usage != self.usage
+            && let Some(usage) = &usage
+        {
+            said.push(Said::Usage(usage.clone()));
+        }
+        self.usage = usage;
+    }
+}
+
+/// A run that did not get as far as a stream.
+fn failed_at_once(stderr: &str) -> Option<Failure> {
+    let message = last_line(stderr)?;
+    let cause = if names_no_conversation(stderr) {
+        Cause::Session
+    } else if stderr.contains("/login") || stderr.contains("API key") {
+        Cause::Login
+    } else {
+        Cause::Other
+    };
+    Some(Failure::new(cause, message))
+}
+
+/// Whether a message says that a conversation is missing, or that one of its name is there already.
+fn names_no_conversation(message: &str) -> bool {
+    message.contains("No conversation found") || message.contains("is already in use")
+}
+
+fn tool_input(block: &Object) -> String {
+    let Some(input) = json::object(block, "input") else {
+        return String::new();
+    };
+    let plain = ["command", "file_path", "notebook_path"];
+    let plain = plain.into_iter().find_map(|name| json::text(input, name));
+    plain.map_or_else(|| json::as_text(block, "input"), str::to_owned)
+}

@@ -1,0 +1,177 @@
+//! The adapter `codex`: Codex without its interface, on its stream of JSON lines.
+//!
+//! Invariant: each run has one turn, given on standard input; the user's own configuration of Codex holds but for what a run needs, and
+//! nothing in a profile's `args` can change the form of what it writes.
+
+mod reader;
+mod records;
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::PathBuf;
+
+use super::Profile;
+use super::adapter::{
+    About, Adapter, AdapterError, Launch, LaunchContext, Login, StartedAs, Talk, is_option,
+};
+use super::environment::Environment;
+use super::stream::OutputReader;
+use crate::domain::session::SessionId;
+use crate::domain::usage::Usage;
+
+/// Starts `codex exec --json`.
+#[derive(Debug)]
+pub struct CodexAdapter;
+
+static ABOUT: About = About {
+    title: "Codex",
+    program: "codex",
+    install: "npm install -g @openai/codex",
+    oldest: (0, 169, 0),
+    owned: &[
+        "exec",
+        "resume",
+        "fork",
+        "review",
+        "help",
+        "--json",
+        "--experimental-json",
+        "--output-schema",
+        // The model is the profile's `model`.
+        "-m",
+        "--model",
+        // The conversation.
+        "--last",
+        "--all",
+        "--ephemeral",
+        // Places other than the worktree.
+        "-C",
+        "--cd",
+        "--worktree",
+        "-h",
+        "--help",
+        "-V",
+        "--version",
+        "-",
+        "--",
+    ],
+    permits: "It may run any command, change any file and reach any address that your user can, without asking \
+              (--dangerously-bypass-approvals-and-sandbox); a `--sandbox` in `args` replaces that.",
+    log_in: "run `codex login`, or set CODEX_API_KEY",
+    login,
+    resumes: true,
+};
+
+/// What in a profile's `args` says itself what the agent may do.
+const PERMISSIONS: &[&str] = &[
+    "--dangerously-bypass-approvals-and-sandbox",
+    "--approve-for-me",
+    "--sandbox",
+    "-s",
+];
+
+/// Variables that log it in.
+const LOGINS: &[&str] = &["CODEX_API_KEY", "CODEX_ACCESS_TOKEN"];
+
+impl Adapter for CodexAdapter {
+    fn launch(&self, context: &LaunchContext<'_>) -> Result<Launch, AdapterError> {
+        let (program, mut args) = context.program(&ABOUT);
+        let own = context.own_args(&ABOUT)?;
+        args.extend(["exec", "--json"].map(OsString::from));
+        let says_so = |arg: &String| PERMISSIONS.iter().any(|option| is_option(arg, option));
+        if !context.profile.args.iter().any(says_so) {
+            args.push(PERMISSIONS[0].into());
+        }
+        if let Some(model) = &context.profile.model {
+            args.extend(["-m".into(), model.into()]);
+        }
+        args.extend(["-c", "check_for_update_on_startup=false"].map(OsString::from));
+        args.extend(own);
+        let session = match &context.talk {
+            // It names its conversations itself.
+            Talk::New(_) => None,
+            Talk::Resume(session) => {
+                args.extend(["resume", session.as_str()].map(OsString::from));
+                Some(session.clone())
+            }
+        };
+        args.push("-".into());
+        let mut launch = context.launch(program, args)?;
+        launch.started.resumed = session.is_some();
+        launch.started.session = session;
+        launch.started.records = home(&launch.env).map(|home| home.join("sessions"));
+        Ok(launch)
+    }
+
+    fn reader(&self, started: &StartedAs) -> Box<dyn OutputReader + Send> {
+        Box::new(reader::CodexReader::new(started))
+    }
+
+    fn about(&self) -> Option<&'static About> {
+        Some(&ABOUT)
+    }
+
+    fn passes(&self) -> &'static [&'static str] {
+        &[
+            "CODEX_HOME",
+            "CODEX_API_KEY",
+            "CODEX_ACCESS_TOKEN",
+            "CODEX_CA_CERTIFICATE",
+            "CODEX_SQLITE_HOME",
+            "OPENAI_API_KEY",
+            "OPENAI_BASE_URL",
+            "OPENAI_ORGANIZATION",
+            "OPENAI_PROJECT",
+        ]
+    }
+
+    fn login(&self, profile: &Profile, environment: &Environment) -> Option<Login> {
+        let elsewhere = |arg: &String| {
+            let value = arg.trim_start_matches("--config=").trim_start_matches("-c");
+            value.starts_with("model_provider")
+                || ["--oss", "--local-provider"]
+                    .iter()
+                    .any(|it| is_option(arg, it))
+        };
+        if profile.args.iter().any(elsewhere) {
+            return Some(Login::Unknown);
+        }
+        Some(login(environment))
+    }
+
+    fn recorded(&self, started: &StartedAs, session: &SessionId) -> io::Result<Option<Usage>> {
+        match &started.records {
+            Some(folder) => records::usage(folder, session),
+            None => Ok(None),
+        }
+    }
+}
+
+fn set<'a>(environment: &'a Environment, name: &str) -> Option<&'a OsStr> {
+    let value = environment.get(OsStr::new(name))?;
+    (!value.is_empty()).then_some(value)
+}
+
+/// Where Codex keeps what is its own.
+fn home(environment: &Environment) -> Option<PathBuf> {
+    let own = set(environment, "CODEX_HOME").map(PathBuf::from);
+    own.or_else(|| Some(PathBuf::from(set(environment, "HOME")?).join(".codex")))
+}
+
+fn login(environment: &Environment) -> Login {
+    if let Some(name) = LOGINS.iter().find(|name| set(environment, name).is_some()) {
+        return Login::By((*name).to_owned());
+    }
+    let Some(home) = home(environment) else {
+        return Login::Unknown;
+    };
+    let file = home.join("auth.json");
+    if file.exists() {
+        return Login::By(file.display().to_string());
+    }
+    // Its configuration may name another service, or the system's keyring.
+    if home.join("config.toml").exists() {
+        return Login::Unknown;
+    }
+    Login::Missing(format!("{} and {}", LOGINS.join(", "), file.display()))
+}

@@ -1,0 +1,176 @@
+//! From a program's last word and the way in which its process ended to a verdict.
+//!
+//! Invariant: complete is only what its program called complete, and whose process ended as it does after that.
+
+use crate::agents::text;
+use crate::domain::observation::RunEndKind;
+use crate::domain::verdict::{Cause, Verdict};
+
+/// The longest message of a verdict, in characters.
+const MESSAGE: usize = 500;
+
+/// What a program said last about its run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LastWord {
+    /// All is done.
+    Done,
+    /// Somebody interrupted it.
+    Interrupted,
+    /// It failed.
+    Failed(Failure),
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What was to blame.
+    pub cause: Cause,
+    /// What the program said.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure; of the message what a verdict can hold.
+    pub fn new(cause: Cause, message: &str) -> Self {
+        // A character has at most four bytes, and white space may be folded: a bound on the work.
+        let line = text::one_line(text::head(message, MESSAGE * 16));
+        Self {
+            cause,
+            message: line.chars().take(MESSAGE).collect(),
+        }
+    }
+
+    fn verdict(self) -> Verdict {
+        Verdict::Failed {
+            cause: self.cause,
+            message: self.message,
+        }
+    }
+}
+
+/// The verdict. `at_once` is what the standard error of a run says that ended before its model had answered; none where it had.
+///
+/// After its last word a program of ours ends with 0 where that was good and with 1 where it was not; 0 is the only plausible code of a
+/// success. Where swarm ended the process or lost its exit code, the last word alone counts: a program may be held up after it, by what
+/// its tools left running.
+pub fn verdict(
+    last: Option<LastWord>,
+    end: &RunEndKind,
+    at_once: impl FnOnce() -> Option<Failure>,
+) -> Option<Verdict> {
+    let done = match (last, end) {
+        (_, RunEndKind::NotStarted { .. }) => return None,
+        (Some(LastWord::Failed(failure)), _) => return Some(failure.verdict()),
+        (Some(LastWord::Done), RunEndKind::Exited { code: 0 }) => return Some(Verdict::Complete),
+        (Some(LastWord::Done), RunEndKind::Exited { code }) => {
+            let message = format!("it said that all is done, and ended with exit code {code}");
+            return Some(Failure::new(Cause::Other, &message).verdict());
+        }
+        (Some(LastWord::Done), RunEndKind::Signalled { .. }) => false,
+        (Some(LastWord::Done), _) => true,
+        (None, RunEndKind::Exited { code }) if *code != 0 => {
+            return Some(at_once().map_or(Verdict::Cut, Failure::verdict));
+        }
+        (Some(LastWord::Interrupted) | None, _) => false,
+    };
+    Some(if done {
+        Verdict::Complete
+    } else {
+        Verdict::Cut
+    })
+}
+
+/// The last line of a standard error that says something.
+pub fn last_line(stderr: &str) -> Option<&str> {
+    stderr.lines().map(str::trim).rfind(|line| !line.is_empty())
+}
+
+/// What an HTTP status blames; none for those that blame the request itself.
+pub fn blamed_by_status(status: u64) -> Option<Cause> {
+    match status {
+        401..=403 => Some(Cause::Login),
+        429 => Some(Cause::Limit { until: None }),
+        408 | 500.. => Some(Cause::Overloaded),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_says_so_is_complete() {
+        let exited = |code| RunEndKind::Exited { code };
+        let failed = || LastWord::Failed(Failure::new(Cause::Login, "no\nkey"));
+        let login = Verdict::Failed {
+            cause: Cause::Login,
+            message: "no key".into(),
+        };
+        let signalled = RunEndKind::Signalled { signal: 9 };
+        for (last, end, expected) in [
+            (Some(LastWord::Done), exited(0), Some(Verdict::Complete)),
+            (
+                Some(LastWord::Done),
+                RunEndKind::TimedOut,
+                Some(Verdict::Complete),
+            ),
+            (
+                Some(LastWord::Done),
+                RunEndKind::Lost,
+                Some(Verdict::Complete),
+            ),
+            (Some(LastWord::Done), signalled.clone(), Some(Verdict::Cut)),
+            (Some(LastWord::Interrupted), exited(0), Some(Verdict::Cut)),
+            (Some(failed()), exited(0), Some(login.clone())),
+            (Some(failed()), RunEndKind::Stopped, Some(login)),
+            (None, exited(0), Some(Verdict::Cut)),
+            (None, exited(143), Some(Verdict::Cut)),
+            (None, signalled, Some(Verdict::Cut)),
+            (
+                None,
+                RunEndKind::NotStarted {
+                    message: String::new(),
+                },
+                None,
+            ),
+        ] {
+            let found = verdict(last.clone(), &end, || None);
+            assert_eq!(found, expected, "{last:?} {end:?}");
+        }
+        let odd = verdict(Some(LastWord::Done), &exited(1), || None);
+        assert!(
+            matches!(
+                odd,
+                Some(Verdict::Failed {
+                    cause: Cause::Other,
+                    ..
+                })
+            ),
+            "{odd:?}"
+        );
+        let at_once = || Some(Failure::new(Cause::Session, "gone"));
+        let found = verdict(None, &exited(1), at_once);
+        assert!(
+            matches!(
+                found,
+                Some(Verdict::Failed {
+                    cause: Cause::Session,
+                    ..
+                })
+            ),
+            "{found:?}"
+        );
+        assert_eq!(verdict(None, &exited(0), at_once), Some(Verdict::Cut));
+    }
+
+    #[test]
+    fn a_message_is_one_short_harmless_line() {
+        let failure = Failure::new(
+            Cause::Other,
+            &format!("a\u{1b}[31mb\n{}", "ä ".repeat(9_000)),
+        );
+        assert!(failure.message.starts_with("ab ä"), "{}", failure.message);
+        assert_eq!(failure.message.chars().count(), MESSAGE);
+    }
+}
