@@ -37,7 +37,7 @@ pub struct RunSpec {
     pub idle_ms: Option<u64>,
     /// From TERM to KILL, in milliseconds.
     pub grace_ms: u64,
-    /// Ended when `stdout.log` and `stderr.log` together grow beyond this (looked at once a second); none: no limit.
+    /// Ended when `stdout.log` and `stderr.log` together grow beyond this (looked at at least once a second); none: no limit.
     pub max_output_bytes: Option<u64>,
     /// Ended when no daemon has lived for so long; none: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub struct RunSpec {
 #[cfg(test)]
 impl RunSpec {
     /// A child of a test that only needs its directory.
-    pub(super) fn of_true(id: &str) -> Self {
+    pub(crate) fn of_true(id: &str) -> Self {
         Self {
             id: id.into(),
             program: "true".into(),

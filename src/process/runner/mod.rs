@@ -11,6 +11,7 @@
 
 mod child;
 mod finish;
+mod gauge;
 mod signals;
 mod supervise;
 

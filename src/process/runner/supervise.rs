@@ -22,14 +22,12 @@ use super::super::spec::RunSpec;
 use super::super::stop::Stop;
 use super::super::tree;
 use super::child::{self, Report, Spawned};
+use super::gauge::Gauge;
 use crate::crash;
 use crate::domain::time::Timestamp;
 
 /// How long to wait for killed processes: longer only helps those that are stuck in the kernel.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// How often the output's size is looked at.
-const TICK: Duration = Duration::from_secs(1);
 
 /// How it went, for the record.
 pub(super) struct Outcome {
@@ -103,10 +101,12 @@ struct Supervisor<'a> {
     written: (u64, Instant),
     kill_at: Option<Instant>,
     lease: Option<Watch>,
+    output: Option<Gauge>,
 }
 
 impl<'a> Supervisor<'a> {
     fn new(dir: &'a RunDir, spec: &'a RunSpec, signals: &'a SignalFd, child: Spawned) -> Self {
+        let watched = spec.max_output_bytes.is_some() || spec.idle_ms.is_some();
         Self {
             dir,
             spec,
@@ -118,6 +118,10 @@ impl<'a> Supervisor<'a> {
             written: (0, Instant::now()),
             kill_at: None,
             lease: spec.lease.clone().map(Watch::new),
+            output: watched.then(|| {
+                let limit = spec.max_output_bytes.unwrap_or(u64::MAX);
+                Gauge::new(limit, Instant::now())
+            }),
         }
     }
 
@@ -155,12 +159,10 @@ impl<'a> Supervisor<'a> {
             None => self.timeout_at,
         };
         let lease = self.lease.as_ref().filter(|_| self.reason.is_none());
-        let next = clock.into_iter().chain(lease.map(Watch::next)).min();
-        let left = next.map(|at| at.saturating_duration_since(Instant::now()));
-        if self.spec.max_output_bytes.is_some() || self.spec.idle_ms.is_some() {
-            return Some(left.map_or(TICK, |left| left.min(TICK)));
-        }
-        left
+        let output = self.output.as_ref().map(Gauge::next);
+        let times = clock.into_iter().chain(lease.map(Watch::next));
+        let next = times.chain(output).min();
+        next.map(|at| at.saturating_duration_since(Instant::now()))
     }
 
     fn look_at_clock(&mut self) {
@@ -176,22 +178,20 @@ impl<'a> Supervisor<'a> {
 
     /// One that writes too much is ended at once, without a grace in which it could go on writing.
     fn look_at_output(&mut self) {
-        if self.spec.max_output_bytes.is_none() && self.spec.idle_ms.is_none() {
-            return;
-        }
         let size = |path| fs::metadata(path).map_or(0, |found| found.len());
+        let Some(gauge) = &mut self.output else {
+            return;
+        };
+        let now = Instant::now();
         let written = size(self.dir.stdout()) + size(self.dir.stderr());
         if written != self.written.0 {
-            self.written = (written, Instant::now());
+            self.written = (written, now);
         }
-        let silent = self.spec.idle_ms.map(Duration::from_millis);
-        if self
-            .spec
-            .max_output_bytes
-            .is_some_and(|limit| written > limit)
-        {
+        let silent = now.saturating_duration_since(self.written.1);
+        let idle = self.spec.idle_ms.map(Duration::from_millis);
+        if gauge.is_passed(written, now) {
             self.end_now(EndReason::OutputLimit);
-        } else if silent.is_some_and(|silent| self.written.1.elapsed() >= silent) {
+        } else if idle.is_some_and(|idle| silent >= idle) {
             self.end(EndReason::Idle);
         }
     }
