@@ -51,8 +51,8 @@ impl Control for NoControl {
         Box::pin(async { Ok(1) })
     }
 
-    fn target(&self, _: &str) -> TargetNow {
-        TargetNow::Unknown
+    fn target(&self, _: String) -> BoxFuture<'_, TargetNow> {
+        Box::pin(async { TargetNow::Unknown })
     }
 
     fn checkpoints(&self) -> BoxFuture<'_, Result<Vec<serde_json::Value>, String>> {

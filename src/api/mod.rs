@@ -78,8 +78,8 @@ pub trait Control: Send + Sync {
     /// Reads the configuration again and has the actor load what changed; the last event's sequence number.
     fn reload(&self) -> BoxFuture<'_, Result<u64, ReloadError>>;
 
-    /// Where a branch is at this moment. Blocks for a moment.
-    fn target(&self, branch: &str) -> TargetNow;
+    /// Where a branch is at this moment.
+    fn target(&self, branch: String) -> BoxFuture<'_, TargetNow>;
 
     /// Removes what is over for long enough, as far as that is safe beside the daemon; or says what would go. An error says what, why, and
     /// that nothing was removed.

@@ -392,8 +392,8 @@ impl Control for Controls {
         })
     }
 
-    fn target(&self, branch: &str) -> TargetNow {
-        self.reloader.target(branch)
+    fn target(&self, branch: String) -> BoxFuture<'_, TargetNow> {
+        Box::pin(self.reloader.target(branch))
     }
 
     fn clean(&self, dry_run: bool) -> BoxFuture<'_, Result<Report, String>> {

@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 use super::ear::{Ear, Heard};
 use super::handle::Handle;
 use super::launch;
-use super::runs::RunError;
+use super::runs::{RunError, looked_at};
 use crate::agents;
 use crate::agents::adapter::StartedAs;
 use crate::agents::stream::Conclusion;
@@ -87,7 +87,7 @@ async fn report_child(handle: &Handle, run: &RunId, dir: &RunDir) -> bool {
     let Ok(RunStatus::Running {
         started: Some(started),
         ..
-    }) = process::inspect(dir)
+    }) = looked_at(dir).await
     else {
         return false;
     };

@@ -29,6 +29,7 @@ mod merge_effects;
 pub mod offline;
 pub mod paths;
 mod redirect;
+mod remains;
 pub mod repair;
 mod returns;
 pub mod run;

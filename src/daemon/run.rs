@@ -374,9 +374,14 @@ impl Reloader {
         Ok(seen?)
     }
 
-    /// Where a branch is at this moment. Blocks for a moment.
-    pub fn target(&self, branch: &str) -> TargetNow {
-        self.tools.target_now(branch)
+    /// Where a branch is at this moment.
+    pub async fn target(&self, branch: String) -> TargetNow {
+        let tools = Arc::clone(&self.tools);
+        let seen = spawn_blocking(move || tools.target_now(&branch)).await;
+        seen.unwrap_or_else(|error| {
+            tracing::warn!(%error, "looking at the target branch stopped");
+            TargetNow::Unknown
+        })
     }
 
     /// The last event's sequence number.
@@ -385,7 +390,10 @@ impl Reloader {
     /// The configuration is wrong, and the one before stays in force; or the log cannot be written.
     pub async fn reload(&self) -> Result<u64, ReloadError> {
         let key = "config".to_owned();
-        let config = match self.loader.load_ready() {
+        let files = self.loader.clone();
+        let read = spawn_blocking(move || files.load_ready()).await;
+        let stopped = |error| DaemonError::io("read the configuration")(io::Error::other(error));
+        let config = match read.map_err(stopped).flatten() {
             Ok(config) => config,
             Err(error) => {
                 let message = format!(

@@ -1,7 +1,8 @@
 //! Running a child for the actor: prepare, launch or adopt, listen, report.
 //!
 //! Invariant: whatever was there before, the same call ends in the same report: a run that was prepared is launched, one that lives is
-//! adopted, one that has ended is read, one whose runner was killed is cleared away and reported as lost.
+//! adopted, one that has ended is read, one whose runner was killed is cleared away and reported as lost. No file is looked at on one of the
+//! daemon's own workers: while the disk is busy, that takes as long as it likes.
 
 use std::io;
 use std::path::Path;
@@ -12,11 +13,10 @@ use tokio::task::spawn_blocking;
 
 use super::git_effects::kind_of;
 use super::handle::Handle;
-use super::hooks;
+use super::remains::{self, Remains};
 use super::tools::Tools;
 use super::{launch, listen};
 use crate::agents::stream::Conclusion;
-use crate::agents::text;
 use crate::crash;
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::ids::RunId;
@@ -30,11 +30,6 @@ use crate::process::{
 const AWAKE: Duration = Duration::from_secs(1);
 /// Runners that may die before anything is executed.
 const LAUNCHES: u32 = 3;
-/// How much of the end of an agent's standard error is looked at, in bytes, and how much of it is told, in characters.
-const STDERR_END: usize = 2_048;
-const LAST_WORDS: usize = 200;
-/// Free space (bytes) with which next to nothing can be written any more.
-const NO_ROOM: u64 = 1024 * 1024;
 /// How long what a killed runner left behind may take to end.
 const SURVIVORS: Duration = Duration::from_secs(5);
 /// How long an end waits for runs that are killed; their runners see to it in any case.
@@ -87,7 +82,7 @@ async fn carry(
     purpose: &Purpose,
     timeout_ms: i64,
 ) -> Result<Outcome, RunError> {
-    let dir = match existing(tools, run)? {
+    let dir = match existing(tools, run).await? {
         Some(dir) => dir,
         None => match launch::prepare(tools, handle, run, purpose, timeout_ms).await {
             Ok(dir) => {
@@ -100,10 +95,8 @@ async fn carry(
     let mut tries = 0;
     let mut ear;
     let end = loop {
-        let launched = match process::inspect(&dir)? {
-            RunStatus::Prepared if tries == LAUNCHES => {
-                return Ok(never_began(&dir, &tools.paths.runs));
-            }
+        let launched = match looked_at(&dir).await? {
+            RunStatus::Prepared if tries == LAUNCHES => return never_began(tools, dir).await,
             RunStatus::Prepared => {
                 tries += 1;
                 let launched = start(tools, &dir).await?;
@@ -118,28 +111,24 @@ async fn carry(
         match end {
             process::RunEnd::Exited(record) => break ended(record),
             // Its runner died before anything was executed: to launch it again is safe.
-            process::RunEnd::Lost if process::inspect(&dir)? == RunStatus::Prepared => {}
+            process::RunEnd::Lost if looked_at(&dir).await? == RunStatus::Prepared => {}
             process::RunEnd::Lost => break lost(&dir).await?,
         }
     };
-    if is_for_want_of_room(&end.how, &tools.paths.runs) {
-        return Ok(Outcome::Failed {
-            kind: FailureKind::NoSpace,
-            message: format!(
-                "the disk is full, and run {run} ended badly on it; make room, and it goes on by itself"
-            ),
-        });
-    }
+    let (runs, purpose_of, how) = (tools.paths.runs.clone(), purpose.clone(), end.how.clone());
+    let last_words = match remains::look(dir.clone(), runs, purpose_of, how).await? {
+        Remains::LastWords(words) => words,
+        Remains::WantOfRoom => {
+            return Ok(Outcome::Failed {
+                kind: FailureKind::NoSpace,
+                message: format!(
+                    "the disk is full, and run {run} ended badly on it; make room, and it goes on by itself"
+                ),
+            });
+        }
+    };
     crash::point("run.over");
     let head = launch::head_after(tools, handle, purpose).await;
-    let last_words = match purpose {
-        Purpose::Iteration { .. } => last_words(&dir, &end.how),
-        Purpose::Hook { .. } => {
-            keep_to_the_limit(&dir);
-            hooks_last_words(&dir, &end.how)
-        }
-        Purpose::Gate { .. } | Purpose::Verify { .. } => None,
-    };
     let concluded = match ear {
         Some(ear) => listen::conclude(dir, ear, &end.how).await?,
         None => Conclusion::default(),
@@ -154,52 +143,10 @@ async fn carry(
     }))
 }
 
-/// The end of what an agent that failed wrote to its standard error: often it says at once what is wrong. The whole is with the run.
-fn last_words(dir: &RunDir, how: &RunEndKind) -> Option<String> {
-    let failed = match how {
-        RunEndKind::Exited { code } => *code != 0,
-        RunEndKind::Signalled { .. } => true,
-        _ => false,
-    };
-    failed.then(|| end_of(&dir.stderr()))?
-}
-
-/// One that writes as fast as it can has written more than it may before it is ended.
-fn keep_to_the_limit(dir: &RunDir) {
-    for file in [dir.stdout(), dir.stderr()] {
-        let cut = || -> io::Result<()> {
-            if file.metadata()?.len() > hooks::OUTPUT_BYTES {
-                let file = std::fs::OpenOptions::new().write(true).open(&file)?;
-                file.set_len(hooks::OUTPUT_BYTES)?;
-            }
-            Ok(())
-        };
-        if let Err(error) = cut() {
-            tracing::warn!(%error, file = %file.display(), "the output of a hook could not be cut to its limit");
-        }
-    }
-}
-
-/// Of a hook, what it wrote to its standard output will do where it wrote no error.
-fn hooks_last_words(dir: &RunDir, how: &RunEndKind) -> Option<String> {
-    if *how == (RunEndKind::Exited { code: 0 }) {
-        return None;
-    }
-    end_of(&dir.stderr()).or_else(|| end_of(&dir.stdout()))
-}
-
-/// The end of a file, as one harmless line.
-fn end_of(file: &Path) -> Option<String> {
-    let end = process::tail(file, STDERR_END);
-    let line = text::one_line(&end.unwrap_or_default());
-    let characters = line.chars().count();
-    let words: String = match characters.checked_sub(LAST_WORDS) {
-        None | Some(0) => line,
-        Some(over) => std::iter::once('\u{2026}')
-            .chain(line.chars().skip(over + 1))
-            .collect(),
-    };
-    (!words.is_empty()).then_some(words)
+/// Where a run is now.
+pub(super) async fn looked_at(dir: &RunDir) -> Result<RunStatus, RunError> {
+    let dir = dir.clone();
+    Ok(spawn_blocking(move || process::inspect(&dir)).await??)
 }
 
 /// What it runs cannot take its runner's limits away by stopping it.
@@ -222,16 +169,21 @@ async fn kept_awake<T>(dir: &RunDir, end: impl Future<Output = T>) -> T {
 }
 
 /// Runner after runner died before it could begin.
-fn never_began(dir: &RunDir, runs: &Path) -> Outcome {
-    let log = process::tail(&dir.file("runner.log"), 1_000).unwrap_or_default();
-    Outcome::Failed {
-        kind: if is_full(runs) {
+async fn never_began(tools: &Tools, dir: RunDir) -> Result<Outcome, RunError> {
+    let runs = tools.paths.runs.clone();
+    let looked = move || {
+        let log = process::tail(&dir.file("runner.log"), 1_000).unwrap_or_default();
+        (remains::is_full(&runs), log)
+    };
+    let (is_full, log) = spawn_blocking(looked).await?;
+    Ok(Outcome::Failed {
+        kind: if is_full {
             FailureKind::NoSpace
         } else {
             FailureKind::Other
         },
         message: format!("its runner died {LAUNCHES} times before it could begin: {log}"),
-    }
+    })
 }
 
 /// Somebody has deleted directories of runs: what still runs there cannot be followed, and begins again.
@@ -261,16 +213,20 @@ pub(super) fn refuse_newer(runs: &Path, state: &State) -> Result<(), ProcessErro
     Ok(())
 }
 
-fn existing(tools: &Tools, run: &RunId) -> Result<Option<RunDir>, RunError> {
-    if !tools.paths.runs.join(run.as_str()).exists() {
-        return Ok(None);
-    }
-    let dir = RunDir::open(&tools.paths.runs, run.as_str())?;
-    // A prepared directory that a power failure may have torn is written anew; the process room decides.
-    match process::inspect(&dir)? {
-        RunStatus::Prepared => Ok(None),
-        _ => Ok(Some(dir)),
-    }
+async fn existing(tools: &Tools, run: &RunId) -> Result<Option<RunDir>, RunError> {
+    let (runs, run) = (tools.paths.runs.clone(), run.clone());
+    let found = spawn_blocking(move || {
+        if !runs.join(run.as_str()).exists() {
+            return Ok(None);
+        }
+        let dir = RunDir::open(&runs, run.as_str())?;
+        // A prepared directory that a power failure may have torn is written anew; the process room decides.
+        Ok(match process::inspect(&dir)? {
+            RunStatus::Prepared => None,
+            _ => Some(dir),
+        })
+    });
+    found.await?
 }
 
 async fn start(tools: &Arc<Tools>, dir: &RunDir) -> Result<Launched, RunError> {
@@ -316,29 +272,14 @@ fn ended(record: ExitRecord) -> RunEnd {
     }
 }
 
-/// Whether a run that failed did so on a full disk: then that says nothing about its agent, nor about what it checked.
-fn is_for_want_of_room(how: &RunEndKind, place: &Path) -> bool {
-    let failed = match how {
-        RunEndKind::Exited { code } => *code != 0,
-        RunEndKind::Signalled { .. } | RunEndKind::NotStarted { .. } => true,
-        _ => false,
-    };
-    failed && is_full(place)
-}
-
-fn is_full(place: &Path) -> bool {
-    nix::sys::statvfs::statvfs(place).is_ok_and(|disk| {
-        #[allow(clippy::useless_conversion)] // On some systems the counters are narrower.
-        let free = u64::from(disk.blocks_available()).saturating_mul(disk.fragment_size());
-        free < NO_ROOM || (disk.files() > 0 && disk.files_available() == 0)
-    })
-}
-
 /// The runner was killed: what carries the run's mark is ended before anybody hears of it.
 async fn lost(dir: &RunDir) -> Result<RunEnd, RunError> {
-    let here = dir.clone();
-    spawn_blocking(move || process::end_survivors(&here, SURVIVORS)).await??;
-    let stdout_bytes = std::fs::metadata(dir.stdout()).map_or(0, |file| file.len());
+    let dir = dir.clone();
+    let stdout_bytes = spawn_blocking(move || {
+        process::end_survivors(&dir, SURVIVORS)?;
+        Ok::<_, ProcessError>(std::fs::metadata(dir.stdout()).map_or(0, |file| file.len()))
+    });
+    let stdout_bytes = stdout_bytes.await??;
     Ok(RunEnd {
         stdout_bytes,
         ..RunEnd::new(RunEndKind::Lost)

@@ -81,17 +81,33 @@ pub async fn wait(dir: &RunDir, launched: Option<Launched>) -> Result<RunEnd> {
         launched.ended().await?;
     }
     loop {
-        match inspect(dir)? {
-            RunStatus::Exited(record) => return Ok(RunEnd::Exited(record)),
-            RunStatus::Prepared | RunStatus::Lost { .. } => return Ok(RunEnd::Lost),
-            RunStatus::Running { .. } => {
-                if let Some(runner) = runner(dir)? {
-                    let pid = runner.pid();
-                    runner.ended().await.of("wait for", pid)?;
-                }
+        match look(dir).await? {
+            Look::Over(end) => return Ok(end),
+            Look::Held(None) => {}
+            Look::Held(Some(runner)) => {
+                let pid = runner.pid();
+                runner.ended().await.of("wait for", pid)?;
             }
         }
     }
+}
+
+/// What [`wait`] sees.
+enum Look {
+    Over(RunEnd),
+    /// It is not over, and who holds it; nobody any more: it is to be looked at again.
+    Held(Option<ProcessHandle>),
+}
+
+/// On a thread that may block: while a disk is busy even a small file takes its time, and others are waited for at the same time.
+async fn look(dir: &RunDir) -> Result<Look> {
+    let here = dir.clone();
+    let looked = tokio::task::spawn_blocking(move || match inspect(&here)? {
+        RunStatus::Exited(record) => Ok(Look::Over(RunEnd::Exited(record))),
+        RunStatus::Prepared | RunStatus::Lost { .. } => Ok(Look::Over(RunEnd::Lost)),
+        RunStatus::Running { .. } => runner(&here).map(Look::Held),
+    });
+    looked.await.on("look at", dir.path())?
 }
 
 /// The process that holds the run's lock; `None` when none does. The pidfd is opened before the lock is compared.

@@ -36,10 +36,14 @@ pub(super) async fn status(State(context): Context) -> Json<StatusView> {
         let settings = state.settings.as_deref();
         settings.map(|settings| settings.target.clone())
     });
+    let target = match branch {
+        Some(branch) => context.control.target(branch).await,
+        None => TargetNow::Unknown,
+    };
     let outside = Outside {
         pid: Some(context.pid),
         web_url: context.web_url.clone(),
-        target: branch.map_or(TargetNow::Unknown, |branch| context.control.target(&branch)),
+        target,
         stalled: context.handle.stalled(),
         left_running: Vec::new(),
     };
