@@ -31,7 +31,7 @@ use super::signals::{self, Asked};
 use super::snapshots::Snapshots;
 use super::store::{self, Store};
 use super::tools::Tools;
-use super::{clean, clock, log, runs, settings, trust, views};
+use super::{clean, clock, log, memory, runs, settings, trust, views};
 use crate::config::Config;
 use crate::crash;
 use crate::domain::command::Command;
@@ -233,6 +233,7 @@ impl Daemon {
         );
         let heeded = tokio::spawn(ending::heed(self.signals, reloader, Arc::clone(&notes)));
         let keeper = tokio::spawn(views::keep(tools.paths.clone(), handle.clone()));
+        let at_rest = tokio::spawn(memory::keep(handle.clone()));
         let attendant = tokio::spawn(attendant.attend());
         let cleaner = tokio::spawn(clean::keep(Arc::clone(&tools), handle.clone()));
         let held = (self.alive, lock);
@@ -243,6 +244,7 @@ impl Daemon {
             why = notes.given_up() => Ended::DiskFailed(why),
         };
         keeper.abort();
+        at_rest.abort();
         attendant.abort();
         cleaner.abort();
         crash::point("daemon.actor-ended");

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::handle::Handle;
+use super::memory;
 use super::paths::Paths;
 use crate::crash;
 use crate::domain::ids::AgentId;
@@ -17,6 +18,8 @@ use crate::domain::view;
 
 /// What writing the views may cost on average.
 const BYTES_PER_SECOND: u64 = 24 * 1024;
+/// Views of this size, in bytes, took much memory.
+const LARGE: u64 = 1024 * 1024;
 /// How the name of a view that is being written begins.
 const TEMPORARY: &str = ".view-";
 const MIN_LAG: Duration = Duration::from_millis(200);
@@ -69,8 +72,15 @@ pub(super) async fn keep(paths: Paths, handle: Handle) {
         tokio::time::sleep(lag(written)).await;
         seq.borrow_and_update();
         let (paths, handle) = (paths.clone(), handle.clone());
-        let wrote =
-            tokio::task::spawn_blocking(move || handle.read(Views::of)?.write(&paths)).await;
+        let work = move || {
+            let written = handle.read(Views::of)?.write(&paths)?;
+            // They may come long after the last event.
+            if written >= LARGE {
+                memory::give_back();
+            }
+            io::Result::Ok(written)
+        };
+        let wrote = tokio::task::spawn_blocking(work).await;
         match wrote {
             Ok(Ok(bytes)) => written = bytes,
             Ok(Err(error)) => tracing::warn!(%error, "the view files cannot be written"),
