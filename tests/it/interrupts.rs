@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::crashes::Dice;
-use crate::harness::{Daemon, PATIENCE, Sandbox};
+use crate::harness::{Daemon, PATIENCE, Sandbox, processes};
 
 /// Ideas that are under way or wait at any time.
 const IDEAS: usize = 6;
@@ -68,6 +68,14 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
+/// Whoever runs the tests in the background may have Ctrl+C ignored until somebody asks for it: one that is sent before is nobody's.
+fn wait_until_heeded(sandbox: &Sandbox, daemon: &Daemon<'_>) {
+    sandbox.wait_for("Ctrl+C not to be ignored", || {
+        let ignored = processes::ignores(daemon.pid, Signal::SIGINT);
+        (ignored == Some(false) || daemon.exited().is_some()).then_some(())
+    });
+}
+
 /// Waits until the daemon's own words say that it has heard the signal.
 fn heard(sandbox: &Sandbox, daemon: &Daemon<'_>) {
     sandbox.wait_for("the first Ctrl+C to be heard", || {
@@ -119,6 +127,7 @@ fn an_interrupt_at_any_instant_ends_cleanly_and_in_time() {
             .map(|idea| text(&idea["id"]))
             .collect();
         let daemon = sandbox.start();
+        wait_until_heeded(&sandbox, &daemon);
         // Not synchronisation: the instant is what is drawn.
         std::thread::sleep(Duration::from_millis(dice.below(1_500)));
         let begun = Instant::now();
@@ -162,10 +171,10 @@ fn an_interrupt_at_any_instant_of_the_start_leaves_nothing() {
             .iter()
             .map(|idea| text(&idea["id"]))
             .collect();
-        // Whoever runs the tests in the background may have Ctrl+C ignored until somebody listens to it.
         let mut start = sandbox.command("env");
         start.args(["--default-signal=INT", env!("CARGO_BIN_EXE_swarm"), "start"]);
         let daemon = sandbox.spawn(start);
+        wait_until_heeded(&sandbox, &daemon);
         // Not synchronisation: the instant is what is drawn.
         std::thread::sleep(Duration::from_millis(dice.below(80)));
         daemon.signal(Signal::SIGINT);
@@ -200,6 +209,7 @@ fn a_second_interrupt_at_any_instant_ends_at_once_and_loses_nothing() {
     for round in 1..=rounds {
         fill(&sandbox);
         let daemon = sandbox.start();
+        wait_until_heeded(&sandbox, &daemon);
         // Not synchronisation: the instants of both are what is drawn.
         std::thread::sleep(Duration::from_millis(dice.below(1_000)));
         let acknowledged: BTreeSet<String> = (0..2)

@@ -50,10 +50,22 @@ pub fn zombies_of(parent: i32) -> Vec<i32> {
 
 /// Resident memory in bytes.
 pub fn resident(pid: i32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    let text = status(pid, "VmRSS:").unwrap_or_default();
+    let kib = text.trim_end_matches(" kB").parse::<u64>().ok();
     kib.unwrap_or(0) * 1024
+}
+
+/// Whether a process ignores this signal; none: it is not there.
+pub fn ignores(pid: i32, signal: Signal) -> Option<bool> {
+    let set = u64::from_str_radix(&status(pid, "SigIgn:")?, 16).ok()?;
+    Some(set & (1 << (signal as i32 - 1)) != 0)
+}
+
+/// What the system says of a process under this name.
+fn status(pid: i32, name: &str) -> Option<String> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(line.trim().to_owned())
 }
 
 fn all() -> impl Iterator<Item = i32> {
