@@ -122,6 +122,19 @@ impl Handle {
         }
     }
 
+    /// Keeps the records up to `seq` in memory no longer: whoever follows has them by now, or reads them from the log.
+    pub(crate) fn forget(&self, seq: u64) {
+        let mut published = self
+            .published
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        let count = published.recent.partition_point(|it| it.seq <= seq);
+        let newer = published.recent.split_off(count);
+        let older = std::mem::replace(&mut published.recent, newer);
+        drop(published);
+        drop(older);
+    }
+
     /// Reads the durable state. `read` must be short: the actor waits for it.
     pub fn read<T>(&self, read: impl FnOnce(&State) -> T) -> T {
         let published = self

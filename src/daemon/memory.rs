@@ -3,7 +3,8 @@
 //! A snapshot copies the whole state and writes it as text, now on one thread, now on another. Glibc's allocator keeps what that frees in an
 //! arena for each thread: after some hours a daemon would hold several times what it needs.
 //!
-//! Invariant: it goes back after each snapshot, and once more when the daemon has come to rest; the actor never waits for that.
+//! Invariant: it goes back after each snapshot, and once more when the daemon has come to rest, together with the events that are kept for
+//! those who follow; the actor never waits for that.
 
 use std::time::Duration;
 
@@ -57,7 +58,12 @@ async fn at_each_rest(handle: Handle, give_back: fn()) {
                 return;
             }
         }
-        if let Err(error) = spawn_blocking(give_back).await {
+        let (followed, last) = (handle.clone(), *seq.borrow());
+        let at_rest = move || {
+            followed.forget(last);
+            give_back();
+        };
+        if let Err(error) = spawn_blocking(at_rest).await {
             tracing::warn!(%error, "giving back memory stopped");
         }
         if seq.changed().await.is_err() {
@@ -93,7 +99,7 @@ mod tests {
             let (ts, event) = (Timestamp::default(), Event::Mark {});
             seat.publish(&[Arc::new(Journaled { seq, ts, event })]);
         };
-        let keeper = tokio::spawn(at_each_rest(handle, || {
+        let keeper = tokio::spawn(at_each_rest(handle.clone(), || {
             GIVEN.fetch_add(1, Ordering::SeqCst);
         }));
         // What a start took, too.
@@ -102,9 +108,15 @@ mod tests {
             happens(seq);
             assert_eq!(pass(QUIET / 2).await, 1);
         }
+        assert_eq!(handle.recent_after(0, 10).unwrap().len(), 9);
         assert_eq!(pass(QUIET).await, 2);
+        // Who follows has it all, and what came before is in the log.
+        assert_eq!(handle.recent_after(9, 10), Some(vec![]));
+        assert_eq!(handle.recent_after(8, 10), None);
+        assert_eq!(handle.forgotten(), 9);
         assert_eq!(pass(QUIET * 100).await, 2);
         happens(10);
+        assert_eq!(handle.recent_after(9, 10).unwrap().len(), 1);
         assert_eq!(pass(QUIET * 2).await, 3);
         drop(seat);
         keeper.await.unwrap();
