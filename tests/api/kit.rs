@@ -215,6 +215,11 @@ pub fn settings(mode: Mode) -> Settings {
         checkpoint_before_autopilot: false,
         checkpoints_kept: 50,
         hooks: std::collections::BTreeMap::new(),
+        accounts: std::collections::BTreeMap::new(),
+        auto_resume: true,
+        resume_sessions: true,
+        prices: std::collections::BTreeMap::new(),
+        budget: swarm::domain::settings::Budget::default(),
     }
 }
 

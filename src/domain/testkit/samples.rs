@@ -124,7 +124,7 @@ pub(crate) fn of_every_kind() -> Vec<Event> {
 /// Those, and all their forms.
 pub(crate) fn all() -> Vec<Event> {
     let excuses = [Excuse::Cut, Excuse::Idle, Excuse::Session];
-    let excused = excuses.map(|excuse| Event::IterationExcused {
+    let do_not_count = excuses.map(|excuse| Event::IterationExcused {
         agent: id("ed-001"),
         excuse,
     });
@@ -141,7 +141,7 @@ pub(crate) fn all() -> Vec<Event> {
         },
     });
     let mut all = of_every_kind();
-    all.extend(excused);
+    all.extend(do_not_count);
     all.extend(held);
     all.extend(ends());
     all
