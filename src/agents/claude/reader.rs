@@ -85,7 +85,7 @@ impl ClaudeReader {
             "system" => self.system(&line, said),
             "stream_event" => self.piece(speaker, &line, said),
             "assistant" => self.message(speaker, &line, said),
-            "user" => self.answers(speaker, &line, said),
+            "user" => answers(speaker, &line, said),
             "rate_limit_event" => self.limit(&line, said),
             "result" => self.result(&line, said),
             _ => {}
@@ -183,28 +183,6 @@ impl ClaudeReader {
                 });
             }
             _ => {}
-        }
-    }
-
-    /// What tools answered; and, of no use to us, what sub-agents were told.
-    fn answers(&mut self, speaker: &str, line: &Object, said: &mut Vec<Said>) {
-        let Some(message) = json::object(line, "message") else {
-            return;
-        };
-        for block in json::objects(message, "content") {
-            match json::text(block, "type").unwrap_or_default() {
-                "tool_result" => said.push(Said::ToolResult {
-                    id: json::text(block, "tool_use_id")
-                        .unwrap_or_default()
-                        .to_owned(),
-                    output: json::as_text(block, "content"),
-                    ok: !json::is_true(block, "is_error"),
-                }),
-                "text" if speaker.is_empty() => {
-                    said.push(Said::Note(json::as_text(block, "text")));
-                }
-                _ => {}
-            }
         }
     }
 
@@ -307,6 +285,28 @@ impl ClaudeReader {
             said.push(Said::Usage(usage.clone()));
         }
         self.usage = usage;
+    }
+}
+
+/// What tools answered; and, of no use to us, what sub-agents were told.
+fn answers(speaker: &str, line: &Object, said: &mut Vec<Said>) {
+    let Some(message) = json::object(line, "message") else {
+        return;
+    };
+    for block in json::objects(message, "content") {
+        match json::text(block, "type").unwrap_or_default() {
+            "tool_result" => said.push(Said::ToolResult {
+                id: json::text(block, "tool_use_id")
+                    .unwrap_or_default()
+                    .to_owned(),
+                output: json::as_text(block, "content"),
+                ok: !json::is_true(block, "is_error"),
+            }),
+            "text" if speaker.is_empty() => {
+                said.push(Said::Note(json::as_text(block, "text")));
+            }
+            _ => {}
+        }
     }
 }
 
