@@ -3,6 +3,8 @@
 //!
 //! Invariant: a value of these types is never made; words come from the domain's own enums, so that none is missing.
 
+mod used;
+
 use std::collections::BTreeMap;
 
 use serde::de::value::StrDeserializer;
@@ -16,6 +18,8 @@ use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::settings::Mode;
 use crate::domain::state::{AttemptEnd, IdeaStatus};
 use crate::domain::view::Rest;
+
+pub use used::{Account, Report, ReportedIdea, Stuck, Tokens, Used, UsedOnDay};
 
 /// The names that an enum of the domain is read from, caught where serde complains about a name that it does not know.
 #[derive(Debug, Default)]
@@ -115,6 +119,12 @@ pub struct Status {
     /// Why it is paused.
     #[schema(required = false)]
     pub pause_reason: Option<String>,
+    /// Accounts that must wait.
+    #[schema(required = false)]
+    pub accounts: Vec<Account>,
+    /// What was used on this day.
+    #[schema(required = false)]
+    pub used_today: Option<UsedOnDay>,
     /// Whether anything can still happen by itself.
     #[schema(schema_with = words::<Rest>, required)]
     pub rest: String,
@@ -190,6 +200,15 @@ pub struct Agent {
     /// The idea that takes its place as soon as it has ended.
     #[schema(required = false)]
     pub redirected_to: Option<String>,
+    /// Its conversation, as its program names it.
+    #[schema(required = false)]
+    pub session: Option<String>,
+    /// At its boundary: not to go on before.
+    #[schema(required = false)]
+    pub not_before: Option<String>,
+    /// What its iterations used.
+    #[schema(required = false)]
+    pub used: Option<Used>,
 }
 
 /// Something that a person said to an agent.
@@ -317,6 +336,9 @@ pub struct IdeaDetail {
     pub merge: Option<Merge>,
     /// What only a person can do about it.
     pub needs_you: Vec<Need>,
+    /// What its attempts used.
+    #[schema(required = false)]
+    pub used: Option<Used>,
     /// What happened to it.
     pub history: Vec<HistoryLine>,
 }

@@ -8,6 +8,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
 use crate::domain::ids::{CheckpointName, IdeaId, Oid, ProfileName, RunId};
 use crate::domain::state::IdeaStatus;
+use crate::domain::time::Timestamp;
 
 /// A new idea.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -210,6 +211,17 @@ pub struct LogQuery {
     #[serde(default)]
     #[param(value_type = Option<String>)]
     pub run: Option<RunId>,
+}
+
+/// From when.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ReportQuery {
+    /// A time; left out: from the beginning.
+    #[serde(default)]
+    #[param(value_type = Option<String>)]
+    pub since: Option<Timestamp>,
 }
 
 /// What is over for long enough is to go.

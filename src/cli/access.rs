@@ -19,6 +19,7 @@ use crate::domain::event::Event;
 use crate::domain::ids::{CheckpointName, IdeaId};
 use crate::domain::rejection::Rejection;
 use crate::domain::state::{IdeaStatus, State};
+use crate::domain::time::Timestamp;
 use crate::domain::view::{self, Outside, TargetNow};
 
 /// How long a command goes on trying when a daemon starts or ends at the same moment, or other commands change the state: each of them
@@ -122,6 +123,17 @@ impl Access {
         match self {
             Self::Daemon(daemon) => daemon.get("learnings"),
             Self::Offline(offline) => to_value(&view::learnings(&offline.read()?)),
+        }
+    }
+
+    /// What happened since some time.
+    pub fn report(&mut self, since: Option<Timestamp>) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => {
+                let since = since.map_or_else(String::new, |since| format!("?since={since}"));
+                daemon.get(&format!("report{since}"))
+            }
+            Self::Offline(offline) => to_value(&view::report(&offline.read()?, since)),
         }
     }
 

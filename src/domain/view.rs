@@ -1,6 +1,8 @@
 //! The state as people and programs see it: what the command line, the API and the page show. Names and shapes are part of the contract.
 
 mod learnings;
+mod report;
+mod used;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,6 +20,8 @@ use super::state::{
 };
 use super::time::Timestamp;
 pub use learnings::{LearningView, SourceView, learnings};
+pub use report::{ReportView, ReportedIdea, Stuck, report};
+pub use used::{AccountView, DayView, TokensView, UsedView, accounts, used};
 
 /// `status --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -50,6 +54,12 @@ pub struct StatusView {
     /// Why it is paused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause_reason: Option<String>,
+    /// Accounts that must wait.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub accounts: Vec<AccountView>,
+    /// What was used on this day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used_today: Option<DayView>,
     /// Whether anything can still happen by itself.
     pub rest: Rest,
 }
@@ -116,6 +126,15 @@ pub struct AgentView {
     /// The idea that takes its place as soon as it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirected_to: Option<IdeaId>,
+    /// Its conversation, as its program names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// At its boundary: not to go on before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Timestamp>,
+    /// What its iterations used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used: Option<UsedView>,
 }
 
 /// Something that a person said to an agent.
@@ -161,7 +180,7 @@ pub struct MergeView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NeedsYou {
-    /// `conflict`, `question`, `blocked`, `checkout`, `merge`, `held`, `target`, `paused`, `failed`.
+    /// `conflict`, `question`, `blocked`, `checkout`, `merge`, `held`, `target`, `paused`, `account`, `failed`.
     pub kind: &'static str,
     /// The idea that waits.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -225,6 +244,9 @@ pub struct IdeaDetail {
     pub merge: Option<MergeView>,
     /// What only a person can do about it.
     pub needs_you: Vec<NeedsYou>,
+    /// What its attempts used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used: Option<UsedView>,
     /// What happened to it.
     pub history: Vec<Audit>,
 }
@@ -317,6 +339,8 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
             .chain(warnings(state, &now, stalled))
             .collect(),
         pause_reason: state.swarm.pause_reason.clone(),
+        accounts: accounts(state),
+        used_today: used::today(state),
         rest: rest(state),
     }
 }
@@ -443,6 +467,7 @@ pub fn idea_detail(state: &State, id: &IdeaId) -> Option<IdeaDetail> {
             let about = |need: &NeedsYou| need.idea_id.as_ref() == Some(id);
             needs_you(state).into_iter().filter(about).collect()
         },
+        used: used::any_used(&this.used),
         history: this.audit.clone(),
     })
 }
@@ -473,6 +498,14 @@ fn live_agent(id: &AgentId, attempt: &Attempt) -> AgentView {
             .redirect
             .as_ref()
             .map(|redirect| redirect.to.clone()),
+        session: attempt
+            .session
+            .as_ref()
+            .map(|session| session.id.to_string()),
+        not_before: attempt
+            .not_before
+            .filter(|_| attempt.phase == AttemptPhase::Backoff),
+        used: used::any_used(&used::by_attempt(attempt)),
     }
 }
 
@@ -500,6 +533,9 @@ fn ended_agent(id: &AgentId, ended: &EndedAttempt) -> AgentView {
         messages: vec![],
         said: said(&ended.heard, true),
         redirected_to: None,
+        session: ended.session.as_ref().map(ToString::to_string),
+        not_before: None,
+        used: used::any_used(&ended.used),
     }
 }
 
@@ -573,6 +609,7 @@ pub fn needs_you(state: &State) -> Vec<NeedsYou> {
     let mut list = Vec::new();
     list.extend(rewritten_target(state));
     list.extend(paused(state));
+    list.extend(used::accounts_need_you(state));
     list.extend(
         state
             .queue
@@ -796,6 +833,7 @@ pub fn rest(state: &State) -> Rest {
             AttemptPhase::ReadyToMerge => {}
             AttemptPhase::WaitingForHuman => left = true,
             AttemptPhase::Backoff if !running && attempt.ending.is_none() => left = true,
+            AttemptPhase::Backoff if waits_for_login(state, attempt) => left = true,
             _ => return Rest::Busy,
         }
     }
@@ -806,8 +844,8 @@ pub fn rest(state: &State) -> Rest {
         left = true;
     }
     let ready = |idea: &Idea| select::is_ready(state, idea);
-    if state.ideas.values().any(ready) {
-        if running {
+    for idea in state.ideas.values().filter(|idea| ready(idea)) {
+        if running && !must_wait_for_person(state, profile_of(state, idea)) {
             return Rest::Busy;
         }
         left = true;
@@ -817,6 +855,28 @@ pub fn rest(state: &State) -> Rest {
         return Rest::Busy;
     }
     if left { Rest::NeedsPerson } else { Rest::Idle }
+}
+
+/// Whether the account of a profile waits for a person.
+fn must_wait_for_person(state: &State, profile: Option<&ProfileName>) -> bool {
+    let settings = state.settings.as_deref();
+    let account = profile.and_then(|profile| settings?.accounts.get(profile));
+    let hold = account.and_then(|account| state.accounts.get(account));
+    hold.is_some_and(|hold| hold.until.is_none() && hold.tried_by.is_none())
+}
+
+/// Who would work on an idea.
+fn profile_of<'a>(state: &'a State, idea: &'a Idea) -> Option<&'a ProfileName> {
+    let default = state
+        .settings
+        .as_deref()
+        .map(|settings| &settings.default_profile);
+    idea.profile.as_ref().or(default)
+}
+
+/// Whether an attempt at its boundary goes on only when a person has seen to its account.
+fn waits_for_login(state: &State, attempt: &Attempt) -> bool {
+    attempt.ending.is_none() && must_wait_for_person(state, Some(&attempt.profile))
 }
 
 /// Whether an entry of the queue does not move by itself; what it comes after is counted by its own.

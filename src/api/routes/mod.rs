@@ -6,6 +6,7 @@ mod hooks;
 mod ideas;
 mod learnings;
 mod merges;
+mod report;
 mod swarm;
 
 use std::sync::Arc;
@@ -52,6 +53,7 @@ pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
         .routes(routes!(hooks::list))
         .routes(routes!(hooks::approve))
         .routes(routes!(learnings::list))
+        .routes(routes!(report::report))
         .routes(routes!(super::events::events))
 }
 

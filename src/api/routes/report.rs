@@ -1,0 +1,24 @@
+//! What happened since some time.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+
+use crate::api::extract::Params;
+use crate::api::types::ReportQuery;
+use crate::api::{ApiContext, schema};
+use crate::domain::view::{self, ReportView};
+
+/// What landed, failed, waits and was used, since a time or since the beginning.
+#[utoipa::path(get, path = "/report", tag = "swarm", params(ReportQuery), responses((status = 200, body = schema::Report)))]
+pub(super) async fn report(
+    State(context): State<Arc<ApiContext>>,
+    Params(query): Params<ReportQuery>,
+) -> Json<ReportView> {
+    Json(
+        context
+            .handle
+            .read(|state| view::report(state, query.since)),
+    )
+}

@@ -1,0 +1,148 @@
+//! What happened since some time: for whoever comes back in the morning.
+
+use serde::Serialize;
+
+use super::used::{self, AccountView, UsedView, accounts, any_used};
+use super::{NeedsYou, needs_you};
+use crate::domain::ids::{AgentId, IdeaId, Oid};
+use crate::domain::state::{Idea, IdeaStatus, State};
+use crate::domain::time::Timestamp;
+use crate::domain::usage::Spent;
+
+/// Begins the key of the warning about an agent that makes no commits; its name follows.
+const STUCK: &str = "stuck-";
+
+/// `report --json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReportView {
+    /// From when; none: from the beginning.
+    pub since: Option<Timestamp>,
+    /// The last event that it knows of.
+    pub until: Timestamp,
+    /// Ideas that landed.
+    pub landed: Vec<ReportedIdea>,
+    /// Ideas that ended badly and have not been retried: failed, timeout, blocked.
+    pub failed: Vec<ReportedIdea>,
+    /// Ideas that are neither over nor failed, whenever they last changed.
+    pub waiting: Vec<ReportedIdea>,
+    /// Agents that have made no commit for long.
+    pub stuck: Vec<Stuck>,
+    /// What only a person can do.
+    pub needs_you: Vec<NeedsYou>,
+    /// Accounts that must wait.
+    pub accounts: Vec<AccountView>,
+    /// What was used by the attempts that ended since, and by those that go on.
+    pub spent: UsedView,
+}
+
+/// An idea, shortly.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReportedIdea {
+    /// Its id.
+    pub id: IdeaId,
+    /// How it stands.
+    pub status: IdeaStatus,
+    /// Its text.
+    pub content: String,
+    /// The merge commit that landed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Oid>,
+    /// Why it did not go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Since when it stands so.
+    pub at: Timestamp,
+    /// What all its attempts used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used: Option<UsedView>,
+}
+
+/// An agent that has made no commit for long.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stuck {
+    /// Which.
+    pub agent: AgentId,
+    /// Its idea.
+    pub idea_id: IdeaId,
+    /// Since when that is known.
+    pub since: Timestamp,
+    /// What is known.
+    pub message: String,
+}
+
+/// What happened since `since`; none: since the beginning.
+pub fn report(state: &State, since: Option<Timestamp>) -> ReportView {
+    let recent = |at: Timestamp| since.is_none_or(|since| at >= since);
+    let pick = |wanted: &dyn Fn(&Idea) -> bool| -> Vec<ReportedIdea> {
+        let mut found: Vec<ReportedIdea> = state
+            .ideas
+            .iter()
+            .filter(|(_, idea)| wanted(idea))
+            .map(|(id, idea)| reported(id, idea))
+            .collect();
+        found.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
+        found
+    };
+    let waiting = |idea: &Idea| {
+        matches!(
+            idea.status,
+            IdeaStatus::Pending | IdeaStatus::Active | IdeaStatus::Merging
+        )
+    };
+    ReportView {
+        since,
+        until: state.swarm.last_event_at,
+        landed: pick(&|idea| idea.status == IdeaStatus::Done && recent(idea.updated_at)),
+        failed: pick(&|idea| idea.status.is_bad() && recent(idea.updated_at)),
+        waiting: pick(&waiting),
+        stuck: stuck(state),
+        needs_you: needs_you(state),
+        accounts: accounts(state),
+        spent: used::used(&spent(state, recent)),
+    }
+}
+
+fn reported(id: &IdeaId, idea: &Idea) -> ReportedIdea {
+    let over = idea.status == IdeaStatus::Done;
+    ReportedIdea {
+        id: id.clone(),
+        status: idea.status,
+        content: idea.text.to_string(),
+        commit: idea.commit.clone(),
+        why: idea
+            .last_error
+            .as_deref()
+            .map(str::to_owned)
+            .filter(|_| !over),
+        at: idea.updated_at,
+        used: any_used(&idea.used),
+    }
+}
+
+fn stuck(state: &State) -> Vec<Stuck> {
+    let warned = state.agents.iter().filter_map(|(agent, attempt)| {
+        let warning = state.warnings.get(&format!("{STUCK}{agent}"))?;
+        Some(Stuck {
+            agent: agent.clone(),
+            idea_id: attempt.idea.clone(),
+            since: warning.since,
+            message: warning.message.clone(),
+        })
+    });
+    warned.collect()
+}
+
+fn spent(state: &State, recent: impl Fn(Timestamp) -> bool) -> Spent {
+    let mut spent = Spent::default();
+    let ended = state.ended.values();
+    for ended in ended.filter(|ended| recent(ended.ended_at)) {
+        spent.add_all(&ended.used);
+    }
+    for attempt in state.agents.values() {
+        spent.add_all(&used::by_attempt(attempt));
+    }
+    spent
+}
