@@ -8,7 +8,7 @@ use clap::{ArgAction, Parser, Subcommand};
 
 use super::commands::{
     agent, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init, memory,
-    merge, pause, replay, rollback, service, start, status, stop, wait,
+    merge, pause, replay, report, rollback, service, start, status, stop, wait,
 };
 use super::terminal::ColorChoice;
 
@@ -119,6 +119,8 @@ pub enum Verb {
     /// What agents found out.
     #[command(subcommand)]
     Memory(memory::Memory),
+    /// Say what happened meanwhile: landed, failed, waiting, stuck, spent.
+    Report(report::Report),
     /// Show what happened.
     Events(events::Events),
     /// Show the state at a point of the event log, or verify the snapshot against it.

@@ -31,6 +31,7 @@ pub mod terminal;
 mod testkit;
 #[cfg(test)]
 mod tests;
+pub mod used;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -10,6 +10,7 @@ use super::doc::{list, number, text, texts, time};
 use super::output::Output;
 use super::table::Rows;
 use super::terminal::{Tone, safe, safe_block, title};
+use super::used;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::state::IdeaStatus;
 use crate::domain::time::Timestamp;
@@ -151,13 +152,31 @@ pub fn status(output: &Output, status: &Value, busy: &[Value], now: Timestamp) -
         "Needs you",
         needs_you(output, list(status, "needsYou")),
     );
+    let zone = jiff::tz::TimeZone::system();
+    let waiting = used::accounts(status, &zone);
+    let waiting = waiting
+        .iter()
+        .map(|line| format!("  {}", output.paint(Tone::Warn, line)));
+    section(output, &mut page, "Accounts", waiting.collect());
+    let spent = status.get("usedToday").unwrap_or(&Value::Null);
+    let words = used::words(spent);
+    if !words.is_empty() {
+        let day = safe(text(spent, "day"));
+        section(
+            output,
+            &mut page,
+            "Spent",
+            vec![format!("  {day} (UTC)  {words}")],
+        );
+    }
     let warning = |line: &&str| format!("  {}", output.paint(Tone::Warn, &safe(line)));
     let warnings = texts(status, "warnings").iter().map(warning).collect();
     section(output, &mut page, "Warnings", warnings);
     page
 }
 
-fn section(output: &Output, page: &mut Vec<String>, heading: &str, lines: Vec<String>) {
+/// A part of a page under its heading; nothing where it has no lines.
+pub fn section(output: &Output, page: &mut Vec<String>, heading: &str, lines: Vec<String>) {
     if !lines.is_empty() {
         page.push(String::new());
         page.push(output.paint(Tone::Strong, heading).into_owned());
@@ -303,6 +322,10 @@ pub fn idea(output: &Output, idea: &Value, zone: &jiff::tz::TimeZone) -> Vec<Str
                 "merge",
                 safe(&idea.get("merge").map(merge_words).unwrap_or_default()),
             ),
+            (
+                "used",
+                used::words(idea.get("used").unwrap_or(&Value::Null)),
+            ),
             ("last error", one("lastError")),
             ("added", at("createdAt")),
             ("changed", at("updatedAt")),
@@ -356,6 +379,12 @@ pub fn agent(output: &Output, agent: &Value, zone: &jiff::tz::TimeZone) -> Vec<S
             ("worktree", one("worktree")),
             ("branch", one("branch")),
             ("redirected to", one("redirectedTo")),
+            ("goes on at", at("notBefore")),
+            ("conversation", one("session")),
+            (
+                "used",
+                used::words(agent.get("used").unwrap_or(&Value::Null)),
+            ),
             ("began", at("startedAt")),
             ("over", at("endedAt")),
             ("runs", safe(&texts(agent, "runs").join(", "))),

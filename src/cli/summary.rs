@@ -11,9 +11,10 @@ use super::error::{CliError, Kind};
 use super::output::Output;
 use super::render;
 use super::terminal::{Tone, safe, title};
+use super::used;
 use crate::domain::ids::IdeaId;
 use crate::domain::state::{Idea, IdeaStatus, State};
-use crate::domain::view::{self, IdeaView, NeedsYou, Rest};
+use crate::domain::view::{self, IdeaView, NeedsYou, Rest, UsedView};
 
 /// The ideas that have landed.
 pub fn landed(state: &State) -> BTreeSet<IdeaId> {
@@ -34,6 +35,8 @@ pub struct Summary {
     pub waiting: Vec<IdeaView>,
     /// What only a person can do.
     pub needs_you: Vec<NeedsYou>,
+    /// What the attempts used that ended meanwhile.
+    pub spent: UsedView,
 }
 
 impl Summary {
@@ -54,6 +57,7 @@ impl Summary {
                 )
             }),
             needs_you: view::needs_you(state),
+            spent: view::report(state, None).spent,
         }
     }
 
@@ -88,6 +92,10 @@ impl Summary {
         if !self.waiting.is_empty() {
             let ids: Vec<&str> = self.waiting.iter().map(|idea| idea.id.as_str()).collect();
             lines.push(format!("waiting: {}", ids.join(", ")));
+        }
+        let spent = used::words(&super::access::to_value(&self.spent)?);
+        if !spent.is_empty() {
+            lines.push(format!("spent: {spent}"));
         }
         let needs = super::access::to_value(&self.needs_you)?;
         let needs = needs.as_array().map_or(&[][..], Vec::as_slice);

@@ -18,6 +18,7 @@ pub mod memory;
 pub mod merge;
 pub mod pause;
 pub mod replay;
+pub mod report;
 pub mod rollback;
 pub mod service;
 pub mod start;
@@ -58,6 +59,7 @@ pub fn run(verb: Verb, context: &mut Context<'_>) -> Result<(), CliError> {
         Verb::Merge(verb) => merge::run(&verb, context),
         Verb::Hooks(verb) => hooks::run(&verb, context),
         Verb::Memory(verb) => memory::run(&verb, context),
+        Verb::Report(args) => report::run(&args, context),
         Verb::Events(args) => events::run(&args, context),
         Verb::Replay(args) => replay::run(&args, context),
         Verb::Wait(args) => wait::run(&args, context),

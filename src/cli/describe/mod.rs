@@ -7,6 +7,8 @@ mod used;
 mod waiting;
 mod words;
 
+pub use used::spent;
+
 use super::terminal::{Tone, safe, shorten, title};
 use crate::domain::event::Event;
 use crate::domain::signal::Signal;
