@@ -660,8 +660,9 @@ fn end_iteration(attempt: &mut Attempt, at: Timestamp, end: &RunEnd) {
     if attempt.task == Task::Work {
         attempt.spent_ms = attempt.spent_ms.saturating_add(end.duration_ms);
     }
+    let through = !matches!(end.verdict, Some(Verdict::Cut | Verdict::Failed { .. }));
     if let Some(head) = &end.head {
-        see_head(attempt, head);
+        see_head(attempt, head, through);
     }
     let well = end.verdict.is_none() || end.verdict == Some(Verdict::Complete);
     if well && matches!(end.how, RunEndKind::Exited { .. }) {
@@ -710,9 +711,14 @@ fn seal(attempt: &mut Attempt, head: &Oid) {
     attempt.sealed = true;
 }
 
-fn see_head(attempt: &mut Attempt, head: &Oid) {
+/// One that was not `through` could not have made a commit.
+fn see_head(attempt: &mut Attempt, head: &Oid, through: bool) {
     let moved = attempt.head.as_ref() != Some(head);
-    attempt.without_commit = if moved { 0 } else { attempt.without_commit + 1 };
+    attempt.without_commit = if moved {
+        0
+    } else {
+        attempt.without_commit + u32::from(through)
+    };
     attempt.head = Some(head.clone());
 }
 

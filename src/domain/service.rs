@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ids::RunId;
+use super::state::State;
 use super::time::Timestamp;
 
 /// Why nothing of an account is started.
@@ -51,9 +52,23 @@ impl HoldKind {
 }
 
 impl Hold {
-    /// Whether nothing may be started now. Once the time is over one run at a time may try.
-    pub fn is_in_force(&self, now: Timestamp) -> bool {
-        self.until.is_none_or(|until| until > now) || self.tried_by.is_some()
+    /// Whether it is too early to try again.
+    pub fn lasts(&self, now: Timestamp) -> bool {
+        self.until.is_none_or(|until| until > now)
+    }
+}
+
+impl State {
+    /// Whether nothing of this account may be started now. Once the time is over one run at a time may try; one that is not there, because
+    /// the log was torn before it began or its attempt is gone, keeps nobody waiting.
+    pub fn is_held(&self, account: &str, now: Timestamp) -> bool {
+        let runs = |run: &RunId| {
+            let mut attempts = self.agents.values();
+            attempts.any(|attempt| attempt.run.as_ref() == Some(run))
+        };
+        self.accounts
+            .get(account)
+            .is_some_and(|hold| hold.lasts(now) || hold.tried_by.as_ref().is_some_and(runs))
     }
 }
 

@@ -147,12 +147,14 @@ fn iteration_ended(
     outcome: &Outcome,
 ) -> Option<RunEnd> {
     let state = plan.state;
-    if let Outcome::RunEnded(RunEnd {
-        session: Some(session),
-        ..
-    }) = outcome
-    {
-        service::session_seen(plan, run, session);
+    if let Outcome::RunEnded(end) = outcome {
+        if let Some(session) = &end.session {
+            service::session_seen(plan, run, session);
+        }
+        // Nobody may have heard the answer itself. Before the end, with which it is no longer known who tried.
+        if counts(end) && is_complete(end) {
+            service::answered(plan, run);
+        }
     }
     ended_as(plan, run, outcome, |end| service::billed(state, agent, end))
 }

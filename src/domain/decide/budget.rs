@@ -7,7 +7,7 @@
 use super::plan::{End, Plan};
 use super::service;
 use crate::domain::event::Event;
-use crate::domain::ids::{AgentId, RunId};
+use crate::domain::ids::{AgentId, IdeaId, RunId};
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
 use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, AttemptEnd, Idea, IdeaStatus};
@@ -16,11 +16,19 @@ use crate::domain::usage::{Bill, MicroUsd, Spent, Usage};
 /// The warning about the day's budget.
 const DAY: &str = "budget-day";
 
-/// A limit and what is used of it, in words where it is used up or nearly.
+/// The warning about the budget of an idea.
+pub(super) fn warning(idea: &IdeaId) -> String {
+    format!("budget-{idea}")
+}
+
+/// A limit that is used up, or nearly.
 struct Used {
     /// More than there is.
     up: bool,
+    /// What is used of it, in words.
     words: String,
+    /// The limit alone: a warning that named what is used would be another one after each run.
+    limit: String,
 }
 
 /// Where money or tokens stand; none: far from the limit, or there is none.
@@ -34,18 +42,22 @@ fn used(
     let count = spent.tokens.total().saturating_sub(before.tokens.total());
     let of = |value: u64, limit: u64| (value >= limit, value >= limit - limit / 5);
     let in_money = usd.0.map(|limit| {
-        let words = format!("{} of {} ({})", MicroUsd(money), limit, usd.1);
-        (of(money, limit.0), words)
+        let whole = format!("{limit} ({})", usd.1);
+        (of(money, limit.0), MicroUsd(money).to_string(), whole)
     });
     let in_tokens = tokens.0.map(|limit| {
-        let words = format!("{count} of {limit} tokens ({})", tokens.1);
-        (of(count, limit), words)
+        let whole = format!("{limit} tokens ({})", tokens.1);
+        (of(count, limit), count.to_string(), whole)
     });
     let mut near: Vec<Used> = in_money
         .into_iter()
         .chain(in_tokens)
-        .filter(|((_, near), _)| *near)
-        .map(|((up, _), words)| Used { up, words })
+        .filter(|((_, near), _, _)| *near)
+        .map(|((up, _), used, limit)| Used {
+            up,
+            words: format!("{used} of {limit}"),
+            limit,
+        })
         .collect();
     near.sort_by_key(|used| !used.up);
     near.into_iter().next()
@@ -99,11 +111,12 @@ fn pause_or_warn(plan: &mut Plan<'_>, used: &Used) {
     let day = plan.now.day();
     if !used.up {
         let warning = format!(
-            "today {} are used; when all is, the swarm pauses",
-            used.words
+            "today more than four fifths of {} are used; when all is, the swarm pauses",
+            used.limit
         );
         return plan.warn(DAY, &warning);
     }
+    plan.clear_warning(DAY);
     let running = plan.state.swarm.phase == SwarmPhase::Running;
     if !running || plan.state.swarm.budget_paused.as_ref() == Some(&day) {
         return;
@@ -112,12 +125,13 @@ fn pause_or_warn(plan: &mut Plan<'_>, used: &Used) {
         "the budget of this day is used up: {}; raise it or wait for tomorrow (UTC), then: swarm resume",
         used.words
     );
-    plan.emit(Event::BudgetReached { day });
     plan.emit(Event::PauseSet {
         reason: reason.clone(),
     });
     let moved = plan.move_swarm(SwarmInput::Pause, Some(&reason), None);
     debug_assert!(moved.is_ok());
+    // Last: of a torn log it is found once more rather than not at all.
+    plan.emit(Event::BudgetReached { day });
 }
 
 /// Whether an attempt may begin another iteration; where not, it ends here, its work kept.
@@ -129,7 +143,7 @@ pub(super) fn may_begin(
 ) -> bool {
     let idea = plan.state.ideas.get(&attempt.idea);
     let used = idea.and_then(|idea| of_idea(settings, idea, None));
-    let key = format!("budget-{}", attempt.idea);
+    let key = warning(&attempt.idea);
     let Some(used) = used else {
         plan.clear_warning(&key);
         return true;
@@ -137,13 +151,12 @@ pub(super) fn may_begin(
     let id = &attempt.idea;
     if !used.up {
         let warning = format!(
-            "{id} has used {}; when all is, it stops at its next boundary",
-            used.words
+            "{id} has used more than four fifths of {}; when all is, it stops at its next boundary",
+            used.limit
         );
         plan.warn(&key, &warning);
         return true;
     }
-    plan.clear_warning(&key);
     let why = format!(
         "its budget is used up: {}; raise that or not, then: swarm idea retry {id} (begins a new budget)",
         used.words

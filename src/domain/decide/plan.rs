@@ -236,6 +236,10 @@ impl<'a> Plan<'a> {
         // The end is one event, so that no torn log can hold half of it.
         debug_assert!(step::<attempt::Machine>(phase, &input).is_ok());
         self.clear_warning(&format!("stuck-{agent}"));
+        self.clear_warning(&format!("session-{agent}"));
+        if let Some(attempt) = self.attempt(agent) {
+            self.clear_warning(&super::budget::warning(&attempt.idea));
+        }
         self.emit(Event::AttemptEnded {
             agent: agent.clone(),
             end: end.end,

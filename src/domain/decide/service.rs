@@ -14,7 +14,7 @@ use crate::domain::session::SessionId;
 use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, State, Task};
 use crate::domain::time::Timestamp;
-use crate::domain::usage::Usage;
+use crate::domain::usage::{Bill, Usage};
 use crate::domain::verdict::{Cause, Verdict};
 
 /// The first wait for a service that is overloaded; it doubles.
@@ -35,9 +35,10 @@ const SESSION_FAILURES: u32 = 2;
 /// Characters of a program's message that a hold repeats.
 const SHOWN: usize = 300;
 
-/// The account of a profile; none: its program has none.
-pub(super) fn account<'a>(settings: &'a Settings, profile: &ProfileName) -> Option<&'a String> {
-    settings.accounts.get(profile)
+/// What a profile waits for. One whose program has no account waits for itself.
+fn account<'a>(settings: &'a Settings, profile: &'a ProfileName) -> &'a str {
+    let account = settings.accounts.get(profile);
+    account.map_or(profile.as_str(), String::as_str)
 }
 
 /// Whether nothing of this profile may be started now.
@@ -47,9 +48,7 @@ pub(super) fn is_held(
     profile: &ProfileName,
     now: Timestamp,
 ) -> bool {
-    account(settings, profile)
-        .and_then(|account| state.accounts.get(account))
-        .is_some_and(|hold| hold.is_in_force(now))
+    state.is_held(account(settings, profile), now)
 }
 
 /// The profile that an attempt's next iteration runs under.
@@ -61,12 +60,10 @@ pub(super) fn profile<'a>(attempt: &'a Attempt, settings: &'a Settings) -> &'a P
 
 /// A run begins: where its account waited until now, it is the one that tries.
 pub(super) fn begins(plan: &mut Plan<'_>, profile: &ProfileName, run: &RunId, settings: &Settings) {
-    let Some(account) = account(settings, profile) else {
-        return;
-    };
+    let account = account(settings, profile);
     if plan.state.accounts.contains_key(account) {
         plan.emit(Event::AccountTried {
-            account: account.clone(),
+            account: account.to_owned(),
             run: run.clone(),
         });
     }
@@ -118,12 +115,22 @@ pub(super) fn session_seen(plan: &mut Plan<'_>, run: &RunId, session: &SessionId
 
 /// A run's end with its own part of what was used.
 pub(super) fn billed(state: &State, agent: &AgentId, end: RunEnd) -> RunEnd {
-    let told = end.verdict.is_some() || end.usage.is_some();
-    let (true, Some(attempt), Some(settings)) =
-        (told, state.agents.get(agent), state.settings.as_deref())
+    let (Some(attempt), Some(settings)) = (state.agents.get(agent), state.settings.as_deref())
     else {
         return end;
     };
+    // What was seen on the way is not forgotten where the end tells nothing.
+    if let (None, Some(using)) = (&end.usage, attempt.using.as_deref()) {
+        let partial = true;
+        let bill = Bill { partial, ..*using };
+        return RunEnd {
+            bill: Some(bill),
+            ..end
+        };
+    }
+    if end.verdict.is_none() && end.usage.is_none() {
+        return end;
+    }
     let usage = end.usage.clone().unwrap_or_default();
     let bill = bill(attempt, settings, end.session.as_ref(), &usage);
     RunEnd {
@@ -138,7 +145,7 @@ pub(super) fn bill(
     settings: &Settings,
     session: Option<&SessionId>,
     usage: &Usage,
-) -> crate::domain::usage::Bill {
+) -> Bill {
     let before = attempt
         .session
         .as_deref()
@@ -245,31 +252,21 @@ fn hold(
     message: &str,
 ) {
     let profile = profile(attempt, settings);
-    // A profile whose program has no account of its own waits for itself.
-    let name = account(settings, profile).map_or_else(|| profile.to_string(), Clone::clone);
-    let known = plan.state.accounts.get(&name);
-    // Others that ran meanwhile met the same.
-    let same = known
-        .filter(|known| known.kind == kind && known.until.is_none_or(|until| until > plan.now));
-    let times = same.map_or_else(
-        || {
-            known
-                .filter(|known| known.kind == kind)
-                .map_or(0, |known| known.times)
-                + 1
-        },
-        |same| same.times,
-    );
-    let mut until = until(&name, times);
-    if let Some(same) = same {
-        until = same.until.zip(until).map(|(known, found)| known.max(found));
-        if until == same.until {
-            return;
-        }
+    let name = account(settings, profile);
+    let known = plan.state.accounts.get(name);
+    let before = known.filter(|known| known.kind == kind);
+    let lasts = known.is_some_and(|known| known.lasts(plan.now));
+    // Others that ran meanwhile met the same: that is not once more.
+    let again = u32::from(!lasts);
+    let times = before.map_or(1, |before| before.times + again);
+    let until = until(name, times);
+    // What lasts longer stays, whatever else is met meanwhile.
+    if known.is_some_and(|known| lasts && !is_later(until, known.until)) {
+        return;
     }
     let shown: String = message.chars().take(SHOWN).collect();
     plan.emit(Event::AccountHeld {
-        account: name,
+        account: name.to_owned(),
         hold: Hold {
             kind,
             until,
@@ -279,6 +276,15 @@ fn hold(
             tried_by: None,
         },
     });
+}
+
+/// Whether `this` time is after the `other`; none: a person's, after all others.
+fn is_later(this: Option<Timestamp>, other: Option<Timestamp>) -> bool {
+    match (this, other) {
+        (_, None) => false,
+        (None, Some(_)) => true,
+        (Some(this), Some(other)) => this > other,
+    }
 }
 
 fn limit(
@@ -335,20 +341,23 @@ fn session_failed(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, messa
         .session
         .as_ref()
         .map_or(0, |session| session.failures);
-    if failures + 1 >= SESSION_FAILURES {
-        let why = shorten(message);
+    let drops = failures + 1 >= SESSION_FAILURES;
+    let why = shorten(message);
+    if drops {
         plan.warn(
             &format!("session-{agent}"),
             &format!(
                 "{agent} could not go on with its conversation ({why}); it begins a new one, with all that is known of its work"
             ),
         );
-        // Before the attempt moves: of a torn log it is judged again, with the conversation or without.
+    }
+    let until = plan.now.plus_millis(CUT_MS);
+    excuse(plan, agent, Excuse::Session, Some(until));
+    // Last: what is judged again after a torn log must still know that there was a conversation to be taken up.
+    if drops {
         plan.emit(Event::SessionDropped {
             agent: agent.clone(),
             why,
         });
     }
-    let until = plan.now.plus_millis(CUT_MS);
-    excuse(plan, agent, Excuse::Session, Some(until));
 }
