@@ -19,6 +19,7 @@ use crate::api::{ApiContext, Control, DaemonFile, EventLog, ReloadError, Socket,
 use crate::crash;
 use crate::daemon::checkpoints::show::{self, Preview};
 use crate::daemon::clean::{self, Report};
+use crate::daemon::error::Unfit;
 use crate::daemon::handle::{Accepted, Journaled};
 use crate::daemon::hooks::{self, Difference, HookView, Tried, TryError};
 use crate::daemon::memory;
@@ -61,6 +62,7 @@ impl From<DaemonError> for CliError {
             DaemonError::Locked { .. } => Self::new(Kind::Locked, error.to_string()),
             DaemonError::AgentUnusable(_) => Self::new(Kind::AgentUnusable, error.to_string())
                 .hint("look at the configuration: swarm config check"),
+            DaemonError::AgentsUnfit(unfit) => unfit_agents(&unfit),
             DaemonError::DiskFailed(_) => Self::new(Kind::Disk, error.to_string()),
             DaemonError::Append(error) => Self::new(Kind::Disk, error.to_string()),
             DaemonError::Journal(error) => error.into(),
@@ -71,6 +73,23 @@ impl From<DaemonError> for CliError {
             _ => Self::refused(error.to_string()),
         }
     }
+}
+
+/// Each with what to do about it.
+fn unfit_agents(unfit: &[Unfit]) -> CliError {
+    let mut each = unfit.iter().map(Unfit::to_string);
+    let first = each.next().unwrap_or_default();
+    let others: Vec<String> = each.collect();
+    let mut error = CliError::new(Kind::AgentUnusable, first);
+    if !others.is_empty() {
+        error = error.details(others.join("\n"));
+    }
+    for one in unfit {
+        if !error.hints.contains(&one.fault.advice) {
+            error = error.hint(&one.fault.advice);
+        }
+    }
+    error.hint("look at all agents: swarm doctor")
 }
 
 impl From<JournalError> for CliError {

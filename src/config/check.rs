@@ -3,6 +3,8 @@
 //! Invariant: pure. [`relations`] finds what makes a configuration wrong; [`readiness`] finds what keeps a right one from
 //! running in this version, so that commands that start no agent can work with it all the same.
 
+use serde_json::{Value, json};
+
 use super::hooks::OnTimeout;
 use super::model::{Adapter, Config, Profile};
 use super::position::child;
@@ -28,25 +30,15 @@ pub fn readiness(config: &Config) -> Vec<Problem> {
     none.into_iter().collect()
 }
 
-/// The command line by which a known agent's program works without a person, prompt on standard input, text on standard output.
-pub(super) fn command_line(agent: &str) -> Option<&'static [&'static str]> {
-    Some(match agent {
-        "claude" => &["claude", "-p", "--dangerously-skip-permissions"],
-        "codex" => &[
-            "codex",
-            "exec",
-            "--dangerously-bypass-approvals-and-sandbox",
-            "-",
-        ],
-        "gemini" => &["gemini", "--yolo"],
-        "opencode" => &["opencode", "run"],
-        "aider" => &[
-            "sh",
-            "-c",
-            "exec aider --yes-always --no-check-update --message-file \"$SWARM_PROMPT_FILE\"",
-        ],
-        _ => return None,
-    })
+/// The profile by which a known agent works without a person: by its own adapter where there is one, else by the command line that takes
+/// the prompt on standard input and prints text.
+pub(super) fn known_profile(agent: &str) -> Option<Value> {
+    let mut adapters = Adapter::PROGRAMS.into_iter();
+    if let Some(adapter) = adapters.find(|adapter| adapter.name() == agent) {
+        return Some(json!({ "adapter": adapter }));
+    }
+    let aider = "exec aider --yes-always --no-check-update --message-file \"$SWARM_PROMPT_FILE\"";
+    (agent == "aider").then(|| json!({ "adapter": "command", "command": ["sh", "-c", aider] }))
 }
 
 /// What is wrong between keys, each with the key it is about.
@@ -84,7 +76,7 @@ fn no_such_profile(config: &Config, name: &str) -> ProblemKind {
 }
 
 fn no_profile() -> ProblemKind {
-    let profile = serde_json::json!({ "adapter": "claude" });
+    let profile = json!({ "adapter": "claude" });
     ProblemKind::NoProfile {
         example: format!(
             "\"agents\": {{\"profiles\": {{\"ed\": {profile}}}}} in .swarm/config.json"
@@ -176,8 +168,6 @@ pub(super) fn is_branch(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)] // a test fails by panicking
-
-    use serde_json::json;
 
     use super::*;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::check::command_line;
+use super::check::known_profile;
 use super::detect::{Detected, FoundCommand, KNOWN_AGENTS};
 use super::layers::{Sources, layer};
 use super::model::Config;
@@ -22,9 +22,9 @@ pub const SWARM_DIR: &str = ".swarm";
 /// What the person who runs `swarm init` asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choices {
-    /// `--agent`: one of [`KNOWN_AGENTS`], `command` or `demo`; absent: the first one installed.
+    /// `--agent`: one of [`KNOWN_AGENTS`], `command`, `acp` or `demo`; absent: the first one installed.
     pub agent: Option<String>,
-    /// What stands after `--`: the program, and its arguments, of agent `command`.
+    /// What stands after `--`: the program, and its arguments, of agent `command` or `acp`.
     pub command: Vec<String>,
     /// `--target`.
     pub target: Option<String>,
@@ -72,7 +72,9 @@ pub enum InitError {
         nearest: Option<&'static str>,
     },
     /// A program was given for an agent whose program is known.
-    #[error("a program after `--` goes with `--agent command` only; leave one of the two away")]
+    #[error(
+        "a program after `--` goes with `--agent command` and `--agent acp` only; leave one of the two away"
+    )]
     CommandNotWanted,
     /// What was chosen makes no right configuration.
     #[error("with these choices {0}")]
@@ -139,26 +141,26 @@ fn choose_agent(
         None => "command",
     };
     match name {
-        "command" if choices.command.is_empty() => {
+        "command" | "acp" if choices.command.is_empty() => {
             notes.push(no_agent_note(choices));
             Ok(None)
         }
-        "command" => {
+        "command" | "acp" => {
             notes.extend(committed_note(&choices.command));
-            Ok(Some(command_profile(&choices.command)))
+            Ok(Some(command_profile(name, &choices.command)))
         }
         _ if !choices.command.is_empty() => Err(InitError::CommandNotWanted),
         "demo" => Ok(Some(json!({ "adapter": "demo" }))),
         name => {
-            let line = command_line(name).ok_or_else(|| unknown_agent(name))?;
+            let profile = known_profile(name).ok_or_else(|| unknown_agent(name))?;
             notes.extend(agent_notes(name, detected));
-            Ok(Some(command_profile(line)))
+            Ok(Some(profile))
         }
     }
 }
 
-fn command_profile<T: serde::Serialize>(command: &[T]) -> Value {
-    json!({ "adapter": "command", "command": command })
+fn command_profile<T: serde::Serialize>(adapter: &str, command: &[T]) -> Value {
+    json!({ "adapter": adapter, "command": command })
 }
 
 /// An agent starts in a worktree, so a program that lies in the repository is there only once it is committed.
@@ -178,30 +180,37 @@ fn committed_note(command: &[String]) -> Option<String> {
 fn unknown_agent(name: &str) -> InitError {
     InitError::UnknownAgent {
         name: name.to_owned(),
-        nearest: nearest(name, KNOWN_AGENTS.into_iter().chain(["command", "demo"])),
+        nearest: nearest(
+            name,
+            KNOWN_AGENTS.into_iter().chain(["command", "acp", "demo"]),
+        ),
     }
 }
 
 fn no_agent_note(choices: &Choices) -> String {
-    let why = if choices.agent.is_some() {
-        "No program was given for agent `command`".to_owned()
-    } else {
-        format!(
+    let why = match &choices.agent {
+        Some(agent) => format!("No program was given for agent `{agent}`"),
+        None => format!(
             "No agent was found on PATH (looked for {})",
             KNOWN_AGENTS.join(", ")
-        )
+        ),
     };
-    let example = command_profile(&["PROGRAM", "ARGUMENT"]);
+    let agent = choices.agent.as_deref().unwrap_or("command");
+    let example = command_profile(agent, &["PROGRAM", "ARGUMENT"]);
+    let speaks = match agent {
+        "acp" => "speaks the Agent Client Protocol on standard input and output",
+        _ => "reads the prompt on standard input",
+    };
     format!(
         "{why}, so no profile is written and `swarm start` cannot run yet. Install one, or take your own program: \
-         `swarm init --agent command -- PROGRAM ARGUMENT`, or later in .swarm/config.json: \"profiles\": {{\"ed\": {example}}}. It reads the prompt on standard input. `swarm demo` needs no agent."
+         `swarm init --agent {agent} -- PROGRAM ARGUMENT`, or later in .swarm/config.json: \"profiles\": {{\"ed\": {example}}}. It {speaks}. `swarm demo` needs no agent."
     )
 }
 
 fn agent_notes(name: &str, detected: &Detected) -> Vec<String> {
     let mut notes = vec![format!(
-        "`{name}` will work without asking for permission, with the rights of your user; it starts in a worktree of its own, but \
-         nothing keeps it there. To change how it is started: agents.profiles.ed.command in .swarm/config.json."
+        "`{name}` will work without asking for permission. It starts in a worktree of its own, but nothing keeps it there: an agent in a \
+         worktree can still read and write what its user can. To change how it is started: agents.profiles.ed in .swarm/config.json."
     )];
     let others: Vec<&str> = detected
         .agents
@@ -250,7 +259,7 @@ mod tests {
 
     use super::*;
     use crate::config::detect::FoundAgent;
-    use crate::config::profile_problem;
+    use crate::config::{Adapter, profile_problem};
 
     fn on_main() -> Choices {
         Choices {
@@ -291,19 +300,11 @@ mod tests {
     fn the_first_installed_agent_is_taken() {
         let plan = plan(&on_main(), &["codex", "gemini"]);
         let ed = &plan.config.agents.profiles["ed"];
-        assert_eq!(
-            ed.command,
-            [
-                "codex",
-                "exec",
-                "--dangerously-bypass-approvals-and-sandbox",
-                "-"
-            ]
-        );
+        assert_eq!((ed.adapter, ed.command.len()), (Adapter::Codex, 0));
         assert_eq!(plan.config.target.as_deref(), Some("main"));
         assert_eq!(plan.config.quality_commands, ["cargo test"]);
         assert_eq!(profile_problem(&plan.config, "ed"), None);
-        assert!(plan.notes[0].contains("without asking for permission"));
+        assert!(plan.notes[0].contains("can still read and write what its user can"));
         assert!(plan.notes[1].contains("Also installed: gemini"));
     }
 
@@ -324,6 +325,17 @@ mod tests {
             assert_eq!(plan.notes.len(), 1);
             assert!(plan.notes[0].contains("If `a b.py` is a file of this repository, commit it"));
         }
+    }
+
+    #[test]
+    fn an_agent_that_speaks_the_protocol_needs_its_program() {
+        let choices = agent("acp", &["my-agent", "--acp"]);
+        let profile = plan(&choices, &[]).config.agents.profiles["ed"].clone();
+        assert_eq!(profile.adapter, Adapter::Acp);
+        assert_eq!(profile.command, ["my-agent", "--acp"]);
+        let notes = plan(&agent("acp", &[]), &["claude"]).notes;
+        assert!(notes[0].contains("No program was given for agent `acp`"));
+        assert!(notes[0].contains("speaks the Agent Client Protocol"));
     }
 
     #[test]
@@ -366,7 +378,7 @@ mod tests {
         let refused =
             |choices: &Choices| plan_init(choices, &installed(&[])).unwrap_err().to_string();
         assert!(refused(&agent("claud", &[])).contains("did you mean `claude`?"));
-        assert!(refused(&agent("acp", &[])).contains("no agent is called `acp`"));
+        assert!(refused(&agent("gpt", &[])).contains("no agent is called `gpt`"));
         assert!(refused(&agent("claude", &["x"])).contains("leave one of the two away"));
         assert!(refused(&Choices::default()).contains("--target BRANCH"));
         let target = Choices {

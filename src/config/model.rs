@@ -202,6 +202,9 @@ pub enum Adapter {
 }
 
 impl Adapter {
+    /// Those for one program each, which swarm knows; the preferred one first.
+    pub const PROGRAMS: [Self; 4] = [Self::Claude, Self::Codex, Self::Opencode, Self::Gemini];
+
     /// Its name in the configuration.
     pub const fn name(self) -> &'static str {
         match self {

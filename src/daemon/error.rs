@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::muster::Fault;
 use crate::config::ConfigError;
 use crate::domain::rejection::Rejection;
 use crate::git::GitError;
@@ -29,6 +30,9 @@ pub enum DaemonError {
     /// An agent's program is missing or not usable.
     #[error("{0}")]
     AgentUnusable(String),
+    /// These profiles cannot work, for certain.
+    #[error("{}", all(.0))]
+    AgentsUnfit(Vec<Unfit>),
     /// The target branch does not exist.
     #[error(
         "the target branch `{0}` does not exist; create it (git branch {0}) or name another as `target` in .swarm/config.json"
@@ -88,6 +92,21 @@ pub enum DaemonError {
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+/// What keeps a profile from working.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the agent profile `{profile}` cannot run: {fault}")]
+pub struct Unfit {
+    /// The profile's name.
+    pub profile: String,
+    /// What it is, and what to do about it.
+    pub fault: Fault,
+}
+
+fn all(unfit: &[Unfit]) -> String {
+    let each: Vec<String> = unfit.iter().map(Unfit::to_string).collect();
+    each.join("\n")
 }
 
 fn held(pid: Option<u32>) -> String {

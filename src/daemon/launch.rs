@@ -278,7 +278,7 @@ fn missing_identity(tools: &Tools) -> Result<Option<Identity>, Unusable> {
 }
 
 /// Variables that are no UTF-8 cannot be written to the specification; they are left out.
-fn text_only(env: &Environment) -> std::collections::BTreeMap<String, String> {
+pub(super) fn text_only(env: &Environment) -> std::collections::BTreeMap<String, String> {
     env.iter()
         .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))
         .collect()

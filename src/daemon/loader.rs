@@ -1,8 +1,9 @@
 //! Reading the configuration as the daemon needs it: complete, right, and able to run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::error::DaemonError;
+use super::error::{DaemonError, Unfit};
+use super::muster::{self, Muster};
 use super::paths::Paths;
 use crate::config::{self, Config, Layered};
 use crate::process;
@@ -34,28 +35,74 @@ impl Loader {
         Ok(layered)
     }
 
-    /// The same, and agents can run with it.
+    /// The same, and the profiles that ideas get without asking are there, and their programs.
     ///
     /// # Errors
-    /// It is wrong, or the profiles that ideas get without asking cannot run here.
+    /// It is wrong, or one of them cannot run here.
     pub fn load_ready(&self) -> Result<Config, DaemonError> {
+        let config = self.load_named()?;
+        self.check_programs(&config)?;
+        Ok(config)
+    }
+
+    /// The same, and the profiles that ideas get without asking are there.
+    ///
+    /// # Errors
+    /// It is wrong, or names none.
+    pub fn load_named(&self) -> Result<Config, DaemonError> {
         let config = self.layered()?.config;
-        let used = std::iter::once(&config.agents.profile).chain(&config.merge.resolver);
-        for name in used {
+        for name in unasked(&config) {
             if let Some(problem) = config::profile_problem(&config, name) {
                 return Err(DaemonError::AgentUnusable(format!(
                     "the agent profile `{name}` cannot run: {problem}"
                 )));
             }
         }
-        self.check_programs(&config)?;
         Ok(config)
     }
 
-    /// The programs of the profiles that ideas get without asking: better said now than after an idea is spent on it.
+    /// A whole look at these profiles, as far as they are configured: better said now than after an idea is spent on one. Gives what could
+    /// not be told.
+    ///
+    /// # Errors
+    /// One of them cannot work, for certain.
+    pub fn muster<'a>(
+        &self,
+        config: &Config,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Vec<String>, DaemonError> {
+        let profiles: Vec<_> = names
+            .into_iter()
+            .filter_map(|name| muster::profile(config, name))
+            .collect();
+        let inherited = std::env::vars_os().collect();
+        let muster = Muster {
+            root: &self.paths.root,
+            inherited: &inherited,
+            pass: &config.agents.pass_env,
+        };
+        let mut unfit = Vec::new();
+        let mut doubts = Vec::new();
+        for seen in muster.look_at_all(&profiles) {
+            let name = seen.profile;
+            let faults = seen.faults.into_iter();
+            unfit.extend(faults.map(|fault| Unfit {
+                profile: name.clone(),
+                fault,
+            }));
+            let told = seen.doubts.into_iter();
+            doubts.extend(told.map(|doubt| format!("the agent profile `{name}`: {doubt}")));
+        }
+        if unfit.is_empty() {
+            Ok(doubts)
+        } else {
+            Err(DaemonError::AgentsUnfit(unfit))
+        }
+    }
+
+    /// The programs of the profiles that ideas get without asking are where they are looked for. Asks them nothing.
     fn check_programs(&self, config: &Config) -> Result<(), DaemonError> {
-        let used = std::iter::once(&config.agents.profile).chain(&config.merge.resolver);
-        for name in used {
+        for name in unasked(config) {
             let Some(profile) = config.agents.profiles.get(name) else {
                 continue;
             };
@@ -75,4 +122,10 @@ impl Loader {
         }
         Ok(())
     }
+}
+
+/// The profiles that ideas get without asking, each once.
+pub fn unasked(config: &Config) -> BTreeSet<&str> {
+    let names = std::iter::once(&config.agents.profile).chain(&config.merge.resolver);
+    names.map(String::as_str).collect()
 }

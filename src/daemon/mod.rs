@@ -26,6 +26,7 @@ mod loader;
 mod log;
 pub(crate) mod memory;
 mod merge_effects;
+pub mod muster;
 pub mod offline;
 pub mod paths;
 mod redirect;

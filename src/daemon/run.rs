@@ -3,7 +3,7 @@
 //! Order of a start: repository, configuration, lock, log, and only then anything that acts. Order of an end: the actor has written that it
 //! stopped, the views are exact, kept worktrees are given back, the lock goes with the process.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
@@ -25,7 +25,7 @@ use super::error::DaemonError;
 use super::handle::{CommandError, Handle, Message, Published};
 use super::hooks::{self, HookView};
 use super::ledger::Ledger;
-use super::loader::Loader;
+use super::loader::{Loader, unasked};
 use super::paths::Paths;
 use super::signals::{self, Asked};
 use super::snapshots::Snapshots;
@@ -40,7 +40,7 @@ use crate::domain::ids::CheckpointName;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Observation;
 use crate::domain::settings::Mode;
-use crate::domain::state::State;
+use crate::domain::state::{IdeaStatus, State};
 use crate::domain::view::{Rest, TargetNow};
 use crate::process::{self, Alive};
 
@@ -105,7 +105,9 @@ impl Daemon {
         }
         let repo = trust::open(&paths)?;
         let loader = Loader::new(&paths);
-        let config = loader.load_ready()?;
+        let config = loader.load_named()?;
+        let unasked = unasked(&config);
+        let mut doubts = loader.muster(&config, unasked.iter().copied())?;
         let head = repo.head_branch()?;
         let target = config
             .target
@@ -125,6 +127,11 @@ impl Daemon {
         let store = Store::under(lock, &paths)?;
         crash::point("daemon.log-read");
         runs::refuse_newer(&paths.runs, &store.state).map_err(DaemonError::NewerRun)?;
+        let asked_for = asked_for(&store.state);
+        doubts.extend(loader.muster(&config, asked_for.difference(&unasked).copied())?);
+        for doubt in doubts {
+            tracing::warn!("{doubt}");
+        }
         trust::keep(&paths, &repo)?;
         let alive =
             process::hold(&paths.lease()).map_err(DaemonError::io("hold .swarm/state/lease"))?;
@@ -267,6 +274,15 @@ impl Daemon {
                 .map_or(End::Stopped, |(rest, state)| End::AtRest(rest, state))),
         }
     }
+}
+
+/// The profiles that pending ideas ask for.
+fn asked_for(state: &State) -> BTreeSet<&str> {
+    let pending = state.ideas.values();
+    let pending = pending.filter(|idea| idea.status == IdeaStatus::Pending);
+    pending
+        .filter_map(|idea| Some(idea.profile.as_ref()?.as_str()))
+        .collect()
 }
 
 /// At once: no tidying up. The next start finds everything in the log. What is at work in this process ends with it, and so does the lock; a

@@ -22,6 +22,7 @@
 //! Needs Linux 5.4 (pidfd, `P_PIDFD`). What is particular to it lives in `handle`, `tree`, `identity`, and `runner`.
 
 mod adopt;
+mod ask;
 mod descriptors;
 mod error;
 mod handle;
@@ -39,6 +40,7 @@ mod stop;
 mod tree;
 
 pub use adopt::{RunEnd, RunStatus, adopt, inspect, wait};
+pub use ask::{Answer, ask};
 pub use error::ProcessError;
 pub use identity::{Identity, is_stopped};
 pub use launch::{Launched, launch};

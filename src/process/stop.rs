@@ -116,7 +116,11 @@ pub fn end_vanished(runs_dir: &Path, within: Duration) -> Result<usize> {
     })
 }
 
-fn end_all(what: &str, within: Duration, is_one: impl Fn(&[u8]) -> bool) -> Result<usize> {
+pub(super) fn end_all(
+    what: &str,
+    within: Duration,
+    is_one: impl Fn(&[u8]) -> bool,
+) -> Result<usize> {
     let deadline = Instant::now() + within;
     let mut ended = 0;
     loop {

@@ -1,5 +1,6 @@
 //! `swarm doctor`: what is wrong, and how to mend it.
 
+mod agents;
 mod checks;
 mod damage;
 

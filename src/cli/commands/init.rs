@@ -1,16 +1,21 @@
 //! `swarm init`: sets up a repository. What is written is decided in [`config::init`](crate::config::init).
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use clap::Args;
 use serde_json::json;
 
 use super::agree;
+use crate::agents::environment::Environment;
+use crate::agents::{self, Profile};
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::terminal::safe;
-use crate::config::detect::detect;
+use crate::config::Adapter;
+use crate::config::detect::{Detected, FoundAgent, detect};
 use crate::config::init::{Choices, InitPlan, check_free, plan_init, write};
+use crate::daemon::muster::{self, Muster, Seen};
 use crate::git::Repo as GitRepo;
 
 /// `init`.
@@ -18,9 +23,11 @@ use crate::git::Repo as GitRepo;
 #[command(after_help = "Examples:
   $ swarm init
   $ swarm init --agent claude --target main --yes
-  $ swarm init --agent command --yes -- python3 tools/agent.py")]
+  $ swarm init --agent command --yes -- python3 tools/agent.py
+  $ swarm init --agent acp --yes -- gemini --experimental-acp")]
 pub struct Init {
-    /// The agent that works: claude, codex, opencode, gemini, aider, or `command` for a program of your own; left out: the first one installed.
+    /// The agent that works: claude, codex, opencode, gemini, aider, `command` for a program of your own, or `acp` for
+    /// one that speaks the Agent Client Protocol; left out: the first one installed that can work, as far as that can be seen.
     #[arg(long, value_name = "AGENT")]
     pub agent: Option<String>,
     /// The branch that finished work lands on; left out: the one checked out now.
@@ -29,7 +36,7 @@ pub struct Init {
     /// Write without asking.
     #[arg(long, short)]
     pub yes: bool,
-    /// With `--agent command`: the program and its arguments. It reads the prompt on standard input.
+    /// With `--agent command` or `acp`: the program and its arguments.
     #[arg(last = true, value_name = "PROGRAM")]
     pub command: Vec<String>,
 }
@@ -51,11 +58,63 @@ pub fn run(args: &Init, context: &mut Context<'_>) -> Result<(), CliError> {
         branch: repo.head_branch().map_err(refused)?,
     };
     let path: OsString = std::env::var_os("PATH").unwrap_or_default();
-    let plan = plan_init(&choices, &detect(&root, &path)).map_err(refused)?;
+    let mut detected = detect(&root, &path);
+    let seen = look_at(&root, &detected);
+    // The first one that can work; where none can, the first one.
+    let unfit = |agent: &FoundAgent| {
+        seen.iter()
+            .any(|it| it.profile == agent.name && !it.is_fit())
+    };
+    detected.agents.sort_by_key(unfit);
+    let mut plan = plan_init(&choices, &detected).map_err(refused)?;
+    tell_of_agents(&mut plan, &seen);
     show(&plan, &root.display().to_string(), context);
     agree(context, args.yes, "Write this?")?;
     write(&root, &plan).map_err(refused)?;
     done(&plan, context)
+}
+
+/// The agents that were found and that swarm knows, as they would be started with nothing else said of them.
+fn look_at(root: &Path, detected: &Detected) -> Vec<Seen> {
+    let found = |adapter: &Adapter| {
+        let mut agents = detected.agents.iter();
+        agents.any(|agent| agent.name == adapter.name())
+    };
+    let known = Adapter::PROGRAMS.into_iter().filter(found);
+    let profiles: Vec<Profile> = known.map(muster::plain).collect();
+    let inherited: Environment = std::env::vars_os().collect();
+    let muster = Muster {
+        root,
+        inherited: &inherited,
+        pass: &[],
+    };
+    muster.look_at_all(&profiles)
+}
+
+/// What was seen of the agent that is taken, and what its arguments permit; what keeps others from working.
+fn tell_of_agents(plan: &mut InitPlan, seen: &[Seen]) {
+    let taken: Vec<&str> = plan
+        .config
+        .agents
+        .profiles
+        .values()
+        .map(|profile| profile.adapter.name())
+        .collect();
+    let is_taken = |name: &str| taken.contains(&name);
+    let known = Adapter::PROGRAMS.into_iter();
+    let permits = known
+        .filter(|adapter| is_taken(adapter.name()))
+        .filter_map(|adapter| agents::adapter(adapter)?.about())
+        .map(|about| format!("What its arguments permit: {}", about.permits));
+    let mut notes: Vec<String> = Vec::new();
+    for one in seen.iter().filter(|one| is_taken(&one.profile)) {
+        notes.push(format!("Found: {}.", one.summary()));
+        let faults = one.faults.iter();
+        notes.extend(faults.map(|fault| format!("{} ({}).", fault.what, fault.advice)));
+        notes.extend(one.doubts.iter().map(|doubt| format!("{doubt}.")));
+    }
+    notes.extend(permits);
+    plan.notes.splice(0..0, notes);
 }
 
 fn no_such_branch(target: &str) -> CliError {
@@ -78,9 +137,10 @@ fn show(plan: &InitPlan, root: &str, context: &mut Context<'_>) {
         output.note(format!("  work lands on   {}", safe(target)));
     }
     for (name, profile) in &plan.config.agents.profiles {
-        // The scripted agent of the demo has no command line.
+        // An agent that swarm knows has no command line of its own.
         let line = match profile.command.as_slice() {
-            [] => "scripted, for trying things out".to_owned(),
+            [] if profile.adapter == Adapter::Demo => "scripted, for trying things out".to_owned(),
+            [] => profile.adapter.name().to_owned(),
             words => words.join(" "),
         };
         output.note(format!("  agent `{}`      {}", safe(name), safe(&line)));

@@ -3,7 +3,6 @@
 //! Invariant: nothing is changed but with `fix`, and then only permissions of our own folders and the traces of a daemon that is proven dead:
 //! nobody holds the lock.
 
-use std::collections::BTreeMap;
 use std::fs::{self, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -11,19 +10,18 @@ use std::path::Path;
 
 use nix::sys::statvfs::{Statvfs, statvfs};
 
-use super::{Check, Level, Looked, damage, mended};
+use super::{Check, Level, Looked, agents, damage, mended};
 use crate::api::DaemonFile;
 use crate::cli::backend::Offline;
 use crate::cli::commands::config::{load, not_ready};
 use crate::cli::context::Context;
 use crate::cli::remote::Daemon;
 use crate::cli::repo::Repo;
-use crate::config::{Adapter, Config};
+use crate::config::Config;
 use crate::daemon::clock::wall;
 use crate::daemon::repair::Findings;
 use crate::domain::view;
 use crate::git::Repo as GitRepo;
-use crate::process::resolve_program;
 
 /// Less room than this and nothing can be written soon.
 const NO_ROOM: u64 = 64 * 1024 * 1024;
@@ -54,7 +52,7 @@ fn look(fix: bool, context: &Context<'_>, checks: &mut Vec<Check>) -> Option<Fin
     checks.extend(["state", "runs"].map(|name| private_folder(&repo, name, fix)));
     let config = configuration(&repo, checks);
     if let Some(config) = &config {
-        checks.extend(agents(&repo, config));
+        checks.extend(agents::all(&repo, config));
     }
     if let Some(git) = &git {
         checks.push(target(git, config.as_ref()));
@@ -158,52 +156,6 @@ fn configuration(repo: &Repo, checks: &mut Vec<Check>) -> Option<Config> {
             None
         }
     }
-}
-
-/// The environment that agents are looked up in: that of the daemon that runs, where the system shows it, else our own.
-fn environment(repo: &Repo) -> BTreeMap<String, String> {
-    let daemon = Daemon::connect(repo).ok().flatten();
-    let of_daemon = daemon.and_then(|it| fs::read(format!("/proc/{}/environ", it.pid())).ok());
-    match of_daemon {
-        Some(bytes) => variables(&bytes),
-        None => std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect(),
-    }
-}
-
-/// `NAME=value`, each ended by a zero byte, as proc(5) has it.
-fn variables(bytes: &[u8]) -> BTreeMap<String, String> {
-    let each = bytes.split(|byte| *byte == 0);
-    let texts = each.filter_map(|one| std::str::from_utf8(one).ok());
-    texts
-        .filter_map(|one| one.split_once('='))
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect()
-}
-
-/// Whether each profile's program can be found by the daemon.
-fn agents(repo: &Repo, config: &Config) -> Vec<Check> {
-    let environment = environment(repo);
-    let programs = config.agents.profiles.iter().filter_map(|(name, profile)| {
-        let program = profile.command.first()?;
-        (profile.adapter == Adapter::Command).then_some((name, program))
-    });
-    let check = |(name, program): (&String, &String)| match resolve_program(
-        program,
-        &environment,
-        repo.root(),
-    ) {
-        Ok(path) => Check::ok("agent", format!("profile `{name}` runs {}", path.display())),
-        Err(error) => {
-            let used = config.agents.profile == *name;
-            let level = if used { Level::Fail } else { Level::Warn };
-            Check::new("agent", level, format!("profile `{name}`: {error}")).advice(format!(
-                    "install it, or name another program: agents.profiles.{name}.command in .swarm/config.json"
-                ))
-        }
-    };
-    programs.map(check).collect()
 }
 
 fn target(git: &GitRepo, config: Option<&Config>) -> Check {
@@ -435,13 +387,6 @@ fn log(offline: &dyn Offline) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_environment_is_read_as_the_system_writes_it() {
-        let found = variables(b"PATH=/bin:/x=y\0EMPTY=\0nothing\0B\xff=1\0");
-        assert_eq!(found.len(), 2);
-        assert_eq!(found["PATH"], "/bin:/x=y");
-    }
 
     fn repo() -> (tempfile::TempDir, Repo) {
         let dir = tempfile::tempdir().unwrap();
