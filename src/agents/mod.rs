@@ -14,6 +14,7 @@ pub mod recovery_context;
 pub mod stream;
 pub mod test_status;
 pub mod text;
+pub mod transcript;
 
 use std::collections::BTreeMap;
 

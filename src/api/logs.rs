@@ -1,9 +1,9 @@
-//! `GET agents/{id}/logs`: what an agent's runs wrote, as plain text, from their files.
+//! `GET agents/{id}/logs`: what an agent's runs wrote, as text for people, from their files.
 //!
-//! A line `==> RUN <==` goes before the output of each run, `==> RUN stderr <==` before what it wrote there. Bytes are passed on as they are:
-//! whoever shows them makes them harmless.
+//! A line `==> RUN <==` goes before the output of each run, `==> RUN stderr <==` before what it wrote there. A structured stream is told as a
+//! [transcript](crate::agents::transcript), or with `raw` passed on as it is, like all other output: whoever shows it makes it harmless.
 //!
-//! Invariant: following gives every byte once, over all later runs of the agent, and ends when the agent has ended and all is read.
+//! Invariant: following gives every byte of the text once, over all later runs of the agent, and ends when the agent has ended and all is read.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,7 +20,7 @@ use tokio::sync::watch;
 
 use super::error::ApiError;
 use super::extract::{Id, Params};
-use super::tail::{self, Output, Part};
+use super::tail::{self, Output, Part, Wanted};
 use super::types::LogQuery;
 use super::{ApiContext, stopped};
 use crate::daemon::Handle;
@@ -34,7 +34,7 @@ pub const DEFAULT_LINES: u64 = 200;
 /// How often the files of a running child are looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// The output of an agent's runs, as plain text with a line `==> RUN <==` before each run.
+/// The output of an agent's runs, as text for people with a line `==> RUN <==` before each run; `raw=true` gives the bytes that they wrote.
 #[utoipa::path(
     get, path = "/agents/{id}/logs", tag = "agents", params(("id" = String, Path, description = "The agent"), LogQuery),
     responses(
@@ -55,15 +55,21 @@ pub(super) async fn logs(
         Some(run) => return Err(unknown_run(&agent, run)),
     };
     let dir = context.runs_dir.clone();
-    let lines = query.lines.unwrap_or(DEFAULT_LINES);
-    let planned = blocking(move || tail::plan(&dir, runs, lines, query.follow)).await;
+    let wanted = Wanted {
+        lines: query.lines.unwrap_or(DEFAULT_LINES),
+        follow: query.follow,
+        raw: query.raw,
+        live: known.live,
+    };
+    let asked = wanted.clone();
+    let planned = blocking(move || tail::plan(&dir, runs, &wanted)).await;
     let planned = planned.map_err(|error| ApiError::unreadable("the output", &error))?;
     let follower = Follower {
         handle: context.handle.clone(),
         runs_dir: context.runs_dir.clone(),
         agent,
         only: query.run.is_some(),
-        follow: query.follow,
+        asked,
         published: context.handle.seq(),
         stop: context.stop.clone(),
         stopping: false,
@@ -126,7 +132,7 @@ struct Follower {
     runs_dir: PathBuf,
     agent: AgentId,
     only: bool,
-    follow: bool,
+    asked: Wanted,
     published: watch::Receiver<u64>,
     stop: watch::Receiver<bool>,
     stopping: bool,
@@ -149,15 +155,15 @@ impl Follower {
                 if self.plan_next(&known) {
                     continue;
                 }
-                if !self.follow || self.only || known.ended || stopping {
+                if !self.asked.follow || self.only || known.ended || stopping {
                     return Ok(None);
                 }
                 self.wait(false).await;
                 continue;
             };
             let live = known.live.as_ref() == Some(&part.run);
-            let over = !self.follow || !live || stopping;
-            if let Some(bytes) = self.read(part, over).await? {
+            let over = !self.asked.follow || !live || stopping;
+            if let Some(bytes) = self.read(part, !live, over).await? {
                 return Ok(Some(bytes));
             }
             if !over {
@@ -178,7 +184,7 @@ impl Follower {
 
     /// Plans the run after the last one. Where that one is forgotten already, the oldest that is known comes next.
     fn plan_next(&mut self, known: &KnownRuns) -> bool {
-        if !self.follow || self.only {
+        if !self.asked.follow || self.only {
             return false;
         }
         let last = self.last.as_ref();
@@ -187,15 +193,20 @@ impl Follower {
             return false;
         };
         self.last = Some(run.clone());
-        let part = Part::new(&self.runs_dir, run.clone());
+        let part = Part::new(&self.runs_dir, run.clone(), self.asked.raw);
         self.planned.push_back(part);
         true
     }
 
-    /// What is there of a run. Nothing more of one that is over, and it is dropped.
-    async fn read(&mut self, mut part: Part, over: bool) -> io::Result<Option<Vec<u8>>> {
+    /// What is there of a run, whose writer has `ended` or not. Nothing more where that is all for us (`over`), and it is dropped.
+    async fn read(
+        &mut self,
+        mut part: Part,
+        ended: bool,
+        over: bool,
+    ) -> io::Result<Option<Vec<u8>>> {
         let (part, read) = blocking(move || {
-            let read = part.read()?;
+            let read = part.read(ended)?;
             Ok((part, read))
         })
         .await?;

@@ -14,6 +14,7 @@ mod feed;
 pub mod logs;
 mod openapi;
 pub mod peer;
+mod readable;
 mod resolution;
 mod routes;
 pub mod schema;

@@ -1,7 +1,7 @@
-//! The output files of runs, read from the end and on from there.
+//! The output files of runs, read from the end and on from there; the structured ones as text for people, unless the bytes are asked for.
 //!
 //! Invariant: bytes come in the order in which they were written, none twice; memory is bounded by one block, however long a file or a
-//! line is. Everything here blocks.
+//! line is, and by what the reader of a structured stream holds. Everything here blocks.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
 
+use super::readable::{Length, Readable};
+use crate::daemon;
 use crate::domain::ids::RunId;
 
 /// Bytes that are read at a time.
@@ -34,38 +36,57 @@ impl Output {
 }
 
 /// A place in the output of a run.
-#[derive(Debug)]
 pub(super) struct Part {
     pub(super) run: RunId,
     dir: PathBuf,
+    raw: bool,
     places: [Place; 2],
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Place {
     file: Option<File>,
     at: u64,
+    /// What makes it text for people; of a plain text nothing has to.
+    readable: Option<Readable>,
     /// Not to be read on from here, though the file may grow.
     end: Option<u64>,
 }
 
 impl Part {
-    /// The beginning of a run's output.
-    pub(super) fn new(runs_dir: &Path, run: RunId) -> Self {
+    /// The beginning of a run's output; `raw`: its bytes, whatever they are.
+    pub(super) fn new(runs_dir: &Path, run: RunId, raw: bool) -> Self {
         let dir = runs_dir.join(run.as_str());
         let places = Default::default();
-        Self { run, dir, places }
+        Self {
+            run,
+            dir,
+            raw,
+            places,
+        }
     }
 
     /// The next bytes of one of the outputs, as far as they are there; none: everything was read. What stands on the standard output comes first.
-    pub(super) fn read(&mut self) -> io::Result<Option<(Output, Vec<u8>)>> {
+    /// `over`: nothing more will be written.
+    pub(super) fn read(&mut self, over: bool) -> io::Result<Option<(Output, Vec<u8>)>> {
+        self.open()?;
         for (output, place) in Output::BOTH.into_iter().zip(&mut self.places) {
-            let bytes = place.read(&self.dir.join(output.file()))?;
+            let bytes = place.read(over)?;
             if !bytes.is_empty() {
                 return Ok(Some((output, bytes)));
             }
         }
         Ok(None)
+    }
+
+    /// A run may not have its files yet, and an old one not any more. How it was started is known where they are there.
+    fn open(&mut self) -> io::Result<()> {
+        for (output, place) in Output::BOTH.into_iter().zip(&mut self.places) {
+            if place.open(&self.dir.join(output.file()))? && output == Output::Stdout && !self.raw {
+                place.readable = daemon::transcript(&self.dir)?.map(Readable::new);
+            }
+        }
+        Ok(())
     }
 
     /// Whether the run has left any file.
@@ -82,18 +103,39 @@ impl Part {
     }
 
     /// Goes to where the last `lines` lines begin; how many there are.
-    fn seek_from_end(&mut self, lines: u64) -> io::Result<u64> {
+    fn seek_from_end(&mut self, lines: u64, over: bool) -> io::Result<u64> {
+        self.open()?;
         let mut found = 0;
-        for (output, place) in Output::BOTH.into_iter().zip(&mut self.places).rev() {
-            found += place.seek_from_end(&self.dir.join(output.file()), lines - found)?;
+        for place in self.places.iter_mut().rev() {
+            found += match &place.readable {
+                Some(_) => place.skip_to_last(&self.dir, lines - found, over)?,
+                None => place.seek_from_end(lines - found)?,
+            };
         }
         Ok(found)
     }
 }
 
 impl Place {
-    fn read(&mut self, path: &Path) -> io::Result<Vec<u8>> {
-        self.open(path)?;
+    /// The next bytes that are to be shown.
+    fn read(&mut self, over: bool) -> io::Result<Vec<u8>> {
+        loop {
+            let raw = self.read_raw()?;
+            let Some(readable) = &mut self.readable else {
+                return Ok(raw);
+            };
+            let text = match raw.is_empty() {
+                true if over => return Ok(readable.finish()),
+                true => return Ok(vec![]),
+                false => readable.push(&raw),
+            };
+            if !text.is_empty() {
+                return Ok(text);
+            }
+        }
+    }
+
+    fn read_raw(&mut self) -> io::Result<Vec<u8>> {
         let Some(file) = &self.file else {
             return Ok(vec![]);
         };
@@ -105,24 +147,43 @@ impl Place {
         Ok(block)
     }
 
-    /// A run may not have its file yet, and an old one not any more.
-    fn open(&mut self, path: &Path) -> io::Result<()> {
-        if self.file.is_none() {
-            self.file = match open(path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                opened => Some(opened?),
-            };
+    /// Whether it was opened just now.
+    fn open(&mut self, path: &Path) -> io::Result<bool> {
+        if self.file.is_some() {
+            return Ok(false);
         }
-        Ok(())
+        self.file = match open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            opened => Some(opened?),
+        };
+        Ok(self.file.is_some())
     }
 
-    fn seek_from_end(&mut self, path: &Path, lines: u64) -> io::Result<u64> {
-        self.open(path)?;
+    fn seek_from_end(&mut self, lines: u64) -> io::Result<u64> {
         let Some(file) = &self.file else {
             return Ok(0);
         };
         let (at, found) = last_lines(file, file.metadata()?.len(), lines)?;
         self.at = at;
+        Ok(found)
+    }
+
+    /// Where the last lines of a text begin is known once all of it was made.
+    fn skip_to_last(&mut self, dir: &Path, lines: u64, over: bool) -> io::Result<u64> {
+        let mut length = Length::default();
+        loop {
+            let text = self.read(over)?;
+            if text.is_empty() {
+                break;
+            }
+            length.add(&text);
+        }
+        self.at = 0;
+        let mut again = daemon::transcript(dir)?.map(Readable::new);
+        let found = again
+            .as_mut()
+            .map_or(0, |again| again.skip_to_last(lines, &length));
+        self.readable = again;
         Ok(found)
     }
 }
@@ -173,23 +234,31 @@ fn last_lines(file: &File, end: u64, lines: u64) -> io::Result<(u64, u64)> {
     Ok((0, found + 1))
 }
 
-/// The last `lines` lines over all these runs, oldest first. The last run is there even where nothing of it is. What is written after this
-/// moment is read only where it `follow`s.
-pub(super) fn plan(
-    runs_dir: &Path,
-    runs: Vec<RunId>,
-    lines: u64,
-    follow: bool,
-) -> io::Result<Vec<Part>> {
+/// What is asked for of the output of runs.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    /// So many lines from the end.
+    pub(super) lines: u64,
+    /// What is written after this moment, too.
+    pub(super) follow: bool,
+    /// The bytes as they are.
+    pub(super) raw: bool,
+    /// The run that is not over.
+    pub(super) live: Option<RunId>,
+}
+
+/// The last lines over all these runs, oldest first. The last run is there even where nothing of it is.
+pub(super) fn plan(runs_dir: &Path, runs: Vec<RunId>, wanted: &Wanted) -> io::Result<Vec<Part>> {
     let mut parts = Vec::new();
-    let mut left = lines;
+    let mut left = wanted.lines;
     for run in runs.into_iter().rev() {
         if left == 0 && !parts.is_empty() {
             break;
         }
-        let mut part = Part::new(runs_dir, run);
-        left -= part.seek_from_end(left)?;
-        if !follow {
+        let over = wanted.live.as_ref() != Some(&run);
+        let mut part = Part::new(runs_dir, run, wanted.raw);
+        left -= part.seek_from_end(left, over)?;
+        if !wanted.follow {
             part.end_here()?;
         }
         parts.push(part);
@@ -214,10 +283,19 @@ mod tests {
         name.parse().unwrap()
     }
 
+    fn last(lines: u64, follow: bool) -> Wanted {
+        Wanted {
+            lines,
+            follow,
+            raw: false,
+            live: None,
+        }
+    }
+
     fn text(parts: Vec<Part>) -> String {
         let mut out = String::new();
         for mut part in parts {
-            while let Some((_, bytes)) = part.read().unwrap() {
+            while let Some((_, bytes)) = part.read(true).unwrap() {
                 out.push_str(&String::from_utf8_lossy(&bytes));
             }
         }
@@ -238,7 +316,7 @@ mod tests {
             (4, "b\nc\nd\ne\n"),
             (9, "a\nb\nc\nd\ne\n"),
         ] {
-            let parts = plan(dir.path(), runs.clone(), lines, false).unwrap();
+            let parts = plan(dir.path(), runs.clone(), &last(lines, false)).unwrap();
             assert_eq!(text(parts), expected, "{lines}");
         }
     }
@@ -250,10 +328,10 @@ mod tests {
         let stdout = dir.path().join("r1/stdout.log");
         fs::remove_file(&stdout).unwrap();
         symlink("/etc/hostname", &stdout).unwrap();
-        assert!(Part::new(dir.path(), id.clone()).read().is_err());
+        assert!(Part::new(dir.path(), id.clone(), false).read(true).is_err());
         fs::remove_file(&stdout).unwrap();
         nix::unistd::mkfifo(&stdout, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert!(Part::new(dir.path(), id).read().is_err());
+        assert!(Part::new(dir.path(), id, false).read(true).is_err());
     }
 
     proptest! {
@@ -270,7 +348,7 @@ mod tests {
             let id = run(dir.path(), "r1", whole.as_bytes(), b"");
             let pieces: Vec<&str> = whole.split_inclusive('\n').collect();
             let skip = pieces.len().saturating_sub(usize::try_from(wanted).unwrap());
-            let parts = plan(dir.path(), vec![id], wanted, true).unwrap();
+            let parts = plan(dir.path(), vec![id], &last(wanted, true)).unwrap();
             prop_assert_eq!(text(parts), pieces[skip..].concat());
         }
     }

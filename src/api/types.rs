@@ -211,6 +211,9 @@ pub struct LogQuery {
     #[serde(default)]
     #[param(value_type = Option<String>)]
     pub run: Option<RunId>,
+    /// The bytes that it wrote, where they are no text for people.
+    #[serde(default)]
+    pub raw: bool,
 }
 
 /// From when.

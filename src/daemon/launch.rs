@@ -3,10 +3,13 @@
 //! Invariant: nothing is started here. Preparing again gives the directory that is there.
 
 use std::ffi::OsStr;
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use nix::fcntl::OFlag;
 use tokio::task::spawn_blocking;
 
 use super::briefing;
@@ -17,6 +20,8 @@ use super::hooks;
 use super::tools::Tools;
 use crate::agents::adapter::{LaunchContext, StartedAs, Talk};
 use crate::agents::environment::{Environment, Identity, Sources, WorkVariables};
+use crate::agents::stream::OutputReader;
+use crate::agents::transcript::Transcript;
 use crate::agents::{self, AdapterKind};
 use crate::config::Config;
 use crate::domain::effect::Purpose;
@@ -35,6 +40,8 @@ const RECOVERY: &str = "recovery.json";
 const CONVERSATION: &str = "conversation.md";
 /// How the agent was started, there.
 const STARTED_AS: &str = "agent.json";
+/// More of it is not read.
+const STARTED_AS_MAX: u64 = 64 * 1024;
 /// Between TERM and KILL, when a run is stopped or takes too long.
 const GRACE_MS: u64 = 3_000;
 const MIB: u64 = 1024 * 1024;
@@ -211,27 +218,44 @@ fn agent_run(
 
 /// What listens to a run: its output, read by how it was started; what it may quote is its prompt and the conversation before that.
 pub(super) fn ear(dir: &RunDir, run: &str) -> io::Result<Ear> {
-    let started = started_as(dir)?;
+    let reader = reader_of(&started_as(dir.path())?)?;
+    let prompt = std::fs::read_to_string(dir.file(PROMPT))?;
+    let before = optional(&dir.file(CONVERSATION))?;
+    let quoted = format!("{before}\n{prompt}");
+    Ok(Ear::new(dir.stdout(), reader, &quoted, run))
+}
+
+fn reader_of(started: &StartedAs) -> io::Result<Box<dyn OutputReader + Send>> {
     let adapter = agents::adapter(started.adapter).ok_or_else(|| {
         let name = started.adapter.name();
         io::Error::other(format!("the adapter `{name}` is not in this version"))
     })?;
-    let prompt = std::fs::read_to_string(dir.file(PROMPT))?;
-    let before = optional(&dir.file(CONVERSATION))?;
-    let reader = adapter.reader(&started);
-    Ok(Ear::new(
-        dir.stdout(),
-        reader,
-        &format!("{before}\n{prompt}"),
-        run,
-    ))
+    Ok(adapter.reader(started))
 }
 
-/// How a run was started.
-pub(super) fn started_as(dir: &RunDir) -> io::Result<StartedAs> {
-    match std::fs::read(dir.file(STARTED_AS)) {
+/// What makes the output of the run in this folder text for people; none: it is that already.
+pub(crate) fn transcript(dir: &Path) -> io::Result<Option<Transcript>> {
+    let started = started_as(dir)?;
+    match started.adapter {
+        AdapterKind::Command | AdapterKind::Demo => Ok(None),
+        _ => Ok(Some(Transcript::new(reader_of(&started)?))),
+    }
+}
+
+/// How the run in this folder was started. A link or a pipe in the file's place is refused: it would lead elsewhere, or be waited for.
+pub(super) fn started_as(dir: &Path) -> io::Result<StartedAs> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits())
+        .open(dir.join(STARTED_AS));
+    match opened {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(StartedAs::plain()),
-        text => serde_json::from_slice(&text?).map_err(io::Error::other),
+        file => {
+            let mut text = Vec::new();
+            file?.take(STARTED_AS_MAX).read_to_end(&mut text)?;
+            serde_json::from_slice(&text).map_err(io::Error::other)
+        }
     }
 }
 

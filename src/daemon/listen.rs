@@ -125,7 +125,7 @@ pub(super) async fn conclude(
         let stderr = process::tail(&dir.stderr(), STDERR_END).unwrap_or_default();
         let mut concluded = ear.conclude(&how, &stderr);
         let told = concluded.usage.as_ref().is_some_and(|usage| !usage.partial);
-        if !told && let Some(found) = recorded(&launch::started_as(&dir)?, &concluded) {
+        if !told && let Some(found) = recorded(&launch::started_as(dir.path())?, &concluded) {
             concluded.usage = Some(found);
         }
         Ok(concluded)

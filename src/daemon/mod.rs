@@ -52,5 +52,6 @@ mod watch;
 
 pub use error::DaemonError;
 pub use handle::{Accepted, CommandError, Handle};
+pub(crate) use launch::transcript;
 pub use paths::Paths;
 pub use run::{Daemon, End, Options};

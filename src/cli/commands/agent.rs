@@ -51,7 +51,8 @@ pub struct Show {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ swarm agent logs ed-002
-  $ swarm agent logs ed-002 -f --lines 20")]
+  $ swarm agent logs ed-002 -f --lines 20
+  $ swarm agent logs ed-002 --raw")]
 pub struct Logs {
     /// The agent.
     pub id: AgentId,
@@ -61,6 +62,9 @@ pub struct Logs {
     /// So many lines from the end.
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub lines: u64,
+    /// What its program wrote, as it is: of one that writes a structured stream, the lines of JSON.
+    #[arg(long)]
+    pub raw: bool,
 }
 
 /// `agent stop`.
@@ -187,8 +191,8 @@ fn show(id: &AgentId, context: &mut Context<'_>) -> Result<(), CliError> {
 
 fn logs(args: &Logs, context: &mut Context<'_>) -> Result<(), CliError> {
     let path = format!(
-        "agents/{}/logs?lines={}&follow={}",
-        args.id, args.lines, args.follow
+        "agents/{}/logs?lines={}&follow={}&raw={}",
+        args.id, args.lines, args.follow, args.raw
     );
     let daemon = context.daemon()?;
     let output = &mut context.output;

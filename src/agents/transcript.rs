@@ -1,0 +1,436 @@
+//! The output of an agent's program as plain text for people: its messages as they are, and between them in short what it did.
+//!
+//! What is no message stands on lines of its own: `~` before thoughts, `$` before a shell's command, `TOOL:` before another tool's input, results indented
+//! below, `--` before what swarm and the program have to say about the run.
+//!
+//! Invariant: the text depends on the bytes alone, however they are split. Messages are passed on byte for byte, but that a line of a message that something
+//! interrupts is ended there; everything else is shortened, one line each or a few, and free of control characters. Memory is that of the reader and a
+//! bounded number of short lines.
+
+use std::collections::VecDeque;
+use std::io::Write;
+
+use super::stream::{OutputReader, Said};
+use super::text::{head, one_line, plain};
+use crate::domain::session::SessionId;
+use crate::domain::usage::{Tokens, Usage};
+
+/// The longest line that is not a message's, in bytes.
+const WIDTH: usize = 240;
+/// Lines of a result or a thought that are shown from its beginning, and from its end.
+const FIRST: usize = 4;
+const LAST: usize = 4;
+/// Calls whose results may still come, as they were shown.
+const CALLS: usize = 64;
+
+/// Makes the text of one run.
+pub struct Transcript {
+    reader: Box<dyn OutputReader + Send>,
+    page: Page,
+}
+
+impl Transcript {
+    /// Of what this reader reads.
+    pub fn new(reader: Box<dyn OutputReader + Send>) -> Self {
+        let page = Page::default();
+        Self { reader, page }
+    }
+
+    /// Takes the next raw bytes and appends their text to `out`.
+    pub fn push(&mut self, raw: &[u8], out: &mut Vec<u8>) {
+        let mut said = Vec::new();
+        self.reader.push(raw, &mut said);
+        self.page.put(out, said);
+    }
+
+    /// The output has ended; appends what was held back.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        let mut said = Vec::new();
+        self.reader.finish(&mut said);
+        self.page.put(out, said);
+        self.page.finish(out);
+    }
+}
+
+/// What is already on the page, as far as what comes next depends on it.
+#[derive(Debug, Default)]
+struct Page {
+    /// The last byte was not the end of a line.
+    within_line: bool,
+    /// A message's line was ended here; its own line end, if it comes next, is that one.
+    ended_for_it: bool,
+    session: Option<SessionId>,
+    /// Told and not yet shown.
+    usage: Option<Usage>,
+    /// The calls as they were shown, by their names.
+    calls: VecDeque<(String, String)>,
+    /// The call that the last line is about.
+    at_call: Option<String>,
+}
+
+impl Page {
+    fn put(&mut self, out: &mut Vec<u8>, said: Vec<Said>) {
+        for said in said {
+            match said {
+                Said::Text(text) => self.message(out, &text),
+                Said::Thought(thought) => self.block(out, "~ ", &thought),
+                Said::ToolCall { id, tool, input } => self.call(out, id, &tool, &input),
+                Said::ToolResult { id, output, ok } => self.result(out, id, &output, ok),
+                Said::Session(session) => self.session(out, session),
+                Said::Answered => {}
+                Said::Usage(usage) => self.usage = Some(usage),
+                Said::Retry { why } => self.line(out, "-- waits for its service: ", &why),
+                Said::Note(note) => self.line(out, "-- ", &note),
+                Said::End { ok, message } => self.end(out, ok, &message),
+            }
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>) {
+        if let Some(usage) = self.usage.take() {
+            self.line(out, "-- used ", &used(&usage));
+        }
+    }
+
+    fn message(&mut self, out: &mut Vec<u8>, text: &[u8]) {
+        if text.is_empty() {
+            return;
+        }
+        let text = match text {
+            [b'\n', rest @ ..] if self.ended_for_it => rest,
+            all => all,
+        };
+        self.ended_for_it = false;
+        self.at_call = None;
+        self.within_line = text.last().is_some_and(|last| *last != b'\n');
+        out.extend_from_slice(text);
+    }
+
+    /// One line, of which at most [`WIDTH`] bytes are shown.
+    fn line(&mut self, out: &mut Vec<u8>, mark: &str, text: &str) {
+        self.begin_line(out);
+        self.at_call = None;
+        write_line(out, mark, &short(text));
+    }
+
+    fn begin_line(&mut self, out: &mut Vec<u8>) {
+        if self.within_line {
+            out.push(b'\n');
+            self.within_line = false;
+            self.ended_for_it = true;
+        }
+    }
+
+    /// The first and the last lines of a text.
+    fn block(&mut self, out: &mut Vec<u8>, mark: &str, text: &str) {
+        let text = plain(text);
+        let lines: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .collect();
+        if lines.is_empty() {
+            return;
+        }
+        self.begin_line(out);
+        self.at_call = None;
+        let left_out = lines.len().saturating_sub(FIRST + LAST);
+        for (at, line) in lines.iter().enumerate() {
+            // One line is not left out: the line that says so would take its place.
+            match at.checked_sub(FIRST) {
+                Some(after) if left_out > 1 && after < left_out => {
+                    if after == 0 {
+                        write_line(out, mark, &format!("... {left_out} lines"));
+                    }
+                }
+                _ => write_line(out, mark, cut(line.trim_end()).as_str()),
+            }
+        }
+    }
+
+    fn call(&mut self, out: &mut Vec<u8>, id: String, tool: &str, input: &str) {
+        let shown = if is_shell(tool) {
+            format!("$ {}", short(input))
+        } else {
+            format!("{}: {}", short(tool), short(input))
+        };
+        self.begin_line(out);
+        write_line(out, "", &shown);
+        self.at_call = Some(id.clone());
+        if !id.is_empty() {
+            self.calls.push_back((id, shown));
+            if self.calls.len() > CALLS {
+                self.calls.pop_front();
+            }
+        }
+    }
+
+    /// Below its call; where something came between the two, the call is named again.
+    fn result(&mut self, out: &mut Vec<u8>, id: String, output: &str, ok: bool) {
+        let place = self.calls.iter().position(|(call, _)| *call == id);
+        let call = place.and_then(|place| self.calls.remove(place));
+        if self.at_call.as_deref() != Some(&id)
+            && let Some((_, call)) = call
+        {
+            self.begin_line(out);
+            write_line(out, "  of ", &call);
+        }
+        self.block(out, "    ", output);
+        if !ok {
+            self.line(out, "    ", "(it failed)");
+        }
+        self.at_call = Some(id);
+    }
+
+    fn session(&mut self, out: &mut Vec<u8>, session: SessionId) {
+        if self.session.as_ref() != Some(&session) {
+            self.line(out, "-- session ", session.as_str());
+            self.session = Some(session);
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>, ok: bool, message: &str) {
+        let used = match self.usage.take() {
+            Some(usage) => format!("; used {}", used(&usage)),
+            None => String::new(),
+        };
+        if ok {
+            // What it says of a success is what its last message says.
+            self.line(out, "-- complete", &used);
+        } else {
+            let why = short(message);
+            let why = if why.is_empty() {
+                why
+            } else {
+                format!(": {why}")
+            };
+            self.begin_line(out);
+            self.at_call = None;
+            write_line(out, "-- failed", &format!("{why}{used}"));
+        }
+    }
+}
+
+fn write_line(out: &mut Vec<u8>, mark: &str, text: &str) {
+    // Writing to memory does not fail.
+    drop(writeln!(out, "{mark}{text}"));
+}
+
+/// One line of at most [`WIDTH`] bytes.
+fn short(text: &str) -> String {
+    // Whatever stands after so much does not change what is shown; it need not be looked at.
+    let line = one_line(head(text, 16 * WIDTH));
+    if line.len() <= WIDTH && head(text, 16 * WIDTH).len() < text.len() {
+        return format!("{line} ...");
+    }
+    cut(&line)
+}
+
+fn cut(line: &str) -> String {
+    match head(line, WIDTH) {
+        whole if whole.len() == line.len() => line.to_owned(),
+        first => format!("{first} ..."),
+    }
+}
+
+/// Whether a tool's input is a command, by the names that programs give it.
+fn is_shell(tool: &str) -> bool {
+    const SHELLS: &[&str] = &[
+        "bash",
+        "shell",
+        "sh",
+        "execute",
+        "exec_command",
+        "run_shell_command",
+        "command_execution",
+        "local_shell",
+    ];
+    SHELLS.iter().any(|shell| tool.eq_ignore_ascii_case(shell))
+}
+
+fn used(usage: &Usage) -> String {
+    let mut parts = Vec::new();
+    if let Some(tokens) = &usage.tokens {
+        parts.push(counted(tokens));
+    }
+    if let Some(cost) = usage.cost {
+        parts.push(cost.to_string());
+    }
+    if parts.is_empty() {
+        parts.push("an unknown amount".to_owned());
+    }
+    if usage.partial {
+        parts.push("or more".to_owned());
+    }
+    parts.join(", ")
+}
+
+fn counted(tokens: &Tokens) -> String {
+    let read = tokens.input.saturating_add(tokens.cache_written);
+    let cached = match tokens.cached {
+        0 => String::new(),
+        cached => format!(" and {cached} cached"),
+    };
+    format!("{read}{cached} tokens in, {} out", tokens.output)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // a test fails by panicking
+
+    use super::*;
+    use crate::domain::usage::MicroUsd;
+
+    fn page(said: Vec<Said>) -> String {
+        let mut page = Page::default();
+        let mut out = Vec::new();
+        page.put(&mut out, said);
+        page.finish(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    fn text(text: &str) -> Said {
+        Said::Text(text.as_bytes().to_vec())
+    }
+
+    fn call(id: &str, tool: &str, input: &str) -> Said {
+        Said::ToolCall {
+            id: id.into(),
+            tool: tool.into(),
+            input: input.into(),
+        }
+    }
+
+    fn result(id: &str, output: &str, ok: bool) -> Said {
+        Said::ToolResult {
+            id: id.into(),
+            output: output.into(),
+            ok,
+        }
+    }
+
+    #[test]
+    fn a_run_reads_as_what_was_said_and_done() {
+        let usage = Usage {
+            tokens: Some(Tokens {
+                input: 1_000,
+                cached: 800,
+                cache_written: 200,
+                output: 100,
+            }),
+            cost: Some(MicroUsd(5_340)),
+            ..Usage::default()
+        };
+        let said = vec![
+            Said::Session("s-1".parse().unwrap()),
+            Said::Session("s-1".parse().unwrap()),
+            Said::Answered,
+            Said::Thought("First\n\nI look.".into()),
+            text("I will write"),
+            text(" the file."),
+            call("1", "Bash", "echo hello > hello.txt\n  git add ."),
+            result("1", "one\n\u{1b}[31mtwo\u{1b}[0m\n", true),
+            Said::Usage(Usage::default()),
+            call("2", "Read", "src/lib.rs"),
+            result("2", "no such file", false),
+            Said::Retry {
+                why: "529 overloaded".into(),
+            },
+            text("\nDone.\n<swarm>COMPLETE</swarm>"),
+            Said::Note("foreign".into()),
+            Said::Usage(usage),
+            Said::End {
+                ok: true,
+                message: "Done.".into(),
+            },
+        ];
+        assert_eq!(
+            page(said),
+            "-- session s-1\n~ First\n~ I look.\nI will write the file.\n$ echo hello > hello.txt git add .\n    one\n    two\n\
+             Read: src/lib.rs\n    no such file\n    (it failed)\n-- waits for its service: 529 overloaded\n\
+             Done.\n<swarm>COMPLETE</swarm>\n-- foreign\n-- complete; used 1200 and 800 cached tokens in, 100 out, $0.0054\n"
+        );
+    }
+
+    #[test]
+    fn a_message_keeps_its_bytes() {
+        let said = vec![
+            text("a\n"),
+            Said::Text(b"b\xff\x1b[31m".to_vec()),
+            text("\n\n"),
+            text("c"),
+        ];
+        let mut out = Vec::new();
+        Page::default().put(&mut out, said);
+        assert_eq!(out, b"a\nb\xff\x1b[31m\n\nc");
+        // Only the line end that was put there already is not put there again.
+        let said = vec![
+            text("a"),
+            Said::Note("n".into()),
+            text(""),
+            text("\n\nb"),
+            Said::Note("m".into()),
+            text("c\n"),
+            Said::Note("o".into()),
+            text("\nd"),
+        ];
+        assert_eq!(page(said), "a\n-- n\n\nb\n-- m\nc\n-- o\n\nd");
+    }
+
+    #[test]
+    fn what_is_long_is_shortened() {
+        let lines = |n: usize| (1..=n).fold(String::new(), |all, n| all + &n.to_string() + "\n");
+        let shown = |n: usize| page(vec![result("", &lines(n), true)]).replace("    ", "");
+        assert_eq!(shown(8), lines(8));
+        assert_eq!(shown(9), lines(9));
+        assert_eq!(shown(100), "1\n2\n3\n4\n... 92 lines\n97\n98\n99\n100\n");
+        let long = page(vec![
+            call("1", "Bash", &"x".repeat(100_000)),
+            call("2", "bash", &format!("x{}", " ".repeat(100_000))),
+            result("2", &"y".repeat(100_000), false),
+            Said::Note("é".repeat(1_000)),
+        ]);
+        assert!(long.lines().all(|line| line.len() < WIDTH + 16), "{long}");
+        assert!(long.contains("$ x ...\n"), "{long}");
+    }
+
+    #[test]
+    fn a_result_that_comes_late_names_its_call() {
+        let said = vec![
+            call("1", "Bash", "a"),
+            call("2", "Bash", "b"),
+            result("1", "of a", true),
+            result("2", "of b", true),
+            result("9", "of nothing", true),
+        ];
+        assert_eq!(
+            page(said),
+            "$ a\n$ b\n  of $ a\n    of a\n  of $ b\n    of b\n    of nothing\n"
+        );
+        let mut page = Page::default();
+        let mut out = Vec::new();
+        let many = (0..1_000).map(|n| call(&n.to_string(), "Bash", "a"));
+        page.put(&mut out, many.collect());
+        assert_eq!(page.calls.len(), CALLS);
+    }
+
+    #[test]
+    fn an_end_says_what_was_to_blame_and_what_is_known_of_the_price() {
+        let failed = |message: &str| Said::End {
+            ok: false,
+            message: message.into(),
+        };
+        let usage = Usage {
+            partial: true,
+            ..Usage::default()
+        };
+        assert_eq!(page(vec![failed("a\nb")]), "-- failed: a b\n");
+        assert_eq!(
+            page(vec![Said::Usage(usage.clone()), failed("")]),
+            "-- failed; used an unknown amount, or more\n"
+        );
+        assert_eq!(
+            page(vec![text("x"), Said::Usage(usage)]),
+            "x\n-- used an unknown amount, or more\n"
+        );
+    }
+}
