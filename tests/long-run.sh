@@ -22,6 +22,7 @@ part interrupts env SWARM_INTERRUPTS=500 cargo test --locked --test it interrupt
 part rollbacks env SWARM_ROLLBACK_KILLS=200 cargo test --locked --test it rollback_killed:: -- --nocapture
 part operations env SWARM_ROLLBACK_SEQUENCES=20 cargo test --locked --test it rollback_model:: -- --nocapture
 part syscalls env SWARM_SYSCALLS=all cargo test --locked --test it harm_at -- --nocapture
+part agents cargo test --locked --test agents -- --ignored --nocapture --test-threads 1
 part journal env SWARM_EXHAUSTIVE=1 SWARM_SECTOR_CASES=1000000 cargo test --locked --lib journal:: -- --nocapture
 part domain env SWARM_SEQUENCES=200000 cargo test --locked --lib domain::tests::properties -- --nocapture
 part actor env SWARM_TEST_SEED="$(date +%s)" SWARM_ACTOR_SEQUENCES=200000 cargo test --locked --lib daemon::tests::lives -- --nocapture

@@ -1,0 +1,21 @@
+//! The whole program with real agents: the daemon, the command line, git, and the agents' own programs, whose model is a script on loopback.
+//! They need no key and no network, once `tests/agents/install.sh` has installed the programs.
+//!
+//! Invariant: as in `tests/it`: a test knows only what the contract promises and what the model saw, lives in a sandbox of its own, waits
+//! for conditions and never for time alone, and leaves no process behind.
+
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+mod by_hand;
+mod failures;
+#[allow(dead_code, unused_imports)] // it is shared with tests/it, and not all of it is used here
+#[path = "../it/harness/mod.rs"]
+mod harness;
+mod kills;
+mod lab;
+mod landing;
+mod long;
+mod people;
+mod programs;
+mod stub;
+mod trees;

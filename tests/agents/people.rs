@@ -1,0 +1,71 @@
+//! What people see of real agents, and what they may not configure.
+
+use serde_json::json;
+
+use crate::lab::{BOTH, Lab};
+
+#[test]
+fn logs_can_be_read_and_are_there_as_they_were_written() {
+    let lab = Lab::new();
+    lab.ideas(|name| {
+        let work = format!("echo the tool of {name} said this; {}", lab.hold(name));
+        json!([{"sh": work, "text": "I look at it."}, {"text": "Done.", "say": "COMPLETE"}])
+    });
+    let daemon = lab.sandbox.start();
+    lab.wait_both_held();
+    let status = lab.sandbox.status();
+    for agent in status["agents"].as_array().unwrap() {
+        let id = agent["id"].as_str().unwrap();
+        let read = lab.wait("its words", || {
+            let read = lab.sandbox.swarm(&["agent", "logs", id]).ok().to_owned();
+            read.contains("I look at it.").then_some(read)
+        });
+        assert!(read.contains("echo the tool of"), "{read}");
+        assert!(!read.contains("{\""), "{read}");
+        let raw = lab
+            .sandbox
+            .swarm(&["agent", "logs", id, "--raw"])
+            .ok()
+            .to_owned();
+        assert!(raw.starts_with("{\""), "{raw}");
+        // Its conversation is told, so that a person can take it up.
+        let shown = lab.sandbox.swarm(&["agent", "show", id, "--json"]).json();
+        let asked = lab.stub.asked();
+        let session = shown["session"].as_str();
+        assert!(
+            asked
+                .iter()
+                .any(|asked| asked.session.as_deref() == session),
+            "{shown:#}"
+        );
+    }
+    lab.release_both();
+    for idea in lab.sandbox.ideas() {
+        lab.wait_idea(idea["id"].as_str().unwrap(), "done");
+    }
+    daemon.stop();
+}
+
+#[test]
+fn what_the_adapter_gives_itself_is_refused_in_args() {
+    let lab = Lab::new();
+    for (name, arg) in [("claude", "--output-format=text"), ("codex", "--json")] {
+        let mut changes = json!({"agents": {"profiles": {}}});
+        let mut profile = lab.profile(name);
+        profile["args"] = json!([arg]);
+        changes["agents"]["profiles"][name] = profile;
+        lab.configure(&changes);
+        let idea = lab.idea(name, &json!([{"text": "Done.", "say": "COMPLETE"}]));
+        let daemon = lab.sandbox.start();
+        let idea = lab.wait_idea(&idea, "failed");
+        let why = idea["lastError"].as_str().unwrap();
+        let option = arg.split('=').next().unwrap();
+        assert!(
+            why.contains(option) && why.contains(&format!("agents.profiles.{name}.args")),
+            "{why}"
+        );
+        daemon.stop();
+    }
+    assert_eq!(lab.stub.asked().len(), 0);
+    assert_eq!(BOTH.len(), lab.sandbox.ideas().len());
+}
