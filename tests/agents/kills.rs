@@ -1,7 +1,10 @@
 //! kill -9 in the middle of a tool call: of the daemon alone, and of everything.
 
+use std::collections::BTreeSet;
 use std::fs;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 use swarm::domain::usage::Tokens;
 
@@ -113,6 +116,35 @@ fn assert_used(name: &str, idea: &Value, lab: &Lab, before: &[Asked]) {
     assert_eq!(tokens(used), known, "{name}: {used:#}");
     assert_eq!(used["runsNotCounted"], 1, "{name}: {used:#}");
     assert_eq!(used["runs"], 2, "{name}: {used:#}");
+}
+
+#[test]
+fn an_agent_that_is_interrupted_from_outside_is_not_taken_for_done() {
+    let lab = Lab::new();
+    let ideas = lab.ideas(|name| script(&lab, name));
+    let daemon = lab.sandbox.start();
+    lab.wait_both_held();
+    // Claude exits with 0 then.
+    for agent in lab.sandbox.status()["agents"].as_array().unwrap() {
+        let pid = i32::try_from(agent["pid"].as_i64().unwrap()).unwrap();
+        kill(Pid::from_raw(pid), Signal::SIGINT).unwrap();
+    }
+    lab.release_both();
+    for (name, idea) in BOTH.into_iter().zip(ideas) {
+        let idea = lab.wait_idea(&idea, "done");
+        let asked = lab.stub.asked_for(&format!("{name}.txt"));
+        let words = asked
+            .iter()
+            .filter(|asked| asked.step == 2 && asked.end == End::Served);
+        assert_eq!(words.count(), 1, "{asked:#?}");
+        assert!(
+            lab.iterations(idea["id"].as_str().unwrap()).len() >= 2,
+            "{idea:#}"
+        );
+        let sessions: BTreeSet<_> = asked.iter().map(|asked| &asked.session).collect();
+        assert_eq!(sessions.len(), 1, "{asked:#?}");
+    }
+    daemon.stop();
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod responses;
 mod script;
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::io::{self, BufWriter, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -28,7 +29,7 @@ use dialect::{Answer, Frame, Written, shell_call};
 use script::{Failure, Item, Place, Step};
 
 /// A request for an answer of the model.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Asked {
     /// In which language.
     pub dialect: Dialect,
@@ -50,6 +51,20 @@ pub struct Asked {
     pub end: End,
     /// What its answer said that it used, as far as it was sent.
     pub tokens: Tokens,
+}
+
+/// Without what was said before the last: it would fill pages.
+impl fmt::Debug for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let session = self.session.as_deref().unwrap_or("-");
+        let said = self.prompts.last().map_or("", String::as_str);
+        let said: String = said.chars().take(200).collect();
+        write!(
+            f,
+            "step {} of {session}, {:?}, {}; after {said:?}; tools gave {:?}",
+            self.step, self.end, self.model, self.results
+        )
+    }
 }
 
 /// How a request ended.
