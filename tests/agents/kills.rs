@@ -6,9 +6,8 @@ use std::fs;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
-use swarm::domain::usage::Tokens;
 
-use crate::lab::{BOTH, Lab, commit, dialect};
+use crate::lab::{BOTH, Lab, commit, dialect, tokens};
 use crate::stub::{Asked, End};
 
 /// Commits, and then stands still in its tool.
@@ -22,16 +21,6 @@ fn script(lab: &Lab, name: &str) -> Value {
 
 fn steps(asked: &[Asked]) -> Vec<usize> {
     asked.iter().map(|asked| asked.step).collect()
-}
-
-fn tokens(used: &Value) -> Tokens {
-    let number = |name: &str| used["tokens"][name].as_u64().unwrap_or(0);
-    Tokens {
-        input: number("input"),
-        cached: number("cached"),
-        cache_written: number("cacheWritten"),
-        output: number("output"),
-    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use swarm::domain::usage::Tokens;
 
 use crate::harness::Sandbox;
 use crate::programs;
@@ -244,6 +245,17 @@ pub fn dialect(name: &str) -> Dialect {
     match name {
         "claude" => Dialect::Anthropic,
         _ => Dialect::Responses,
+    }
+}
+
+/// The tokens of what a command says was used.
+pub fn tokens(used: &Value) -> Tokens {
+    let number = |name: &str| used["tokens"][name].as_u64().unwrap_or(0);
+    Tokens {
+        input: number("input"),
+        cached: number("cached"),
+        cache_written: number("cacheWritten"),
+        output: number("output"),
     }
 }
 

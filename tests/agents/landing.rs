@@ -1,13 +1,17 @@
 //! From an idea to its landing, with the real programs.
 
 use serde_json::json;
+use swarm::domain::usage::{Price, Tokens};
 
-use crate::lab::{BOTH, Lab, WORK, commit};
+use crate::lab::{BOTH, Lab, WORK, commit, dialect, tokens};
 use crate::stub::End;
 
 #[test]
 fn what_real_agents_commit_lands() {
-    let lab = Lab::with(&json!({"qualityCommands": ["test -e claude.txt || test -e codex.txt"]}));
+    let lab = Lab::with(&json!({
+        "qualityCommands": ["test -e claude.txt || test -e codex.txt"],
+        "pricing": {"gpt-5": {"input": 2.0, "output": 10.0, "cached": 0.5}},
+    }));
     let base = lab.sandbox.head("main");
     lab.ideas(|name| {
         json!([
@@ -38,8 +42,32 @@ fn what_real_agents_commit_lands() {
         .map(|event| event.data["end"]["verdict"].clone())
         .collect();
     assert_eq!(verdicts, ["complete", "complete"]);
+    assert_costs(&lab);
     lab.sandbox.assert_repository_clean();
     lab.sandbox.assert_log_sound();
+}
+
+/// Claude tells what it cost, by its model's price list; codex does not, and it is estimated.
+fn assert_costs(lab: &Lab) {
+    let today = &lab.sandbox.status()["usedToday"];
+    let [claude, codex] = BOTH.map(|name| lab.stub.served(dialect(name)));
+    assert_eq!(tokens(today), claude.plus(codex), "{today:#}");
+    let same = |name: &str, tokens: Tokens, prices: [u64; 4]| {
+        let price = Price {
+            input: prices[0],
+            cached: prices[1],
+            cache_written: prices[2],
+            output: prices[3],
+        };
+        let dollars = price.of(&tokens).dollars();
+        let told = today[name].as_f64().unwrap();
+        assert!((told - dollars).abs() < 2e-6, "{name}: {dollars} {today:#}");
+    };
+    same("usd", claude, [3_000_000, 300_000, 3_750_000, 15_000_000]);
+    same("estimatedUsd", codex, [2_000_000, 500_000, 0, 10_000_000]);
+    assert_eq!(today["runs"], 2, "{today:#}");
+    assert_eq!(today["runsWithoutCost"], 0, "{today:#}");
+    assert_eq!(today["runsNotCounted"], 0, "{today:#}");
 }
 
 #[test]
