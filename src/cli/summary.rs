@@ -14,13 +14,37 @@ use super::terminal::{Tone, safe, title};
 use super::used;
 use crate::domain::ids::IdeaId;
 use crate::domain::state::{Idea, IdeaStatus, State};
+use crate::domain::usage::Spent;
 use crate::domain::view::{self, IdeaView, NeedsYou, Rest, UsedView};
 
-/// The ideas that have landed.
-pub fn landed(state: &State) -> BTreeSet<IdeaId> {
-    let done = |(_, idea): &(&IdeaId, &Idea)| idea.status == IdeaStatus::Done;
-    let ideas = state.ideas.iter().filter(done);
-    ideas.map(|(id, _)| id.clone()).collect()
+/// How things stood before.
+#[derive(Debug, Default)]
+pub struct Earlier {
+    /// The ideas that had landed.
+    landed: BTreeSet<IdeaId>,
+    /// What had been used.
+    used: Spent,
+}
+
+impl Earlier {
+    /// Of a state.
+    pub fn of(state: &State) -> Self {
+        let done = |(_, idea): &(&IdeaId, &Idea)| idea.status == IdeaStatus::Done;
+        let ideas = state.ideas.iter().filter(done);
+        Self {
+            landed: ideas.map(|(id, _)| id.clone()).collect(),
+            used: used_by_all(state),
+        }
+    }
+}
+
+/// What all ideas used.
+fn used_by_all(state: &State) -> Spent {
+    let mut all = Spent::default();
+    for idea in state.ideas.values() {
+        all.add_all(&idea.used);
+    }
+    all
 }
 
 /// What came of it.
@@ -35,8 +59,10 @@ pub struct Summary {
     pub waiting: Vec<IdeaView>,
     /// What only a person can do.
     pub needs_you: Vec<NeedsYou>,
-    /// What the attempts used that ended meanwhile.
+    /// What was used meanwhile.
     pub spent: UsedView,
+    #[serde(skip)]
+    used: Spent,
 }
 
 impl Summary {
@@ -57,13 +83,16 @@ impl Summary {
                 )
             }),
             needs_you: view::needs_you(state),
-            spent: view::report(state, None).spent,
+            spent: view::used(&used_by_all(state)),
+            used: used_by_all(state),
         }
     }
 
-    /// Without those that had landed before.
-    pub fn without(&mut self, before: &BTreeSet<IdeaId>) {
-        self.landed.retain(|idea| !before.contains(&idea.id));
+    /// Without what had landed, or been used, before.
+    pub fn without(&mut self, before: &Earlier) {
+        self.landed.retain(|idea| !before.landed.contains(&idea.id));
+        self.used = self.used.since(&before.used);
+        self.spent = view::used(&self.used);
     }
 
     /// Shows it.

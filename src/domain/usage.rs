@@ -274,6 +274,23 @@ impl Spent {
         self.runs_not_counted += other.runs_not_counted;
     }
 
+    /// What came since `earlier`, of the same sum.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            tokens: self.tokens.since(earlier.tokens).unwrap_or(self.tokens),
+            cost: MicroUsd(self.cost.0.saturating_sub(earlier.cost.0)),
+            estimated: MicroUsd(self.estimated.0.saturating_sub(earlier.estimated.0)),
+            runs: self.runs.saturating_sub(earlier.runs),
+            runs_without_cost: self
+                .runs_without_cost
+                .saturating_sub(earlier.runs_without_cost),
+            runs_not_counted: self
+                .runs_not_counted
+                .saturating_sub(earlier.runs_not_counted),
+        }
+    }
+
     /// Cost, told and estimated.
     pub const fn usd(&self) -> MicroUsd {
         self.cost.plus(self.estimated)

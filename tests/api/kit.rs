@@ -99,6 +99,7 @@ impl Control for Levers {
     }
 }
 
+#[allow(clippy::large_enum_variant)] // one at a time
 enum Input {
     See(Observation, oneshot::Sender<()>),
     Facts(Vec<Event>, oneshot::Sender<()>),

@@ -2,7 +2,6 @@
 
 mod detach;
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,9 +13,8 @@ use crate::cli::error::{CliError, Kind};
 use crate::cli::last_words::LastWords;
 use crate::cli::progress::{Progress, Shown, Style};
 use crate::cli::repo::Repo;
-use crate::cli::summary::{Summary, landed};
+use crate::cli::summary::{Earlier, Summary};
 use crate::daemon::handle::Handle;
-use crate::domain::ids::IdeaId;
 use crate::domain::settings::Mode;
 
 /// How long the last words may take on a terminal that is stopped or a pipe that nobody reads.
@@ -125,12 +123,12 @@ pub(super) struct Wish {
     pub(super) label: Option<&'static str>,
     /// What else to do when the daemon is ready; it returns at once.
     pub(super) also: Option<Box<dyn FnOnce(Handle) + Send>>,
-    /// Filled with the ideas that have landed when it is ready: they are not what came of this run.
+    /// Filled with how things stand when it is ready: that is not what came of this run.
     pub(super) before: Before,
 }
 
-/// Ideas that had landed when a daemon began.
-pub(super) type Before = Arc<Mutex<BTreeSet<IdeaId>>>;
+/// How things stood when a daemon began.
+pub(super) type Before = Arc<Mutex<Earlier>>;
 
 /// What suits the options and the terminal.
 pub(super) fn style(detached: bool, context: &Context<'_>) -> Style {
@@ -164,7 +162,7 @@ pub(super) fn run_daemon(
         until_idle: wish.until_idle,
         detached: wish.detached,
         on_ready: Box::new(move |handle: Handle, end_asked| {
-            *wish.before.lock().unwrap_or_else(PoisonError::into_inner) = handle.read(landed);
+            *wish.before.lock().unwrap_or_else(PoisonError::into_inner) = handle.read(Earlier::of);
             if let Some(also) = wish.also {
                 also(handle.clone());
             }
