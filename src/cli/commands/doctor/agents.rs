@@ -40,9 +40,8 @@ fn of_profile(seen: &Seen, config: &Config) -> Check {
     let is_used = config.agents.profile == *name || config.merge.resolver.as_ref() == Some(name);
     let level = match (seen.is_fit(), is_used) {
         (false, true) => Level::Fail,
-        (false, false) => Level::Warn,
         (true, _) if seen.doubts.is_empty() => Level::Ok,
-        (true, _) => Level::Warn,
+        _ => Level::Warn,
     };
     let mut lines = vec![format!("profile `{name}` runs {}", seen.summary())];
     lines.extend(seen.faults.iter().map(|fault| fault.what.clone()));
