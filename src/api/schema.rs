@@ -120,7 +120,6 @@ pub struct Status {
     #[schema(required = false)]
     pub pause_reason: Option<String>,
     /// Accounts that must wait.
-    #[schema(required = false)]
     pub accounts: Vec<Account>,
     /// What was used on this day.
     #[schema(required = false)]

@@ -55,7 +55,6 @@ pub struct StatusView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause_reason: Option<String>,
     /// Accounts that must wait.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accounts: Vec<AccountView>,
     /// What was used on this day.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -398,6 +398,7 @@ async fn the_description_names_every_route_and_every_word() {
     get ideas/{id}
     get learnings
     get merges
+    get report
     get status
     patch ideas/{id}
     post agents/{id}/redirect

@@ -307,25 +307,14 @@ fn words(event: &Event) -> String {
             };
             format!("{agent}: the iteration {what}")
         }
-        Event::IterationExcused { agent, excuse } => {
-            format!(
-                "{agent}: the iteration does not count, {}",
-                used::excuse(*excuse)
-            )
-        }
-        Event::SessionBegan { agent, session, .. } => {
-            format!("{agent} has the conversation {session}")
-        }
-        Event::SessionDropped { agent, why } => {
-            format!("{agent} begins a new conversation: {why}")
-        }
-        Event::UsageSeen { agent, bill, .. } => {
-            format!("{agent} has used {} up to now", used::bill(bill))
-        }
-        Event::AccountHeld { account, hold } => format!("account {account} {}", used::hold(hold)),
-        Event::AccountTried { account, run } => format!("account {account} is tried by run {run}"),
-        Event::AccountFreed { account } => format!("account {account} is in use again"),
-        Event::BudgetReached { day } => format!("the budget of {day} is used up"),
+        Event::IterationExcused { .. }
+        | Event::SessionBegan { .. }
+        | Event::SessionDropped { .. }
+        | Event::UsageSeen { .. }
+        | Event::AccountHeld { .. }
+        | Event::AccountTried { .. }
+        | Event::AccountFreed { .. }
+        | Event::BudgetReached { .. } => used::event(event),
         Event::AttemptSealed {
             agent,
             head,

@@ -1,1 +1,1 @@
-
+//! The look at agents, with programs made up for it.

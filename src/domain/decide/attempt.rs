@@ -7,15 +7,17 @@ use super::conflict;
 use super::ideas::cancelled;
 use super::merging::{LOST_RUNS, is_current};
 use super::plan::{End, Plan, shorten};
+use super::run_end::{
+    counts, failure_of, is_asked_to_end, is_complete, is_stopped, iteration_ended, run_ended,
+};
 use super::service::{self, Judged};
 use super::trouble::{self, nobodys_fault, release};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, Oid, RunId};
-use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmPhase};
+use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
 use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
-use crate::domain::state::{Attempt, AttemptEnd, Ending, Feedback, IdeaStatus, Said, State, Task};
+use crate::domain::state::{Attempt, AttemptEnd, Ending, Feedback, IdeaStatus, Said, Task};
 use crate::domain::time::Timestamp;
-use crate::domain::verdict::Verdict;
 
 /// So many iterations in a row that write nothing, and the agent does not work.
 const EMPTY_OUTPUTS: u32 = 3;
@@ -57,18 +59,6 @@ pub(super) fn prepared(plan: &mut Plan<'_>, agent: &AgentId, taken_over: bool, o
     }
 }
 
-/// Whether a run was asked to end: then how it ended says nothing about it. Where the machine goes down, the daemon is not the only one who
-/// asks: everything gets the signal at the same time.
-pub(super) fn is_stopped(state: &State, run: &RunId, how: &RunEndKind) -> bool {
-    let by_signal = match how {
-        RunEndKind::Signalled { .. } | RunEndKind::Lost => true,
-        // A shell that was, or whose child was: HUP, INT, KILL, TERM.
-        RunEndKind::Exited { code } => [129, 130, 137, 143].contains(code),
-        _ => false,
-    };
-    state.stops.contains_key(run) || (by_signal && state.swarm.phase == SwarmPhase::Draining)
-}
-
 /// The queue compares later sights with this one to notice a force-push.
 fn first_sight_of_target(plan: &mut Plan<'_>, base: &Oid) {
     let Some(settings) = &plan.state.settings else {
@@ -95,68 +85,6 @@ pub(super) fn run_started(plan: &mut Plan<'_>, run: &RunId, pid: u32) {
             pid,
         });
     }
-}
-
-/// The end that an outcome of a run effect stands for.
-fn run_end(outcome: &Outcome) -> Option<RunEnd> {
-    match outcome {
-        Outcome::RunEnded(end) => {
-            let mut end = end.clone();
-            if let RunEndKind::NotStarted { message } = &mut end.how {
-                *message = shorten(message);
-            }
-            Some(end)
-        }
-        Outcome::Failed { message, .. } => Some(RunEnd::new(RunEndKind::NotStarted {
-            message: shorten(message),
-        })),
-        _ => None,
-    }
-}
-
-/// Writes down that a run is over, and how. One that was ended, and that nobody had asked to end, has lost its runner like one whose runner
-/// was killed: else what ends its runner itself would be begun again and again, and never counted.
-pub(super) fn run_ended(plan: &mut Plan<'_>, run: &RunId, outcome: &Outcome) -> Option<RunEnd> {
-    ended_as(plan, run, outcome, |end| end)
-}
-
-fn ended_as(
-    plan: &mut Plan<'_>,
-    run: &RunId,
-    outcome: &Outcome,
-    completed: impl Fn(RunEnd) -> RunEnd,
-) -> Option<RunEnd> {
-    let mut end = completed(run_end(outcome)?);
-    let state = plan.state;
-    let asked = state.stops.contains_key(run) || state.swarm.phase == SwarmPhase::Draining;
-    if end.how == RunEndKind::Stopped && !asked {
-        end.how = RunEndKind::Lost;
-    }
-    plan.emit(Event::RunEnded {
-        run: run.clone(),
-        end: end.clone(),
-    });
-    Some(end)
-}
-
-/// The same, with what the iteration used.
-fn iteration_ended(
-    plan: &mut Plan<'_>,
-    agent: &AgentId,
-    run: &RunId,
-    outcome: &Outcome,
-) -> Option<RunEnd> {
-    let state = plan.state;
-    if let Outcome::RunEnded(end) = outcome {
-        if let Some(session) = &end.session {
-            service::session_seen(plan, run, session);
-        }
-        // Nobody may have heard the answer itself. Before the end, with which it is no longer known who tried.
-        if counts(end) && is_complete(end) {
-            service::answered(plan, run);
-        }
-    }
-    ended_as(plan, run, outcome, |end| service::billed(state, agent, end))
 }
 
 pub(super) fn iteration_over(plan: &mut Plan<'_>, agent: &AgentId, run: &RunId, outcome: &Outcome) {
@@ -216,31 +144,6 @@ fn judge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, e
         }
         _ => ended_badly(plan, agent, attempt, run, end),
     }
-}
-
-fn is_asked_to_end(state: &State, run: &RunId, how: &RunEndKind) -> bool {
-    is_stopped(state, run, how)
-        || is_cut_short(state, how)
-        || matches!(how, RunEndKind::Stopped | RunEndKind::LeaseExpired)
-}
-
-/// Whether what an agent said last counts. Of one that ended by itself, only where its program was through, too.
-pub(super) fn counts(end: &RunEnd) -> bool {
-    let through = matches!(end.verdict, None | Some(Verdict::Complete));
-    through || !matches!(end.how, RunEndKind::Exited { .. })
-}
-
-/// Whether it ended by itself and well. A program that has words for that also knows which exit codes belong to them.
-pub(super) fn is_complete(end: &RunEnd) -> bool {
-    match end.how {
-        RunEndKind::Exited { code } => code == 0 || end.verdict == Some(Verdict::Complete),
-        _ => false,
-    }
-}
-
-/// Agents answer a signal in many ways; one that fails while the daemon ends begins again without a penalty.
-fn is_cut_short(state: &State, how: &RunEndKind) -> bool {
-    state.swarm.phase == SwarmPhase::Draining && matches!(how, RunEndKind::Exited { .. })
 }
 
 fn ended_badly(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, end: &RunEnd) {
@@ -376,22 +279,6 @@ fn gate_failed(plan: &mut Plan<'_>, agent: &AgentId, feedback: Feedback) {
         feedback,
     });
     plan.move_attempt(agent, AttemptInput::Hold);
-}
-
-/// How a quality command failed, in words; none: it passed, or was not allowed to end.
-pub(super) fn failure_of(how: &RunEndKind) -> Option<String> {
-    match how {
-        RunEndKind::Exited { code: 0 }
-        | RunEndKind::Stopped
-        | RunEndKind::LeaseExpired
-        | RunEndKind::Lost => None,
-        RunEndKind::Exited { code } => Some(format!("exit code {code}")),
-        RunEndKind::Signalled { signal } => Some(format!("killed by signal {signal}")),
-        RunEndKind::TimedOut => Some("took longer than qualityTimeoutMinutes allows".into()),
-        RunEndKind::Idle => Some("wrote nothing for too long".into()),
-        RunEndKind::OutputLimit => Some("wrote more output than agents.maxOutputMiB allows".into()),
-        RunEndKind::NotStarted { message } => Some(format!("could not be started: {message}")),
-    }
 }
 
 pub(super) fn sealed(plan: &mut Plan<'_>, agent: &AgentId, outcome: &Outcome) {

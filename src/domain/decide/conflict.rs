@@ -2,8 +2,9 @@
 //!
 //! Invariant: the decisions only record where a conflict stands; what is to be done next follows from that in [`train`](super::train).
 
-use super::attempt::{counts, fail, failure_of, is_complete, is_stopped};
+use super::attempt::fail;
 use super::plan::{Plan, few, shorten};
+use super::run_end::{counts, failure_of, is_complete, is_stopped};
 use super::service::{self, Judged};
 use super::trouble::{self, hold_for, nobodys_fault};
 use crate::domain::effect::ConflictLevel;

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::attempt::{is_stopped, run_ended};
 use super::plan::{End, Plan};
+use super::run_end::{is_stopped, run_ended};
 use super::trouble::{Trouble, hold_for, nobodys_fault};
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;

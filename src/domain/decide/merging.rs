@@ -2,10 +2,11 @@
 //!
 //! Invariant: an outcome counts only in the phase that asked for it. One is a fact whatever the phase: that the target contains the work.
 
-use super::attempt::{ask_end, fail, failure_of, is_stopped, run_ended};
+use super::attempt::{ask_end, fail};
 use super::conflict::{back_to_work, conflicted, may_resolve};
 use super::ideas::known;
 use super::plan::{End, Plan, few, shorten};
+use super::run_end::{failure_of, is_stopped, run_ended};
 use super::train::request_finish;
 use super::trouble::nobodys_fault;
 use crate::domain::command::TargetChoice;

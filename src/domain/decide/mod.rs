@@ -17,6 +17,7 @@ mod merging;
 mod plan;
 mod redirect;
 mod rollback;
+mod run_end;
 mod service;
 mod signals;
 mod swarm;
