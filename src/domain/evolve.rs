@@ -820,16 +820,20 @@ fn landing(state: &State, attempt: &Attempt, end: AttemptEnd) -> Option<Landing>
     Some(Landing { tip, target })
 }
 
-/// Its worktree is not needed any more, nor the one that it was to take over and never did.
+/// Its worktree is not needed any more, nor the one that it was to take over and never did. That may be the same one, under the branch that
+/// its work is on.
 fn give_up(owed: &mut Owed, attempt: &Attempt, landed: Option<Landing>) {
-    owed.worktrees.push(UnusedWorktree {
-        worktree: attempt.worktree.clone(),
-        branch: attempt.branch.clone(),
-        landed,
-    });
-    if let (None, Some(kept)) = (&attempt.base, &attempt.kept) {
-        owed.worktrees.extend(unused(Kept::clone(kept)));
+    let kept = attempt.kept.as_deref().filter(|_| attempt.base.is_none());
+    let kept = kept.cloned().and_then(unused);
+    let same = |kept: &UnusedWorktree| kept.worktree == attempt.worktree;
+    if !kept.as_ref().is_some_and(same) {
+        owed.worktrees.push(UnusedWorktree {
+            worktree: attempt.worktree.clone(),
+            branch: attempt.branch.clone(),
+            landed,
+        });
     }
+    owed.worktrees.extend(kept);
 }
 
 /// Work that a checkpoint kept has no worktree that could go.

@@ -1,18 +1,20 @@
 //! What holds in every state after every step.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::decide;
 use crate::domain::effect::Effect;
 use crate::domain::hook::{HookCall, Passage};
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
-use crate::domain::state::{Attempt, IdeaStatus, MergeEntry, State};
+use crate::domain::state::{Attempt, IdeaStatus, MergeEntry, State, Task};
 use crate::domain::time::Timestamp;
+use crate::domain::usage::Spent;
 
 /// Panics, and says where, when a state that has advanced as far as it can is not sound.
 pub(crate) fn check(state: &State, now: Timestamp) {
     one_attempt_an_idea(state);
+    usage_adds_up(state);
     statuses_fit(state);
     queue_is_sound(state);
     if is_awake(state) {
@@ -32,6 +34,31 @@ pub(crate) fn check(state: &State, now: Timestamp) {
             state.run_effect(run).is_some(),
             "{run} has ended and is still remembered"
         );
+    }
+}
+
+/// What attempts used is what their ideas and their days used; what does not count was there.
+fn usage_adds_up(state: &State) {
+    let mut of_ideas: BTreeMap<&IdeaId, Spent> = BTreeMap::new();
+    let live = state.agents.values().map(|one| (&one.idea, &one.used));
+    let ended = state.ended.values().map(|one| (&one.idea, &one.used));
+    for (idea, used) in live.chain(ended) {
+        of_ideas.entry(idea).or_default().add_all(used);
+    }
+    let mut all = Spent::default();
+    for (id, idea) in &state.ideas {
+        let of_attempts = of_ideas.remove(id).unwrap_or_default();
+        assert_eq!(idea.used, of_attempts, "what {id} used");
+        all.add_all(&idea.used);
+    }
+    let mut days = Spent::default();
+    for used in state.used.values() {
+        days.add_all(used);
+    }
+    assert_eq!(days, all, "what was used on all days");
+    for (agent, attempt) in &state.agents {
+        assert!(attempt.excused <= attempt.iteration, "{agent}");
+        assert!(attempt.using.is_none() || attempt.run.is_some(), "{agent}");
     }
 }
 
@@ -226,7 +253,9 @@ fn rests(state: &State, attempt: &Attempt, now: Timestamp) -> bool {
         AttemptPhase::Backoff => {
             let later = attempt.not_before.is_some_and(|time| time > now);
             let caught_up = attempt.catch_up.is_none() || draining;
-            caught_up && (!running || later || is_full(state, now) || state.slots_free() == 0)
+            let held = is_held(state, attempt, now);
+            let may_rest = later || held || is_full(state, now) || state.slots_free() == 0;
+            caught_up && (!running || may_rest)
         }
         AttemptPhase::Starting => {
             let later = is_full(state, now) || is_being_told(state, &attempt.idea, now);
@@ -236,6 +265,23 @@ fn rests(state: &State, attempt: &Attempt, now: Timestamp) -> bool {
         AttemptPhase::ReadyToMerge => state.entry(&attempt.idea).is_some(),
         _ => false,
     }
+}
+
+/// Its account waits for its time, for a person, or for a run that tries it: that ends in any case.
+fn is_held(state: &State, attempt: &Attempt, now: Timestamp) -> bool {
+    let settings = state.settings.as_ref().unwrap();
+    let resolver = settings.resolver.as_ref();
+    let resolver = resolver.filter(|_| attempt.task != Task::Work);
+    let profile = resolver.unwrap_or(&attempt.profile);
+    let account = settings.accounts.get(profile);
+    let hold = state
+        .accounts
+        .get(account.map_or(profile.as_str(), String::as_str));
+    hold.is_some_and(|hold| {
+        let tried = hold.tried_by.as_ref();
+        hold.until.is_none_or(|until| until > now)
+            || tried.is_some_and(|run| state.run_effect(run).is_some())
+    })
 }
 
 /// What happened to an idea is told by a call that began less than half a second ago: what is asked about it has its turn after that.

@@ -1,6 +1,7 @@
 //! The domain's tests that tell whole stories; those of a single rule are beside it.
 
 mod attempts;
+mod budget;
 mod checkpoints;
 mod ending;
 mod golden;
@@ -13,5 +14,8 @@ mod redirect;
 mod retention;
 mod rollback;
 mod scale;
+mod service;
+mod sessions;
 mod table;
 mod torn;
+mod usage;

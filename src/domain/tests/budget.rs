@@ -1,0 +1,257 @@
+//! Budgets: of an idea, of a day, and those that also stop in the middle.
+
+use insta::assert_snapshot;
+
+use super::service::{accounts, over, run_of};
+use super::usage::{tokens, used};
+use crate::domain::command::Command;
+use crate::domain::event::Event;
+use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::observation::{Observation, Outcome, RunEnd, RunEndKind};
+use crate::domain::settings::Budget;
+use crate::domain::signal::Signal;
+use crate::domain::state::{AttemptEnd, IdeaStatus};
+use crate::domain::testkit::{Scenario, agent, idea};
+use crate::domain::usage::{MicroUsd, Scope, Usage};
+
+/// One agent at work under this budget.
+fn under(budget: Budget) -> Scenario {
+    let mut s = Scenario::with(|settings| {
+        accounts(settings);
+        settings.budget = budget;
+    });
+    s.add("one").well_until("iteration").quietly();
+    s
+}
+
+fn of_idea(usd: u64) -> Budget {
+    Budget {
+        usd_per_idea: Some(MicroUsd(usd)),
+        ..Budget::default()
+    }
+}
+
+fn of_day(usd: u64) -> Budget {
+    Budget {
+        usd_per_day: Some(MicroUsd(usd)),
+        ..Budget::default()
+    }
+}
+
+fn spend(s: &mut Scenario, cost: u64) {
+    over(s, 1, used(Scope::Run, 10, cost));
+}
+
+/// How often warnings with this key were raised.
+fn raised(s: &Scenario, wanted: &str) -> usize {
+    let raises = |event: &Event| matches!(event, Event::WarningRaised { key, .. } if key == wanted);
+    s.log.iter().filter(|(_, event)| raises(event)).count()
+}
+
+#[test]
+fn an_idea_whose_budget_is_used_up_is_blocked_at_its_boundary() {
+    let mut s = under(of_idea(1_000_000));
+    spend(&mut s, 500_000);
+    assert!(s.state.warnings.is_empty());
+    spend(&mut s, 300_000);
+    assert_snapshot!(s.state.warnings["budget-idea-001"].message, @r"idea-001 has used more than four fifths of $1.00 (budget.usdPerIdea); when all is, it stops at its next boundary");
+    spend(&mut s, 100_000);
+    assert_eq!(raised(&s, "budget-idea-001"), 1);
+    s.quietly();
+    spend(&mut s, 100_000);
+    assert_snapshot!(s.then(), @r"
+    run r0004-ed-001-i4 Exited { code: 0 }
+    ed-001 -> Backoff
+    iterationJudged {agent: ed-001, atOnce: false, empty: false}
+    end #5
+    ed-001 -> Starting
+    warningCleared {key: budget-idea-001}
+    attemptEnded {agent: ed-001, end: blocked, keepWorktree: true, message: its budget is used up: $1.00 of $1.00 (budget.usdPerIdea); raise that or not, then: swarm idea retry idea-001 (begins a new budget), status: blocked}
+    ");
+    assert!(s.state.warnings.is_empty());
+    assert_eq!(s.idea(1).status, IdeaStatus::Blocked);
+    assert_eq!(s.state.swarm.failures_in_a_row, 0);
+    // Tried again, it has a whole budget again.
+    s.command(Command::RetryIdea { id: idea(1) })
+        .well_until("iteration");
+    spend(&mut s, 700_000);
+    assert!(s.state.warnings.is_empty());
+    spend(&mut s, 300_000);
+    assert_eq!(s.idea(1).status, IdeaStatus::Blocked);
+    assert_eq!(s.idea(1).used.cost, MicroUsd(2_000_000));
+}
+
+#[test]
+fn complete_work_lands_whatever_it_cost() {
+    let mut s = under(of_idea(1_000_000));
+    s.says(&agent(1), Signal::Complete(None));
+    spend(&mut s, 5_000_000);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn a_warning_goes_with_its_idea_or_with_a_larger_budget() {
+    let mut s = under(of_idea(1_000_000));
+    spend(&mut s, 900_000);
+    s.completes(&agent(1)).all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    assert!(s.state.warnings.is_empty());
+    let mut s = under(of_idea(1_000_000));
+    spend(&mut s, 900_000);
+    s.load(|settings| settings.budget = of_idea(9_000_000));
+    spend(&mut s, 100_000);
+    assert!(s.state.warnings.is_empty());
+}
+
+#[test]
+fn tokens_are_a_budget_too() {
+    let mut s = under(Budget {
+        tokens_per_idea: Some(20),
+        ..Budget::default()
+    });
+    spend(&mut s, 0);
+    assert_eq!(s.idea(1).status, IdeaStatus::Active);
+    spend(&mut s, 0);
+    assert_snapshot!(s.idea(1).last_error.clone().unwrap(), @r"its budget is used up: 20 of 20 tokens (budget.tokensPerIdea); raise that or not, then: swarm idea retry idea-001 (begins a new budget)");
+}
+
+#[test]
+fn a_day_that_is_used_up_pauses_once_and_a_person_can_go_on() {
+    let mut s = under(of_day(1_000_000));
+    spend(&mut s, 800_000);
+    assert_snapshot!(s.state.warnings["budget-day"].message, @r"today more than four fifths of $1.00 (budget.usdPerDay) are used; when all is, the swarm pauses");
+    spend(&mut s, 100_000);
+    assert_eq!(raised(&s, "budget-day"), 1);
+    s.quietly();
+    spend(&mut s, 100_000);
+    assert_snapshot!(s.then(), @r"
+    run r0003-ed-001-i3 Exited { code: 0 }
+    ed-001 -> Backoff
+    iterationJudged {agent: ed-001, atOnce: false, empty: false}
+    end #4
+    warningCleared {key: budget-day}
+    pauseSet {reason: the budget of this day is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait for tomorrow (UTC), then: swarm resume}
+    phaseChanged {phase: pausing, reason: the budget of this day is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait for tomorrow (UTC), then: swarm resume}
+    budgetReached {day: 2026-01-01}
+    phaseChanged {phase: paused, reason: the budget of this day is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait for tomorrow (UTC), then: swarm resume}
+    ");
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
+    s.restart();
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
+    s.command(Command::Resume);
+    spend(&mut s, 100_000);
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Running);
+    // The next day has its own.
+    s.wait(86_400_000);
+    spend(&mut s, 900_000);
+    assert!(s.state.warnings.contains_key("budget-day"));
+    spend(&mut s, 100_000);
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
+}
+
+#[test]
+fn a_warning_about_a_day_goes_with_the_day() {
+    let mut s = under(of_day(1_000_000));
+    spend(&mut s, 900_000);
+    assert!(s.state.warnings.contains_key("budget-day"));
+    s.wait(86_400_000);
+    assert!(s.state.warnings.is_empty());
+}
+
+#[test]
+fn what_is_complete_lands_on_a_day_that_is_used_up() {
+    let mut s = under(of_day(1_000_000));
+    s.says(&agent(1), Signal::Complete(None));
+    spend(&mut s, 2_000_000);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
+}
+
+fn seen(s: &mut Scenario, cost: u64) {
+    let (_, run) = run_of(s, 1);
+    let usage = Usage {
+        tokens: Some(tokens(10)),
+        cost: Some(MicroUsd(cost)),
+        ..Usage::default()
+    };
+    s.when(Observation::UsageSeen { run, usage });
+}
+
+/// A run that was ended, and of which so much is known.
+fn ended(cost: u64) -> RunEnd {
+    RunEnd {
+        how: RunEndKind::Stopped,
+        verdict: None,
+        ..used(Scope::Run, 10, cost)
+    }
+}
+
+#[test]
+fn without_a_hard_stop_what_runs_is_not_looked_at() {
+    let mut s = under(of_idea(1_000_000));
+    seen(&mut s, 2_000_000);
+    assert_snapshot!(s.then(), @"");
+}
+
+#[test]
+fn a_hard_stop_ends_the_run_of_an_idea() {
+    let mut s = under(Budget {
+        hard_stop: true,
+        ..of_idea(1_000_000)
+    });
+    seen(&mut s, 500_000);
+    seen(&mut s, 500_000);
+    assert_snapshot!(s.then(), @r"usageSeen {agent: ed-001, bill: {cost: 500000, tokens: {input: 10, output: 0}}, run: r0001-ed-001-i1}");
+    seen(&mut s, 1_000_000);
+    assert_snapshot!(s.then(), @r"
+    usageSeen {agent: ed-001, bill: {cost: 1000000, tokens: {input: 10, output: 0}}, run: r0001-ed-001-i1}
+    ask #3 stopRun r0001-ed-001-i1
+    ");
+    s.answer("stopRun", Outcome::StopDelivered);
+    over(&mut s, 1, ended(1_000_000));
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Blocked);
+    assert_eq!(s.idea(1).used.cost, MicroUsd(1_000_000));
+    assert_eq!(s.state.ended[&agent(1)].end, AttemptEnd::Interrupted);
+}
+
+#[test]
+fn a_hard_stop_counts_what_was_seen_where_the_end_tells_nothing() {
+    let mut s = under(Budget {
+        hard_stop: true,
+        ..of_idea(1_000_000)
+    });
+    seen(&mut s, 1_000_000);
+    s.answer("stopRun", Outcome::StopDelivered);
+    over(&mut s, 1, RunEnd::new(RunEndKind::Lost));
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Blocked);
+}
+
+#[test]
+fn a_hard_stop_ends_all_runs_of_a_day_and_pauses() {
+    let mut s = under(Budget {
+        hard_stop: true,
+        ..of_day(1_000_000)
+    });
+    seen(&mut s, 1_000_000);
+    assert_snapshot!(s.then(), @r"
+    usageSeen {agent: ed-001, bill: {cost: 1000000, tokens: {input: 10, output: 0}}, run: r0001-ed-001-i1}
+    ask #3 stopRun r0001-ed-001-i1
+    pauseSet {reason: the budget of this day is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait for tomorrow (UTC), then: swarm resume}
+    phaseChanged {phase: pausing, reason: the budget of this day is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait for tomorrow (UTC), then: swarm resume}
+    budgetReached {day: 2026-01-01}
+    ");
+    s.answer("stopRun", Outcome::StopDelivered);
+    over(&mut s, 1, ended(1_000_000));
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
+    assert_eq!(s.idea(1).status, IdeaStatus::Pending);
+    // Who resumes has decided: this day nothing is ended any more.
+    s.command(Command::Resume).well_until("iteration");
+    seen(&mut s, 9_000_000);
+    assert!(s.pending("stopRun").is_none());
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}

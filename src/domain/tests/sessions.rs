@@ -1,0 +1,193 @@
+//! Conversations: taken up by the next iteration and the next attempt, given up when they cannot be.
+
+use insta::assert_snapshot;
+
+use super::service::{accounts, add_for, blamed, end, over, run_of};
+use crate::domain::command::Command;
+use crate::domain::effect::Effect;
+use crate::domain::observation::{Observation, Outcome, RunEnd, RunEndKind};
+use crate::domain::state::IdeaStatus;
+use crate::domain::testkit::{Scenario, agent, idea, profile};
+use crate::domain::verdict::{Cause, Verdict};
+
+/// An agent at work in a conversation.
+fn talking() -> Scenario {
+    let mut s = Scenario::with(accounts);
+    s.add("one").well_until("iteration");
+    named(&mut s, "first");
+    s.quietly();
+    s
+}
+
+fn named(s: &mut Scenario, name: &str) {
+    let (_, run) = run_of(s, 1);
+    let session = name.parse().unwrap();
+    s.when(Observation::SessionSeen { run, session });
+}
+
+fn session(s: &Scenario, number: u64) -> Option<String> {
+    let (_, attempt) = s.state.attempt_at(&idea(number))?;
+    let session = attempt.session.as_ref();
+    session.map(|session| session.id.to_string())
+}
+
+/// The worktree that is asked for, and the one that it is made from.
+fn prepared(s: &Scenario) -> (String, Option<String>) {
+    let effect = s
+        .pending("prepareWorktree")
+        .map(|id| s.state.outbox[&id].clone());
+    match effect {
+        Some(Effect::PrepareWorktree { worktree, from, .. }) => {
+            (worktree, from.map(|from| from.worktree))
+        }
+        _ => panic!("no worktree is asked for"),
+    }
+}
+
+#[test]
+fn the_next_iteration_takes_it_up() {
+    let mut s = talking();
+    over(&mut s, 1, end(0, Verdict::Complete));
+    assert_eq!(session(&s, 1).as_deref(), Some("first"));
+    // Seen once more it is the same.
+    s.quietly();
+    named(&mut s, "first");
+    assert_snapshot!(s.then(), @"");
+    named(&mut s, "second");
+    assert_snapshot!(s.then(), @r"sessionBegan {agent: ed-001, profile: ed, run: r0002-ed-001-i2, session: second}");
+}
+
+#[test]
+fn the_end_of_a_run_can_name_it_too() {
+    let mut s = Scenario::with(accounts);
+    s.add("one").well_until("iteration");
+    let session = Some("late".parse().unwrap());
+    over(
+        &mut s,
+        1,
+        RunEnd {
+            session,
+            ..end(0, Verdict::Complete)
+        },
+    );
+    assert_eq!(super::sessions::session(&s, 1).as_deref(), Some("late"));
+}
+
+#[test]
+fn after_a_crash_the_next_attempt_takes_it_up_in_the_same_place() {
+    let mut s = talking();
+    over(&mut s, 1, RunEnd::new(RunEndKind::Lost));
+    s.wait_for_deadline();
+    let same = "ed-001-idea-001".to_owned();
+    assert_eq!(prepared(&s), (same.clone(), Some(same)));
+    assert_eq!(session(&s, 1).as_deref(), Some("first"));
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn after_a_stop_too_unless_another_profile_takes_over() {
+    for (name, kept) in [("ed", true), ("finn", false)] {
+        let mut s = talking();
+        s.command(Command::Pause { reason: None });
+        s.command(Command::StopAgent { id: agent(1) });
+        s.answer("stopRun", Outcome::StopDelivered);
+        over(&mut s, 1, RunEnd::new(RunEndKind::Stopped));
+        let (id, profile) = (idea(1), Some(profile(name)));
+        s.command(Command::AssignIdea { id, profile });
+        s.command(Command::Resume);
+        let (worktree, from) = prepared(&s);
+        assert_eq!(from.as_deref(), Some("ed-001-idea-001"));
+        assert_eq!(worktree == "ed-001-idea-001", kept, "{worktree}");
+        assert_eq!(session(&s, 1).is_some(), kept);
+        s.all_goes_well();
+        assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    }
+}
+
+#[test]
+fn without_taking_up_each_attempt_has_a_worktree_of_its_own() {
+    let mut s = talking();
+    s.load(|settings| settings.resume_sessions = false);
+    over(&mut s, 1, RunEnd::new(RunEndKind::Lost));
+    s.wait_for_deadline();
+    assert_eq!(prepared(&s).0, "ed-002-idea-001");
+}
+
+#[test]
+fn a_redirect_takes_it_along_in_the_same_place() {
+    for new_worktree in [false, true] {
+        let mut s = talking();
+        s.command(Command::Pause { reason: None });
+        s.add("two").command(Command::RedirectAgent {
+            id: agent(1),
+            idea: idea(2),
+            new_worktree,
+        });
+        s.answer("stopRun", Outcome::StopDelivered);
+        over(&mut s, 1, RunEnd::new(RunEndKind::Stopped));
+        s.all_goes_well().command(Command::Resume);
+        let taken = session(&s, 2);
+        assert_eq!(taken.is_some(), !new_worktree);
+        let (_, two) = s.state.attempt_at(&idea(2)).unwrap();
+        assert_eq!(two.worktree == "ed-001-idea-001", !new_worktree);
+        s.all_goes_well();
+        assert!((1..=2).all(|number| s.idea(number).status == IdeaStatus::Done));
+    }
+}
+
+#[test]
+fn cancelled_before_it_begins_again_its_worktree_goes_once() {
+    let mut s = talking();
+    over(&mut s, 1, RunEnd::new(RunEndKind::Lost));
+    s.wait_for_deadline();
+    assert_eq!(prepared(&s).0, "ed-001-idea-001");
+    s.command(Command::CancelIdea { id: idea(1) });
+    s.fails("prepareWorktree", "no");
+    let release = |effect: &&Effect| matches!(effect, Effect::ReleaseWorktree { .. });
+    assert_eq!(s.state.outbox.values().filter(release).count(), 1);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Cancelled);
+}
+
+#[test]
+fn twice_not_taken_up_it_is_given_up_with_a_warning() {
+    let mut s = talking();
+    over(&mut s, 1, blamed(Cause::Session));
+    assert_eq!(session(&s, 1).as_deref(), Some("first"));
+    s.wait_for_deadline().quietly();
+    over(&mut s, 1, blamed(Cause::Session));
+    assert_snapshot!(s.then(), @r"
+    run r0002-ed-001-i2 Exited { code: 1 }
+    warningRaised {key: session-ed-001, message: ed-001 could not go on with its conversation (try again later); it begins a new one, with all that is known of its work}
+    ed-001 -> Backoff until 2026-01-01T00:00:02.000Z
+    iterationExcused {agent: ed-001, excuse: session}
+    sessionDropped {agent: ed-001, why: try again later}
+    end #3
+    ");
+    assert_eq!(session(&s, 1), None);
+    s.wait_for_deadline();
+    named(&mut s, "second");
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    assert!(s.state.warnings.is_empty());
+}
+
+#[test]
+fn taken_up_well_in_between_the_failures_are_not_in_a_row() {
+    let mut s = talking();
+    over(&mut s, 1, blamed(Cause::Session));
+    s.wait_for_deadline();
+    over(&mut s, 1, end(0, Verdict::Complete));
+    over(&mut s, 1, blamed(Cause::Session));
+    assert_eq!(session(&s, 1).as_deref(), Some("first"));
+}
+
+#[test]
+fn one_that_had_none_cannot_fail_because_of_it_again_and_again() {
+    let mut s = Scenario::with(accounts);
+    add_for(&mut s, "one", "finn");
+    s.well_until("iteration");
+    over(&mut s, 1, blamed(Cause::Session));
+    assert_eq!(s.idea(1).status, IdeaStatus::Failed);
+}
