@@ -4,8 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ids::RunId;
-use super::state::State;
+use super::ids::{ProfileName, RunId};
+use super::settings::Settings;
+use super::state::{Attempt, Idea, State, Task};
 use super::time::Timestamp;
 
 /// Why nothing of an account is started.
@@ -58,7 +59,37 @@ impl Hold {
     }
 }
 
+impl Settings {
+    /// What a profile waits for. One whose program has no account waits for itself.
+    pub fn account_of<'a>(&'a self, profile: &'a ProfileName) -> &'a str {
+        let account = self.accounts.get(profile);
+        account.map_or(profile.as_str(), String::as_str)
+    }
+
+    /// The profile that an attempt's next iteration runs under.
+    pub fn profile_of<'a>(&'a self, attempt: &'a Attempt) -> &'a ProfileName {
+        let resolving = attempt.task != Task::Work;
+        let resolver = self.resolver.as_ref().filter(|_| resolving);
+        resolver.unwrap_or(&attempt.profile)
+    }
+
+    /// The profile that works on an idea next.
+    pub fn profile_for<'a>(&'a self, idea: &'a Idea) -> &'a ProfileName {
+        let reserved = idea.reserved.as_ref().map(|reserved| &reserved.profile);
+        reserved
+            .filter(|profile| self.profiles.contains(profile))
+            .or(idea.profile.as_ref())
+            .unwrap_or(&self.default_profile)
+    }
+}
+
 impl State {
+    /// Whether this account waits until a person says so.
+    pub fn is_held_for_person(&self, account: &str) -> bool {
+        let hold = self.accounts.get(account);
+        hold.is_some_and(|hold| hold.until.is_none())
+    }
+
     /// Whether nothing of this account may be started now. Once the time is over one run at a time may try; one that is not there, because
     /// the log was torn before it began or its attempt is gone, keeps nobody waiting.
     pub fn is_held(&self, account: &str, now: Timestamp) -> bool {

@@ -5,6 +5,7 @@
 pub(crate) mod choices;
 pub(crate) mod invariants;
 pub(crate) mod people;
+pub(crate) mod programs;
 pub(crate) mod render;
 pub(crate) mod samples;
 pub(crate) mod scenario;

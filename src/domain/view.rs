@@ -14,7 +14,7 @@ use super::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use super::message::Message;
 use super::select;
-use super::settings::Mode;
+use super::settings::{Mode, Settings};
 use super::state::{
     Attempt, AttemptEnd, Audit, EndedAttempt, Idea, IdeaStatus, MergeEntry, Said, State,
 };
@@ -831,8 +831,12 @@ pub fn rest(state: &State) -> Rest {
             // Its entry says.
             AttemptPhase::ReadyToMerge => {}
             AttemptPhase::WaitingForHuman => left = true,
-            AttemptPhase::Backoff if !running && attempt.ending.is_none() => left = true,
-            AttemptPhase::Backoff if waits_for_login(state, attempt) => left = true,
+            AttemptPhase::Backoff
+                if attempt.ending.is_none()
+                    && (!running || is_held_for_person(state, |all| all.profile_of(attempt))) =>
+            {
+                left = true;
+            }
             _ => return Rest::Busy,
         }
     }
@@ -842,9 +846,11 @@ pub fn rest(state: &State) -> Rest {
         }
         left = true;
     }
-    let ready = |idea: &Idea| select::is_ready(state, idea);
-    for idea in state.ideas.values().filter(|idea| ready(idea)) {
-        if running && !must_wait_for_person(state, profile_of(state, idea)) {
+    for idea in state.ideas.values() {
+        if !select::is_ready(state, idea) {
+            continue;
+        }
+        if running && !is_held_for_person(state, |all| all.profile_for(idea)) {
             return Rest::Busy;
         }
         left = true;
@@ -856,26 +862,13 @@ pub fn rest(state: &State) -> Rest {
     if left { Rest::NeedsPerson } else { Rest::Idle }
 }
 
-/// Whether the account of a profile waits for a person.
-fn must_wait_for_person(state: &State, profile: Option<&ProfileName>) -> bool {
+/// Whether nothing of a profile begins before a person says so.
+fn is_held_for_person<'a>(
+    state: &'a State,
+    profile: impl Fn(&'a Settings) -> &'a ProfileName,
+) -> bool {
     let settings = state.settings.as_deref();
-    let account = profile.and_then(|profile| settings?.accounts.get(profile));
-    let hold = account.and_then(|account| state.accounts.get(account));
-    hold.is_some_and(|hold| hold.until.is_none() && hold.tried_by.is_none())
-}
-
-/// Who would work on an idea.
-fn profile_of<'a>(state: &'a State, idea: &'a Idea) -> Option<&'a ProfileName> {
-    let default = state
-        .settings
-        .as_deref()
-        .map(|settings| &settings.default_profile);
-    idea.profile.as_ref().or(default)
-}
-
-/// Whether an attempt at its boundary goes on only when a person has seen to its account.
-fn waits_for_login(state: &State, attempt: &Attempt) -> bool {
-    attempt.ending.is_none() && must_wait_for_person(state, Some(&attempt.profile))
+    settings.is_some_and(|all| state.is_held_for_person(all.account_of(profile(all))))
 }
 
 /// Whether an entry of the queue does not move by itself; what it comes after is counted by its own.

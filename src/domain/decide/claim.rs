@@ -39,14 +39,14 @@ fn claim(plan: &mut Plan<'_>, settings: &Settings, wanted: impl Fn(&Idea) -> boo
         return;
     }
     let served =
-        |idea: &Idea| !service::is_held(state, settings, profile(idea, settings), plan.now);
+        |idea: &Idea| !service::is_held(state, settings, settings.profile_for(idea), plan.now);
     let Some(id) = select::next(state, plan.now, served) else {
         return;
     };
     let Some(idea) = state.ideas.get(&id).filter(|idea| wanted(idea)) else {
         return;
     };
-    let profile = profile(idea, settings);
+    let profile = settings.profile_for(idea);
     let agent = AgentId::numbered(profile, state.counters.agents + 1);
     plan.emit(Event::IdeaClaimed {
         attempt: idea.attempts + 1,
@@ -56,15 +56,6 @@ fn claim(plan: &mut Plan<'_>, settings: &Settings, wanted: impl Fn(&Idea) -> boo
         id,
         agent,
     });
-}
-
-/// Who is to work on it.
-fn profile<'a>(idea: &'a Idea, settings: &'a Settings) -> &'a ProfileName {
-    let reserved = idea.reserved.as_ref().map(|reserved| &reserved.profile);
-    reserved
-        .filter(|profile| settings.profiles.contains(profile))
-        .or(idea.profile.as_ref())
-        .unwrap_or(&settings.default_profile)
 }
 
 /// The worktree of the conversation that goes on, under the name that it has: programs know their conversations by the place.

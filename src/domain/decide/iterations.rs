@@ -52,7 +52,7 @@ pub(super) fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
 
 /// Whether the account that its next iteration needs is held.
 pub(super) fn must_wait(plan: &Plan<'_>, attempt: &Attempt, settings: &Settings) -> bool {
-    let profile = service::profile(attempt, settings);
+    let profile = settings.profile_of(attempt);
     service::is_held(plan.state, settings, profile, plan.now)
 }
 
@@ -100,7 +100,7 @@ fn begin_iteration(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, sett
     }
     let iteration = attempt.iteration + 1;
     let run = plan.run_id(&format!("{agent}-i{iteration}"));
-    service::begins(plan, service::profile(attempt, settings), &run, settings);
+    service::begins(plan, settings.profile_of(attempt), &run, settings);
     plan.emit(Event::IterationStarted {
         agent: agent.clone(),
         iteration,
@@ -124,7 +124,7 @@ pub(super) fn request_iteration(
     let purpose = Purpose::Iteration {
         agent: agent.clone(),
         iteration,
-        profile: service::profile(attempt, settings).clone(),
+        profile: settings.profile_of(attempt).clone(),
     };
     let timeout = settings.attempt_timeout_ms.saturating_sub(spent).max(1);
     plan.request_run(run.clone(), purpose, timeout);

@@ -12,7 +12,7 @@ use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::service::{Excuse, Hold, HoldKind};
 use crate::domain::session::SessionId;
 use crate::domain::settings::Settings;
-use crate::domain::state::{Attempt, State, Task};
+use crate::domain::state::{Attempt, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::{Bill, Usage};
 use crate::domain::verdict::{Cause, Verdict};
@@ -35,12 +35,6 @@ const SESSION_FAILURES: u32 = 2;
 /// Characters of a program's message that a hold repeats.
 const SHOWN: usize = 300;
 
-/// What a profile waits for. One whose program has no account waits for itself.
-fn account<'a>(settings: &'a Settings, profile: &'a ProfileName) -> &'a str {
-    let account = settings.accounts.get(profile);
-    account.map_or(profile.as_str(), String::as_str)
-}
-
 /// Whether nothing of this profile may be started now.
 pub(super) fn is_held(
     state: &State,
@@ -48,19 +42,12 @@ pub(super) fn is_held(
     profile: &ProfileName,
     now: Timestamp,
 ) -> bool {
-    state.is_held(account(settings, profile), now)
-}
-
-/// The profile that an attempt's next iteration runs under.
-pub(super) fn profile<'a>(attempt: &'a Attempt, settings: &'a Settings) -> &'a ProfileName {
-    let resolving = attempt.task != Task::Work;
-    let resolver = settings.resolver.as_ref().filter(|_| resolving);
-    resolver.unwrap_or(&attempt.profile)
+    state.is_held(settings.account_of(profile), now)
 }
 
 /// A run begins: where its account waited until now, it is the one that tries.
 pub(super) fn begins(plan: &mut Plan<'_>, profile: &ProfileName, run: &RunId, settings: &Settings) {
-    let account = account(settings, profile);
+    let account = settings.account_of(profile);
     if plan.state.accounts.contains_key(account) {
         plan.emit(Event::AccountTried {
             account: account.to_owned(),
@@ -107,7 +94,7 @@ pub(super) fn session_seen(plan: &mut Plan<'_>, run: &RunId, session: &SessionId
         plan.emit(Event::SessionBegan {
             agent: agent.clone(),
             run: run.clone(),
-            profile: profile(attempt, settings).clone(),
+            profile: settings.profile_of(attempt).clone(),
             session: session.clone(),
         });
     }
@@ -251,8 +238,7 @@ fn hold(
     until: impl Fn(&str, u32) -> Option<Timestamp>,
     message: &str,
 ) {
-    let profile = profile(attempt, settings);
-    let name = account(settings, profile);
+    let name = settings.account_of(settings.profile_of(attempt));
     let known = plan.state.accounts.get(name);
     let before = known.filter(|known| known.kind == kind);
     let lasts = known.is_some_and(|known| known.lasts(plan.now));

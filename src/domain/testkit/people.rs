@@ -4,15 +4,16 @@
 use std::collections::BTreeMap;
 
 use super::choices::Choices;
-use super::{agent, checkpoint_name, new_idea, settings};
+use super::{agent, checkpoint_name, new_idea, profile, settings};
 use crate::domain::command::{Command, IdeaEdit, InboxFile, NewIdea, TargetChoice};
 use crate::domain::hook::{HookName, HookSettings};
-use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
+use crate::domain::ids::{AgentId, CheckpointName, IdeaId, ProfileName};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::select;
-use crate::domain::settings::{Mode, Settings};
+use crate::domain::settings::{Budget, Mode, Settings};
 use crate::domain::signal::Signal;
 use crate::domain::state::{Attempt, Idea, IdeaStatus, State};
+use crate::domain::usage::MicroUsd;
 
 /// Ideas that one simulation has at most.
 const IDEAS: usize = 12;
@@ -20,7 +21,8 @@ const IDEAS: usize = 12;
 /// What a person would do now.
 pub(crate) fn help(state: &State) -> Vec<Command> {
     let mut help = Vec::new();
-    if state.swarm.phase != SwarmPhase::Running {
+    let mut holds = state.accounts.values();
+    if state.swarm.phase != SwarmPhase::Running || holds.any(|hold| hold.until.is_none()) {
         help.push(Command::Resume);
     }
     if state.swarm.rewritten.is_some() {
@@ -220,6 +222,9 @@ fn new_one_of(most: usize, state: &State, choices: &mut Choices) -> Command {
         new.inbox = Some(InboxFile { name, sha256 });
     }
     if choices.chance(20) {
+        new.profile = Some(profile("finn"));
+    }
+    if choices.chance(20) {
         new.tags.push("critical".into());
     }
     Command::AddIdea(new)
@@ -272,6 +277,35 @@ fn some_hooks(choices: &mut Choices) -> BTreeMap<HookName, HookSettings> {
     hooks
 }
 
+/// Profiles that share an account, have one each, or none.
+fn some_accounts(choices: &mut Choices) -> BTreeMap<ProfileName, String> {
+    let accounts: [&[(&str, &str)]; 4] = [
+        &[],
+        &[("ed", "claude")],
+        &[("ed", "claude"), ("finn", "codex")],
+        &[("ed", "claude"), ("finn", "claude")],
+    ];
+    let some = accounts[choices.pick(accounts.len())].iter();
+    some.map(|(name, account)| (profile(name), (*account).to_owned()))
+        .collect()
+}
+
+/// Most swarms may spend what they like.
+fn some_budget(choices: &mut Choices) -> Budget {
+    let mut budget = Budget::default();
+    if choices.chance(20) {
+        budget.usd_per_idea = Some(MicroUsd(10_000));
+    }
+    if choices.chance(20) {
+        budget.tokens_per_idea = Some(1_500);
+    }
+    if choices.chance(20) {
+        budget.usd_per_day = Some(MicroUsd(40_000));
+    }
+    budget.hard_stop = choices.chance(40);
+    budget
+}
+
 /// Settings, mostly small limits.
 pub(crate) fn some_settings(choices: &mut Choices) -> Settings {
     let gates: [&[&str]; 6] = [
@@ -302,6 +336,11 @@ pub(crate) fn some_settings(choices: &mut Choices) -> Settings {
         checkpoint_before_autopilot: choices.chance(40),
         checkpoints_kept: 1 + number(choices, 4),
         hooks: some_hooks(choices),
+        accounts: some_accounts(choices),
+        resolver: choices.chance(20).then(|| profile("finn")),
+        auto_resume: !choices.chance(20),
+        resume_sessions: !choices.chance(20),
+        budget: some_budget(choices),
         ..settings()
     }
 }

@@ -387,9 +387,19 @@ impl Sim {
             return;
         }
         let run = agents[self.choices.pick(agents.len())].clone();
-        if self.choices.pick(6) == 5 {
-            let pid = 100;
-            return self.see(&Observation::RunStarted { run, pid });
+        match self.choices.pick(8) {
+            5 => {
+                let pid = 100;
+                return self.see(&Observation::RunStarted { run, pid });
+            }
+            6 | 7 => {
+                let said = self
+                    .world
+                    .programs
+                    .hear(&self.state, run, &mut self.choices);
+                return self.see(&said);
+            }
+            _ => {}
         }
         let offset = u64::try_from(self.choices.pick(50)).unwrap();
         let signal = people::some_signal(&mut self.choices);

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::choices::Choices;
+use super::programs::Programs;
 use super::scenario::{exit, failed, good, held};
 use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason};
 use crate::domain::effect::{ConflictLevel, Effect, Purpose, Saved};
@@ -43,6 +44,8 @@ pub(crate) struct World {
     redirected: Vec<Saved>,
     /// What had landed in the commits that checkpoints are of.
     history: BTreeMap<Oid, Vec<(IdeaId, Oid)>>,
+    /// What agents' programs say.
+    pub(crate) programs: Programs,
 }
 
 /// A checkpoint, as its file has it.
@@ -74,6 +77,7 @@ impl World {
 
     /// An event is folded: what must never happen.
     pub(crate) fn look(&mut self, state: &State, event: &Event) {
+        self.programs.look(state, event);
         let Event::EffectRequested { effect, .. } = event else {
             return;
         };
@@ -147,7 +151,7 @@ impl World {
         }
         match effect {
             Effect::Run { run, purpose, .. } => {
-                let outcome = self.end_of(run, purpose, choices);
+                let outcome = self.end_of(state, run, purpose, choices);
                 self.ask_before_landing(state, purpose, &outcome);
                 outcome
             }
@@ -371,7 +375,13 @@ impl World {
     }
 
     /// A run ends once, and how it did stays so whoever asks.
-    fn end_of(&mut self, run: &RunId, purpose: &Purpose, choices: &mut Choices) -> Outcome {
+    fn end_of(
+        &mut self,
+        state: &State,
+        run: &RunId,
+        purpose: &Purpose,
+        choices: &mut Choices,
+    ) -> Outcome {
         if let Some(end) = self.ended.get(run) {
             return Outcome::RunEnded(end.clone());
         }
@@ -388,12 +398,13 @@ impl World {
             passed.or_default().insert(command.clone());
         }
         let duration = i64::try_from(choices.pick(3_000)).unwrap();
-        let end = RunEnd {
+        let mut end = RunEnd {
             stdout_bytes: if choices.chance(15) { 0 } else { 100 },
             duration_ms: 1_500 - duration.min(1_500),
             head: choices.chance(50).then(|| self.commit()),
             ..RunEnd::new(how)
         };
+        self.programs.words(state, purpose, &mut end, choices);
         self.ended.insert(run.clone(), end.clone());
         Outcome::RunEnded(end)
     }
@@ -402,7 +413,8 @@ impl World {
         if self.stopped.contains(run) && !choices.chance(20) {
             return RunEndKind::Stopped;
         }
-        match choices.pick(32) {
+        match choices.pick(33) {
+            31 => RunEndKind::Idle,
             0..24 => exit(0),
             24..27 => exit(1),
             27 => RunEndKind::Signalled { signal: 9 },

@@ -50,6 +50,7 @@ fn check_log(sim: &Sim) {
 /// What is done is done for a reason, and the target has it.
 fn check_done(sim: &Sim) {
     sim.world.agrees(&sim.state);
+    sim.world.programs.agree(&sim.state);
     for (id, idea) in &sim.state.ideas {
         if idea.status != IdeaStatus::Done {
             continue;
@@ -159,6 +160,34 @@ fn lives_with_many_interventions_hold_redirects_of_every_kind() {
     for kind in ["agentRedirected", "workSaved", "handed over"] {
         assert!(
             found.get(kind).is_some_and(|times| *times > 10),
+            "{kind}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn the_simulated_lives_hold_limits_conversations_and_budgets_of_every_kind() {
+    let mut found: BTreeMap<&str, u32> = BTreeMap::new();
+    for seed in 1..=200 {
+        let mut sim = Sim::new(choices(seed));
+        sim.live();
+        sim.attend_to();
+        for (_, event) in &sim.log {
+            *found.entry(event.kind()).or_default() += 1;
+        }
+    }
+    for kind in [
+        "accountHeld",
+        "accountTried",
+        "accountFreed",
+        "iterationExcused",
+        "sessionBegan",
+        "sessionDropped",
+        "usageSeen",
+        "budgetReached",
+    ] {
+        assert!(
+            found.get(kind).is_some_and(|times| *times > 5),
             "{kind}: {found:?}"
         );
     }

@@ -1,0 +1,172 @@
+//! What the programs of the made-up agents say of themselves: how a run went, in which conversation, and what it used. It also watches
+//! the log for what must never happen to an account.
+
+use std::collections::BTreeMap;
+
+use super::choices::Choices;
+use crate::domain::effect::Purpose;
+use crate::domain::event::Event;
+use crate::domain::ids::{AgentId, RunId};
+use crate::domain::observation::{Observation, RunEnd, RunEndKind};
+use crate::domain::session::SessionId;
+use crate::domain::state::State;
+use crate::domain::usage::{MicroUsd, Scope, Spent, Tokens, Usage};
+use crate::domain::verdict::{Cause, Verdict};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Programs {
+    /// Conversations so far.
+    sessions: u64,
+    /// What each of them used.
+    counted: BTreeMap<SessionId, u64>,
+    /// What all that have ended used.
+    served: u64,
+    /// The most that was seen of runs on the way.
+    seen: BTreeMap<RunId, u64>,
+    /// Who tried last whether an account works again.
+    trying: BTreeMap<String, RunId>,
+}
+
+impl Programs {
+    /// A run ends: half of the programs have words for it.
+    pub(crate) fn words(
+        &mut self,
+        state: &State,
+        purpose: &Purpose,
+        end: &mut RunEnd,
+        choices: &mut Choices,
+    ) {
+        let Purpose::Iteration { agent, .. } = purpose else {
+            return;
+        };
+        if !choices.chance(50) {
+            return;
+        }
+        end.verdict = Some(match end.how {
+            RunEndKind::Exited { .. } => some_verdict(state, choices),
+            _ => Verdict::Cut,
+        });
+        if choices.chance(30) {
+            return;
+        }
+        let new = u64::try_from(choices.pick(1_000)).unwrap();
+        self.served += new;
+        let session = self.session_of(state, agent, choices);
+        let counted = self.counted.entry(session.clone()).or_default();
+        *counted += new;
+        // A program counts in one way only.
+        let of_session = session.as_str().ends_with(['1', '3', '5', '7', '9']);
+        end.usage = Some(Usage {
+            tokens: Some(tokens(if of_session { *counted } else { new })),
+            tokens_of: scope(of_session),
+            cost: choices.chance(70).then_some(MicroUsd(new * 10)),
+            cost_of: Scope::Run,
+            model: choices.chance(50).then(|| "sonnet".into()),
+            partial: end.verdict == Some(Verdict::Cut),
+        });
+        end.session = Some(session);
+    }
+
+    /// The one that it goes on with, or a new one.
+    fn session_of(&mut self, state: &State, agent: &AgentId, choices: &mut Choices) -> SessionId {
+        let attempt = state.agents.get(agent);
+        let known = attempt.and_then(|attempt| attempt.session.as_deref());
+        match known {
+            Some(known) if !choices.chance(20) => known.id.clone(),
+            _ => {
+                self.sessions += 1;
+                format!("session-{}", self.sessions).parse().unwrap()
+            }
+        }
+    }
+
+    /// A program says something before its end.
+    pub(crate) fn hear(&mut self, state: &State, run: RunId, choices: &mut Choices) -> Observation {
+        match choices.pick(3) {
+            0 => Observation::ModelAnswered { run },
+            1 => {
+                let of_run = |one: &&AgentId| state.agents[*one].run.as_ref() == Some(&run);
+                let agent = state.agents.keys().find(of_run).unwrap();
+                let session = self.session_of(state, agent, choices);
+                Observation::SessionSeen { run, session }
+            }
+            _ => {
+                let number = u64::try_from(choices.pick(2_000)).unwrap();
+                let most = self.seen.entry(run.clone()).or_default();
+                *most = number.max(*most);
+                let usage = Usage {
+                    tokens: Some(tokens(number)),
+                    cost: Some(MicroUsd(number * 10)),
+                    ..Usage::default()
+                };
+                Observation::UsageSeen { run, usage }
+            }
+        }
+    }
+
+    /// An event is folded: of an account that must wait only one run begins, and that when its time has come.
+    pub(crate) fn look(&mut self, state: &State, event: &Event) {
+        match event {
+            Event::AccountTried { account, run } => {
+                let before = self.trying.insert(account.clone(), run.clone());
+                let mut running = state.agents.values().map(|attempt| &attempt.run);
+                let runs = before.is_some() && running.any(|other| *other == before);
+                assert!(!runs, "{before:?} and {run} try {account}");
+            }
+            Event::AccountFreed { account } | Event::AccountHeld { account, .. } => {
+                self.trying.remove(account);
+            }
+            Event::IterationStarted { agent, run, .. } => {
+                let settings = state.settings.as_ref().unwrap();
+                let account = settings.account_of(settings.profile_of(&state.agents[agent]));
+                if let Some(hold) = state.accounts.get(account) {
+                    assert_eq!(hold.tried_by.as_ref(), Some(run), "{account} is held");
+                    assert!(!hold.lasts(state.swarm.last_event_at), "{account} is held");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What was added up is what was used.
+    pub(crate) fn agree(&self, state: &State) {
+        let mut all = Spent::default();
+        for used in state.used.values() {
+            all.add_all(used);
+        }
+        let told = all.tokens.total();
+        let most = self.served + self.seen.values().sum::<u64>();
+        assert!(self.served <= told && told <= most, "{told} of {}..{most}", self.served);
+    }
+}
+
+fn tokens(input: u64) -> Tokens {
+    Tokens {
+        input,
+        ..Tokens::default()
+    }
+}
+
+fn scope(of_session: bool) -> Scope {
+    if of_session { Scope::Session } else { Scope::Run }
+}
+
+fn some_verdict(state: &State, choices: &mut Choices) -> Verdict {
+    let now = state.swarm.last_event_at;
+    let later = |choices: &mut Choices| i64::try_from(choices.pick(100_000)).unwrap() - 20_000;
+    let cause = match choices.pick(16) {
+        0..7 => return Verdict::Complete,
+        7 | 8 => return Verdict::Cut,
+        9 => Cause::Limit { until: None },
+        10 => Cause::Limit {
+            until: Some(now.plus_millis(later(choices))),
+        },
+        11 | 12 => Cause::Overloaded,
+        13 => Cause::Login,
+        14 => Cause::Session,
+        _ => Cause::Other,
+    };
+    let message = "not now".into();
+    Verdict::Failed { cause, message }
+}
