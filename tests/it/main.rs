@@ -26,6 +26,7 @@ mod interrupts;
 mod interventions;
 mod merging;
 mod misuse;
+mod muster;
 mod names;
 mod offline;
 mod points;
