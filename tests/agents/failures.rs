@@ -34,6 +34,12 @@ fn assert_unharmed(lab: &Lab, id: &str, name: &str) {
     assert_eq!(lab.sandbox.file_at("main", &format!("{name}.txt")), name);
 }
 
+fn assert_no_account_waits(lab: &Lab) {
+    let status = lab.sandbox.status();
+    let waiting = status["accounts"].as_array();
+    assert!(waiting.is_none_or(Vec::is_empty), "{status:#}");
+}
+
 #[test]
 fn a_refused_request_fails_the_idea_with_its_message() {
     let lab = Lab::new();
@@ -48,7 +54,7 @@ fn a_refused_request_fails_the_idea_with_its_message() {
         // Claude tries it in other forms by itself.
         assert!(failing(&lab, name) <= 8, "{name} spins");
     }
-    assert_eq!(lab.sandbox.status()["accounts"], json!([]));
+    assert_no_account_waits(&lab);
     daemon.stop();
 }
 
@@ -81,7 +87,7 @@ fn a_refused_login_waits_for_a_person() {
         lab.wait_idea(idea, "done");
         assert_unharmed(&lab, idea, name);
     }
-    assert_eq!(lab.sandbox.status()["accounts"], json!([]));
+    assert_no_account_waits(&lab);
     daemon.stop();
 }
 
@@ -134,7 +140,7 @@ fn a_limit_with_a_reset_is_waited_for() {
         tried.iter().all(|asked| asked.end == End::Served),
         "{tried:#?}"
     );
-    assert_eq!(lab.sandbox.status()["accounts"], json!([]));
+    assert_no_account_waits(&lab);
     daemon.stop();
 }
 

@@ -60,6 +60,7 @@ fn when_everything_was_killed_conversations_go_on_where_they_were() {
     let ideas = lab.ideas(|name| script(&lab, name));
     let daemon = lab.sandbox.start();
     lab.wait_both_held();
+    lab.wait_recorded();
     daemon.kill_everything();
     drop(daemon);
     let before = BOTH.map(|name| lab.stub.asked_for(&format!("{name}.txt")));
@@ -142,6 +143,7 @@ fn a_conversation_that_is_gone_begins_anew() {
     let ideas = lab.ideas(|name| script(&lab, name));
     let daemon = lab.sandbox.start();
     lab.wait_both_held();
+    lab.wait_recorded();
     daemon.kill_everything();
     drop(daemon);
     fs::remove_dir_all(lab.sandbox.path("home/.claude/projects")).unwrap();

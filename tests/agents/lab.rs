@@ -1,6 +1,7 @@
 //! A sandbox, a scripted model, and profiles of the real programs that talk to it.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -198,10 +199,24 @@ impl Lab {
     /// Waits until a tool stands at [`Lab::hold`].
     pub fn wait_held(&self, name: &str) {
         let path = self.sandbox.path(&format!("hold.{name}.here"));
-        self.sandbox
-            .wait_for(&format!("a tool at `hold {name}`"), || {
-                path.exists().then_some(())
+        self.wait(&format!("a tool at `hold {name}`"), || {
+            path.exists().then_some(())
+        });
+    }
+
+    /// Waits until the programs' own records hold the answer that they work on: they write them a little later.
+    pub fn wait_recorded(&self) {
+        for name in BOTH {
+            let asked = self.stub.asked_for(&format!("{name}.txt"));
+            let id = &asked.last().unwrap().id;
+            let records = [
+                self.sandbox.path("home/.claude/projects"),
+                self.sandbox.path("codex/sessions"),
+            ];
+            self.wait(&format!("{id} in the records of {name}"), || {
+                records.iter().any(|folder| holds(folder, id)).then_some(())
             });
+        }
     }
 
     /// Waits until each program's tool stands at the place of its name.
@@ -238,6 +253,16 @@ pub fn commit(file: &str, content: &str) -> String {
 fn path() -> String {
     let usual = std::env::var("PATH").unwrap();
     format!("{}:{usual}", programs::folder().display())
+}
+
+/// Whether any file below the folder holds these words.
+fn holds(folder: &Path, words: &str) -> bool {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths = entries.map(|entry| entry.path());
+    paths.any(|path| match fs::read(&path) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).contains(words),
+        Err(_) => holds(&path, words),
+    })
 }
 
 /// What a program speaks.

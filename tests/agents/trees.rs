@@ -51,10 +51,11 @@ fn wait_gone(lab: &Lab, what: &str, pids: &BTreeSet<i32>) {
 #[test]
 fn nothing_outlives_an_agent_however_it_ends() {
     let lab = Lab::new();
-    // It leaves something behind and stands still, each time that it is asked.
+    // It leaves something behind and stands still, each time that it begins or goes on.
     let ideas = lab.ideas(|name| {
         let stand = format!("{}; {}", escape(&lab, name), lab.hold(name));
-        json!([{"sh": stand}, {"text": "Done.", "say": "COMPLETE"}])
+        let stand = json!({"sh": stand});
+        json!([stand, stand, stand, {"text": "Done.", "say": "COMPLETE"}])
     });
     let daemon = lab.sandbox.start();
     let both_stand = || {

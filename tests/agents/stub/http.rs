@@ -89,6 +89,17 @@ pub fn document(
     stream.flush()
 }
 
+/// Answers with the first half of a document, as if there were more.
+pub fn half(stream: &mut impl Write, text: &str) -> io::Result<()> {
+    write!(
+        stream,
+        "HTTP/1.1 200 Stub\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        text.len()
+    )?;
+    stream.write_all(&text.as_bytes()[..text.len() / 2])?;
+    stream.flush()
+}
+
 /// Begins an answer of server-sent events; its end is the connection's.
 pub fn begin_events(stream: &mut impl Write) -> io::Result<()> {
     stream.write_all(

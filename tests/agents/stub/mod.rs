@@ -31,6 +31,8 @@ use script::{Failure, Item, Place, Step};
 /// A request for an answer of the model.
 #[derive(Clone)]
 pub struct Asked {
+    /// What its answer's own name holds, as agents write it into their records.
+    pub id: String,
     /// In which language.
     pub dialect: Dialect,
     /// The model.
@@ -245,6 +247,7 @@ impl Shared {
         let aside =
             dialect.tools(body).is_empty() && place.steps.iter().any(|step| step.sh.is_some());
         state.asked.push(Asked {
+            id: format!("stub{number:06}"),
             dialect,
             model: model.unwrap_or_default().to_owned(),
             session: session(request, body),
@@ -296,7 +299,7 @@ impl Shared {
             words = format!("There is no shell among the tools: {}", names.join(", "));
         }
         let tokens = tokens_of(dialect, number);
-        let id = format!("stub{number:06}");
+        let id = asked.id.clone();
         let written = dialect.write(&Answer {
             id: &id,
             model: &asked.model,
@@ -315,7 +318,16 @@ impl Shared {
                 return Ok(end);
             }
         } else {
-            http::document(stream, 200, &[], &written.whole.to_string())?;
+            let text = written.whole.to_string();
+            match way {
+                Way::Cut => return http::half(stream, &text).map(|()| End::Cut),
+                Way::Hang => {
+                    http::half(stream, &text)?;
+                    self.wait(|_| false);
+                    return Ok(End::Cut);
+                }
+                Way::Whole | Way::Fail(_) => http::document(stream, 200, &[], &text)?,
+            }
         }
         self.lock().said.insert(words.trim().to_owned());
         Ok(End::Served)
