@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::lab::{BOTH, Lab};
+use crate::lab::Lab;
 
 #[test]
 fn logs_can_be_read_and_are_there_as_they_were_written() {
@@ -50,22 +50,14 @@ fn logs_can_be_read_and_are_there_as_they_were_written() {
 fn what_the_adapter_gives_itself_is_refused_in_args() {
     let lab = Lab::new();
     for (name, arg) in [("claude", "--output-format=text"), ("codex", "--json")] {
-        let mut changes = json!({"agents": {"profiles": {}}});
         let mut profile = lab.profile(name);
         profile["args"] = json!([arg]);
+        let mut changes = json!({"agents": {"profile": name, "profiles": {}}});
         changes["agents"]["profiles"][name] = profile;
         lab.configure(&changes);
-        let idea = lab.idea(name, &json!([{"text": "Done.", "say": "COMPLETE"}]));
-        let daemon = lab.sandbox.start();
-        let idea = lab.wait_idea(&idea, "failed");
-        let why = idea["lastError"].as_str().unwrap();
-        let option = arg.split('=').next().unwrap();
-        assert!(
-            why.contains(option) && why.contains(&format!("agents.profiles.{name}.args")),
-            "{why}"
-        );
-        daemon.stop();
+        let started = lab.sandbox.swarm(&["start", "--until-idle"]);
+        let place = format!("agents.profiles.{name}.args");
+        started.refused(4, &[arg, &place]);
     }
     assert_eq!(lab.stub.asked().len(), 0);
-    assert_eq!(BOTH.len(), lab.sandbox.ideas().len());
 }
