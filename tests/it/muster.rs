@@ -27,6 +27,7 @@ fn program(sandbox: &Sandbox, name: &str, script: &str) {
     fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
 }
 
+#[allow(clippy::needless_pass_by_value)] // a profile is made for one call
 fn use_profile(sandbox: &Sandbox, profile: Value) {
     let agents = json!({"profile": "cl", "profiles": {"cl": profile}});
     sandbox.configure(&json!({ "agents": agents }));

@@ -137,7 +137,11 @@ impl Programs {
         }
         let told = all.tokens.total();
         let most = self.served + self.seen.values().sum::<u64>();
-        assert!(self.served <= told && told <= most, "{told} of {}..{most}", self.served);
+        assert!(
+            self.served <= told && told <= most,
+            "{told} of {}..{most}",
+            self.served
+        );
     }
 }
 
@@ -149,7 +153,11 @@ fn tokens(input: u64) -> Tokens {
 }
 
 fn scope(of_session: bool) -> Scope {
-    if of_session { Scope::Session } else { Scope::Run }
+    if of_session {
+        Scope::Session
+    } else {
+        Scope::Run
+    }
 }
 
 fn some_verdict(state: &State, choices: &mut Choices) -> Verdict {

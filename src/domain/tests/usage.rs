@@ -100,11 +100,20 @@ fn an_end_that_is_told_twice_is_counted_once() {
     // As after a log that was torn in the middle of the decision.
     let mut first = end.clone();
     let (_, attempt) = s.state.agents.first_key_value().unwrap();
-    first.bill = Some(end.usage.as_ref().unwrap().bill(
-        attempt.session.as_ref().map(|one| one.counted).unwrap_or_default(),
-        &std::collections::BTreeMap::new(),
-    ));
-    s.given([Event::RunEnded { run: run.clone(), end: first }]);
+    first.bill = Some(
+        end.usage.as_ref().unwrap().bill(
+            attempt
+                .session
+                .as_ref()
+                .map(|one| one.counted)
+                .unwrap_or_default(),
+            &std::collections::BTreeMap::new(),
+        ),
+    );
+    s.given([Event::RunEnded {
+        run: run.clone(),
+        end: first,
+    }]);
     s.restart();
     let (effect, _) = s.state.run_effect(&run).unwrap();
     let outcome = crate::domain::observation::Outcome::RunEnded(end);
