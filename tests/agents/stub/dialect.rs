@@ -191,6 +191,10 @@ pub fn shell_call(tools: &[Tool], code: &str) -> Option<Call> {
         json!(code)
     };
     let mut input = Map::from_iter([(key.to_owned(), code)]);
+    // Codex goes on without a tool that takes longer than this; the usual is a third of it.
+    if properties.contains_key("yield_time_ms") {
+        input.insert("yield_time_ms".to_owned(), json!(30_000));
+    }
     for name in tool.schema["required"].as_array().into_iter().flatten() {
         let name = name.as_str().unwrap_or_default();
         let plain = || of_type(properties.get(name));
