@@ -27,7 +27,8 @@ fn logs_can_be_read_and_are_there_as_they_were_written() {
             .swarm(&["agent", "logs", id, "--raw"])
             .ok()
             .to_owned();
-        assert!(raw.starts_with("{\""), "{raw}");
+        // After the line that names the run.
+        assert!(raw.contains("<==\n{\""), "{raw}");
         // Its conversation is told, so that a person can take it up.
         let shown = lab.sandbox.swarm(&["agent", "show", id, "--json"]).json();
         let asked = lab.stub.asked();

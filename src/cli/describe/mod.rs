@@ -3,11 +3,15 @@
 //! Invariant: every event has a kind, a line, a tone and a weight; the matches are exhaustive, so that a new event cannot be forgotten.
 //! A line is safe for a terminal: it goes through [`safe`] as a whole.
 
+mod kinds;
 mod used;
 mod waiting;
 mod words;
 
+pub use kinds::KINDS;
 pub use used::spent;
+
+use kinds::{Weight, weight};
 
 use super::terminal::{Tone, safe, shorten, title};
 use crate::domain::event::Event;
@@ -26,104 +30,6 @@ use words::{
 const MAX_LINE: usize = 300;
 /// The longest title of an idea within a line.
 const MAX_TITLE: usize = 60;
-
-macro_rules! kinds {
-    ($($variant:ident $name:literal $weight:ident,)*) => {
-        /// The names of all kinds of event, as they stand in the log.
-        pub const KINDS: &[&str] = &[$($name),*];
-
-        fn weight(event: &Event) -> Weight {
-            match event { $(Event::$variant { .. } => Weight::$weight),* }
-        }
-    };
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Weight {
-    /// For those who follow what happens.
-    News,
-    /// For those who look into how it happens.
-    Inner,
-}
-
-kinds! {
-    Mark "mark" Inner,
-    DaemonStarted "daemonStarted" News,
-    PhaseChanged "phaseChanged" News,
-    PauseSet "pauseSet" News,
-    PauseLifted "pauseLifted" News,
-    SettingsLoaded "settingsLoaded" News,
-    ModeSet "modeSet" News,
-    ClockWentBack "clockWentBack" News,
-    RoomAwaited "roomAwaited" News,
-    TargetSeen "targetSeen" Inner,
-    TargetRewritten "targetRewritten" News,
-    TargetSettled "targetSettled" News,
-    IdeaAdded "ideaAdded" News,
-    IdeaEdited "ideaEdited" News,
-    IdeaRetried "ideaRetried" News,
-    IdeaCancelled "ideaCancelled" News,
-    IdeaAssigned "ideaAssigned" News,
-    IdeaClaimed "ideaClaimed" News,
-    AttemptMoved "attemptMoved" Inner,
-    WorktreeReady "worktreeReady" Inner,
-    IterationStarted "iterationStarted" News,
-    GateStarted "gateStarted" Inner,
-    RunStarted "runStarted" Inner,
-    RunEnded "runEnded" Inner,
-    SignalSeen "signalSeen" News,
-    IterationJudged "iterationJudged" Inner,
-    IterationExcused "iterationExcused" News,
-    SessionBegan "sessionBegan" Inner,
-    SessionDropped "sessionDropped" News,
-    UsageSeen "usageSeen" Inner,
-    AccountHeld "accountHeld" News,
-    AccountTried "accountTried" Inner,
-    AccountFreed "accountFreed" News,
-    BudgetReached "budgetReached" News,
-    AttemptSealed "attemptSealed" Inner,
-    GatePassed "gatePassed" Inner,
-    GateFailed "gateFailed" News,
-    TaskSet "taskSet" Inner,
-    MessageQueued "messageQueued" News,
-    EndingAsked "endingAsked" News,
-    AgentRedirected "agentRedirected" News,
-    WorkSaved "workSaved" News,
-    AttemptEnded "attemptEnded" News,
-    MergeQueued "mergeQueued" News,
-    MergeMoved "mergeMoved" Inner,
-    MergeReleased "mergeReleased" News,
-    MergeBuilt "mergeBuilt" Inner,
-    MergeConflicted "mergeConflicted" News,
-    ConflictLaidOut "conflictLaidOut" Inner,
-    ConflictSettled "conflictSettled" News,
-    ResolverFailed "resolverFailed" News,
-    VerifyReady "verifyReady" Inner,
-    VerifyStarted "verifyStarted" Inner,
-    VerifyPassed "verifyPassed" Inner,
-    MergeReturned "mergeReturned" News,
-    IdeaLanded "ideaLanded" News,
-    CheckpointMade "checkpointMade" News,
-    CheckpointDeleted "checkpointDeleted" News,
-    RollbackBegun "rollbackBegun" News,
-    RollbackPlanned "rollbackPlanned" Inner,
-    RollbackStepped "rollbackStepped" Inner,
-    RolledBack "rolledBack" News,
-    RollbackAbandoned "rollbackAbandoned" News,
-    HookAsked "hookAsked" Inner,
-    HookStarted "hookStarted" Inner,
-    HookCutOff "hookCutOff" Inner,
-    HookFinished "hookFinished" News,
-    HookTimedOut "hookTimedOut" News,
-    HookApproved "hookApproved" News,
-    Learned "learned" News,
-    WarningRaised "warningRaised" News,
-    WarningCleared "warningCleared" News,
-    EffectRequested "effectRequested" Inner,
-    EffectFinished "effectFinished" Inner,
-    StateRepaired "stateRepaired" News,
-    StateRestored "stateRestored" News,
-}
 
 /// Whether those who merely follow what happens want to see it.
 pub fn is_news(event: &Event) -> bool {
