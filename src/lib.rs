@@ -50,17 +50,16 @@ pub mod hooks;
 pub mod journal;
 pub mod process;
 
-/// Runs the program for `std::env::args`: a hidden child program (a runner, the demo's agent), or the command line.
+/// Runs the program for `std::env::args`: a hidden child program (a runner, the demo's agent, the bridge to an agent's protocol), or the command line.
 pub fn main() -> std::process::ExitCode {
     if let Some(code) = process::runner::hidden_program(std::env::args_os()) {
         return code;
     }
     let mut args = std::env::args_os().skip(1);
-    if args
-        .next()
-        .is_some_and(|name| name == agents::demo::SUBCOMMAND)
-    {
-        return agents::demo::main(args);
+    match args.next().as_deref().and_then(std::ffi::OsStr::to_str) {
+        Some(agents::demo::SUBCOMMAND) => return agents::demo::main(args),
+        Some(agents::acp::SUBCOMMAND) => return agents::acp::main(args),
+        _ => {}
     }
     cli::run(std::env::args_os(), &cli::services::services())
 }

@@ -1,8 +1,10 @@
 //! What swarm says to coding agents and how it starts them: prompts, recovery contexts, environments and adapters.
 //!
-//! Invariant: everything here is a function from data to data (the demo's scripted agent aside): it starts no process,
-//! writes no file and keeps no state. What it returns is written down by the caller before anything acts on it.
+//! Invariant: everything here is a function from data to data: it starts no process, writes no file and keeps no state. The hidden
+//! programs are another matter (the demo's scripted agent, the bridge to agents that speak the Agent Client Protocol). What it returns is
+//! written down by the caller before anything acts on it.
 
+pub mod acp;
 pub mod adapter;
 pub mod claude;
 pub mod codex;
@@ -50,6 +52,7 @@ pub fn adapter(kind: AdapterKind) -> Option<&'static dyn Adapter> {
         AdapterKind::Demo => Some(&demo::DemoAdapter),
         AdapterKind::Claude => Some(&claude::ClaudeAdapter),
         AdapterKind::Codex => Some(&codex::CodexAdapter),
+        AdapterKind::Acp => Some(&acp::AcpAdapter),
         _ => None,
     }
 }

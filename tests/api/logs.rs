@@ -147,3 +147,94 @@ async fn output_that_is_not_kept_any_more_is_said_to_be_so() {
     );
     world.end().await;
 }
+
+/// A run of an agent whose output is a stream of events.
+fn structured(world: &World, run: &str) {
+    write_output(&world.runs_dir, run, "agent.json", r#"{"adapter":"acp"}"#);
+}
+
+const CALL: &str = r#"{"toolCall":{"id":"1","tool":"shell","input":"ls"}}
+{"toolResult":{"id":"1","output":"a\nb\n","ok":true}}
+"#;
+
+#[tokio::test]
+async fn a_stream_of_events_is_told_as_text() {
+    let world = World::new().await;
+    let (agent, run) = working_agent(&world).await;
+    structured(&world, &run);
+    let client = world.client().await;
+    write_output(
+        &world.runs_dir,
+        &run,
+        "stdout.log",
+        "{\"text\":{\"text\":\"I look.\"}}\n",
+    );
+    let path = format!("agents/{agent}/logs?follow=true");
+    let mut stream = client.stream(&path).await.unwrap();
+    assert_eq!(line(&mut stream).await, format!("==> {run} <=="));
+    // A line that is torn is read when it is whole.
+    let (first, rest) = CALL.split_at(20);
+    write_output(&world.runs_dir, &run, "stdout.log", first);
+    write_output(&world.runs_dir, &run, "stdout.log", rest);
+    for expected in ["I look.", "$ ls", "    a", "    b"] {
+        assert_eq!(line(&mut stream).await, expected);
+    }
+    // The last line of one that is over may have no end.
+    write_output(
+        &world.runs_dir,
+        &run,
+        "stdout.log",
+        "{\"text\":{\"text\":\"Done.\"}}",
+    );
+    write_output(&world.runs_dir, &run, "stderr.log", "careful\n");
+    world.finish(is_iteration, ended(1, 8)).await;
+    assert_eq!(line(&mut stream).await, "Done.");
+    assert_eq!(line(&mut stream).await, format!("==> {run} stderr <=="));
+    assert_eq!(line(&mut stream).await, "careful");
+    assert_eq!(stream.next_line().await.unwrap(), None);
+    let raw = format!(
+        "{{\"text\":{{\"text\":\"I look.\"}}}}\n{CALL}{{\"text\":{{\"text\":\"Done.\"}}}}\n"
+    );
+    for (query, expected) in [
+        (
+            "lines=2",
+            format!("==> {run} <==\nDone.\n==> {run} stderr <==\ncareful\n"),
+        ),
+        (
+            "lines=4",
+            format!("==> {run} <==\n    a\n    b\nDone.\n==> {run} stderr <==\ncareful\n"),
+        ),
+        (
+            "",
+            format!(
+                "==> {run} <==\nI look.\n$ ls\n    a\n    b\nDone.\n==> {run} stderr <==\ncareful\n"
+            ),
+        ),
+        (
+            "raw=true",
+            format!("==> {run} <==\n{raw}==> {run} stderr <==\ncareful\n"),
+        ),
+    ] {
+        let stream = client.stream(&format!("agents/{agent}/logs?{query}")).await;
+        assert_eq!(whole(stream.unwrap()).await, expected, "{query}");
+    }
+    world.end().await;
+}
+
+#[tokio::test]
+async fn what_lies_in_the_place_of_how_a_run_was_started_is_not_followed() {
+    let world = World::new().await;
+    let (agent, run) = working_agent(&world).await;
+    write_output(&world.runs_dir, &run, "stdout.log", "out\n");
+    let place = world.runs_dir.join(&run).join("agent.json");
+    let client = world.client().await;
+    let logs = format!("agents/{agent}/logs");
+    nix::unistd::mkfifo(&place, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert!(client.get(&logs).await.is_err());
+    std::fs::remove_file(&place).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", &place).unwrap();
+    assert!(client.get(&logs).await.is_err());
+    let stream = client.stream(&format!("{logs}?raw=true")).await.unwrap();
+    assert_eq!(whole(stream).await, format!("==> {run} <==\nout\n"));
+    world.end().await;
+}

@@ -1,0 +1,183 @@
+//! What is to blame where an agent answers a request with an error.
+//!
+//! Invariant: the protocol has a code for a login that is missing and for a thing that is not there; of everything else agents tell in their own words, with
+//! the status of their service where they know it. What says nothing blames nobody.
+
+use agent_client_protocol::{Error, ErrorCode};
+use serde_json::Value;
+
+use crate::agents::stream::end::{Failure, blamed_by_status};
+use crate::domain::verdict::Cause;
+
+/// Words of services about themselves, in small letters.
+const WORDS: &[(&[&str], Cause)] = &[
+    (
+        &[
+            "rate limit",
+            "rate_limit",
+            "quota",
+            "too many requests",
+            "usage limit",
+        ],
+        Cause::Limit { until: None },
+    ),
+    (
+        &[
+            "overloaded",
+            "unavailable",
+            "fetch failed",
+            "econnrefused",
+            "cannot connect",
+            "timed out",
+        ],
+        Cause::Overloaded,
+    ),
+    (
+        &[
+            "unauthorized",
+            "authentication",
+            "api key",
+            "api_key",
+            "logged in",
+            "log in",
+        ],
+        Cause::Login,
+    ),
+];
+
+/// The statuses of HTTP answers that are errors.
+const STATUS: std::ops::Range<u64> = 400..600;
+/// How deep a status may lie in what an error carries.
+const DEPTH: usize = 6;
+
+/// What an error of the agent's blames.
+pub(super) fn failure(error: &Error) -> Failure {
+    let said = said(error);
+    Failure::new(cause(error, &said), &said)
+}
+
+fn cause(error: &Error, said: &str) -> Cause {
+    if error.code == ErrorCode::AUTH_REQUIRED {
+        return Cause::Login;
+    }
+    let data = error.data.as_ref();
+    // Some take the status for the code.
+    let code = u64::try_from(i32::from(error.code)).ok();
+    let status = code
+        .filter(|code| STATUS.contains(code))
+        .or_else(|| status(data?, DEPTH))
+        .or_else(|| status_in(said));
+    if let Some(cause) = status.and_then(blamed_by_status) {
+        return cause;
+    }
+    let said = said.to_lowercase();
+    let by_word = WORDS
+        .iter()
+        .find(|(words, _)| words.iter().any(|word| said.contains(word)));
+    by_word.map_or(Cause::Other, |(_, cause)| cause.clone())
+}
+
+/// Its message, and what it carries where that is more than the message.
+fn said(error: &Error) -> String {
+    let details = match &error.data {
+        None | Some(Value::Null) => return error.message.clone(),
+        Some(Value::String(details)) => details.clone(),
+        Some(data) => match ["details", "message"]
+            .iter()
+            .find_map(|name| data.get(name))
+        {
+            Some(Value::String(details)) => details.clone(),
+            _ => data.to_string(),
+        },
+    };
+    if details.contains(&error.message) || error.message.contains(&details) {
+        return if details.len() > error.message.len() {
+            details
+        } else {
+            error.message.clone()
+        };
+    }
+    format!("{}: {details}", error.message)
+}
+
+/// The status of an HTTP answer among what an error carries.
+fn status(data: &Value, depth: usize) -> Option<u64> {
+    let Value::Object(fields) = data else {
+        return None;
+    };
+    let named = ["status", "statusCode", "code", "httpStatus"].iter();
+    let found = named
+        .filter_map(|name| fields.get(*name)?.as_u64())
+        .find(|status| STATUS.contains(status));
+    found.or_else(|| {
+        let deeper = depth.checked_sub(1)?;
+        fields.values().find_map(|field| status(field, deeper))
+    })
+}
+
+/// The first number in a text that could be the status of an HTTP answer that blames somebody.
+fn status_in(text: &str) -> Option<u64> {
+    let numbers = text.split(|c: char| !c.is_ascii_alphanumeric());
+    let three = numbers.filter(|word| word.len() == 3);
+    three
+        .filter_map(|word| word.parse().ok())
+        .find(|status| [401, 403, 429, 500, 502, 503, 504, 529].contains(status))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn errors_blame_what_their_words_say() {
+        let limit = || Cause::Limit { until: None };
+        let error = |message: &str, data: Option<Value>| {
+            let mut error = Error::new(-32603, message);
+            error.data = data;
+            error
+        };
+        for (message, data, expected) in [
+            ("Internal error", None, Cause::Other),
+            (
+                "Internal error",
+                Some(json!({"details": "got 429"})),
+                limit(),
+            ),
+            ("Rate limit exceeded", None, limit()),
+            (
+                "x",
+                Some(json!({"error": {"code": 503}})),
+                Cause::Overloaded,
+            ),
+            ("x", Some(json!({"error": {"code": 400}})), Cause::Other),
+            ("x", Some(json!("API key not valid")), Cause::Login),
+            ("port 4290 of 1429", None, Cause::Other),
+        ] {
+            let found = failure(&error(message, data.clone()));
+            assert_eq!(found.cause, expected, "{message} {data:?}");
+        }
+        let mut error = error("Authentication required", None);
+        error.code = 429.into();
+        assert_eq!(failure(&error).cause, limit());
+        error.code = ErrorCode::AUTH_REQUIRED;
+        assert_eq!(failure(&error).cause, Cause::Login);
+    }
+
+    #[test]
+    fn an_error_is_told_once_and_whole() {
+        let said = |data: Value| {
+            let mut error = Error::new(-32603, "Internal error");
+            error.data = Some(data);
+            failure(&error).message
+        };
+        assert_eq!(
+            said(json!({"details": "no such model"})),
+            "Internal error: no such model"
+        );
+        assert_eq!(said(json!("Internal error: x")), "Internal error: x");
+        assert_eq!(said(Value::Null), "Internal error");
+        assert_eq!(said(json!({"a": 1})), "Internal error: {\"a\":1}");
+    }
+}

@@ -1,0 +1,430 @@
+//! One turn with an agent, from its start to its end, and what the bridge writes of it.
+//!
+//! Invariant: what an agent repeats of an earlier conversation is not passed on: events begin with the prompt. The last line says how the turn ended, unless
+//! the agent was gone in the middle of it.
+
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::process::{ExitCode, ExitStatus};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use agent_client_protocol::v1::ConnectionTo;
+use agent_client_protocol::{
+    Client, Error, Lines, UntypedMessage, is_connection_terminated, is_incoming_transport_closed,
+    on_receive_notification, on_receive_request,
+};
+use futures_util::{sink, stream};
+use serde_json::{Value, json};
+
+use super::blame;
+use super::child::{Agent, Ends, protocol_line};
+use super::event::{End, Event};
+use super::options::Options;
+use super::updates::Updates;
+use crate::agents::stream::end::Failure;
+use crate::agents::stream::json::{Object, is_true, number, object, objects, text};
+use crate::domain::verdict::Cause;
+
+/// The version of the protocol that is spoken here.
+const VERSION: u64 = 1;
+/// How often it is seen whether the agent still lives, and how long after its end its last words may still come.
+const LOOK: Duration = Duration::from_millis(100);
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Why there is no complete turn.
+#[derive(Debug)]
+enum Stop {
+    /// It failed.
+    Failed(Failure),
+    /// The agent is gone.
+    Gone,
+    /// What it says cannot be written down.
+    Unwritten(io::Error),
+}
+
+/// What both the requests and what comes in between have to do with.
+#[derive(Debug, Default)]
+struct Talk {
+    updates: Updates,
+    /// The prompt was given: what comes now is about it.
+    prompted: bool,
+    unwritten: Option<io::Error>,
+}
+
+type Shared = Arc<Mutex<Talk>>;
+
+/// Does it, and gives the exit code.
+pub(super) fn run(options: Options) -> ExitCode {
+    let mut prompt = String::new();
+    if let Err(error) = io::stdin().read_to_string(&mut prompt) {
+        return finish(
+            Err(other(&format!("the prompt cannot be read: {error}"))),
+            None,
+            false,
+        );
+    }
+    let (agent, ends) = match Agent::start(&options) {
+        Ok(started) => started,
+        Err(error) => {
+            let program = options.program.display();
+            return finish(
+                Err(other(&format!("`{program}` cannot be started: {error}"))),
+                None,
+                false,
+            );
+        }
+    };
+    let talk = Shared::default();
+    let turn = match tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+    {
+        Ok(runtime) => runtime.block_on(async {
+            tokio::select! {
+                turn = converse(&options, prompt, ends, &talk) => turn,
+                () = gone(&agent) => Err(Stop::Gone),
+            }
+        }),
+        Err(error) => Err(other(&format!("no runtime: {error}"))),
+    };
+    let status = agent.leave();
+    let prompted = locked(&talk, |talk| {
+        talk.pass_on(|updates, events| updates.flush(events));
+        talk.prompted
+    });
+    finish(turn, status, prompted)
+}
+
+fn other(message: &str) -> Stop {
+    Stop::Failed(Failure::new(Cause::Other, message))
+}
+
+/// Writes the last word.
+fn finish(turn: Result<End, Stop>, status: Option<ExitStatus>, prompted: bool) -> ExitCode {
+    let status = status.map_or_else(|| "it did not end".to_owned(), |status| status.to_string());
+    let last = match turn {
+        Ok(end) => Event::End(end),
+        Err(Stop::Failed(Failure { cause, message })) => Event::End(End {
+            ok: false,
+            message,
+            cause: Some(cause),
+        }),
+        // In the middle of its turn: it was cut off, and has no last word.
+        Err(Stop::Gone) if prompted => Event::Note(format!(
+            "the agent ended in the middle of its turn ({status})"
+        )),
+        Err(Stop::Gone) => Event::End(End {
+            ok: false,
+            message: format!("the agent ended before its turn began ({status})"),
+            cause: None,
+        }),
+        Err(Stop::Unwritten(error)) => {
+            eprintln!(
+                "{}: its output cannot be written: {error}",
+                super::SUBCOMMAND
+            );
+            return ExitCode::FAILURE;
+        }
+    };
+    let complete = matches!(&last, Event::End(End { ok: true, .. }));
+    match write(&[last]) {
+        Ok(()) if complete => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// Ends some time after the agent: what is left of it may hold its output open, and has nothing to say.
+async fn gone(agent: &Agent) {
+    while !agent.is_gone() {
+        tokio::time::sleep(LOOK).await;
+    }
+    tokio::time::sleep(LAST_WORDS).await;
+}
+
+fn locked<T>(talk: &Shared, work: impl FnOnce(&mut Talk) -> T) -> T {
+    work(&mut talk.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl Talk {
+    fn pass_on(&mut self, tell: impl FnOnce(&mut Updates, &mut Vec<Event>)) {
+        let mut events = Vec::new();
+        tell(&mut self.updates, &mut events);
+        if let Err(error) = write(&events) {
+            self.unwritten.get_or_insert(error);
+        }
+    }
+
+    fn notified(&mut self, message: &UntypedMessage) {
+        if self.prompted
+            && message.method == "session/update"
+            && let Some(Value::Object(update)) = message.params.get("update")
+        {
+            self.pass_on(|updates, events| updates.update(update, events));
+        }
+    }
+
+    /// The answer to a request of the agent's; none: it is none that is served here.
+    fn asked(&mut self, message: &UntypedMessage) -> Option<Value> {
+        let Value::Object(params) = &message.params else {
+            return None;
+        };
+        if message.method != "session/request_permission" {
+            return None;
+        }
+        if let Some(call) = object(params, "toolCall") {
+            self.pass_on(|updates, events| updates.permission(call, events));
+        }
+        let outcome = match allowing(params) {
+            Some(option) => json!({"outcome": "selected", "optionId": option}),
+            None => json!({"outcome": "cancelled"}),
+        };
+        Some(json!({ "outcome": outcome }))
+    }
+}
+
+/// The option that allows it: for once, rather than for longer.
+fn allowing(params: &Object) -> Option<&str> {
+    let kinds = ["allow_once", "allow_always"].into_iter();
+    let mut found = kinds.filter_map(|kind| {
+        objects(params, "options").find(|option| text(option, "kind") == Some(kind))
+    });
+    text(found.next()?, "optionId")
+}
+
+/// Events that were written are with the system: whoever reads the file sees them.
+fn write(events: &[Event]) -> io::Result<()> {
+    let mut lines = Vec::new();
+    for event in events {
+        serde_json::to_writer(&mut lines, event)?;
+        lines.push(b'\n');
+    }
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(&lines)?;
+    stdout.flush()
+}
+
+async fn converse(
+    options: &Options,
+    prompt: String,
+    ends: Ends,
+    talk: &Shared,
+) -> Result<End, Stop> {
+    let Ends { to, from } = ends;
+    let to = sink::unfold(to, async |to, line: String| {
+        let sent = to.send(line).await;
+        sent.map(|()| to)
+            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+    });
+    let noting = Arc::clone(talk);
+    let from = stream::unfold((from, noting), async |(mut from, noting)| {
+        loop {
+            match protocol_line(from.recv().await?) {
+                Ok(line) => return Some((Ok(line), (from, noting))),
+                Err(foreign) => locked(&noting, |talk| {
+                    talk.pass_on(|_, events| events.push(Event::Note(foreign)))
+                }),
+            }
+        }
+    });
+    let (notified, asked) = (Arc::clone(talk), Arc::clone(talk));
+    let connected = Client
+        .v1()
+        .name("swarm")
+        .on_receive_request(
+            async move |message: UntypedMessage, responder, _| match locked(&asked, |talk| {
+                talk.asked(&message)
+            }) {
+                Some(answer) => responder.respond(answer),
+                None => responder.respond_with_error(Error::method_not_found()),
+            },
+            on_receive_request!(),
+        )
+        .on_receive_notification(
+            async move |message: UntypedMessage, _| {
+                locked(&notified, |talk| talk.notified(&message));
+                Ok(())
+            },
+            on_receive_notification!(),
+        )
+        .connect_with(Lines::new(to, from), async |agent| {
+            Ok(turn(options, prompt, &agent, talk).await)
+        });
+    let end = connected.await.unwrap_or_else(|error| Err(stopped(&error)));
+    match locked(talk, |talk| talk.unwritten.take()) {
+        Some(error) => Err(Stop::Unwritten(error)),
+        None => end,
+    }
+}
+
+fn stopped(error: &Error) -> Stop {
+    if is_incoming_transport_closed(error) || is_connection_terminated(error) {
+        return Stop::Gone;
+    }
+    Stop::Failed(blame::failure(error))
+}
+
+type Connection = ConnectionTo<agent_client_protocol::Agent>;
+
+async fn ask(agent: &Connection, method: &str, params: Value) -> Result<Object, Error> {
+    let message = UntypedMessage::new(method, params)?;
+    match agent.send_request(message).block_task().await? {
+        Value::Object(answer) => Ok(answer),
+        Value::Null => Ok(Object::new()),
+        _ => {
+            Err(Error::internal_error()
+                .data(format!("the agent's answer to {method} is no object")))
+        }
+    }
+}
+
+async fn turn(
+    options: &Options,
+    prompt: String,
+    agent: &Connection,
+    talk: &Shared,
+) -> Result<End, Stop> {
+    let can = initialize(agent).await?;
+    let here = std::env::current_dir()
+        .map_err(|error| other(&format!("the current directory: {error}")))?;
+    let (session, answer) = session(options, agent, &can, here).await?;
+    if let Some(model) = &options.model {
+        choose(model, &session, &answer, agent).await?;
+    }
+    locked(talk, |talk| {
+        talk.prompted = true;
+        if can.resumes()
+            && let Ok(name) = session.parse()
+        {
+            talk.pass_on(|_, events| events.push(Event::Session(name)));
+        }
+    });
+    let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": prompt}]});
+    let answer = ask(agent, "session/prompt", params)
+        .await
+        .map_err(|error| stopped(&error))?;
+    locked(talk, |talk| {
+        talk.pass_on(|updates, events| updates.over(&answer, events))
+    });
+    end(text(&answer, "stopReason").unwrap_or_default())
+}
+
+/// What the agent can do.
+struct Can {
+    load: bool,
+    resume: bool,
+}
+
+impl Can {
+    fn resumes(&self) -> bool {
+        self.load || self.resume
+    }
+}
+
+async fn initialize(agent: &Connection) -> Result<Can, Stop> {
+    // Files and terminals are the agent's own: it works in the worktree itself.
+    let params = json!({
+        "protocolVersion": VERSION,
+        "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
+        "clientInfo": {"name": "swarm", "title": "swarm", "version": env!("CARGO_PKG_VERSION")},
+    });
+    let answer = ask(agent, "initialize", params)
+        .await
+        .map_err(|error| stopped(&error))?;
+    let version = number(&answer, "protocolVersion");
+    if version != Some(VERSION) {
+        let version = version.map_or_else(|| "none".to_owned(), |version| version.to_string());
+        return Err(other(&format!(
+            "the agent speaks version {version} of the protocol, swarm version {VERSION}"
+        )));
+    }
+    let able = object(&answer, "agentCapabilities");
+    let sessions = able.and_then(|able| object(able, "sessionCapabilities"));
+    Ok(Can {
+        load: able.is_some_and(|able| is_true(able, "loadSession")),
+        resume: sessions.is_some_and(|sessions| object(sessions, "resume").is_some()),
+    })
+}
+
+/// A new conversation or the one that is to go on, with what the agent says of it.
+async fn session(
+    options: &Options,
+    agent: &Connection,
+    can: &Can,
+    here: PathBuf,
+) -> Result<(String, Object), Stop> {
+    let mut params = json!({"cwd": here, "mcpServers": []});
+    let Some(session) = &options.resume else {
+        let answer = ask(agent, "session/new", params)
+            .await
+            .map_err(|error| stopped(&error))?;
+        let Some(session) = text(&answer, "sessionId") else {
+            return Err(other("the agent gave its new session no name"));
+        };
+        return Ok((session.to_owned(), answer));
+    };
+    let gone = |message: &str| Stop::Failed(Failure::new(Cause::Session, message));
+    // What can be taken up without hearing all of it again is.
+    let method = match (can.resume, can.load) {
+        (true, _) => "session/resume",
+        (_, true) => "session/load",
+        _ => return Err(gone("the agent cannot take up a session")),
+    };
+    params["sessionId"] = session.clone().into();
+    match ask(agent, method, params).await {
+        Ok(answer) => Ok((session.clone(), answer)),
+        Err(error) => Err(match stopped(&error) {
+            Stop::Failed(failure) if failure.cause == Cause::Other => gone(&failure.message),
+            stop => stop,
+        }),
+    }
+}
+
+/// Asks for a model, in the way that the agent offers: among the session's options, or among its models.
+async fn choose(
+    model: &str,
+    session: &str,
+    offered: &Object,
+    agent: &Connection,
+) -> Result<(), Stop> {
+    let option =
+        objects(offered, "configOptions").find(|option| text(option, "category") == Some("model"));
+    let (method, params) = if let Some(id) = option.and_then(|option| text(option, "id")) {
+        (
+            "session/set_config_option",
+            json!({"sessionId": session, "configId": id, "value": model}),
+        )
+    } else if object(offered, "models").is_some() {
+        (
+            "session/set_model",
+            json!({"sessionId": session, "modelId": model}),
+        )
+    } else {
+        return Err(other(&format!(
+            "the agent offers no choice of a model; take `model` (`{model}`) out of the profile and name it in `command`"
+        )));
+    };
+    match ask(agent, method, params).await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(match stopped(&error) {
+            Stop::Failed(failure) => {
+                let message = format!("the agent refuses the model `{model}`: {}", failure.message);
+                Stop::Failed(Failure::new(failure.cause, &message))
+            }
+            stop => stop,
+        }),
+    }
+}
+
+/// What the reason for which the agent stopped comes to. Where a limit of its own ended the turn, the next one goes on.
+fn end(reason: &str) -> Result<End, Stop> {
+    match reason {
+        "end_turn" | "max_tokens" | "max_turn_requests" => Ok(End {
+            ok: true,
+            message: reason.to_owned(),
+            cause: None,
+        }),
+        "refusal" => Err(other("the agent refused to go on")),
+        _ => Err(other(&format!("the agent stopped: {reason}"))),
+    }
+}

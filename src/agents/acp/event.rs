@@ -1,0 +1,68 @@
+//! What the bridge writes: one event a line, as JSON.
+//!
+//! Invariant: an event is one to one what a reader says ([`Said`](crate::agents::stream::Said)); a kind that a reader does not know is no failure, so
+//! that a run which outlives a change of versions is still read.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::session::SessionId;
+use crate::domain::usage::Usage;
+use crate::domain::verdict::Cause;
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Event {
+    /// A piece of a message.
+    Text {
+        /// Which message; empty where the agent does not name them.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        message: String,
+        /// The piece.
+        text: String,
+    },
+    /// The agent thought aloud.
+    Thought(String),
+    /// It calls a tool.
+    ToolCall {
+        /// The call's name.
+        id: String,
+        /// The tool.
+        tool: String,
+        /// What it is to do.
+        input: String,
+    },
+    /// What a tool answered.
+    ToolResult {
+        /// Which call.
+        id: String,
+        /// Its output.
+        output: String,
+        /// Whether it went well.
+        ok: bool,
+    },
+    /// The conversation's name, where it can be taken up.
+    Session(SessionId),
+    /// The model has begun to answer.
+    Answered {},
+    /// What was used.
+    Usage(Usage),
+    /// Something that people may want to know.
+    Note(String),
+    /// The last word.
+    End(End),
+}
+
+/// How the turn ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct End {
+    /// The agent's turn is complete, it said.
+    pub ok: bool,
+    /// What it said, or what is to be said of it.
+    #[serde(default)]
+    pub message: String,
+    /// What was to blame, where it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+}
