@@ -100,8 +100,10 @@ def prompt(id, params):
     if way == "dies":
         sys.exit(3)
     if way == "leaves-a-child":
+        # It holds the output open for as long as somebody holds its input.
         if os.fork() == 0:
-            time.sleep(600)
+            sys.stdin.read()
+            os._exit(0)
         os._exit(4)
     if way == "limit":
         return fail(id, 429, "slow down")
