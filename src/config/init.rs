@@ -18,6 +18,8 @@ pub use super::write::{check_free, write};
 
 /// Name of the directory.
 pub const SWARM_DIR: &str = ".swarm";
+/// Name of the profile that is written, the default one.
+pub const PROFILE: &str = "ed";
 
 /// What the person who runs `swarm init` asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -99,7 +101,7 @@ pub fn plan_init(choices: &Choices, detected: &Detected) -> Result<InitPlan, Ini
     let agent = choose_agent(choices, detected, &mut notes)?;
     let fill = Fill {
         target: target.ok_or(InitError::NoTarget)?,
-        profiles: agent.map_or(json!({}), |profile| json!({ "ed": profile })),
+        profiles: agent.map_or(json!({}), |profile| json!({ PROFILE: profile })),
         quality_commands: detected.quality.iter().map(|q| q.command.clone()).collect(),
     };
     notes.extend(quality_notes(&detected.quality));

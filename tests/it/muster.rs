@@ -27,8 +27,7 @@ fn program(sandbox: &Sandbox, name: &str, script: &str) {
     fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
 }
 
-#[allow(clippy::needless_pass_by_value)] // a profile is made for one call
-fn use_profile(sandbox: &Sandbox, profile: Value) {
+fn use_profile(sandbox: &Sandbox, profile: &Value) {
     let agents = json!({"profile": "cl", "profiles": {"cl": profile}});
     sandbox.configure(&json!({ "agents": agents }));
 }
@@ -42,7 +41,7 @@ fn refused_start(sandbox: &Sandbox, login: Option<&str>, words: &[&str]) {
 #[test]
 fn a_start_says_what_keeps_the_agent_from_working() {
     let sandbox = Sandbox::ready();
-    use_profile(&sandbox, json!({"adapter": "claude"}));
+    use_profile(&sandbox, &json!({"adapter": "claude"}));
     program(&sandbox, "claude", "echo 1.0.3");
     let words = ["`cl`", "1.0.3 is too old", "npm install", "swarm doctor"];
     refused_start(&sandbox, Some("k"), &words);
@@ -53,7 +52,7 @@ fn a_start_says_what_keeps_the_agent_from_working() {
     refused_start(&sandbox, Some("k"), &["exit code 1: cannot find node"]);
     program(&sandbox, "claude", "echo 99.0.0");
     let args = json!({"adapter": "claude", "args": ["--resume"]});
-    use_profile(&sandbox, args);
+    use_profile(&sandbox, &args);
     refused_start(
         &sandbox,
         Some("k"),
@@ -62,7 +61,7 @@ fn a_start_says_what_keeps_the_agent_from_working() {
     fs::set_permissions(sandbox.path("bin/claude"), Permissions::from_mode(0o644)).unwrap();
     use_profile(
         &sandbox,
-        json!({"adapter": "claude", "command": [sandbox.path("bin/claude")]}),
+        &json!({"adapter": "claude", "command": [sandbox.path("bin/claude")]}),
     );
     refused_start(&sandbox, Some("k"), &["not an executable file"]);
 }
@@ -96,7 +95,7 @@ fn the_doctor_says_of_each_profile_how_it_is() {
     let sandbox = Sandbox::ready();
     program(&sandbox, "claude", "echo '99.1.2 (Claude Code)'");
     program(&sandbox, "codex", "echo codex-cli 99.3.4");
-    use_profile(&sandbox, json!({"adapter": "claude"}));
+    use_profile(&sandbox, &json!({"adapter": "claude"}));
     let seen = swarm(&sandbox, &["doctor"], Some("secret-of-the-test"));
     let text = seen.ok().to_owned();
     let path = sandbox.path("bin/claude");
@@ -167,4 +166,5 @@ fn init_takes_an_agent_that_can_work_and_says_what_it_may_do() {
         json!({"ed": {"adapter": "claude"}})
     );
     assert!(ran.stderr.contains("Claude Code is not logged in"), "{ran}");
+    assert!(ran.stderr.contains("agents.profiles.ed.env"), "{ran}");
 }

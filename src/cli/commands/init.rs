@@ -14,7 +14,7 @@ use crate::cli::error::CliError;
 use crate::cli::terminal::safe;
 use crate::config::Adapter;
 use crate::config::detect::{Detected, FoundAgent, detect};
-use crate::config::init::{Choices, InitPlan, check_free, plan_init, write};
+use crate::config::init::{Choices, InitPlan, PROFILE, check_free, plan_init, write};
 use crate::daemon::muster::{self, Muster, Seen};
 use crate::git::Repo as GitRepo;
 
@@ -63,7 +63,7 @@ pub fn run(args: &Init, context: &mut Context<'_>) -> Result<(), CliError> {
     // The first one that can work; where none can, the first one.
     let unfit = |agent: &FoundAgent| {
         seen.iter()
-            .any(|it| it.profile == agent.name && !it.is_fit())
+            .any(|it| it.adapter.name() == agent.name && !it.is_fit())
     };
     detected.agents.sort_by_key(unfit);
     let mut plan = plan_init(&choices, &detected).map_err(refused)?;
@@ -81,7 +81,11 @@ fn look_at(root: &Path, detected: &Detected) -> Vec<Seen> {
         agents.any(|agent| agent.name == adapter.name())
     };
     let known = Adapter::PROGRAMS.into_iter().filter(found);
-    let profiles: Vec<Profile> = known.map(muster::plain).collect();
+    let named = |profile| Profile {
+        name: PROFILE.to_owned(),
+        ..profile
+    };
+    let profiles: Vec<Profile> = known.map(muster::plain).map(named).collect();
     let inherited: Environment = std::env::vars_os().collect();
     let muster = Muster {
         root,
@@ -107,7 +111,7 @@ fn tell_of_agents(plan: &mut InitPlan, seen: &[Seen]) {
         .filter_map(|adapter| agents::adapter(adapter)?.about())
         .map(|about| format!("What its arguments permit: {}", about.permits));
     let mut notes: Vec<String> = Vec::new();
-    for one in seen.iter().filter(|one| is_taken(&one.profile)) {
+    for one in seen.iter().filter(|one| is_taken(one.adapter.name())) {
         notes.push(format!("Found: {}.", one.summary()));
         let faults = one.faults.iter();
         notes.extend(faults.map(|fault| format!("{} ({}).", fault.what, fault.advice)));
