@@ -55,6 +55,7 @@ struct Talk {
 type Shared = Arc<Mutex<Talk>>;
 
 /// Does it, and gives the exit code.
+#[allow(clippy::needless_pass_by_value)] // they are for this run alone
 pub(super) fn run(options: Options) -> ExitCode {
     let mut prompt = String::new();
     if let Err(error) = io::stdin().read_to_string(&mut prompt) {
@@ -90,7 +91,7 @@ pub(super) fn run(options: Options) -> ExitCode {
     };
     let status = agent.leave();
     let prompted = locked(&talk, |talk| {
-        talk.pass_on(|updates, events| updates.flush(events));
+        talk.pass_on(super::updates::Updates::flush);
         talk.prompted
     });
     finish(turn, status, prompted)
@@ -222,7 +223,7 @@ async fn converse(
             match protocol_line(from.recv().await?) {
                 Ok(line) => return Some((Ok(line), (from, noting))),
                 Err(foreign) => locked(&noting, |talk| {
-                    talk.pass_on(|_, events| events.push(Event::Note(foreign)))
+                    talk.pass_on(|_, events| events.push(Event::Note(foreign)));
                 }),
             }
         }
@@ -304,7 +305,7 @@ async fn turn(
         .await
         .map_err(|error| stopped(&error))?;
     locked(talk, |talk| {
-        talk.pass_on(|updates, events| updates.over(&answer, events))
+        talk.pass_on(|updates, events| updates.over(&answer, events));
     });
     end(text(&answer, "stopReason").unwrap_or_default())
 }
