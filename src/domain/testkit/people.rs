@@ -294,13 +294,13 @@ fn some_accounts(choices: &mut Choices) -> BTreeMap<ProfileName, String> {
 fn some_budget(choices: &mut Choices) -> Budget {
     let mut budget = Budget::default();
     if choices.chance(20) {
-        budget.usd_per_idea = Some(MicroUsd(10_000));
+        budget.usd_per_idea = Some(MicroUsd(5_000));
     }
     if choices.chance(20) {
-        budget.tokens_per_idea = Some(1_500);
+        budget.tokens_per_idea = Some(800);
     }
     if choices.chance(20) {
-        budget.usd_per_day = Some(MicroUsd(40_000));
+        budget.usd_per_day = Some(MicroUsd(8_000));
     }
     budget.hard_stop = choices.chance(40);
     budget

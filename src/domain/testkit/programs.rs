@@ -1,7 +1,7 @@
 //! What the programs of the made-up agents say of themselves: how a run went, in which conversation, and what it used. It also watches
 //! the log for what must never happen to an account.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::choices::Choices;
 use crate::domain::effect::Purpose;
@@ -20,6 +20,8 @@ pub(crate) struct Programs {
     sessions: u64,
     /// What each of them used.
     counted: BTreeMap<SessionId, u64>,
+    /// Those that cannot be taken up.
+    broken: BTreeSet<SessionId>,
     /// What all that have ended used.
     served: u64,
     /// The most that was seen of runs on the way.
@@ -44,7 +46,7 @@ impl Programs {
             return;
         }
         end.verdict = Some(match end.how {
-            RunEndKind::Exited { .. } => some_verdict(state, choices),
+            RunEndKind::Exited { .. } => self.some_verdict(state, agent, choices),
             _ => Verdict::Cut,
         });
         if choices.chance(30) {
@@ -68,12 +70,28 @@ impl Programs {
         end.session = Some(session);
     }
 
+    /// A conversation that could not be taken up cannot be the next time either.
+    fn some_verdict(&mut self, state: &State, agent: &AgentId, choices: &mut Choices) -> Verdict {
+        let attempt = state.agents.get(agent);
+        let known = attempt.and_then(|attempt| attempt.session.as_deref());
+        let broken = known.is_some_and(|known| self.broken.contains(&known.id));
+        let verdict = if broken || (known.is_some() && choices.chance(25)) {
+            failed(Cause::Session)
+        } else {
+            some_verdict(state, choices)
+        };
+        if let (Some(known), true) = (known, verdict == failed(Cause::Session)) {
+            self.broken.insert(known.id.clone());
+        }
+        verdict
+    }
+
     /// The one that it goes on with, or a new one.
     fn session_of(&mut self, state: &State, agent: &AgentId, choices: &mut Choices) -> SessionId {
         let attempt = state.agents.get(agent);
         let known = attempt.and_then(|attempt| attempt.session.as_deref());
         match known {
-            Some(known) if !choices.chance(20) => known.id.clone(),
+            Some(known) if !choices.chance(10) => known.id.clone(),
             _ => {
                 self.sessions += 1;
                 format!("session-{}", self.sessions).parse().unwrap()
@@ -175,6 +193,10 @@ fn some_verdict(state: &State, choices: &mut Choices) -> Verdict {
         14 => Cause::Session,
         _ => Cause::Other,
     };
+    failed(cause)
+}
+
+fn failed(cause: Cause) -> Verdict {
     let message = "not now".into();
     Verdict::Failed { cause, message }
 }

@@ -318,7 +318,8 @@ impl Scenario {
         panic!("it goes on for ever");
     }
 
-    fn one_goes_well(&mut self) -> bool {
+    /// The first that is asked for goes well; false: nothing is.
+    pub(crate) fn one_goes_well(&mut self) -> bool {
         let Some((id, effect)) = self.state.outbox.iter().next() else {
             return false;
         };

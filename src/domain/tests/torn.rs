@@ -1,14 +1,21 @@
 //! A log that ends anywhere, also in the middle of a decision: a daemon that starts from it goes on and loses nothing.
 
+use std::collections::BTreeMap;
+
 use crate::domain::command::Command;
-use crate::domain::effect::ConflictLevel;
+use crate::domain::decide;
+use crate::domain::effect::{ConflictLevel, Effect};
 use crate::domain::event::Event;
+use crate::domain::ids::RunId;
 use crate::domain::lifecycle::MergePhase;
-use crate::domain::observation::Outcome;
+use crate::domain::observation::{Observation, Outcome, RunEnd};
+use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::{exit, fold};
 use crate::domain::testkit::{Scenario, agent, idea, oid};
+use crate::domain::usage::{Tokens, Usage};
+use crate::domain::verdict::{Cause, Verdict};
 use crate::domain::view::{self, Rest};
 
 /// Starts from every beginning of this log in which the idea is known; all must land it, once.
@@ -155,4 +162,155 @@ fn of_a_target_that_moves_and_of_a_clean_end() {
         .all_goes_well();
     s.restart().all_goes_well();
     every_beginning_goes_on(&s);
+}
+
+/// The iteration at the idea ends like this.
+fn over(s: &mut Scenario, end: RunEnd) {
+    let (_, attempt) = s.state.attempt_at(&idea(1)).unwrap();
+    let run = attempt.run.clone().unwrap();
+    let (effect, _) = s.state.run_effect(&run).unwrap();
+    let outcome = Outcome::RunEnded(end);
+    s.when(Observation::EffectDone { effect, outcome });
+}
+
+fn failed(cause: Cause) -> RunEnd {
+    let message = "not now".into();
+    RunEnd {
+        verdict: Some(Verdict::Failed { cause, message }),
+        usage: Some(Usage {
+            tokens: Some(Tokens {
+                input: 10,
+                ..Tokens::default()
+            }),
+            ..Usage::default()
+        }),
+        session: Some("a".parse().unwrap()),
+        ..RunEnd::new(exit(1))
+    }
+}
+
+fn well() -> RunEnd {
+    RunEnd {
+        verdict: Some(Verdict::Complete),
+        how: exit(0),
+        stdout_bytes: 10,
+        duration_ms: 2_000,
+        ..failed(Cause::Other)
+    }
+}
+
+/// Starts from every beginning in which the idea is known; how runs ended stays so, whoever asks. All must land the idea.
+fn every_beginning_with_the_same_ends_goes_on(whole: &Scenario, ends: &BTreeMap<RunId, RunEnd>) {
+    let known = whole
+        .log
+        .iter()
+        .position(|(_, event)| matches!(event, Event::IdeaAdded { .. }));
+    for length in known.unwrap() + 1..=whole.log.len() {
+        let mut s = Scenario::empty();
+        s.now = whole.now;
+        s.log = whole.log[..length].to_vec();
+        s.state = fold(&s.log);
+        s.restart();
+        for _ in 0..40 {
+            let asked = s.state.outbox.iter().find_map(|(id, effect)| match effect {
+                Effect::Run { run, .. } => Some((*id, ends.get(run)?.clone())),
+                _ => None,
+            });
+            if let Some((effect, end)) = asked {
+                let outcome = Outcome::RunEnded(end);
+                s.when(Observation::EffectDone { effect, outcome });
+                continue;
+            }
+            if s.state.swarm.paused || s.state.accounts.values().any(|hold| hold.until.is_none()) {
+                s.command(Command::Resume);
+            } else if s.idea(1).status == IdeaStatus::Blocked {
+                s.command(Command::RetryIdea { id: idea(1) });
+            } else if s.state.outbox.is_empty() && decide::next_deadline(&s.state, s.now).is_some()
+            {
+                s.wait_for_deadline();
+            } else {
+                s.one_goes_well();
+            }
+        }
+        let one = s.idea(1);
+        let last = &whole.log[length - 1].1;
+        assert_eq!(one.status, IdeaStatus::Done, "after {length}: {last:?}");
+        assert_eq!(one.failed_attempts, 0, "after {length}: {last:?}");
+        // Each run that had ended is counted, and once.
+        let begun = ends.keys().filter(|run| {
+            let begins = |event: &Event| matches!(event, Event::IterationStarted { run: this, .. } if this == *run);
+            s.log.iter().any(|(_, event)| begins(event))
+        });
+        assert_eq!(
+            one.used.runs,
+            begun.count() as u64,
+            "after {length}: {last:?}"
+        );
+        assert_eq!(view::rest(&s.state), Rest::Idle);
+    }
+}
+
+/// The idea's iterations end like this, one after the other; then all goes well.
+fn ending_with(ends: Vec<RunEnd>, change: impl FnOnce(&mut Settings)) {
+    let mut s = Scenario::with(change);
+    s.add("one");
+    let mut known = BTreeMap::new();
+    for end in ends {
+        s.well_until("iteration");
+        let (_, attempt) = s.state.attempt_at(&idea(1)).unwrap();
+        known.insert(attempt.run.clone().unwrap(), end.clone());
+        over(&mut s, end);
+        if s.state.swarm.paused || s.state.accounts.values().any(|hold| hold.until.is_none()) {
+            s.command(Command::Resume);
+        }
+        if s.idea(1).status == IdeaStatus::Blocked {
+            s.command(Command::RetryIdea { id: idea(1) });
+        }
+        if decide::next_deadline(&s.state, s.now).is_some() {
+            s.wait_for_deadline();
+        }
+    }
+    s.all_goes_well();
+    every_beginning_with_the_same_ends_goes_on(&s, &known);
+}
+
+#[test]
+fn of_a_service_that_fails() {
+    for cause in [
+        Cause::Limit { until: None },
+        Cause::Overloaded,
+        Cause::Login,
+    ] {
+        let ends = vec![failed(cause.clone()), failed(cause.clone()), failed(cause)];
+        ending_with(ends, |settings| {
+            settings
+                .accounts
+                .insert(settings.default_profile.clone(), "claude".into());
+        });
+    }
+}
+
+#[test]
+fn of_a_conversation_that_is_given_up() {
+    let ends = vec![well(), failed(Cause::Session), failed(Cause::Session)];
+    ending_with(ends, |_| ());
+}
+
+#[test]
+fn of_an_output_that_is_cut_off() {
+    let cut = |cause| RunEnd {
+        verdict: Some(Verdict::Cut),
+        ..failed(cause)
+    };
+    ending_with(vec![cut(Cause::Other), cut(Cause::Other)], |_| ());
+}
+
+#[test]
+fn of_budgets_that_are_used_up() {
+    ending_with(vec![well(), well()], |settings| {
+        settings.budget.tokens_per_idea = Some(20);
+    });
+    ending_with(vec![well(), well()], |settings| {
+        settings.budget.tokens_per_day = Some(20);
+    });
 }
