@@ -147,6 +147,9 @@ impl World {
         choices: &mut Choices,
     ) -> Outcome {
         if !self.is_done(effect) && choices.chance(2) {
+            if let Effect::Run { run, .. } = effect {
+                self.never_starts(run);
+            }
             return nonsense(effect);
         }
         match effect {
@@ -386,6 +389,7 @@ impl World {
             return Outcome::RunEnded(end.clone());
         }
         if choices.chance(2) {
+            self.never_starts(run);
             return cannot(choices);
         }
         let how = self.how(run, choices);
@@ -407,6 +411,13 @@ impl World {
         self.programs.words(state, purpose, &mut end, choices);
         self.ended.insert(run.clone(), end.clone());
         Outcome::RunEnded(end)
+    }
+
+    /// Whoever asks again hears so: what never ran has used nothing.
+    fn never_starts(&mut self, run: &RunId) {
+        let message = "it cannot be done".into();
+        let end = RunEnd::new(RunEndKind::NotStarted { message });
+        self.ended.insert(run.clone(), end);
     }
 
     fn how(&self, run: &RunId, choices: &mut Choices) -> RunEndKind {
