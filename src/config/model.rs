@@ -193,17 +193,17 @@ pub enum Adapter {
     Claude,
     /// Codex and its structured stream.
     Codex,
-    /// Gemini and its structured stream.
+    /// Gemini and its structured stream. Not in this version: use `acp` with `["gemini", "--acp"]`.
     Gemini,
-    /// opencode and its structured stream.
+    /// opencode and its structured stream. Not in this version: use `acp` with `["opencode", "acp"]`.
     Opencode,
     /// An agent that speaks the Agent Client Protocol.
     Acp,
 }
 
 impl Adapter {
-    /// Those for one program each, which swarm knows; the preferred one first.
-    pub const PROGRAMS: [Self; 4] = [Self::Claude, Self::Codex, Self::Opencode, Self::Gemini];
+    /// Those for one program each, which swarm knows by its own stream; the preferred one first.
+    pub const PROGRAMS: [Self; 2] = [Self::Claude, Self::Codex];
 
     /// Its name in the configuration.
     pub const fn name(self) -> &'static str {

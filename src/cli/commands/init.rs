@@ -24,7 +24,7 @@ use crate::git::Repo as GitRepo;
   $ swarm init
   $ swarm init --agent claude --target main --yes
   $ swarm init --agent command --yes -- python3 tools/agent.py
-  $ swarm init --agent acp --yes -- gemini --experimental-acp")]
+  $ swarm init --agent acp --yes -- gemini --acp")]
 pub struct Init {
     /// The agent that works: claude, codex, opencode, gemini, aider, `command` for a program of your own, or `acp` for
     /// one that speaks the Agent Client Protocol; left out: the first one installed that can work, as far as that can be seen.
