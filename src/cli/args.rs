@@ -239,7 +239,7 @@ mod tests {
         let expected = "init, demo, start, stop, status, idea add, idea list, idea show, idea edit, idea retry, idea cancel, idea assign, \
              agent list, agent show, agent logs, agent stop, agent redirect, agent say, pause, resume, merge list, merge retry, merge resolve, merge target, \
              checkpoint create, checkpoint list, checkpoint show, checkpoint delete, rollback, hooks list, hooks run, hooks approve, \
-             memory log, events, replay, wait, config show, config check, config schema, config trust-git, doctor, clean, service install, service uninstall, completions";
+             memory log, report, events, replay, wait, config show, config check, config schema, config trust-git, doctor, clean, service install, service uninstall, completions";
         let expected: Vec<String> = expected
             .split(", ")
             .map(|path| format!("swarm {path}"))

@@ -335,12 +335,13 @@ mod tests {
 
     #[test]
     fn every_problem_says_what_was_found_and_what_is_allowed() {
-        let value = json!({
+        let mut value = json!({
             "mode": "auto", "target": 7, "qualityTimeoutMinutes": 1.5,
             "agents": { "maxParallel": 0, "maxParalel": 3, "passEnv": ["1A"], "profiles": { "Ed": {}, "ed": { "adapter": "clod", "env": { "KEY": 12345 } } } },
             "qualityCommands": ["cargo test", "  "], "completion": [], "merge": { "autoMerge": "yes" },
             "hooks": { "post-merg": "x", "on-pause": 3, "pre-merge": { "run": "" } }, "budget": { "usdPerDay": -1 },
         });
+        value.sort_all_objects();
         insta::assert_snapshot!(said(value, Whole::No).join("\n"));
     }
 

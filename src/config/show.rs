@@ -34,6 +34,7 @@ impl Layered {
                 origin: self.origin(key),
             });
         });
+        rows.sort_by(|a, b| a.key.cmp(&b.key));
         rows
     }
 

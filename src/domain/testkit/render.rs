@@ -41,8 +41,9 @@ fn line(event: &Event) -> String {
         }
         Event::RunEnded { run, end } => format!("run {run} {:?}", end.how),
         event => {
-            let data = &serde_json::to_value(event).unwrap()["data"];
-            format!("{} {}", event.kind(), plain(data))
+            let mut event_as_value = serde_json::to_value(event).unwrap();
+            event_as_value.sort_all_objects();
+            format!("{} {}", event.kind(), plain(&event_as_value["data"]))
         }
     }
 }
