@@ -133,23 +133,21 @@ fn what_is_spent_ends_an_agent_and_its_tree() {
 
 #[test]
 fn a_hard_stop_ends_an_agent_in_the_middle() {
-    let lab = Lab::with(&json!({"budget": {"tokensPerIdea": 1000, "hardStop": true}}));
+    // The first answer, of about 1,100 tokens, is within it; with the second one it is used up.
+    let lab = Lab::with(&json!({"budget": {"tokensPerIdea": 1500, "hardStop": true}}));
     // Codex does not tell what it used before it is through.
-    let work = format!("{}; {}", escape(&lab, "claude"), lab.hold("claude"));
     let idea = lab.idea(
         "claude",
-        &json!([{"sh": work}, {"text": "Done.", "say": "COMPLETE"}]),
+        &json!([{"sh": escape(&lab, "claude")}, {"sh": lab.hold("claude")}, {"text": "Done.", "say": "COMPLETE"}]),
     );
     let daemon = lab.sandbox.start();
-    lab.wait_held("claude");
-    wait_escaped(&lab, "claude");
     let idea = lab.wait("the budget to end it", || {
         let idea = lab.sandbox.show(&idea);
         (idea["status"] != "active").then_some(idea)
     });
     let why = idea["lastError"].as_str().unwrap();
     assert!(why.contains("budget.tokensPerIdea"), "{why}");
-    assert_eq!(lab.stub.asked_for("mark-claude").len(), 1);
+    assert_eq!(lab.stub.asked_for("mark-claude").len(), 2);
     lab.sandbox
         .wait_within(GONE, "every process to be gone", || {
             of_agents(&lab).is_empty().then_some(())

@@ -186,12 +186,10 @@ async fn a_stream_of_events_is_told_as_text() {
         "stdout.log",
         "{\"text\":{\"text\":\"Done.\"}}",
     );
-    write_output(&world.runs_dir, &run, "stderr.log", "careful\n");
     world.finish(is_iteration, ended(1, 8)).await;
     assert_eq!(line(&mut stream).await, "Done.");
-    assert_eq!(line(&mut stream).await, format!("==> {run} stderr <=="));
-    assert_eq!(line(&mut stream).await, "careful");
     assert_eq!(stream.next_line().await.unwrap(), None);
+    write_output(&world.runs_dir, &run, "stderr.log", "careful\n");
     let raw = format!(
         "{{\"text\":{{\"text\":\"I look.\"}}}}\n{CALL}{{\"text\":{{\"text\":\"Done.\"}}}}\n"
     );

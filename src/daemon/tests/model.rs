@@ -18,6 +18,7 @@ use crate::domain::settings::Mode;
 use crate::domain::state::{AttemptEnd, IdeaStatus, State};
 use crate::domain::testkit::world::World;
 use crate::domain::testkit::{invariants, render};
+use crate::domain::verdict::Verdict;
 use crate::journal::{StartFrom, replay};
 
 /// What people were told of an idea.
@@ -284,7 +285,9 @@ impl Model {
     pub(super) fn hurt_by(&mut self, effect: &Effect, outcome: &Outcome) {
         let well = match (effect, outcome) {
             (_, Outcome::RunEnded(end)) => {
-                end.how == (RunEndKind::Exited { code: 0 }) && end.stdout_bytes > 0
+                // By its program's own word, too, where it has one.
+                let through = matches!(end.verdict, None | Some(Verdict::Complete));
+                end.how == (RunEndKind::Exited { code: 0 }) && end.stdout_bytes > 0 && through
             }
             (Effect::PrepareWorktree { .. }, Outcome::WorktreePrepared { .. })
             | (Effect::Seal { .. }, Outcome::Sealed { .. })
@@ -313,7 +316,7 @@ impl Model {
                 IdeaStatus::Done => self.landed.contains(id) || self.had_nothing(id),
                 IdeaStatus::Cancelled => promise.cancelled || promise.unsure,
                 IdeaStatus::Failed | IdeaStatus::Timeout | IdeaStatus::Blocked => {
-                    self.hurt.contains(id)
+                    self.hurt.contains(id) || is_spent(idea)
                 }
                 IdeaStatus::Pending => self.may_wait(id),
                 IdeaStatus::Active | IdeaStatus::Merging => false,
@@ -347,4 +350,10 @@ impl Drop for Model {
             eprintln!("---- life\n{}\n---- end", render::lines(events));
         }
     }
+}
+
+/// Whether it ended because nothing more may be spent on it.
+fn is_spent(idea: &crate::domain::state::Idea) -> bool {
+    let why = idea.last_error.as_deref().unwrap_or_default();
+    idea.status == IdeaStatus::Blocked && why.starts_with("its budget is used up")
 }

@@ -108,7 +108,6 @@ pub(super) fn watch(plan: &mut Plan<'_>, settings: &Settings) {
 }
 
 fn pause_or_warn(plan: &mut Plan<'_>, used: &Used) {
-    let day = plan.now.day();
     if !used.up {
         let warning = format!(
             "today more than four fifths of {} are used; when all is, the swarm pauses",
@@ -117,6 +116,12 @@ fn pause_or_warn(plan: &mut Plan<'_>, used: &Used) {
         return plan.warn(DAY, &warning);
     }
     plan.clear_warning(DAY);
+    pause(plan, used);
+}
+
+/// Once a day.
+fn pause(plan: &mut Plan<'_>, used: &Used) {
+    let day = plan.now.day();
     let running = plan.state.swarm.phase == SwarmPhase::Running;
     if !running || plan.state.swarm.budget_paused.as_ref() == Some(&day) {
         return;
@@ -217,7 +222,8 @@ pub(super) fn stop_hard(plan: &mut Plan<'_>, settings: &Settings) {
             plan.stop_run(run, false);
         }
     }
+    // The warning is about what is certain, the ends of runs: `watch` sees to it.
     if let (true, Some(used)) = (day_is_up, day) {
-        pause_or_warn(plan, &used);
+        pause(plan, &used);
     }
 }

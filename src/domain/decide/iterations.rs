@@ -18,6 +18,10 @@ pub(super) fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let running = may_start(plan);
     for (agent, attempt) in &state.agents {
+        // Others of that account are to see that one tries it.
+        if service::tries(plan) {
+            return;
+        }
         match attempt.phase {
             AttemptPhase::Starting if running && must_wait(plan, attempt, settings) => {
                 plan.move_attempt(agent, AttemptInput::Hold);

@@ -56,6 +56,12 @@ pub(super) fn begins(plan: &mut Plan<'_>, profile: &ProfileName, run: &RunId, se
     }
 }
 
+/// Whether a run that tries an account begins in this plan.
+pub(super) fn tries(plan: &Plan<'_>) -> bool {
+    let mut events = plan.events.iter();
+    events.any(|event| matches!(event, Event::AccountTried { .. }))
+}
+
 /// The model has answered: what was waited for is over.
 pub(super) fn answered(plan: &mut Plan<'_>, run: &RunId) {
     let tried = |hold: &Hold| hold.tried_by.as_ref() == Some(run);

@@ -42,7 +42,8 @@ impl Programs {
         let Purpose::Iteration { agent, .. } = purpose else {
             return;
         };
-        if !choices.chance(50) {
+        // Of an attempt that is gone, by an outcome that cannot be, nobody asks what its run used.
+        if !state.agents.contains_key(agent) || !choices.chance(50) {
             return;
         }
         end.verdict = Some(match end.how {
