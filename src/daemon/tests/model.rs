@@ -262,7 +262,9 @@ impl Model {
             Effect::Run { purpose, .. } => match purpose {
                 Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => of(agent),
                 Purpose::Verify { idea, .. } => Some(idea.clone()),
-                Purpose::Hook { idea, .. } => idea.clone(),
+                Purpose::Hook { idea, agent, .. } => {
+                    idea.clone().or_else(|| agent.as_ref().and_then(of))
+                }
             },
             Effect::PrepareWorktree { idea, .. }
             | Effect::Seal { idea, .. }
@@ -321,7 +323,8 @@ impl Model {
                 IdeaStatus::Pending => self.may_wait(id),
                 IdeaStatus::Active | IdeaStatus::Merging => false,
             };
-            assert!(fine, "{id} is {:?}: {promise:?}", idea.status);
+            let why = &idea.last_error;
+            assert!(fine, "{id} is {:?} ({why:?}): {promise:?}", idea.status);
             let taken_back = promise.cancelled && !promise.unsure;
             let done = self.landed.contains(id) || idea.status == IdeaStatus::Cancelled;
             assert!(!taken_back || done, "{id} was cancelled: {:?}", idea.status);
