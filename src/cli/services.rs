@@ -22,7 +22,6 @@ use crate::daemon::clean::{self, Report};
 use crate::daemon::error::Unfit;
 use crate::daemon::handle::{Accepted, Journaled};
 use crate::daemon::hooks::{self, Difference, HookView, Tried, TryError};
-use crate::daemon::memory;
 use crate::daemon::offline::{self, TwoWays, Upto};
 use crate::daemon::repair::{self, Findings, Repaired};
 use crate::daemon::run::{ReloadError as DaemonReloadError, Reloader};
@@ -253,7 +252,6 @@ struct InProcess;
 
 impl Launcher for InProcess {
     fn run_daemon(&self, options: StartOptions) -> Result<EndReason, CliError> {
-        memory::share();
         let daemon = open_when_free(&options)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)

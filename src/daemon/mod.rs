@@ -24,7 +24,7 @@ mod ledger;
 mod listen;
 mod loader;
 mod log;
-pub(crate) mod memory;
+mod memory;
 mod merge_effects;
 pub mod muster;
 pub mod offline;
