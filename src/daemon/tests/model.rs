@@ -262,9 +262,7 @@ impl Model {
             Effect::Run { purpose, .. } => match purpose {
                 Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => of(agent),
                 Purpose::Verify { idea, .. } => Some(idea.clone()),
-                Purpose::Hook { idea, agent, .. } => {
-                    idea.clone().or_else(|| agent.as_ref().and_then(of))
-                }
+                Purpose::Hook { idea, .. } => idea.clone(),
             },
             Effect::PrepareWorktree { idea, .. }
             | Effect::Seal { idea, .. }
@@ -318,7 +316,7 @@ impl Model {
                 IdeaStatus::Done => self.landed.contains(id) || self.had_nothing(id),
                 IdeaStatus::Cancelled => promise.cancelled || promise.unsure,
                 IdeaStatus::Failed | IdeaStatus::Timeout | IdeaStatus::Blocked => {
-                    self.hurt.contains(id) || is_explained(idea)
+                    self.hurt.contains(id) || is_spent(idea)
                 }
                 IdeaStatus::Pending => self.may_wait(id),
                 IdeaStatus::Active | IdeaStatus::Merging => false,
@@ -355,9 +353,8 @@ impl Drop for Model {
     }
 }
 
-/// Whether it ended because nothing more may be spent on it, or because a kill or a stop cut a hook off that is not to be called again.
-fn is_explained(idea: &crate::domain::state::Idea) -> bool {
+/// Whether it ended because nothing more may be spent on it.
+fn is_spent(idea: &crate::domain::state::Idea) -> bool {
     let why = idea.last_error.as_deref().unwrap_or_default();
-    let cut_off = why.contains(" was cut off, and is not called again");
-    idea.status == IdeaStatus::Blocked && (why.starts_with("its budget is used up") || cut_off)
+    idea.status == IdeaStatus::Blocked && why.starts_with("its budget is used up")
 }

@@ -161,7 +161,9 @@ pub(super) fn call_over(
     let settings = settings.and_then(|settings| settings.hooks.get(&hook));
     let ended = matches!(end.how, RunEndKind::Stopped | RunEndKind::LeaseExpired);
     let lost = end.how == RunEndKind::Lost;
-    if lost || ended || is_stopped(plan.state, run, &end.how) {
+    // One that was through before the word to end reached it has given its answer.
+    let through = end.how == RunEndKind::Exited { code: 0 };
+    if lost || ended || (!through && is_stopped(plan.state, run, &end.how)) {
         if lost && call.cut_off + 1 >= LOST_RUNS {
             let how = format!("its runner was killed {LOST_RUNS} times in a row");
             return fail(plan, call, run, &how);

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use crate::domain::command::Command;
 use crate::domain::effect::ConflictLevel;
 use crate::domain::event::Event;
-use crate::domain::hook::{HookName, HookSettings};
+use crate::domain::hook::{HookName, HookSettings, Passage};
 use crate::domain::lifecycle::{MergePhase, SwarmPhase};
 use crate::domain::observation::{FailureKind, Outcome, RunEndKind};
 use crate::domain::settings::Settings;
@@ -308,6 +308,25 @@ fn a_guard_that_was_cut_off_and_is_not_repeated_lets_nothing_through() {
     s.command(Command::RetryMerge { id: idea(1) });
     s.all_goes_well();
     assert_eq!(called(&s).len(), 2);
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn one_that_was_through_before_it_was_asked_to_end_is_not_cut_off() {
+    let mut s = once(HookName::PreStart);
+    s.well_until("pre-start");
+    s.command(Command::Shutdown { keep_agents: false });
+    s.wait_for_deadline().wait_for_deadline();
+    assert!(s.pending("stopRun").is_some());
+    // The daemon goes before it hears of the end; the next one reads how it was.
+    s.wait_for_deadline();
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Stopped);
+    s.restart().quietly();
+    s.hook("pre-start", exit(0));
+    assert_eq!(s.attempt(1).pre_start, Some(Passage::Free));
+    s.all_goes_well();
+    assert_eq!(called(&s), ["pre-start"]);
+    assert!(s.state.warnings.is_empty());
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
 }
 
