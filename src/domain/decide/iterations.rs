@@ -6,12 +6,12 @@ use super::advance::may_merge;
 use super::attempt::time_out;
 use super::plan::Plan;
 use super::{budget, hooks, service};
-use crate::domain::effect::Purpose;
+use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmPhase};
 use crate::domain::settings::Settings;
-use crate::domain::state::{Attempt, Task};
+use crate::domain::state::{Attempt, State, Task};
 
 /// Attempts at their boundary go on when time and slots allow; those that have a slot begin their next iteration.
 pub(super) fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
@@ -23,6 +23,8 @@ pub(super) fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
             return;
         }
         match attempt.phase {
+            // After a torn log its worktree is prepared once more, and that may still fail: until then nothing runs in it.
+            AttemptPhase::Starting if is_being_prepared(state, agent) => {}
             AttemptPhase::Starting if running && must_wait(plan, attempt, settings) => {
                 plan.move_attempt(agent, AttemptInput::Hold);
             }
@@ -52,6 +54,11 @@ pub(super) fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
     if let Some((agent, _)) = next {
         plan.move_attempt(agent, AttemptInput::Continue);
     }
+}
+
+fn is_being_prepared(state: &State, agent: &AgentId) -> bool {
+    let prepares = |effect: &Effect| matches!(effect, Effect::PrepareWorktree { agent: this, .. } if this == agent);
+    state.is_pending(prepares)
 }
 
 /// Whether the account that its next iteration needs is held.

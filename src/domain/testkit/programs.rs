@@ -42,8 +42,10 @@ impl Programs {
         let Purpose::Iteration { agent, .. } = purpose else {
             return;
         };
-        // Of an attempt that is gone, by an outcome that cannot be, nobody asks what its run used.
-        if !state.agents.contains_key(agent) || !choices.chance(50) {
+        // Else what it used would be nobody's.
+        let waited_for = state.agents.contains_key(agent);
+        assert!(waited_for, "{agent} is gone before its run has ended");
+        if !choices.chance(50) {
             return;
         }
         end.verdict = Some(match end.how {

@@ -8,11 +8,11 @@ use crate::domain::effect::{ConflictLevel, Effect};
 use crate::domain::event::Event;
 use crate::domain::ids::RunId;
 use crate::domain::lifecycle::MergePhase;
-use crate::domain::observation::{Observation, Outcome, RunEnd};
+use crate::domain::observation::{FailureKind, Observation, Outcome, RunEnd};
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
-use crate::domain::testkit::scenario::{exit, fold};
+use crate::domain::testkit::scenario::{self, exit, fold};
 use crate::domain::testkit::{Scenario, agent, idea, oid};
 use crate::domain::usage::{Tokens, Usage};
 use crate::domain::verdict::{Cause, Verdict};
@@ -294,6 +294,34 @@ fn of_a_service_that_fails() {
 fn of_a_conversation_that_is_given_up() {
     let ends = vec![well(), failed(Cause::Session), failed(Cause::Session)];
     ending_with(ends, |_| ());
+}
+
+/// Its worktree is prepared once more then; where that fails, nothing may be at work in it that nobody waits for.
+#[test]
+fn of_a_worktree_that_cannot_be_prepared_once_more() {
+    let mut s = Scenario::running();
+    s.add("one").well_until("iteration");
+    let ready = |(_, event): &(_, Event)| matches!(event, Event::WorktreeReady { .. });
+    let ready = s.log.iter().position(ready).unwrap();
+    let mut waited = 0;
+    for length in ready..=s.log.len() {
+        let mut torn = Scenario::empty();
+        torn.now = s.now;
+        torn.log = s.log[..length].to_vec();
+        torn.state = fold(&torn.log);
+        torn.restart();
+        if torn.pending("prepareWorktree").is_none() {
+            continue;
+        }
+        waited += 1;
+        assert!(torn.pending("iteration").is_none(), "it begins too early");
+        let no_space = scenario::failed(FailureKind::NoSpace, "no room");
+        torn.answer("prepareWorktree", no_space);
+        assert_eq!(torn.idea(1).status, IdeaStatus::Pending);
+        torn.wait_for_deadline().all_goes_well();
+        assert_eq!(torn.idea(1).status, IdeaStatus::Done);
+    }
+    assert!(waited > 2, "the decision is of several events: {waited}");
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! What is used: counted once, over runs, conversations, attempts and days.
 
 use super::service::{accounts, end, over, run_of};
+use crate::domain::command::Command;
 use crate::domain::event::Event;
-use crate::domain::observation::{Observation, RunEnd, RunEndKind};
+use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::observation::{Observation, Outcome, RunEnd, RunEndKind};
+use crate::domain::settings::Mode;
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::{exit, fold};
-use crate::domain::testkit::{Scenario, agent};
+use crate::domain::testkit::{Scenario, agent, idea};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::{MicroUsd, Price, Scope, Spent, Tokens, Usage};
 use crate::domain::verdict::Verdict;
@@ -116,7 +119,7 @@ fn an_end_that_is_told_twice_is_counted_once() {
     }]);
     s.restart();
     let (effect, _) = s.state.run_effect(&run).unwrap();
-    let outcome = crate::domain::observation::Outcome::RunEnded(end);
+    let outcome = Outcome::RunEnded(end);
     s.when(Observation::EffectDone { effect, outcome });
     assert_eq!(sum(&s), (10, 100, 1));
 }
@@ -137,6 +140,56 @@ fn a_run_that_was_killed_counts_as_far_as_it_is_known() {
     let used = s.idea(1).used;
     assert_eq!((used.tokens.total(), used.runs), (10, 1));
     assert_eq!((used.runs_without_cost, used.runs_not_counted), (1, 1));
+}
+
+/// An attempt waits for the end of its run, whoever ends it: what that used is known then, and is the idea's.
+#[test]
+fn what_a_run_used_counts_however_its_attempt_is_ended() {
+    let (id, to) = (agent(1), idea(2));
+    let redirect = |new_worktree| Command::RedirectAgent {
+        id: id.clone(),
+        idea: to.clone(),
+        new_worktree,
+    };
+    let commands = [
+        Command::StopAgent { id: id.clone() },
+        Command::CancelIdea { id: idea(1) },
+        redirect(false),
+        redirect(true),
+        Command::Shutdown { keep_agents: false },
+        Command::Shutdown { keep_agents: true },
+        Command::ShutdownNow,
+    ];
+    let ends = [RunEndKind::Stopped, exit(0), RunEndKind::TimedOut];
+    for command in commands {
+        for how in &ends {
+            // The daemon may go before it hears of the end.
+            for killed in [false, true] {
+                let mut s = working();
+                s.load(|settings| settings.mode = Mode::SemiAuto);
+                s.add("two");
+                let (_, run) = run_of(&s, 1);
+                s.command(command.clone());
+                while s.pending("stopRun").is_none() && s.state.swarm.phase == SwarmPhase::Draining
+                {
+                    s.wait_for_deadline();
+                }
+                if killed || s.state.swarm.phase == SwarmPhase::Stopped {
+                    s.restart();
+                }
+                let (effect, _) = s.state.run_effect(&run).expect("it is waited for");
+                let outcome = Outcome::RunEnded(RunEnd {
+                    how: how.clone(),
+                    verdict: None,
+                    ..used(Scope::Run, 10, 100)
+                });
+                s.when(Observation::EffectDone { effect, outcome });
+                assert_eq!(sum(&s), (10, 100, 1), "{command:?}, {how:?}");
+                let day = s.state.used.values().next().unwrap();
+                assert_eq!(*day, s.idea(1).used, "{command:?}, {how:?}");
+            }
+        }
+    }
 }
 
 #[test]
