@@ -221,12 +221,19 @@ pub enum Event {
         /// It was over at once.
         at_once: bool,
     },
-    /// An iteration does not count: its service was to blame, or its conversation.
+    /// An iteration does not count: its service was to blame, or its conversation. With it the attempt comes to its boundary: one event, so
+    /// that no torn log can hold half of it.
     IterationExcused {
         /// Whose.
         agent: AgentId,
         /// What was to blame.
         excuse: Excuse,
+        /// Where the attempt stands then; none, in older logs: an `attemptMoved` before it says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        phase: Option<AttemptPhase>,
+        /// Not to go on before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        not_before: Option<Timestamp>,
     },
     /// An attempt has a conversation.
     SessionBegan {

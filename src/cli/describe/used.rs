@@ -7,7 +7,7 @@ use crate::domain::usage::{Bill, Spent, Tokens};
 /// An event about accounts, conversations or usage; of any other, its kind.
 pub(super) fn event(event: &Event) -> String {
     match event {
-        Event::IterationExcused { agent, excuse } => {
+        Event::IterationExcused { agent, excuse, .. } => {
             format!(
                 "{agent}: the iteration does not count, {}",
                 self::excuse(*excuse)

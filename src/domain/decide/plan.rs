@@ -12,6 +12,7 @@ use crate::domain::lifecycle::{
     step, swarm,
 };
 use crate::domain::rejection::Rejection;
+use crate::domain::service::Excuse;
 use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, MergeEntry, State, Waits};
 use crate::domain::time::Timestamp;
 
@@ -165,11 +166,34 @@ impl<'a> Plan<'a> {
         true
     }
 
+    /// Holds an attempt at its boundary after an iteration that does not count.
+    pub(super) fn excuse(
+        &mut self,
+        agent: &AgentId,
+        excuse: Excuse,
+        not_before: Option<Timestamp>,
+    ) {
+        let held = |phase| step::<attempt::Machine>(phase, &AttemptInput::Hold).ok();
+        if let Some(phase) = self.phase_of(agent).and_then(held) {
+            self.emit(Event::IterationExcused {
+                agent: agent.clone(),
+                excuse,
+                phase: Some(phase),
+                not_before,
+            });
+        }
+    }
+
     /// An attempt's phase, with what this plan has moved already.
     fn phase_of(&self, agent: &AgentId) -> Option<AttemptPhase> {
         let moved = self.events.iter().rev().find_map(|event| match event {
             Event::AttemptMoved {
                 agent: this, phase, ..
+            }
+            | Event::IterationExcused {
+                agent: this,
+                phase: Some(phase),
+                ..
             } if this == agent => Some(*phase),
             _ => None,
         });

@@ -7,7 +7,6 @@
 use super::plan::{Plan, shorten};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, ProfileName, RunId};
-use crate::domain::lifecycle::AttemptInput;
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::service::{Excuse, Hold, HoldKind};
 use crate::domain::session::SessionId;
@@ -193,17 +192,8 @@ pub(super) fn judge(
             ));
         }
     }
-    excuse(plan, agent, Excuse::Account, None);
+    plan.excuse(agent, Excuse::Account, None);
     Judged::Excused
-}
-
-/// The iteration does not count, and the attempt waits at its boundary.
-fn excuse(plan: &mut Plan<'_>, agent: &AgentId, excuse: Excuse, until: Option<Timestamp>) {
-    plan.move_attempt_until(agent, AttemptInput::Hold, until);
-    plan.emit(Event::IterationExcused {
-        agent: agent.clone(),
-        excuse,
-    });
 }
 
 /// Cut off, or silent: it goes on from where it was, later each time, and so often only.
@@ -218,7 +208,7 @@ fn cut(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, why: Excuse) -> 
         ));
     }
     let wait = doubled(CUT_MS, attempt.cut, CUT_MAX_MS);
-    excuse(plan, agent, why, Some(plan.now.plus_millis(wait)));
+    plan.excuse(agent, why, Some(plan.now.plus_millis(wait)));
     Judged::Excused
 }
 
@@ -344,7 +334,7 @@ fn session_failed(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, messa
         );
     }
     let until = plan.now.plus_millis(CUT_MS);
-    excuse(plan, agent, Excuse::Session, Some(until));
+    plan.excuse(agent, Excuse::Session, Some(until));
     // Last: what is judged again after a torn log must still know that there was a conversation to be taken up.
     if drops {
         plan.emit(Event::SessionDropped {

@@ -18,9 +18,18 @@ const DAYS_KEPT: usize = 400;
 /// Events about accounts, conversations and usage; false when it is another's.
 pub(super) fn service_event(state: &mut State, event: &Event) -> bool {
     match event {
-        Event::IterationExcused { agent, excuse } => {
-            with_attempt(state, agent, |attempt| excused(attempt, *excuse));
-        }
+        Event::IterationExcused {
+            agent,
+            excuse,
+            phase,
+            not_before,
+        } => with_attempt(state, agent, |attempt| {
+            if let Some(phase) = phase {
+                attempt.phase = *phase;
+                attempt.not_before = *not_before;
+            }
+            excused(attempt, *excuse);
+        }),
         Event::SessionBegan {
             agent,
             profile,

@@ -1,6 +1,7 @@
 //! Events about what agents share and use, one of every kind, for whoever needs an example.
 
 use crate::domain::event::Event;
+use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::service::{Excuse, Hold, HoldKind};
 use crate::domain::time::Timestamp;
@@ -81,6 +82,8 @@ pub(crate) fn of_every_kind() -> Vec<Event> {
         Event::IterationExcused {
             agent: agent(),
             excuse: Excuse::Account,
+            phase: None,
+            not_before: None,
         },
         Event::SessionBegan {
             agent: agent(),
@@ -127,6 +130,14 @@ pub(crate) fn all() -> Vec<Event> {
     let do_not_count = excuses.map(|excuse| Event::IterationExcused {
         agent: id("ed-001"),
         excuse,
+        phase: None,
+        not_before: None,
+    });
+    let at_boundary = [None, Some(NOW)].map(|not_before| Event::IterationExcused {
+        agent: id("ed-001"),
+        excuse: Excuse::Account,
+        phase: Some(AttemptPhase::Backoff),
+        not_before,
     });
     let kinds = [(HoldKind::Overloaded, Some(NOW)), (HoldKind::Login, None)];
     let held = kinds.map(|(kind, until)| Event::AccountHeld {
@@ -142,6 +153,7 @@ pub(crate) fn all() -> Vec<Event> {
     });
     let mut all = of_every_kind();
     all.extend(do_not_count);
+    all.extend(at_boundary);
     all.extend(held);
     all.extend(ends());
     all

@@ -107,8 +107,7 @@ fn a_limit_with_a_reset_holds_the_account_until_then_and_a_little_longer() {
     assert_snapshot!(s.then(), @r"
     run r0001-ed-001-i1 Exited { code: 1 }
     accountHeld {account: claude, hold: {kind: limit, message: try again later, since: 2026-01-01T00:00:00.000Z, times: 1, until: 2026-01-01T00:01:02.000Z}}
-    ed-001 -> Backoff
-    iterationExcused {agent: ed-001, excuse: account}
+    iterationExcused {agent: ed-001, excuse: account, phase: backoff}
     end #2
     ");
     assert_eq!(s.attempt(1).excused, 1);

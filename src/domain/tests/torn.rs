@@ -324,6 +324,41 @@ fn of_a_worktree_that_cannot_be_prepared_once_more() {
     assert!(waited > 2, "the decision is of several events: {waited}");
 }
 
+/// Wherever the log was torn in the decision on an end that does not count: it does not count once.
+#[test]
+fn of_an_iteration_that_does_not_count() {
+    let cut = RunEnd {
+        verdict: Some(Verdict::Cut),
+        ..failed(Cause::Other)
+    };
+    for end in [failed(Cause::Overloaded), failed(Cause::Session), cut] {
+        let mut s = Scenario::running();
+        s.add("one").well_until("iteration");
+        over(&mut s, well());
+        s.well_until("iteration");
+        let begun = s.log.len();
+        over(&mut s, end.clone());
+        for length in begun..=s.log.len() {
+            let mut torn = Scenario::empty();
+            torn.now = s.now;
+            torn.log = s.log[..length].to_vec();
+            torn.state = fold(&torn.log);
+            torn.restart();
+            let asked = torn.pending("iteration");
+            if let Some(effect) = asked {
+                let outcome = Outcome::RunEnded(end.clone());
+                torn.when(Observation::EffectDone { effect, outcome });
+            }
+            let attempt = torn.attempt(1);
+            let last = &torn.log[length - 1].1;
+            assert_eq!(attempt.excused, 1, "after {last:?}");
+            assert_eq!(attempt.cut, s.attempt(1).cut, "after {last:?}");
+            assert_eq!(attempt.session, s.attempt(1).session, "after {last:?}");
+            assert_eq!(attempt.phase, s.attempt(1).phase, "after {last:?}");
+        }
+    }
+}
+
 #[test]
 fn of_an_output_that_is_cut_off() {
     let cut = |cause| RunEnd {
