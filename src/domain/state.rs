@@ -542,7 +542,7 @@ pub struct Attempt {
     /// When its present iteration began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iteration_at: Option<Timestamp>,
-    /// Time that its iterations took, in milliseconds.
+    /// Time that its iterations took, in milliseconds; without those that did not count since their account had to wait.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub spent_ms: i64,
     /// Its conversation.

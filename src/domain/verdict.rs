@@ -42,3 +42,16 @@ pub enum Cause {
     /// Anything else: the request, the program.
     Other,
 }
+
+impl Verdict {
+    /// Whether an account has to wait: its service did not do its part.
+    pub fn is_of_account(&self) -> bool {
+        let Self::Failed { cause, .. } = self else {
+            return false;
+        };
+        matches!(
+            cause,
+            Cause::Limit { .. } | Cause::Overloaded | Cause::Login
+        )
+    }
+}

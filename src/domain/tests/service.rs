@@ -3,6 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::domain::command::{Command, NewIdea};
+use crate::domain::effect::Effect;
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::observation::{Observation, Outcome, RunEnd, RunEndKind};
@@ -380,6 +381,38 @@ fn what_a_service_refused_is_no_iteration() {
     assert_eq!(s.idea(1).status, IdeaStatus::Timeout);
     let why = s.idea(1).last_error.clone().unwrap();
     assert_snapshot!(why, @r"2 iterations without COMPLETE; completion.maxIterations allows no more");
+}
+
+#[test]
+fn time_that_a_program_waits_for_its_service_is_not_the_attempts() {
+    const ALL: i64 = 30 * 60_000;
+    let taking = |end: RunEnd| RunEnd {
+        duration_ms: ALL - 1,
+        ..end
+    };
+    let timeout = |s: &Scenario| {
+        let asked = s.state.outbox.values().next_back();
+        match asked {
+            Some(Effect::Run { timeout_ms, .. }) => *timeout_ms,
+            _ => panic!("nothing runs"),
+        }
+    };
+    let mut s = working(1);
+    assert_eq!(timeout(&s), ALL);
+    for cause in [Cause::Limit { until: None }, Cause::Overloaded] {
+        over(&mut s, 1, taking(blamed(cause)));
+        // However long it sleeps.
+        s.wait(86_400_000);
+        assert_eq!(s.attempt(1).spent_ms, 0);
+        assert_eq!(timeout(&s), ALL);
+        answers(&mut s, 1);
+    }
+    // What it did not wait for is its own, also where that does not count as an iteration.
+    over(&mut s, 1, taking(end(0, Verdict::Cut)));
+    s.wait_for_deadline();
+    assert_eq!(timeout(&s), 1);
+    over(&mut s, 1, taking(end(0, Verdict::Complete)));
+    assert_eq!(s.idea(1).status, IdeaStatus::Timeout);
 }
 
 #[test]
