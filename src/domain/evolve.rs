@@ -467,6 +467,7 @@ fn claim(state: &mut State, at: Timestamp, id: &IdeaId, agent: &AgentId, event: 
         iteration_at: None,
         spent_ms: 0,
         session,
+        own_session: None,
         used: Spent::default(),
         using: None,
         excused: 0,
@@ -540,7 +541,12 @@ fn attempt_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
             attempt.feedback = Some(feedback.clone());
         }),
         Event::TaskSet { agent, task } => {
-            with_attempt(state, agent, |attempt| attempt.task = task.clone());
+            with_attempt(state, agent, |attempt| {
+                attempt.task = task.clone();
+                if *task == Task::Work {
+                    service::back_to_own(attempt);
+                }
+            });
         }
         Event::MessageQueued { agent, text } => {
             with_attempt(state, agent, |attempt| {
@@ -771,7 +777,7 @@ fn end_attempt(state: &mut State, at: Timestamp, agent: &AgentId, event: &Event)
         ended_at: at,
         heard: attempt.heard.clone(),
         used: attempt.used,
-        session: attempt.session.as_ref().map(|session| session.id.clone()),
+        session: attempt.own_session().map(|session| session.id.clone()),
     };
     state.ended.insert(agent.clone(), ended);
     if *end == AttemptEnd::Stopped {
@@ -866,6 +872,7 @@ fn audit_word(end: AttemptEnd) -> &'static str {
 /// What the attempt leaves. An attempt that never had its worktree hands on what it was to take over.
 fn keep(agent: &AgentId, attempt: Attempt, crashed: bool) -> Option<Box<Kept>> {
     let last_run = attempt.last_iteration().cloned();
+    let session = attempt.own_session().cloned().map(Box::new);
     let Some(base) = attempt.base else {
         return attempt.kept;
     };
@@ -884,7 +891,7 @@ fn keep(agent: &AgentId, attempt: Attempt, crashed: bool) -> Option<Box<Kept>> {
         messages: attempt.messages,
         iterations: attempt.iteration,
         taken_from: None,
-        session: attempt.session,
+        session,
     }))
 }
 

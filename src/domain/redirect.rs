@@ -96,6 +96,6 @@ pub fn handed_over(agent: &AgentId, attempt: &Attempt) -> Option<Kept> {
         last_run: None,
         said: Vec::new(),
         taken_from: Some(attempt.idea.clone()),
-        session: attempt.session.clone(),
+        session: attempt.own_session().cloned().map(Box::new),
     })
 }

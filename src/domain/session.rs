@@ -8,7 +8,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::ids::ProfileName;
+use super::effect::Purpose;
+use super::ids::{ProfileName, RunId};
+use super::state::{Attempt, State};
 use super::usage::Counted;
 
 /// A conversation's name, as its program gave or took it.
@@ -79,6 +81,30 @@ pub struct Session {
     /// Runs in a row that could not take it up.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failures: u32,
+}
+
+impl Attempt {
+    /// Its conversation, where that is one of this profile's: no other program knows it.
+    pub fn session_of(&self, profile: &ProfileName) -> Option<&Session> {
+        let session = self.session.as_deref();
+        session.filter(|session| session.profile == *profile)
+    }
+
+    /// The conversation of its own agent, whoever works for it at the moment.
+    pub fn own_session(&self) -> Option<&Session> {
+        let aside = self.own_session.as_deref();
+        aside.or_else(|| self.session_of(&self.profile))
+    }
+}
+
+impl State {
+    /// The profile that a run of an agent's belongs to, as long as it is under way.
+    pub fn profile_of_run(&self, run: &RunId) -> Option<&ProfileName> {
+        match self.run_effect(run)? {
+            (_, Purpose::Iteration { profile, .. }) => Some(profile),
+            _ => None,
+        }
+    }
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // the form that serde asks for

@@ -545,9 +545,12 @@ pub struct Attempt {
     /// Time that its iterations took, in milliseconds; without those that did not count since their account had to wait.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub spent_ms: i64,
-    /// Its conversation.
+    /// Its conversation; while a resolver of another profile works, that one's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Box<Session>>,
+    /// Meanwhile: the conversation of its own, which it goes on with when the conflict is settled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_session: Option<Box<Session>>,
     /// What its iterations used.
     #[serde(default, skip_serializing_if = "Spent::is_nothing")]
     pub used: Spent,

@@ -5,7 +5,7 @@
 //! has decided.
 
 use super::plan::{End, Plan};
-use super::service;
+use super::{conflict, service};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, IdeaId, RunId};
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
@@ -173,6 +173,31 @@ pub(super) fn may_begin(
     false
 }
 
+/// Whether a resolver may begin: complete work lands whatever it costs, but for a budget that also stops in the middle of an iteration. That
+/// would stop it again and again; a person decides.
+pub(super) fn may_resolve(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    attempt: &Attempt,
+    settings: &Settings,
+) -> bool {
+    if !settings.budget.hard_stop {
+        return true;
+    }
+    let (id, state) = (&attempt.idea, plan.state);
+    let used = state.ideas.get(id);
+    let used = used.and_then(|idea| of_idea(settings, idea, None));
+    let (Some(used), Some(entry)) = (used.filter(|used| used.up), state.entry(id)) else {
+        return true;
+    };
+    let why = format!(
+        "its budget is used up: {}, and no agent may settle the conflict (budget.hardStop); do it yourself, or raise that, then: swarm merge retry {id}",
+        used.words
+    );
+    conflict::leave_to_person(plan, agent, entry, &why);
+    false
+}
+
 /// What a run has used up to now; only where a budget also stops in the middle of an iteration.
 pub(super) fn seen(plan: &mut Plan<'_>, run: &RunId, usage: &Usage) {
     let Some(settings) = plan.state.settings.as_deref() else {
@@ -185,7 +210,7 @@ pub(super) fn seen(plan: &mut Plan<'_>, run: &RunId, usage: &Usage) {
     let Some((agent, attempt)) = plan.state.agents.iter().find(of_run) else {
         return;
     };
-    let bill = service::bill(attempt, settings, None, usage);
+    let bill = service::bill(plan.state, attempt, settings, None, usage);
     if attempt.using.as_deref() == Some(&bill) {
         return;
     }

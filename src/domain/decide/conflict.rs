@@ -154,6 +154,13 @@ pub(super) fn back_to_work(plan: &mut Plan<'_>, agent: &AgentId) {
     }
 }
 
+/// Its resolver is not to begin.
+pub(super) fn leave_to_person(plan: &mut Plan<'_>, agent: &AgentId, entry: &MergeEntry, why: &str) {
+    to_person(plan, entry, why);
+    plan.move_attempt(agent, AttemptInput::Hold);
+    rest_in_queue(plan, agent);
+}
+
 fn to_person(plan: &mut Plan<'_>, entry: &MergeEntry, reason: &str) {
     let waits = Waits {
         reason: shorten(reason),

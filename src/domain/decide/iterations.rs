@@ -109,6 +109,9 @@ fn begin_iteration(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, sett
     if !resolving && !budget::may_begin(plan, agent, attempt, settings) {
         return;
     }
+    if resolving && !budget::may_resolve(plan, agent, attempt, settings) {
+        return;
+    }
     let iteration = attempt.iteration + 1;
     let run = plan.run_id(&format!("{agent}-i{iteration}"));
     service::begins(plan, settings.profile_of(attempt), &run, settings);

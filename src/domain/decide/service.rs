@@ -9,7 +9,7 @@ use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, ProfileName, RunId};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::service::{Excuse, Hold, HoldKind};
-use crate::domain::session::SessionId;
+use crate::domain::session::{Session, SessionId};
 use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, State};
 use crate::domain::time::Timestamp;
@@ -99,10 +99,17 @@ pub(super) fn session_seen(plan: &mut Plan<'_>, run: &RunId, session: &SessionId
         plan.emit(Event::SessionBegan {
             agent: agent.clone(),
             run: run.clone(),
-            profile: settings.profile_of(attempt).clone(),
+            profile: profile(plan.state, settings, attempt).clone(),
             session: session.clone(),
         });
     }
+}
+
+/// Whose program an attempt's run is.
+fn profile<'a>(state: &'a State, settings: &'a Settings, attempt: &'a Attempt) -> &'a ProfileName {
+    let run = attempt.run.as_ref();
+    let running = run.and_then(|run| state.profile_of_run(run));
+    running.unwrap_or_else(|| settings.profile_of(attempt))
 }
 
 /// A run's end with its own part of what was used.
@@ -124,7 +131,7 @@ pub(super) fn billed(state: &State, agent: &AgentId, end: RunEnd) -> RunEnd {
         return end;
     }
     let usage = end.usage.clone().unwrap_or_default();
-    let bill = bill(attempt, settings, end.session.as_ref(), &usage);
+    let bill = bill(state, attempt, settings, end.session.as_ref(), &usage);
     RunEnd {
         bill: Some(bill),
         ..end
@@ -133,14 +140,14 @@ pub(super) fn billed(state: &State, agent: &AgentId, end: RunEnd) -> RunEnd {
 
 /// What a run has used by itself.
 pub(super) fn bill(
+    state: &State,
     attempt: &Attempt,
     settings: &Settings,
     session: Option<&SessionId>,
     usage: &Usage,
 ) -> Bill {
     let before = attempt
-        .session
-        .as_deref()
+        .session_of(profile(state, settings, attempt))
         .filter(|known| session.is_none_or(|session| *session == known.id));
     let before = before.map(|session| session.counted).unwrap_or_default();
     usage.bill(before, &settings.prices)
@@ -181,19 +188,26 @@ pub(super) fn judge(
         Cause::Limit { until } => limit(plan, settings, attempt, *until, message),
         Cause::Overloaded => overloaded(plan, settings, attempt, message),
         Cause::Login => login(plan, settings, attempt, message),
-        Cause::Session if attempt.session.is_some() => {
-            session_failed(plan, agent, attempt, message);
+        Cause::Session => {
+            let profile = profile(plan.state, settings, attempt);
+            // One that took up none cannot fail because of it.
+            let Some(session) = attempt.session_of(profile) else {
+                return by_itself(agent, message);
+            };
+            session_failed(plan, agent, session, message);
             return Judged::Excused;
         }
-        Cause::Session | Cause::Other => {
-            let why = shorten(message);
-            return Judged::Failed(format!(
-                "the agent failed: {why}; its output: swarm agent logs {agent}"
-            ));
-        }
+        Cause::Other => return by_itself(agent, message),
     }
     plan.excuse(agent, Excuse::Account, None);
     Judged::Excused
+}
+
+fn by_itself(agent: &AgentId, message: &str) -> Judged {
+    let why = shorten(message);
+    Judged::Failed(format!(
+        "the agent failed: {why}; its output: swarm agent logs {agent}"
+    ))
 }
 
 /// Cut off, or silent: it goes on from where it was, later each time, and so often only.
@@ -318,12 +332,8 @@ fn login(plan: &mut Plan<'_>, settings: &Settings, attempt: &Attempt, message: &
 }
 
 /// Twice in a row, and a new conversation begins.
-fn session_failed(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, message: &str) {
-    let failures = attempt
-        .session
-        .as_ref()
-        .map_or(0, |session| session.failures);
-    let drops = failures + 1 >= SESSION_FAILURES;
+fn session_failed(plan: &mut Plan<'_>, agent: &AgentId, session: &Session, message: &str) {
+    let drops = session.failures + 1 >= SESSION_FAILURES;
     let why = shorten(message);
     if drops {
         plan.warn(

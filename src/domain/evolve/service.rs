@@ -4,7 +4,7 @@
 
 use super::{with_attempt, with_idea};
 use crate::domain::event::Event;
-use crate::domain::ids::{AgentId, RunId};
+use crate::domain::ids::{AgentId, ProfileName, RunId};
 use crate::domain::observation::RunEnd;
 use crate::domain::service::Excuse;
 use crate::domain::session::Session;
@@ -38,12 +38,13 @@ pub(super) fn service_event(state: &mut State, event: &Event) -> bool {
         } => with_attempt(state, agent, |attempt| {
             let known = attempt.session.as_deref();
             if known.is_none_or(|known| known.id != *session) {
-                attempt.session = Some(Box::new(Session {
+                let before = attempt.session.replace(Box::new(Session {
                     id: session.clone(),
                     profile: profile.clone(),
                     counted: Counted::default(),
                     failures: 0,
                 }));
+                put_aside(attempt, profile, before);
             }
         }),
         Event::SessionDropped { agent, .. } => {
@@ -71,6 +72,21 @@ pub(super) fn service_event(state: &mut State, event: &Event) -> bool {
     true
 }
 
+/// A conversation under `profile` has begun. Where that is a resolver's, the attempt's own one is wanted again.
+fn put_aside(attempt: &mut Attempt, profile: &ProfileName, before: Option<Box<Session>>) {
+    let own = before.filter(|before| before.profile == attempt.profile);
+    if *profile != attempt.profile && own.is_some() {
+        attempt.own_session = own;
+    }
+}
+
+/// The conflict is settled, or no longer what the attempt is about.
+pub(super) fn back_to_own(attempt: &mut Attempt) {
+    if let Some(own) = attempt.own_session.take() {
+        attempt.session = Some(own);
+    }
+}
+
 fn excused(attempt: &mut Attempt, excuse: Excuse) {
     attempt.excused += 1;
     match excuse {
@@ -85,10 +101,7 @@ fn excused(attempt: &mut Attempt, excuse: Excuse) {
 }
 
 /// The conversation that an attempt goes on with.
-pub(super) fn taken_up(
-    kept: Option<&Kept>,
-    profile: &crate::domain::ids::ProfileName,
-) -> Option<Box<Session>> {
+pub(super) fn taken_up(kept: Option<&Kept>, profile: &ProfileName) -> Option<Box<Session>> {
     let session = kept?.session.as_ref()?;
     (session.profile == *profile).then(|| session.clone())
 }
@@ -109,10 +122,12 @@ pub(super) fn run_over(state: &mut State, at: Timestamp, run: &RunId, end: &RunE
     else {
         return;
     };
+    let profile = state.profile_of_run(run).cloned();
     with_attempt(state, &agent, |attempt| {
         attempt.using = None;
         if let (Some(session), Some(usage)) = (attempt.session.as_deref_mut(), &end.usage)
             && end.session.as_ref().is_none_or(|id| *id == session.id)
+            && profile.is_none_or(|profile| profile == session.profile)
         {
             session.counted = usage.counted(session.counted);
         }

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::choices::Choices;
 use crate::domain::effect::Purpose;
 use crate::domain::event::Event;
-use crate::domain::ids::{AgentId, RunId};
+use crate::domain::ids::RunId;
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
-use crate::domain::session::SessionId;
-use crate::domain::state::State;
+use crate::domain::session::{Session, SessionId};
+use crate::domain::state::{Attempt, State};
 use crate::domain::usage::{MicroUsd, Scope, Spent, Tokens, Usage};
 use crate::domain::verdict::{Cause, Verdict};
 
@@ -39,7 +39,7 @@ impl Programs {
         end: &mut RunEnd,
         choices: &mut Choices,
     ) {
-        let Purpose::Iteration { agent, .. } = purpose else {
+        let Purpose::Iteration { agent, profile, .. } = purpose else {
             return;
         };
         // Else what it used would be nobody's.
@@ -48,8 +48,9 @@ impl Programs {
         if !choices.chance(50) {
             return;
         }
+        let known = state.agents[agent].session_of(profile);
         end.verdict = Some(match end.how {
-            RunEndKind::Exited { .. } => self.some_verdict(state, agent, choices),
+            RunEndKind::Exited { .. } => self.some_verdict(state, known, choices),
             _ => Verdict::Cut,
         });
         if choices.chance(30) {
@@ -57,7 +58,7 @@ impl Programs {
         }
         let new = u64::try_from(choices.pick(1_000)).unwrap();
         self.served += new;
-        let session = self.session_of(state, agent, choices);
+        let session = self.session_of(known, choices);
         let counted = self.counted.entry(session.clone()).or_default();
         *counted += new;
         // A program counts in one way only.
@@ -74,9 +75,12 @@ impl Programs {
     }
 
     /// A conversation that could not be taken up cannot be the next time either.
-    fn some_verdict(&mut self, state: &State, agent: &AgentId, choices: &mut Choices) -> Verdict {
-        let attempt = state.agents.get(agent);
-        let known = attempt.and_then(|attempt| attempt.session.as_deref());
+    fn some_verdict(
+        &mut self,
+        state: &State,
+        known: Option<&Session>,
+        choices: &mut Choices,
+    ) -> Verdict {
         let broken = known.is_some_and(|known| self.broken.contains(&known.id));
         let verdict = if broken || (known.is_some() && choices.chance(25)) {
             failed(Cause::Session)
@@ -90,9 +94,7 @@ impl Programs {
     }
 
     /// The one that it goes on with, or a new one.
-    fn session_of(&mut self, state: &State, agent: &AgentId, choices: &mut Choices) -> SessionId {
-        let attempt = state.agents.get(agent);
-        let known = attempt.and_then(|attempt| attempt.session.as_deref());
+    fn session_of(&mut self, known: Option<&Session>, choices: &mut Choices) -> SessionId {
         match known {
             Some(known) if !choices.chance(10) => known.id.clone(),
             _ => {
@@ -107,9 +109,11 @@ impl Programs {
         match choices.pick(3) {
             0 => Observation::ModelAnswered { run },
             1 => {
-                let of_run = |one: &&AgentId| state.agents[*one].run.as_ref() == Some(&run);
-                let agent = state.agents.keys().find(of_run).unwrap();
-                let session = self.session_of(state, agent, choices);
+                let of_run = |one: &&Attempt| one.run.as_ref() == Some(&run);
+                let attempt = state.agents.values().find(of_run).unwrap();
+                let profile = state.profile_of_run(&run);
+                let known = profile.and_then(|profile| attempt.session_of(profile));
+                let session = self.session_of(known, choices);
                 Observation::SessionSeen { run, session }
             }
             _ => {

@@ -11,6 +11,7 @@ mod interventions;
 mod merging;
 mod properties;
 mod redirect;
+mod resolver;
 mod retention;
 mod rollback;
 mod scale;
