@@ -6,6 +6,7 @@
 mod evidence;
 mod losses;
 mod rebuild;
+mod used;
 
 use serde::Serialize;
 
@@ -170,7 +171,8 @@ fn offered(open: &Open) -> WayOut {
             found.file, found.seq
         ),
         (RepairWay::Rebuild, _) => "the ideas are put together from ideas.jsonl, the target's history, the worktrees and what can be read of the \
-             log; nothing starts until a person has looked and said: swarm resume"
+             log; of tokens and money it knows what readable events tell, so that budgets may begin anew; nothing starts until a person has \
+             looked and said: swarm resume"
             .to_owned(),
         _ if kept == 0 => "no event before the damage is whole: the log begins anew, and no number is given a second time".to_owned(),
         _ => format!("the events before event {} are whole and stay as they are", kept + 1),
