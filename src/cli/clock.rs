@@ -43,6 +43,14 @@ pub fn read(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     Some(millis(zoned.timestamp()))
 }
 
+/// A span of time that somebody typed, in milliseconds: `90m`, `12h`, `2 days`. A day has 24 hours.
+pub fn read_span(text: &str) -> Option<i64> {
+    let span: jiff::Span = text.parse().ok()?;
+    let hours = jiff::SpanRelativeTo::days_are_24_hours();
+    let millis = span.to_duration(hours).ok()?.as_millis();
+    i64::try_from(millis.abs()).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +67,24 @@ mod tests {
         ];
         for (millis, words) in cases {
             assert_eq!(span(millis), words);
+        }
+    }
+
+    #[test]
+    fn typed_spans_are_understood() {
+        let hour = 3_600_000;
+        for (text, millis) in [
+            ("12h", 12 * hour),
+            ("90 min", 3 * hour / 2),
+            ("2d", 48 * hour),
+            ("1 week", 168 * hour),
+            ("PT1H30M", 3 * hour / 2),
+            ("12h ago", 12 * hour),
+        ] {
+            assert_eq!(read_span(text), Some(millis), "{text}");
+        }
+        for text in ["12", "h", "last", "1 month", "2026-01-31", ""] {
+            assert_eq!(read_span(text), None, "{text}");
         }
     }
 

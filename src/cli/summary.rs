@@ -4,8 +4,10 @@
 
 use std::collections::BTreeSet;
 
+use jiff::tz::TimeZone;
 use serde::Serialize;
 
+use super::clock;
 use super::describe::short;
 use super::error::{CliError, Kind};
 use super::output::Output;
@@ -14,8 +16,9 @@ use super::terminal::{Tone, safe, title};
 use super::used;
 use crate::domain::ids::IdeaId;
 use crate::domain::state::{Idea, IdeaStatus, State};
+use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
-use crate::domain::view::{self, IdeaView, NeedsYou, Rest, UsedView};
+use crate::domain::view::{self, IdeaView, NeedsYou, Rest, Stuck, UsedView};
 
 /// How things stood before.
 #[derive(Debug, Default)]
@@ -24,6 +27,8 @@ pub struct Earlier {
     landed: BTreeSet<IdeaId>,
     /// What had been used.
     used: Spent,
+    /// When that was.
+    at: Option<Timestamp>,
 }
 
 impl Earlier {
@@ -34,6 +39,7 @@ impl Earlier {
         Self {
             landed: ideas.map(|(id, _)| id.clone()).collect(),
             used: used_by_all(state),
+            at: Some(state.swarm.last_event_at),
         }
     }
 }
@@ -51,12 +57,16 @@ fn used_by_all(state: &State) -> Spent {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
+    /// Since when.
+    pub since: Option<Timestamp>,
     /// Ideas that landed meanwhile.
     pub landed: Vec<IdeaView>,
     /// Ideas that are failed, timeout or blocked.
     pub failed: Vec<IdeaView>,
     /// Ideas that are neither over nor failed.
     pub waiting: Vec<IdeaView>,
+    /// Agents that have made no commit for long.
+    pub stuck: Vec<Stuck>,
     /// What only a person can do.
     pub needs_you: Vec<NeedsYou>,
     /// What was used meanwhile.
@@ -74,6 +84,8 @@ impl Summary {
             picked.map(|(id, idea)| view::idea(id, idea)).collect()
         };
         Self {
+            since: None,
+            stuck: view::stuck(state),
             landed: pick(&|status| status == IdeaStatus::Done),
             failed: pick(&IdeaStatus::is_bad),
             waiting: pick(&|status| {
@@ -93,20 +105,21 @@ impl Summary {
         self.landed.retain(|idea| !before.landed.contains(&idea.id));
         self.used = self.used.since(&before.used);
         self.spent = view::used(&self.used);
+        self.since = before.at;
     }
 
     /// Shows it.
-    pub fn show(&self, output: &mut Output) -> Result<(), CliError> {
+    pub fn show(&self, output: &mut Output, zone: &TimeZone) -> Result<(), CliError> {
         if output.json {
             return output.json_line(&serde_json::json!({ "summary": self }));
         }
-        for line in self.lines(output)? {
+        for line in self.lines(output, zone)? {
             output.line(line)?;
         }
         Ok(())
     }
 
-    fn lines(&self, output: &Output) -> Result<Vec<String>, CliError> {
+    fn lines(&self, output: &Output, zone: &TimeZone) -> Result<Vec<String>, CliError> {
         let mut lines = vec![format!("landed {}", count(self.landed.len()))];
         for idea in &self.landed {
             let commit = idea.commit.as_ref().map_or("", short);
@@ -122,9 +135,16 @@ impl Summary {
             let ids: Vec<&str> = self.waiting.iter().map(|idea| idea.id.as_str()).collect();
             lines.push(format!("waiting: {}", ids.join(", ")));
         }
+        for stuck in &self.stuck {
+            let line = format!("stuck: {}", safe(&stuck.message));
+            lines.push(output.paint(Tone::Warn, &line).into_owned());
+        }
         let spent = used::words(&super::access::to_value(&self.spent)?);
         if !spent.is_empty() {
             lines.push(format!("spent: {spent}"));
+        }
+        if let Some(since) = self.since {
+            lines.push(format!("since: {}", clock::local(since, zone)));
         }
         let needs = super::access::to_value(&self.needs_you)?;
         let needs = needs.as_array().map_or(&[][..], Vec::as_slice);
@@ -193,7 +213,9 @@ mod tests {
     fn the_summary_names_what_landed_failed_and_waits() {
         let data = Shared::default();
         let mut output = Output::plain(Box::new(data.clone()), Box::new(Shared::default()), false);
-        Summary::of(&testkit::state()).show(&mut output).unwrap();
+        Summary::of(&testkit::state())
+            .show(&mut output, &TimeZone::UTC)
+            .unwrap();
         let text = data.text();
         assert!(
             text.starts_with("landed nothing\n  idea-002 is failed: ␛[2J"),

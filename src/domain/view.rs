@@ -20,7 +20,7 @@ use super::state::{
 };
 use super::time::Timestamp;
 pub use learnings::{LearningView, SourceView, learnings};
-pub use report::{ReportView, ReportedIdea, Stuck, report};
+pub use report::{ReportView, ReportedIdea, Stuck, report, stuck};
 pub use used::{AccountView, DayView, TokensView, UsedView, accounts, used};
 
 /// `status --json`.

@@ -8,5 +8,6 @@ mod kit;
 mod load;
 mod logs;
 mod merges;
+mod report;
 mod routes;
 mod sockets;

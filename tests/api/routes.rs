@@ -132,9 +132,7 @@ async fn what_is_over_is_cleaned_and_a_failure_is_told() {
         let report = client.post("clean", &body).await.unwrap();
         assert_eq!(report["dryRun"], json!(dry_run));
         let description = client.get("openapi.json").await.unwrap();
-        let described = Described {
-            schemas: &description["components"]["schemas"],
-        };
+        let described = Described::of(&description);
         described.check(&json!({"$ref": "#/CleanReport"}), &report, "clean");
     }
     let misspelt = refused(client.post("clean", &json!({"dryrun": true})).await);
@@ -213,12 +211,18 @@ async fn the_target_is_settled_only_when_it_was_force_pushed() {
 }
 
 /// Walks a value along its schema: every key is described, every key that must be there is, and words are known ones.
-struct Described<'a> {
+pub struct Described<'a> {
     schemas: &'a Value,
 }
 
-impl Described<'_> {
-    fn check(&self, schema: &Value, value: &Value, at: &str) {
+impl<'a> Described<'a> {
+    pub fn of(description: &'a Value) -> Self {
+        Self {
+            schemas: &description["components"]["schemas"],
+        }
+    }
+
+    pub fn check(&self, schema: &Value, value: &Value, at: &str) {
         let schema = self.resolve(schema);
         if let Some(words) = schema.get("enum").and_then(Value::as_array) {
             assert!(words.contains(value), "{at}: {value} is none of {words:?}");
@@ -295,15 +299,14 @@ async fn answers_have_exactly_the_fields_that_are_described() {
     };
     world.facts(vec![learned]).await;
     let description = client.get("openapi.json").await.unwrap();
-    let described = Described {
-        schemas: &description["components"]["schemas"],
-    };
+    let described = Described::of(&description);
     for (real, path) in [
         ("status".to_owned(), "/status"),
         ("ideas".to_owned(), "/ideas"),
         ("ideas/idea-001".to_owned(), "/ideas/{id}"),
         ("agents".to_owned(), "/agents"),
         ("learnings".to_owned(), "/learnings"),
+        ("report".to_owned(), "/report"),
         (format!("agents/{agent}"), "/agents/{id}"),
         ("events".to_owned(), "/events"),
         ("healthz".to_owned(), "/healthz"),
@@ -347,9 +350,7 @@ async fn merges_and_ended_agents_have_the_fields_that_are_described() {
     world.facts(facts).await;
     let client = world.client().await;
     let description = client.get("openapi.json").await.unwrap();
-    let described = Described {
-        schemas: &description["components"]["schemas"],
-    };
+    let described = Described::of(&description);
     let merges = client.get("merges").await.unwrap();
     assert_eq!(merges[0]["files"], json!(["f"]));
     described.check(&json!({"items": {"$ref": "#/Merge"}}), &merges, "merges");

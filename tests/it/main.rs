@@ -31,6 +31,7 @@ mod names;
 mod offline;
 mod points;
 mod refusals;
+mod report;
 mod rollback;
 mod rollback_hostile;
 mod rollback_killed;

@@ -115,7 +115,7 @@ pub struct ReportedIdea {
     /// The merge commit that landed it.
     #[schema(required = false)]
     pub commit: Option<String>,
-    /// Why it did not go on.
+    /// Why it ended so, or what it waits for, other than its turn.
     #[schema(required = false)]
     pub why: Option<String>,
     /// Since when it stands so.

@@ -6,12 +6,13 @@ use std::io::Write as _;
 use std::path::Path;
 
 use clap::Args;
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::write_page;
 use crate::cli::clock;
 use crate::cli::context::Context;
-use crate::cli::doc::{list, text, time};
+use crate::cli::doc::{list, text, texts, time};
 use crate::cli::error::{CliError, Kind};
 use crate::cli::output::Output;
 use crate::cli::render;
@@ -33,7 +34,7 @@ const MAX_TITLE: usize = 80;
   $ swarm report --since \"2026-01-31 22:00\" --markdown > report.md
   $ swarm report --json")]
 pub struct Report {
-    /// Only what happened since a time, since so long ago (`12h`), or since the last report (`last`); left out: all.
+    /// Only what happened since a time, since so long ago (`12h`, `2d`), or since the last report (`last`); left out: all.
     #[arg(long, value_name = "TIME|last")]
     pub since: Option<String>,
     /// As Markdown.
@@ -49,17 +50,19 @@ pub fn run(args: &Report, context: &mut Context<'_>) -> Result<(), CliError> {
         Some("last") => remembered(&file)?,
         Some(text) => Some(read(text, context)?),
     };
+    // What happens while it is made is the next one's, rather than nobody's.
+    let at = clock::now();
     let report = context.with_access(|access| access.report(since))?;
     if context.output.json {
         context.output.document(&report)?;
     } else if args.markdown {
-        let page = markdown(&report, context);
+        let page = markdown(&report, &context.zone);
         write_page(&mut context.output, &page)?;
     } else {
-        let page = page(&report, context);
+        let page = page(&report, &context.output, &context.zone);
         write_page(&mut context.output, &page)?;
     }
-    remember(&file).map_err(|error| {
+    remember(&file, at).map_err(|error| {
         CliError::refused(format!(
             "{} could not be written, so that `--since last` will not know of this report: {error}",
             file.display()
@@ -68,14 +71,12 @@ pub fn run(args: &Report, context: &mut Context<'_>) -> Result<(), CliError> {
 }
 
 fn read(text: &str, context: &Context<'_>) -> Result<Timestamp, CliError> {
-    if let Ok(ago) = text.parse::<jiff::SignedDuration>()
-        && let Ok(millis) = i64::try_from(ago.as_millis())
-    {
-        return Ok(clock::now().plus_millis(-millis.abs()));
+    if let Some(millis) = clock::read_span(text) {
+        return Ok(clock::now().plus_millis(-millis));
     }
     clock::read(text, &context.zone).ok_or_else(|| {
         CliError::new(Kind::Usage, format!("`{text}` is no time"))
-            .hint("give one like 2026-01-31T22:00, a span like 12h, or `last`")
+            .hint("give one like 2026-01-31T22:00, a span like 12h or 2d, or `last`")
     })
 }
 
@@ -96,46 +97,44 @@ fn remembered(file: &Path) -> Result<Option<Timestamp>, CliError> {
 }
 
 /// Replaced as a whole; a report more or less is no loss, so nothing is synced.
-fn remember(file: &Path) -> std::io::Result<()> {
+fn remember(file: &Path, at: Timestamp) -> std::io::Result<()> {
     let Some(folder) = file.parent().filter(|folder| folder.is_dir()) else {
         return Ok(()); // nothing has run here yet
     };
     let mut new = tempfile::NamedTempFile::new_in(folder)?;
-    write!(new, "{}", json!({ "at": clock::now() }))?;
+    write!(new, "{}", json!({ "at": at }))?;
     new.persist(file)?;
     Ok(())
 }
 
+/// An idea as a line: what is not known of it is left out.
+fn idea(idea: &Value, zone: &TimeZone) -> String {
+    let mut title = title(text(idea, "content"), MAX_TITLE);
+    let why = text(idea, "why");
+    if !why.is_empty() {
+        title = format!("{title}: {}", safe(why));
+    }
+    let used = used::words(&idea["used"]);
+    if !used.is_empty() {
+        title = format!("{title} ({used})");
+    }
+    let at = time(idea, "at").map_or_else(String::new, |at| clock::local(at, zone));
+    let commit = text(idea, "commit").get(..10).unwrap_or_default();
+    let (id, status) = (text(idea, "id"), text(idea, "status"));
+    let known = [at.as_str(), id, status, commit, &title];
+    let known: Vec<&str> = known.into_iter().filter(|it| !it.is_empty()).collect();
+    known.join("  ")
+}
+
 /// Its parts, in the order in which somebody wants to know.
-fn parts(report: &Value, context: &Context<'_>) -> Vec<(&'static str, Tone, Vec<String>)> {
-    let idea = |idea: &Value| {
-        let why = match text(idea, "why") {
-            "" => String::new(),
-            why => format!(": {}", safe(why)),
-        };
-        let commit = text(idea, "commit").get(..10).unwrap_or_default();
-        let used = match used::words(&idea["used"]) {
-            used if used.is_empty() => String::new(),
-            used => format!(" ({used})"),
-        };
-        let status = text(idea, "status");
-        let at = time(idea, "at").map_or_else(String::new, |at| clock::local(at, &context.zone));
-        let title = title(text(idea, "content"), MAX_TITLE);
-        let line = format!(
-            "{at}  {}  {status}  {commit}  {title}{why}{used}",
-            text(idea, "id")
-        );
-        line.replace("    ", "  ")
+fn parts(report: &Value, zone: &TimeZone) -> Vec<(&'static str, Tone, Vec<String>)> {
+    let ideas = |key| {
+        let all = list(report, key).iter();
+        all.map(|one| idea(one, zone)).collect()
     };
-    let ideas = |key| list(report, key).iter().map(idea).collect();
     let stuck = |one: &Value| {
-        let since =
-            time(one, "since").map_or_else(String::new, |at| clock::local(at, &context.zone));
+        let since = time(one, "since").map_or_else(String::new, |at| clock::local(at, zone));
         format!("{since}  {}", safe(text(one, "message")))
-    };
-    let needs = |need: &Value| {
-        let commands = crate::cli::doc::texts(need, "commands").join("; or ");
-        format!("{} -> {}", safe(text(need, "message")), safe(&commands))
     };
     vec![
         ("Landed", Tone::Good, ideas("landed")),
@@ -146,22 +145,13 @@ fn parts(report: &Value, context: &Context<'_>) -> Vec<(&'static str, Tone, Vec<
             Tone::Warn,
             list(report, "stuck").iter().map(stuck).collect(),
         ),
-        (
-            "Accounts",
-            Tone::Warn,
-            used::accounts(report, &context.zone),
-        ),
-        (
-            "Needs you",
-            Tone::Warn,
-            list(report, "needsYou").iter().map(needs).collect(),
-        ),
+        ("Accounts", Tone::Warn, used::accounts(report, zone)),
     ]
 }
 
-fn head(report: &Value, context: &Context<'_>) -> String {
-    let local = |key| time(report, key).map(|at| clock::local(at, &context.zone));
-    let since = local("since").unwrap_or_else(|| "the beginning".to_owned());
+fn head(report: &Value, zone: &TimeZone) -> String {
+    let since = time(report, "since").map(|at| clock::local(at, zone));
+    let since = since.unwrap_or_else(|| "the beginning".to_owned());
     let counted = |key, what| format!("{} {what}", list(report, key).len());
     format!(
         "Since {since}: {}, {}, {}",
@@ -178,50 +168,54 @@ fn spent(report: &Value) -> String {
     }
 }
 
-fn page(report: &Value, context: &Context<'_>) -> Vec<String> {
-    let output: &Output = &context.output;
-    let mut page = vec![
-        output
-            .paint(Tone::Strong, &head(report, context))
-            .into_owned(),
-    ];
-    for (heading, tone, lines) in parts(report, context) {
-        if heading == "Needs you" {
-            // With its commands on lines of their own.
-            let lines = render::needs_you(output, list(report, "needsYou"));
-            render::section(output, &mut page, heading, lines);
-            continue;
-        }
+fn page(report: &Value, output: &Output, zone: &TimeZone) -> Vec<String> {
+    let head = head(report, zone);
+    let mut page = vec![output.paint(Tone::Strong, &head).into_owned()];
+    for (heading, tone, lines) in parts(report, zone) {
         let lines = lines
             .iter()
             .map(|line| format!("  {}", output.paint(tone, line)));
         render::section(output, &mut page, heading, lines.collect());
     }
-    render::section(
-        output,
-        &mut page,
-        "Spent",
-        vec![format!("  {}", spent(report))],
-    );
+    let needs = render::needs_you(output, list(report, "needsYou"));
+    render::section(output, &mut page, "Needs you", needs);
+    let spent = vec![format!("  {}", spent(report))];
+    render::section(output, &mut page, "Spent", spent);
     page
 }
 
-fn markdown(report: &Value, context: &Context<'_>) -> Vec<String> {
-    let mut page = vec![format!("# {}", head(report, context))];
-    for (heading, _, lines) in parts(report, context) {
-        if lines.is_empty() {
-            continue;
+fn markdown(report: &Value, zone: &TimeZone) -> Vec<String> {
+    let mut page = vec![format!("# {}", head(report, zone))];
+    let mut section = |heading: &str, lines: Vec<String>| {
+        if !lines.is_empty() {
+            page.extend([String::new(), format!("## {heading}"), String::new()]);
+            page.extend(lines);
         }
-        page.extend([String::new(), format!("## {heading}"), String::new()]);
-        page.extend(lines.iter().map(|line| format!("- {}", escaped(line))));
+    };
+    for (heading, _, lines) in parts(report, zone) {
+        let lines = lines.iter().map(|line| format!("- {}", escaped(line)));
+        section(heading, lines.collect());
     }
-    page.extend([
-        String::new(),
-        "## Spent".to_owned(),
-        String::new(),
-        spent(report),
-    ]);
+    let needs = list(report, "needsYou").iter().map(need);
+    section("Needs you", needs.collect());
+    section("Spent", vec![escaped(&spent(report))]);
     page
+}
+
+/// What a person is needed for, as Markdown, with what they can type.
+fn need(need: &Value) -> String {
+    let message = escaped(&safe(text(need, "message")));
+    let commands = texts(need, "commands").into_iter().map(|command| {
+        let command = safe(command);
+        // A mark within would end it.
+        if command.contains('`') {
+            escaped(&command)
+        } else {
+            format!("`{command}`")
+        }
+    });
+    let commands: Vec<String> = commands.collect();
+    format!("- {message}: {}", commands.join(" or "))
 }
 
 /// What agents and people wrote is text, not markup.
@@ -230,7 +224,7 @@ fn escaped(line: &str) -> String {
     for c in line.chars() {
         if matches!(
             c,
-            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '!'
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '!' | '&' | '~' | '@'
         ) {
             text.push('\\');
         }

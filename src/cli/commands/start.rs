@@ -213,7 +213,7 @@ pub(super) fn conclude(
             let mut summary = Summary::of(state);
             summary.without(&before.lock().unwrap_or_else(PoisonError::into_inner));
             if !silent {
-                summary.show(&mut context.output)?;
+                summary.show(&mut context.output, &context.zone)?;
             }
             summary.verdict(*rest)
         }

@@ -49,7 +49,7 @@ pub struct ReportedIdea {
     /// The merge commit that landed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<Oid>,
-    /// Why it did not go on.
+    /// Why it ended so, or what it waits for, other than its turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Since when it stands so.
@@ -81,7 +81,7 @@ pub fn report(state: &State, since: Option<Timestamp>) -> ReportView {
             .ideas
             .iter()
             .filter(|(_, idea)| wanted(idea))
-            .map(|(id, idea)| reported(id, idea))
+            .map(|(id, idea)| reported(state, id, idea))
             .collect();
         found.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
         found
@@ -105,24 +105,51 @@ pub fn report(state: &State, since: Option<Timestamp>) -> ReportView {
     }
 }
 
-fn reported(id: &IdeaId, idea: &Idea) -> ReportedIdea {
-    let over = idea.status == IdeaStatus::Done;
+fn reported(state: &State, id: &IdeaId, idea: &Idea) -> ReportedIdea {
     ReportedIdea {
         id: id.clone(),
         status: idea.status,
         content: idea.text.to_string(),
         commit: idea.commit.clone(),
-        why: idea
-            .last_error
-            .as_deref()
-            .map(str::to_owned)
-            .filter(|_| !over),
+        why: why(state, id, idea),
         at: idea.updated_at,
         used: any_used(&idea.used),
     }
 }
 
-fn stuck(state: &State) -> Vec<Stuck> {
+/// An error of an attempt that was followed by another is none of how it stands.
+fn why(state: &State, id: &IdeaId, idea: &Idea) -> Option<String> {
+    let error = || idea.last_error.as_deref().map(str::to_owned);
+    match idea.status {
+        IdeaStatus::Done | IdeaStatus::Cancelled | IdeaStatus::Active => None,
+        IdeaStatus::Failed | IdeaStatus::Timeout | IdeaStatus::Blocked => error(),
+        IdeaStatus::Merging => {
+            let entry = state.entry(id)?;
+            let waits = entry.waits.as_ref().map(|waits| waits.reason.clone());
+            waits.or_else(|| {
+                entry
+                    .held
+                    .then(|| "waits for: swarm merge retry".to_owned())
+            })
+        }
+        IdeaStatus::Pending => {
+            let done = |id: &&IdeaId| {
+                let before = state.ideas.get(*id);
+                before.is_some_and(|before| before.status == IdeaStatus::Done)
+            };
+            let before = idea.after.iter().filter(|id| !done(id));
+            let before: Vec<&str> = before.map(IdeaId::as_str).collect();
+            if before.is_empty() {
+                // After a crash it waits for a while.
+                return idea.not_before.and_then(|_| error());
+            }
+            Some(format!("waits for {}", before.join(", ")))
+        }
+    }
+}
+
+/// Agents that have made no commit for long.
+pub fn stuck(state: &State) -> Vec<Stuck> {
     let warned = state.agents.iter().filter_map(|(agent, attempt)| {
         let warning = state.warnings.get(&format!("{STUCK}{agent}"))?;
         Some(Stuck {
