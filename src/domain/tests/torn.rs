@@ -13,7 +13,7 @@ use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::{self, exit, fold};
-use crate::domain::testkit::{Scenario, agent, idea, oid};
+use crate::domain::testkit::{Scenario, agent, idea, oid, profile};
 use crate::domain::usage::{Tokens, Usage};
 use crate::domain::verdict::{Cause, Verdict};
 use crate::domain::view::{self, Rest};
@@ -288,6 +288,53 @@ fn of_a_service_that_fails() {
                 .insert(settings.default_profile.clone(), "claude".into());
         });
     }
+}
+
+/// It has an account and a conversation of its own.
+#[test]
+fn of_a_resolver_whose_service_fails() {
+    let of_its_own = |end: RunEnd| RunEnd {
+        session: Some("b".parse().unwrap()),
+        ..end
+    };
+    let ends = [
+        failed(Cause::Limit { until: None }),
+        failed(Cause::Session),
+        failed(Cause::Session),
+        failed(Cause::Overloaded),
+        well(),
+    ];
+    let mut s = Scenario::with(|settings| {
+        settings.resolver = Some(profile("finn"));
+    });
+    s.add("one").well_until("iteration");
+    let mut known = BTreeMap::new();
+    let mut ending = |s: &mut Scenario, end: RunEnd| {
+        let (_, attempt) = s.state.attempt_at(&idea(1)).unwrap();
+        known.insert(attempt.run.clone().unwrap(), end.clone());
+        over(s, end);
+    };
+    s.says(&agent(1), Signal::Complete(None));
+    ending(&mut s, well());
+    s.well_until("buildMerge");
+    let (target, level, files) = (oid(9), ConflictLevel::Medium, vec!["a.rs".into()]);
+    let conflicted = Outcome::Conflicted {
+        target,
+        level,
+        files,
+    };
+    s.answer("buildMerge", conflicted);
+    for end in ends {
+        s.well_until("iteration");
+        ending(&mut s, of_its_own(end));
+        if s.pending("iteration").is_none() && s.pending("finishResolution").is_none() {
+            s.wait_for_deadline();
+        }
+    }
+    s.all_goes_well();
+    let ended = &s.state.ended[&agent(1)];
+    assert_eq!(ended.session.as_ref().unwrap().as_str(), "a");
+    every_beginning_with_the_same_ends_goes_on(&s, &known);
 }
 
 #[test]
