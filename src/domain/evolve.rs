@@ -543,6 +543,8 @@ fn attempt_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
         Event::TaskSet { agent, task } => {
             with_attempt(state, agent, |attempt| {
                 attempt.task = task.clone();
+                // It begins something else: nothing is in a row any more.
+                attempt.cut = 0;
                 if *task == Task::Work {
                     service::back_to_own(attempt);
                 }

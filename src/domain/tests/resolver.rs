@@ -156,6 +156,26 @@ fn cut_off_again_and_again_it_costs_one_try() {
 }
 
 #[test]
+fn what_was_cut_off_of_it_is_not_held_against_the_attempt() {
+    let mut s = resolving("finn", |_| ());
+    for _ in 0..4 {
+        over(&mut s, 1, end(0, Verdict::Cut));
+        s.wait_for_deadline();
+    }
+    while s.entry(1).phase == MergePhase::Resolver {
+        over(&mut s, 1, blamed(Cause::Other));
+    }
+    s.command(Command::ResolveMerge { id: idea(1) });
+    s.well_until("verify")
+        .check(exit(1))
+        .well_until("iteration");
+    over(&mut s, 1, end(0, Verdict::Cut));
+    assert_eq!(s.attempt(1).cut, 1);
+    s.wait_for_deadline();
+    lands(&mut s);
+}
+
+#[test]
 fn a_day_that_is_used_up_holds_it_until_a_person_goes_on() {
     let mut s = resolving("finn", |settings| {
         settings.budget.usd_per_day = Some(MicroUsd(2_000));
