@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use super::adapter::{Adapter, AdapterError, Launch, LaunchContext, StartedAs, Talk, program_path};
-use super::stream::OutputReader;
+use super::stream::{ByLine, OutputReader};
 
 /// The hidden subcommand of this program that is the bridge.
 pub const SUBCOMMAND: &str = "__acp";
@@ -55,7 +55,7 @@ impl Adapter for AcpAdapter {
     }
 
     fn reader(&self, started: &StartedAs) -> Box<dyn OutputReader + Send> {
-        Box::new(reader::EventReader::new(started))
+        Box::new(ByLine::new(reader::EventReader::new(started)))
     }
 }
 

@@ -13,7 +13,7 @@ use super::adapter::{
     About, Adapter, AdapterError, Launch, LaunchContext, Login, StartedAs, Talk, is_option,
 };
 use super::environment::Environment;
-use super::stream::OutputReader;
+use super::stream::{ByLine, OutputReader};
 
 /// Starts `claude -p`.
 #[derive(Debug)]
@@ -125,7 +125,7 @@ impl Adapter for ClaudeAdapter {
     }
 
     fn reader(&self, started: &StartedAs) -> Box<dyn OutputReader + Send> {
-        Box::new(reader::ClaudeReader::new(started.resumed))
+        Box::new(ByLine::new(reader::ClaudeReader::new(started.resumed)))
     }
 
     fn about(&self) -> Option<&'static About> {

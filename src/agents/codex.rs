@@ -15,7 +15,7 @@ use super::adapter::{
     About, Adapter, AdapterError, Launch, LaunchContext, Login, StartedAs, Talk, is_option,
 };
 use super::environment::Environment;
-use super::stream::OutputReader;
+use super::stream::{ByLine, OutputReader};
 use crate::domain::session::SessionId;
 use crate::domain::usage::Usage;
 
@@ -104,7 +104,7 @@ impl Adapter for CodexAdapter {
     }
 
     fn reader(&self, started: &StartedAs) -> Box<dyn OutputReader + Send> {
-        Box::new(reader::CodexReader::new(started))
+        Box::new(ByLine::new(reader::CodexReader::new(started)))
     }
 
     fn about(&self) -> Option<&'static About> {

@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::event::{End, Event};
 use crate::agents::adapter::StartedAs;
 use crate::agents::stream::end::{Failure, LastWord, verdict};
-use crate::agents::stream::{Conclusion, Line, Lines, OutputReader, Said, Words};
+use crate::agents::stream::json::Object;
+use crate::agents::stream::{Conclusion, ObjectReader, Said, Words};
 use crate::domain::observation::RunEndKind;
 use crate::domain::session::SessionId;
 use crate::domain::usage::Usage;
@@ -16,7 +17,6 @@ use crate::domain::verdict::Cause;
 /// Reads one run.
 #[derive(Debug)]
 pub(super) struct EventReader {
-    lines: Lines,
     words: Words,
     model: Option<String>,
     session: Option<SessionId>,
@@ -27,24 +27,11 @@ pub(super) struct EventReader {
 impl EventReader {
     pub(super) fn new(started: &StartedAs) -> Self {
         Self {
-            lines: Lines::default(),
             words: Words::default(),
             model: started.model.clone(),
             session: None,
             usage: None,
             end: None,
-        }
-    }
-
-    fn line(&mut self, line: Line, said: &mut Vec<Said>) {
-        match line {
-            Line::Foreign(text) => said.push(Said::Note(text)),
-            // One of a kind that this version does not know says nothing to it.
-            Line::Json(object) => {
-                if let Ok(event) = serde_json::from_value(Value::Object(object)) {
-                    self.event(event, said);
-                }
-            }
         }
     }
 
@@ -80,16 +67,11 @@ impl EventReader {
     }
 }
 
-impl OutputReader for EventReader {
-    fn push(&mut self, raw: &[u8], said: &mut Vec<Said>) {
-        for line in self.lines.push(raw) {
-            self.line(line, said);
-        }
-    }
-
-    fn finish(&mut self, said: &mut Vec<Said>) {
-        if let Some(line) = self.lines.finish() {
-            self.line(line, said);
+impl ObjectReader for EventReader {
+    fn object(&mut self, object: Object, said: &mut Vec<Said>) {
+        // One of a kind that this version does not know says nothing to it.
+        if let Ok(event) = serde_json::from_value(Value::Object(object)) {
+            self.event(event, said);
         }
     }
 

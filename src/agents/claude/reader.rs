@@ -9,7 +9,7 @@ use jiff::Zoned;
 use super::meter::Meter;
 use crate::agents::stream::end::{Failure, LastWord, blamed_by_status, last_line, verdict};
 use crate::agents::stream::json::{self, Object};
-use crate::agents::stream::{Conclusion, Line, Lines, OutputReader, Said, Words, reset};
+use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session, reset};
 use crate::domain::observation::RunEndKind;
 use crate::domain::session::SessionId;
 use crate::domain::time::Timestamp;
@@ -22,7 +22,6 @@ const SYNTHETIC: &str = "<synthetic>";
 /// The reader of one run.
 pub(super) struct ClaudeReader {
     resumed: bool,
-    lines: Lines,
     words: Words,
     meter: Meter,
     usage: Option<Usage>,
@@ -35,16 +34,17 @@ pub(super) struct ClaudeReader {
     last: Option<LastWord>,
 }
 
-impl OutputReader for ClaudeReader {
-    fn push(&mut self, raw: &[u8], said: &mut Vec<Said>) {
-        for line in self.lines.push(raw) {
-            self.line(line, said);
-        }
-    }
-
-    fn finish(&mut self, said: &mut Vec<Said>) {
-        if let Some(line) = self.lines.finish() {
-            self.line(line, said);
+impl ObjectReader for ClaudeReader {
+    fn object(&mut self, line: Object, said: &mut Vec<Said>) {
+        let speaker = json::text(&line, "parent_tool_use_id").unwrap_or_default();
+        match json::text(&line, "type").unwrap_or_default() {
+            "system" => self.system(&line, said),
+            "stream_event" => self.piece(speaker, &line, said),
+            "assistant" => self.message(speaker, &line, said),
+            "user" => answers(speaker, &line, said),
+            "rate_limit_event" => self.limit(&line, said),
+            "result" => self.result(&line, said),
+            _ => {}
         }
     }
 
@@ -63,7 +63,6 @@ impl ClaudeReader {
     pub(super) fn new(resumed: bool) -> Self {
         Self {
             resumed,
-            lines: Lines::default(),
             words: Words::default(),
             meter: Meter::default(),
             usage: None,
@@ -75,34 +74,13 @@ impl ClaudeReader {
         }
     }
 
-    fn line(&mut self, line: Line, said: &mut Vec<Said>) {
-        let line = match line {
-            Line::Json(line) => line,
-            Line::Foreign(text) => return said.push(Said::Note(text)),
-        };
-        let speaker = json::text(&line, "parent_tool_use_id").unwrap_or_default();
-        match json::text(&line, "type").unwrap_or_default() {
-            "system" => self.system(&line, said),
-            "stream_event" => self.piece(speaker, &line, said),
-            "assistant" => self.message(speaker, &line, said),
-            "user" => answers(speaker, &line, said),
-            "rate_limit_event" => self.limit(&line, said),
-            "result" => self.result(&line, said),
-            _ => {}
-        }
-    }
-
     fn system(&mut self, line: &Object, said: &mut Vec<Said>) {
         match json::text(line, "subtype").unwrap_or_default() {
             "init" => {
                 // Another turn begins: what was said last is not the last word.
                 self.last = None;
                 self.error = None;
-                let session = json::text(line, "session_id").and_then(|id| id.parse().ok());
-                if let Some(session) = session.filter(|id| self.session.as_ref() != Some(id)) {
-                    self.session = Some(session.clone());
-                    said.push(Said::Session(session));
-                }
+                hear_session(&mut self.session, json::text(line, "session_id"), said);
             }
             "api_retry" => {
                 let error = json::text(line, "error").unwrap_or("unknown");

@@ -11,7 +11,7 @@ use super::records::tokens;
 use crate::agents::adapter::StartedAs;
 use crate::agents::stream::end::{Failure, LastWord, blamed_by_status, last_line, verdict};
 use crate::agents::stream::json::{self, Object};
-use crate::agents::stream::{Conclusion, Line, Lines, OutputReader, Said, Words, reset};
+use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session, reset};
 use crate::agents::text;
 use crate::domain::observation::RunEndKind;
 use crate::domain::session::SessionId;
@@ -27,7 +27,6 @@ const NAME: usize = 128;
 pub(super) struct CodexReader {
     resumed: bool,
     model: Option<String>,
-    lines: Lines,
     words: Words,
     /// The model is in the middle of an answer: no tool has run since its last word.
     answering: bool,
@@ -39,54 +38,13 @@ pub(super) struct CodexReader {
     last: Option<LastWord>,
 }
 
-impl OutputReader for CodexReader {
-    fn push(&mut self, raw: &[u8], said: &mut Vec<Said>) {
-        for line in self.lines.push(raw) {
-            self.line(line, said);
-        }
-    }
-
-    fn finish(&mut self, said: &mut Vec<Said>) {
-        if let Some(line) = self.lines.finish() {
-            self.line(line, said);
-        }
-    }
-
-    fn conclude(&self, end: &RunEndKind, stderr: &str) -> Conclusion {
-        let at_once = || (!self.answered).then(|| failed_at_once(stderr)).flatten();
-        Conclusion {
-            verdict: verdict(self.last.clone(), end, at_once),
-            usage: self.usage.clone(),
-            session: self.session.clone(),
-        }
-    }
-}
-
-impl CodexReader {
-    /// For a run that was started so.
-    pub(super) fn new(started: &StartedAs) -> Self {
-        Self {
-            resumed: started.resumed,
-            model: started.model.clone(),
-            lines: Lines::default(),
-            words: Words::default(),
-            answering: false,
-            answered: false,
-            called: BTreeSet::new(),
-            session: None,
-            usage: None,
-            last: None,
-        }
-    }
-
-    fn line(&mut self, line: Line, said: &mut Vec<Said>) {
-        let line = match line {
-            Line::Json(line) => line,
-            Line::Foreign(text) => return said.push(Said::Note(text)),
-        };
+impl ObjectReader for CodexReader {
+    fn object(&mut self, line: Object, said: &mut Vec<Said>) {
         let kind = json::text(&line, "type").unwrap_or_default();
         match kind {
-            "thread.started" => self.thread(&line, said),
+            "thread.started" => {
+                hear_session(&mut self.session, json::text(&line, "thread_id"), said);
+            }
             "turn.started" => self.last = None,
             "item.started" | "item.completed" => {
                 if let Some(item) = json::object(&line, "item") {
@@ -108,11 +66,29 @@ impl CodexReader {
         }
     }
 
-    fn thread(&mut self, line: &Object, said: &mut Vec<Said>) {
-        let session = json::text(line, "thread_id").and_then(|id| id.parse().ok());
-        if let Some(session) = session.filter(|id| self.session.as_ref() != Some(id)) {
-            self.session = Some(session);
-            said.extend(self.session.clone().map(Said::Session));
+    fn conclude(&self, end: &RunEndKind, stderr: &str) -> Conclusion {
+        let at_once = || (!self.answered).then(|| failed_at_once(stderr)).flatten();
+        Conclusion {
+            verdict: verdict(self.last.clone(), end, at_once),
+            usage: self.usage.clone(),
+            session: self.session.clone(),
+        }
+    }
+}
+
+impl CodexReader {
+    /// For a run that was started so.
+    pub(super) fn new(started: &StartedAs) -> Self {
+        Self {
+            resumed: started.resumed,
+            model: started.model.clone(),
+            words: Words::default(),
+            answering: false,
+            answered: false,
+            called: BTreeSet::new(),
+            session: None,
+            usage: None,
+            last: None,
         }
     }
 

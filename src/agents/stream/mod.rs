@@ -3,12 +3,14 @@
 //! Invariant: events depend on the bytes alone, however they are split; joining all [`Said::Text`] gives the agent's own messages and
 //! nothing else: neither its prompt, nor what its tools printed. A line that is torn, foreign or of an unknown kind is no failure.
 
+mod by_line;
 pub mod end;
 pub mod json;
 mod lines;
 pub mod reset;
 mod words;
 
+pub use by_line::{ByLine, ObjectReader, hear_session};
 pub use lines::{Line, Lines};
 pub use words::Words;
 
