@@ -170,12 +170,15 @@ pub(super) fn judge(
     attempt: &Attempt,
     end: &RunEnd,
 ) -> Judged {
-    if end.how == RunEndKind::Idle {
+    // Some wait for their service in silence.
+    let silent = end.how == RunEndKind::Idle;
+    let waited = silent && end.verdict.as_ref().is_some_and(Verdict::is_of_account);
+    if silent && !waited {
         return cut(plan, agent, attempt, Excuse::Idle);
     }
-    let exited = matches!(end.how, RunEndKind::Exited { .. });
+    let ended = waited || matches!(end.how, RunEndKind::Exited { .. });
     let (true, Some(verdict), Some(settings)) =
-        (exited, &end.verdict, plan.state.settings.as_deref())
+        (ended, &end.verdict, plan.state.settings.as_deref())
     else {
         return Judged::Served;
     };

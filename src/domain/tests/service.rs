@@ -459,6 +459,17 @@ fn silent_five_times_in_a_row_it_times_out() {
 }
 
 #[test]
+fn what_is_waited_for_in_silence_is_the_accounts() {
+    let mut s = working(1);
+    let how = RunEndKind::Idle;
+    over(&mut s, 1, RunEnd { how, ..limit(None) });
+    assert_eq!(s.attempt(1).phase, AttemptPhase::Backoff);
+    assert_eq!(s.attempt(1).cut, 0);
+    let account = s.state.accounts.values().next().unwrap();
+    assert_eq!(account.kind, HoldKind::Limit);
+}
+
+#[test]
 fn complete_counts_only_where_the_program_was_through_or_was_ended() {
     let ended = |how| RunEnd {
         how,
