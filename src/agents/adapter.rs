@@ -10,11 +10,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Profile;
-use super::environment::{Environment, Sources, WorkVariables};
-use super::stream::OutputReader;
+use super::environment::{Environment, Sources, WorkVariables, set};
+use super::stream::{Conclusion, OutputReader};
 use crate::config::Adapter as Kind;
 use crate::domain::session::SessionId;
-use crate::domain::usage::Usage;
 
 /// A kind of agent program.
 pub trait Adapter: Send + Sync {
@@ -41,13 +40,13 @@ pub trait Adapter: Send + Sync {
         self.about().map(|about| (about.login)(environment))
     }
 
-    /// What the program's own records say that a conversation used; asked where a run was cut off before its output told it.
+    /// Adds to what a run came to by its output what only the program's own records tell.
     ///
     /// # Errors
     /// The records are there and cannot be read.
-    fn recorded(&self, started: &StartedAs, session: &SessionId) -> io::Result<Option<Usage>> {
-        let _ = (started, session);
-        Ok(None)
+    fn amend(&self, started: &StartedAs, concluded: &mut Conclusion) -> io::Result<()> {
+        let _ = (started, concluded);
+        Ok(())
     }
 }
 
@@ -209,7 +208,7 @@ impl LaunchContext<'_> {
             identity: self.identity.cloned(),
             profile: self.profile.env.clone(),
         };
-        let known = super::adapter(self.profile.adapter).map_or(&[][..], Adapter::passes);
+        let known = super::adapter(self.profile.adapter).passes();
         sources.environment_with(self.work, known)
     }
 
@@ -236,6 +235,12 @@ impl LaunchContext<'_> {
             }),
             None => Ok(profile.args.iter().map(Into::into).collect()),
         }
+    }
+
+    /// Whether one of the profile's own arguments is one of these options.
+    pub fn says(&self, options: &[&str]) -> bool {
+        let mut args = self.profile.args.iter();
+        args.any(|arg| options.iter().any(|option| is_option(arg, option)))
     }
 
     /// A launch of `program` in this context, if the system can start such a process at all.
@@ -287,7 +292,22 @@ pub fn program_path(program: &str, repository: &Path) -> PathBuf {
     }
 }
 
+impl Login {
+    /// By the first of these variables that is set.
+    pub fn by_variable(environment: &Environment, names: &[&str]) -> Option<Self> {
+        let mut names = names.iter();
+        let name = names.find(|name| set(environment, name).is_some())?;
+        Some(Self::By((*name).to_owned()))
+    }
+}
+
 impl Launch {
+    /// A variable that it gets where nobody said anything else.
+    pub fn unless_set(&mut self, name: &str, value: &str) {
+        let entry = self.env.entry(name.into());
+        entry.or_insert_with(|| value.into());
+    }
+
     fn flaw(&self) -> Option<String> {
         if self.program.as_os_str().is_empty() || has_nul(self.program.as_os_str()) {
             return Some("the program".to_owned());

@@ -6,13 +6,11 @@
 mod meter;
 mod reader;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::adapter::{
-    About, Adapter, AdapterError, Launch, LaunchContext, Login, StartedAs, Talk, is_option,
-};
-use super::environment::Environment;
+use super::adapter::{About, Adapter, AdapterError, Launch, LaunchContext, Login, StartedAs, Talk};
+use super::environment::{Environment, set};
 use super::stream::{ByLine, OutputReader};
 
 /// Starts `claude -p`.
@@ -101,8 +99,7 @@ impl Adapter for ClaudeAdapter {
             "--include-partial-messages",
         ];
         args.extend(fixed.map(OsString::from));
-        let says_so = |arg: &String| PERMISSIONS.iter().any(|option| is_option(arg, option));
-        if !context.profile.args.iter().any(says_so) {
+        if !context.says(PERMISSIONS) {
             args.push("--dangerously-skip-permissions".into());
         }
         if let Some(model) = &context.profile.model {
@@ -118,8 +115,7 @@ impl Adapter for ClaudeAdapter {
         launch.started.session = Some(session.clone());
         launch.started.resumed = resumed;
         for (name, value) in settings() {
-            let name = OsString::from(name);
-            launch.env.entry(name).or_insert_with(|| value.into());
+            launch.unless_set(name, value);
         }
         Ok(launch)
     }
@@ -171,15 +167,11 @@ fn settings() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 fn login(environment: &Environment) -> Login {
-    let set = |name: &str| {
-        let value = environment.get(OsStr::new(name));
-        value.filter(|value| !value.is_empty())
-    };
-    if let Some(name) = LOGINS.iter().find(|name| set(name).is_some()) {
-        return Login::By((*name).to_owned());
+    if let Some(by) = Login::by_variable(environment, LOGINS) {
+        return by;
     }
-    let own = set("CLAUDE_CONFIG_DIR").map(PathBuf::from);
-    let home = || set("HOME").map(|home| PathBuf::from(home).join(".claude"));
+    let own = set(environment, "CLAUDE_CONFIG_DIR").map(PathBuf::from);
+    let home = || set(environment, "HOME").map(|home| PathBuf::from(home).join(".claude"));
     let Some(folder) = own.or_else(home) else {
         return Login::Unknown;
     };

@@ -6,7 +6,7 @@
 mod reader;
 mod records;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
@@ -14,10 +14,8 @@ use super::Profile;
 use super::adapter::{
     About, Adapter, AdapterError, Launch, LaunchContext, Login, StartedAs, Talk, is_option,
 };
-use super::environment::Environment;
-use super::stream::{ByLine, OutputReader};
-use crate::domain::session::SessionId;
-use crate::domain::usage::Usage;
+use super::environment::{Environment, set};
+use super::stream::{ByLine, Conclusion, OutputReader};
 
 /// Starts `codex exec --json`.
 #[derive(Debug)]
@@ -78,8 +76,7 @@ impl Adapter for CodexAdapter {
         let (program, mut args) = context.program(&ABOUT);
         let own = context.own_args(&ABOUT)?;
         args.extend(["exec", "--json"].map(OsString::from));
-        let says_so = |arg: &String| PERMISSIONS.iter().any(|option| is_option(arg, option));
-        if !context.profile.args.iter().any(says_so) {
+        if !context.says(PERMISSIONS) {
             args.push(PERMISSIONS[0].into());
         }
         if let Some(model) = &context.profile.model {
@@ -139,17 +136,19 @@ impl Adapter for CodexAdapter {
         Some(login(environment))
     }
 
-    fn recorded(&self, started: &StartedAs, session: &SessionId) -> io::Result<Option<Usage>> {
-        match &started.records {
-            Some(folder) => records::usage(folder, session),
-            None => Ok(None),
+    /// Where it was cut off its output does not tell what it used.
+    fn amend(&self, started: &StartedAs, concluded: &mut Conclusion) -> io::Result<()> {
+        let session = concluded.session.as_ref().or(started.session.as_ref());
+        let (false, Some(folder), Some(session)) =
+            (concluded.tells_usage(), &started.records, session)
+        else {
+            return Ok(());
+        };
+        if let Some(found) = records::usage(folder, session)? {
+            concluded.usage = Some(found);
         }
+        Ok(())
     }
-}
-
-fn set<'a>(environment: &'a Environment, name: &str) -> Option<&'a OsStr> {
-    let value = environment.get(OsStr::new(name))?;
-    (!value.is_empty()).then_some(value)
 }
 
 /// Where Codex keeps what is its own.
@@ -159,8 +158,8 @@ fn home(environment: &Environment) -> Option<PathBuf> {
 }
 
 fn login(environment: &Environment) -> Login {
-    if let Some(name) = LOGINS.iter().find(|name| set(environment, name).is_some()) {
-        return Login::By((*name).to_owned());
+    if let Some(by) = Login::by_variable(environment, LOGINS) {
+        return by;
     }
     let Some(home) = home(environment) else {
         return Login::Unknown;

@@ -10,6 +10,12 @@ use std::path::PathBuf;
 /// Names and values; values need not be UTF-8.
 pub type Environment = BTreeMap<OsString, OsString>;
 
+/// The value of a variable that is there and not empty.
+pub fn set<'a>(environment: &'a Environment, name: &str) -> Option<&'a OsStr> {
+    let value = environment.get(OsStr::new(name))?;
+    (!value.is_empty()).then_some(value)
+}
+
 /// From what an agent's environment is made; the later fields win over the earlier ones.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {

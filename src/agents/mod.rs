@@ -11,6 +11,8 @@ pub mod codex;
 pub mod command;
 pub mod demo;
 pub mod environment;
+pub mod gemini;
+pub mod opencode;
 pub mod prompt;
 pub mod recovery_context;
 pub mod stream;
@@ -44,15 +46,17 @@ pub struct Profile {
 }
 
 /// The adapters there are, by their names in the configuration: a new one is a file and its line here.
-///
-/// None: it is not in this version.
-pub fn adapter(kind: AdapterKind) -> Option<&'static dyn Adapter> {
+pub fn adapter(kind: AdapterKind) -> &'static dyn Adapter {
     match kind {
-        AdapterKind::Command => Some(&command::CommandAdapter),
-        AdapterKind::Demo => Some(&demo::DemoAdapter),
-        AdapterKind::Claude => Some(&claude::ClaudeAdapter),
-        AdapterKind::Codex => Some(&codex::CodexAdapter),
-        AdapterKind::Acp => Some(&acp::AcpAdapter),
-        _ => None,
+        AdapterKind::Command => &command::CommandAdapter,
+        AdapterKind::Demo => &demo::DemoAdapter,
+        AdapterKind::Claude => &claude::ClaudeAdapter,
+        AdapterKind::Codex => &codex::CodexAdapter,
+        AdapterKind::Gemini => &gemini::GeminiAdapter,
+        AdapterKind::Opencode => &opencode::OpencodeAdapter,
+        AdapterKind::Acp => &acp::AcpAdapter,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,12 +37,6 @@ pub(super) fn known_profile(agent: &str) -> Option<Value> {
     if let Some(adapter) = adapters.find(|adapter| adapter.name() == agent) {
         return Some(json!({ "adapter": adapter }));
     }
-    let protocol = |command: [&str; 2]| Some(json!({ "adapter": "acp", "command": command }));
-    match agent {
-        "gemini" => return protocol(["gemini", "--acp"]),
-        "opencode" => return protocol(["opencode", "acp"]),
-        _ => {}
-    }
     let aider = "exec aider --yes-always --no-check-update --message-file \"$SWARM_PROMPT_FILE\"";
     (agent == "aider").then(|| json!({ "adapter": "command", "command": ["sh", "-c", aider] }))
 }

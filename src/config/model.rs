@@ -193,9 +193,9 @@ pub enum Adapter {
     Claude,
     /// Codex and its structured stream.
     Codex,
-    /// Gemini and its structured stream. Not in this version: use `acp` with `["gemini", "--acp"]`.
+    /// Gemini CLI and its structured stream.
     Gemini,
-    /// opencode and its structured stream. Not in this version: use `acp` with `["opencode", "acp"]`.
+    /// opencode and its structured stream.
     Opencode,
     /// An agent that speaks the Agent Client Protocol.
     Acp,
@@ -203,7 +203,7 @@ pub enum Adapter {
 
 impl Adapter {
     /// Those for one program each, which swarm knows by its own stream; the preferred one first.
-    pub const PROGRAMS: [Self; 2] = [Self::Claude, Self::Codex];
+    pub const PROGRAMS: [Self; 4] = [Self::Claude, Self::Codex, Self::Opencode, Self::Gemini];
 
     /// Its name in the configuration.
     pub const fn name(self) -> &'static str {

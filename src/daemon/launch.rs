@@ -136,7 +136,7 @@ fn agent_run(
     let config = tools.config();
     let profile = tools.profile(profile).ok_or_else(|| {
         unusable(format!(
-            "the agent profile `{profile}` is not in the configuration, or its adapter is not in this version; see: swarm config check"
+            "the agent profile `{profile}` is not in the configuration; see: swarm config check"
         ))
     })?;
     let attempt = handle
@@ -165,12 +165,7 @@ fn agent_run(
         talk: talk(&attempt, &profile, &config)?,
     };
     let resumes = matches!(context.talk, Talk::Resume(_));
-    let adapter = agents::adapter(profile.adapter).ok_or_else(|| {
-        unusable(format!(
-            "the adapter `{}` is not in this version; see: swarm config check",
-            profile.adapter.name()
-        ))
-    })?;
+    let adapter = agents::adapter(profile.adapter);
     let launch = adapter.launch(&context).map_err(unusable)?;
     let brief = briefing::write(tools, handle, agent, &attempt).map_err(other)?;
     let mut files = match (resumes, brief.next) {
@@ -218,19 +213,15 @@ fn agent_run(
 
 /// What listens to a run: its output, read by how it was started; what it may quote is its prompt and the conversation before that.
 pub(super) fn ear(dir: &RunDir, run: &str) -> io::Result<Ear> {
-    let reader = reader_of(&started_as(dir.path())?)?;
+    let reader = reader_of(&started_as(dir.path())?);
     let prompt = std::fs::read_to_string(dir.file(PROMPT))?;
     let before = optional(&dir.file(CONVERSATION))?;
     let quoted = format!("{before}\n{prompt}");
     Ok(Ear::new(dir.stdout(), reader, &quoted, run))
 }
 
-fn reader_of(started: &StartedAs) -> io::Result<Box<dyn OutputReader + Send>> {
-    let adapter = agents::adapter(started.adapter).ok_or_else(|| {
-        let name = started.adapter.name();
-        io::Error::other(format!("the adapter `{name}` is not in this version"))
-    })?;
-    Ok(adapter.reader(started))
+fn reader_of(started: &StartedAs) -> Box<dyn OutputReader + Send> {
+    agents::adapter(started.adapter).reader(started)
 }
 
 /// What makes the output of the run in this folder text for people; none: it is that already.
@@ -238,7 +229,7 @@ pub(crate) fn transcript(dir: &Path) -> io::Result<Option<Transcript>> {
     let started = started_as(dir)?;
     match started.adapter {
         AdapterKind::Command | AdapterKind::Demo => Ok(None),
-        _ => Ok(Some(Transcript::new(reader_of(&started)?))),
+        _ => Ok(Some(Transcript::new(reader_of(&started)))),
     }
 }
 
@@ -261,7 +252,7 @@ pub(super) fn started_as(dir: &Path) -> io::Result<StartedAs> {
 
 /// The conversation of an attempt's next run: its own goes on where it has one that is this profile's.
 fn talk(attempt: &Attempt, profile: &agents::Profile, config: &Config) -> Result<Talk, Unusable> {
-    let about = agents::adapter(profile.adapter).and_then(agents::adapter::Adapter::about);
+    let about = agents::adapter(profile.adapter).about();
     let resumes = config.completion.resume && about.is_none_or(|about| about.resumes);
     let own = attempt
         .session

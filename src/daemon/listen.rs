@@ -17,7 +17,6 @@ use crate::agents::stream::Conclusion;
 use crate::domain::effect::Purpose;
 use crate::domain::ids::RunId;
 use crate::domain::observation::{Observation, RunEndKind};
-use crate::domain::usage::Usage;
 use crate::process::{self, Launched, RunDir, RunStatus};
 
 /// How often a live run's output is looked at.
@@ -124,23 +123,16 @@ pub(super) async fn conclude(
     let look = move || -> io::Result<Conclusion> {
         let stderr = process::tail(&dir.stderr(), STDERR_END).unwrap_or_default();
         let mut concluded = ear.conclude(&how, &stderr);
-        let told = concluded.usage.as_ref().is_some_and(|usage| !usage.partial);
-        if !told && let Some(found) = recorded(&launch::started_as(dir.path())?, &concluded) {
-            concluded.usage = Some(found);
-        }
+        amend(&launch::started_as(dir.path())?, &mut concluded);
         Ok(concluded)
     };
     Ok(spawn_blocking(look).await??)
 }
 
-/// What the program's own records say, where its output did not tell all.
-fn recorded(started: &StartedAs, concluded: &Conclusion) -> Option<Usage> {
-    let session = concluded.session.as_ref().or(started.session.as_ref())?;
-    match agents::adapter(started.adapter)?.recorded(started, session) {
-        Ok(found) => found,
-        Err(error) => {
-            tracing::warn!(%error, %session, "the records of an agent's program cannot be read; what its run used is not all known");
-            None
-        }
+/// Adds what the program's own records say.
+fn amend(started: &StartedAs, concluded: &mut Conclusion) {
+    if let Err(error) = agents::adapter(started.adapter).amend(started, concluded) {
+        let session = concluded.session.as_ref().map(ToString::to_string);
+        tracing::warn!(%error, session, "the records of an agent's program cannot be read; of its run only what it wrote is known");
     }
 }

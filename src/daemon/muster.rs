@@ -109,19 +109,7 @@ impl Muster<'_> {
     /// Looks at one.
     pub fn look_at(&self, profile: &Profile) -> Seen {
         let mut seen = Seen::nothing_of(profile);
-        let Some(adapter) = agents::adapter(profile.adapter) else {
-            seen.fault(
-                format!(
-                    "the adapter `{}` is not in this version",
-                    profile.adapter.name()
-                ),
-                format!(
-                    "use another one: agents.profiles.{}.adapter in .swarm/config.json",
-                    profile.name
-                ),
-            );
-            return seen;
-        };
+        let adapter = agents::adapter(profile.adapter);
         seen.about = adapter.about().map(Known::of);
         if let Some(launch) = self.launch(adapter, profile, &mut seen) {
             self.look_at_program(adapter, profile, &launch, &mut seen);

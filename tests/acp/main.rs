@@ -87,9 +87,7 @@ impl Lab {
 }
 
 fn read(raw: &str, code: i32) -> (Vec<Said>, Conclusion) {
-    let mut reader = adapter(AdapterKind::Acp)
-        .unwrap()
-        .reader(&StartedAs::new(AdapterKind::Acp));
+    let mut reader = adapter(AdapterKind::Acp).reader(&StartedAs::new(AdapterKind::Acp));
     let mut said = Vec::new();
     reader.push(raw.as_bytes(), &mut said);
     reader.finish(&mut said);

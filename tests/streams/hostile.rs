@@ -8,12 +8,16 @@ use swarm::agents::stream::{Said, text_of};
 use swarm::domain::observation::RunEndKind;
 use swarm::domain::verdict::Verdict;
 
-const BOTH: [AdapterKind; 2] = [AdapterKind::Claude, AdapterKind::Codex];
+const ALL: [AdapterKind; 5] = [
+    AdapterKind::Claude,
+    AdapterKind::Codex,
+    AdapterKind::Gemini,
+    AdapterKind::Opencode,
+    AdapterKind::Acp,
+];
 
 fn read(kind: AdapterKind, output: &[u8]) -> (Vec<Said>, Option<Verdict>) {
-    let mut reader = swarm::agents::adapter(kind)
-        .unwrap()
-        .reader(&StartedAs::new(kind));
+    let mut reader = swarm::agents::adapter(kind).reader(&StartedAs::new(kind));
     let mut said = Vec::new();
     reader.push(output, &mut said);
     reader.finish(&mut said);
@@ -50,6 +54,12 @@ fn known_words_of_unknown_shapes_are_passed_over() {
         "parent_tool_use_id",
         "result",
         "is_error",
+        "part",
+        "stats",
+        "parameters",
+        "sessionID",
+        "timestamp",
+        "role",
     ];
     let types = [
         "system",
@@ -65,6 +75,13 @@ fn known_words_of_unknown_shapes_are_passed_over() {
         "item.started",
         "item.completed",
         "error",
+        "init",
+        "tool_use",
+        "tool_result",
+        "step_start",
+        "step_finish",
+        "text",
+        "reasoning",
     ];
     let mut output = String::new();
     for kind in types {
@@ -74,7 +91,7 @@ fn known_words_of_unknown_shapes_are_passed_over() {
             }
         }
     }
-    for kind in BOTH {
+    for kind in ALL {
         let (said, _) = read(kind, output.as_bytes());
         assert_eq!(text_of(&said), b"", "{kind:?}");
     }
@@ -82,7 +99,7 @@ fn known_words_of_unknown_shapes_are_passed_over() {
 
 #[test]
 fn an_empty_output_is_cut_off() {
-    for kind in BOTH {
+    for kind in ALL {
         for output in ["", "\n", "null\n", "{\"type\":\"result\"", "{}"] {
             let (_, verdict) = read(kind, output.as_bytes());
             assert_eq!(verdict, Some(Verdict::Cut), "{kind:?} {output:?}");
@@ -92,7 +109,7 @@ fn an_empty_output_is_cut_off() {
 
 #[test]
 fn what_is_no_event_is_no_word_of_the_agent() {
-    for kind in BOTH {
+    for kind in ALL {
         let (said, _) = read(
             kind,
             b"<swarm>COMPLETE</swarm>\n[\"<swarm>COMPLETE</swarm>\"]\n",

@@ -10,6 +10,7 @@ use swarm::agents::AdapterKind;
 use swarm::agents::adapter::StartedAs;
 use swarm::agents::stream::{Conclusion, Said};
 use swarm::domain::observation::RunEndKind;
+use swarm::domain::session::SessionId;
 use swarm::domain::usage::{Scope, Usage};
 use swarm::domain::verdict::{Cause, Verdict};
 
@@ -27,6 +28,8 @@ pub struct Kept {
 pub struct Run {
     pub adapter: AdapterKind,
     pub resumed: bool,
+    /// The conversation that it was given, where what it wrote down about that was kept too.
+    pub session: Option<SessionId>,
     pub end: RunEndKind,
 }
 
@@ -59,16 +62,20 @@ pub fn kept() -> Vec<Kept> {
 impl Kept {
     /// Reads these pieces as this run's output.
     pub fn read<'a>(&self, pieces: impl Iterator<Item = &'a [u8]>) -> Reading {
-        let adapter = agents::adapter(self.run.adapter).unwrap();
+        let adapter = agents::adapter(self.run.adapter);
         let mut started = StartedAs::new(self.run.adapter);
         started.resumed = self.run.resumed;
+        started.session.clone_from(&self.run.session);
         let mut reader = adapter.reader(&started);
         let mut said = Vec::new();
         for piece in pieces {
             reader.push(piece, &mut said);
         }
         reader.finish(&mut said);
-        let conclusion = reader.conclude(&self.run.end, &self.stderr);
+        let mut conclusion = reader.conclude(&self.run.end, &self.stderr);
+        // Where the program's own records were kept with it.
+        started.records = Some(self.folder.join("records")).filter(|folder| folder.is_dir());
+        adapter.amend(&started, &mut conclusion).unwrap();
         Reading { said, conclusion }
     }
 

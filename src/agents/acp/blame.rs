@@ -6,44 +6,9 @@
 use agent_client_protocol::{Error, ErrorCode};
 use serde_json::Value;
 
+use crate::agents::stream::blame::{blamed_by_status_in, blamed_by_words};
 use crate::agents::stream::end::{Failure, blamed_by_status};
 use crate::domain::verdict::Cause;
-
-/// Words of services about themselves, in small letters.
-const WORDS: &[(&[&str], Cause)] = &[
-    (
-        &[
-            "rate limit",
-            "rate_limit",
-            "quota",
-            "too many requests",
-            "usage limit",
-        ],
-        Cause::Limit { until: None },
-    ),
-    (
-        &[
-            "overloaded",
-            "unavailable",
-            "fetch failed",
-            "econnrefused",
-            "cannot connect",
-            "timed out",
-        ],
-        Cause::Overloaded,
-    ),
-    (
-        &[
-            "unauthorized",
-            "authentication",
-            "api key",
-            "api_key",
-            "logged in",
-            "log in",
-        ],
-        Cause::Login,
-    ),
-];
 
 /// The statuses of HTTP answers that are errors.
 const STATUS: std::ops::Range<u64> = 400..600;
@@ -65,16 +30,14 @@ fn cause(error: &Error, said: &str) -> Cause {
     let code = u64::try_from(i32::from(error.code)).ok();
     let status = code
         .filter(|code| STATUS.contains(code))
-        .or_else(|| status(data?, DEPTH))
-        .or_else(|| status_in(said));
-    if let Some(cause) = status.and_then(blamed_by_status) {
-        return cause;
-    }
-    let said = said.to_lowercase();
-    let by_word = WORDS
-        .iter()
-        .find(|(words, _)| words.iter().any(|word| said.contains(word)));
-    by_word.map_or(Cause::Other, |(_, cause)| cause.clone())
+        .or_else(|| status(data?, DEPTH));
+    let by_status = match status {
+        Some(status) => blamed_by_status(status),
+        None => blamed_by_status_in(said),
+    };
+    by_status
+        .or_else(|| blamed_by_words(said))
+        .unwrap_or(Cause::Other)
 }
 
 /// Its message, and what it carries where that is more than the message.
@@ -113,15 +76,6 @@ fn status(data: &Value, depth: usize) -> Option<u64> {
         let deeper = depth.checked_sub(1)?;
         fields.values().find_map(|field| status(field, deeper))
     })
-}
-
-/// The first number in a text that could be the status of an HTTP answer that blames somebody.
-fn status_in(text: &str) -> Option<u64> {
-    let numbers = text.split(|c: char| !c.is_ascii_alphanumeric());
-    let three = numbers.filter(|word| word.len() == 3);
-    three
-        .filter_map(|word| word.parse().ok())
-        .find(|status| [401, 403, 429, 500, 502, 503, 504, 529].contains(status))
 }
 
 #[cfg(test)]

@@ -1,19 +1,17 @@
 //! What Codex writes down about a conversation itself: `YYYY/MM/DD/rollout-<time>-<id>.jsonl`.
 //!
-//! Invariant: only read; a line that is torn or of another kind is passed over, and memory stays bounded however long the file is.
+//! Invariant: only read; a line of another kind is passed over, and memory stays bounded however long the file is.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::agents::stream::json::{self, Object};
-use crate::agents::stream::{Line, Lines};
+use crate::agents::stream::records;
 use crate::agents::text;
 use crate::domain::session::SessionId;
 use crate::domain::usage::{Scope, Tokens, Usage};
 
-/// How much is read at once, in bytes.
-const PIECE: usize = 64 * 1024;
 /// The longest name of a model that is kept, in bytes.
 const NAME: usize = 128;
 
@@ -23,20 +21,11 @@ pub(super) fn usage(folder: &Path, session: &SessionId) -> io::Result<Option<Usa
     let Some(path) = find(folder, &format!("-{session}.jsonl"))? else {
         return Ok(None);
     };
-    let mut file = File::open(path)?;
-    let mut lines = Lines::default();
     let mut found = Found::default();
-    let mut piece = vec![0; PIECE];
-    loop {
-        let read = file.read(&mut piece)?;
-        for line in lines.push(&piece[..read]) {
-            found.note(&line);
-        }
-        if read == 0 {
-            lines.finish().iter().for_each(|line| found.note(line));
-            return Ok(found.usage());
-        }
-    }
+    records::each(File::open(path)?, |line| {
+        found.look(line);
+    })?;
+    Ok(found.usage())
 }
 
 #[derive(Default)]
@@ -46,12 +35,6 @@ struct Found {
 }
 
 impl Found {
-    fn note(&mut self, line: &Line) {
-        if let Line::Json(line) = line {
-            self.look(line);
-        }
-    }
-
     fn look(&mut self, line: &Object) -> Option<()> {
         let payload = json::object(line, "payload")?;
         if json::text(line, "type") == Some("turn_context") {
@@ -92,10 +75,10 @@ pub(super) fn tokens(usage: &Object) -> Tokens {
 
 /// The file whose name ends so, in the folders of the days; the newest days are looked at first.
 fn find(folder: &Path, ending: &str) -> io::Result<Option<PathBuf>> {
-    for year in sorted(folder)? {
-        for month in sorted(&year)? {
-            for day in sorted(&month)? {
-                let mut files = sorted(&day)?.into_iter();
+    for year in records::last_first(folder)? {
+        for month in records::last_first(&year)? {
+            for day in records::last_first(&month)? {
+                let mut files = records::last_first(&day)?.into_iter();
                 let is_it = |path: &PathBuf| {
                     let name = path.file_name().unwrap_or_default().to_string_lossy();
                     name.starts_with("rollout-") && name.ends_with(ending)
@@ -107,23 +90,4 @@ fn find(folder: &Path, ending: &str) -> io::Result<Option<PathBuf>> {
         }
     }
     Ok(None)
-}
-
-/// What is in a folder, the last first; nothing where it is none.
-fn sorted(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(folder) {
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            return Ok(vec![]);
-        }
-        entries => entries?,
-    };
-    let paths: io::Result<Vec<PathBuf>> = entries.map(|entry| Ok(entry?.path())).collect();
-    let mut paths = paths?;
-    paths.sort_unstable_by(|one, other| other.cmp(one));
-    Ok(paths)
 }

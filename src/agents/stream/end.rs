@@ -40,7 +40,8 @@ impl Failure {
         }
     }
 
-    fn verdict(self) -> Verdict {
+    /// The verdict that it makes.
+    pub fn verdict(self) -> Verdict {
         Verdict::Failed {
             cause: self.cause,
             message: self.message,

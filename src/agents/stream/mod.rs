@@ -3,10 +3,12 @@
 //! Invariant: events depend on the bytes alone, however they are split; joining all [`Said::Text`] gives the agent's own messages and
 //! nothing else: neither its prompt, nor what its tools printed. A line that is torn, foreign or of an unknown kind is no failure.
 
+pub mod blame;
 mod by_line;
 pub mod end;
 pub mod json;
 mod lines;
+pub mod records;
 pub mod reset;
 mod words;
 
@@ -75,6 +77,13 @@ pub struct Conclusion {
     pub usage: Option<Usage>,
     /// Its conversation.
     pub session: Option<SessionId>,
+}
+
+impl Conclusion {
+    /// Whether all is told of what it used.
+    pub fn tells_usage(&self) -> bool {
+        self.usage.as_ref().is_some_and(|usage| !usage.partial)
+    }
 }
 
 /// Reads the raw standard output of one run, from its first byte.

@@ -13,15 +13,22 @@ use crate::domain::time::Timestamp;
 const FARTHEST: SignedDuration = SignedDuration::from_hours(24 * 60);
 
 /// The time in a text like `try again at 2:29 AM`, `resets 3am (UTC)`, `resets Nov 25, 3:49am (UTC)`,
-/// `try again at Nov 25th, 2026 8:40 AM` or `try again in 3 days 4 hours 5 minutes`, read at `now`.
+/// `try again at Nov 25th, 2026 8:40 AM`, `try again in 3 days 4 hours 5 minutes` or `reset after 16h37m2.5s`, read at `now`.
 pub fn time_in(text: &str, now: &Zoned) -> Option<Timestamp> {
     let after = |mark: &str| {
         let at = text.to_ascii_lowercase().find(mark)?;
         text.get(at + mark.len()..)
     };
-    let in_some_time = ["try again in ", "resets in "].into_iter().find_map(after);
-    let found = if let Some(rest) = in_some_time {
-        now.checked_add(span(rest)?).ok()?
+    let in_some_time = [
+        "try again in ",
+        "resets in ",
+        "reset after ",
+        "retry in ",
+        "retry after ",
+    ];
+    let mut in_some_time = in_some_time.into_iter().filter_map(after);
+    let found = if let Some(span) = in_some_time.find_map(span) {
+        now.checked_add(span).ok()?
     } else {
         let at = ["try again at ", "resets at ", "resets "];
         point(at.into_iter().find_map(after)?, now)?
@@ -31,27 +38,40 @@ pub fn time_in(text: &str, now: &Zoned) -> Option<Timestamp> {
     (away <= FARTHEST).then_some(Timestamp::from_millis(millis))
 }
 
-/// `3 days 4 hours 5 minutes`.
+/// `3 days 4 hours 5 minutes`, `5h12m34.5s`.
 fn span(text: &str) -> Option<SignedDuration> {
     let mut total = None;
-    let mut number: Option<i64> = None;
-    for word in words(text) {
-        if let Ok(value) = word.parse::<u32>() {
-            number = Some(value.into());
+    let mut number: Option<f64> = None;
+    for word in words(text).flat_map(numbers_and_units) {
+        if let Ok(value) = word.parse::<f64>() {
+            number = Some(value);
             continue;
         }
         let seconds = match word.to_ascii_lowercase().as_str() {
             "and" => continue,
-            "second" | "seconds" | "s" => 1,
-            "minute" | "minutes" | "m" => 60,
-            "hour" | "hours" | "h" => 3_600,
-            "day" | "days" | "d" => 86_400,
+            "ms" => 0.001,
+            "second" | "seconds" | "s" => 1.0,
+            "minute" | "minutes" | "m" => 60.0,
+            "hour" | "hours" | "h" => 3_600.0,
+            "day" | "days" | "d" => 86_400.0,
             _ => break,
         };
-        let part = number.take()?.checked_mul(seconds)?;
-        total = Some(total.unwrap_or(0_i64).checked_add(part)?);
+        total = Some(total.unwrap_or(0.0) + number.take()? * seconds);
     }
-    total.map(SignedDuration::from_secs)
+    SignedDuration::try_from_secs_f64(total?).ok()
+}
+
+/// `5h12m` as `5`, `h`, `12`, `m`.
+fn numbers_and_units(word: &str) -> impl Iterator<Item = &str> {
+    let is_unit = |c: char| c.is_ascii_alphabetic();
+    let mut rest = word;
+    std::iter::from_fn(move || {
+        let begins = is_unit(rest.chars().next()?);
+        let end = rest.find(|c| is_unit(c) != begins).unwrap_or(rest.len());
+        let (one, after) = rest.split_at(end);
+        rest = after;
+        Some(one)
+    })
 }
 
 /// `[Nov 25[th][, 2026][,]] 8[:40] AM [(zone)]`.
@@ -178,6 +198,16 @@ mod tests {
             ("try again at 13 PM", None),
             ("resets Nov 99, 3am", None),
             ("try again in 99999999 days", None),
+            (
+                "Your quota will reset after 16h37m2s.",
+                Some("2026-11-22T20:59:02.000Z"),
+            ),
+            (
+                "Please retry in 34.25s, or retry after a week",
+                Some("2026-11-22T04:22:34.250Z"),
+            ),
+            ("try again in 450ms", Some("2026-11-22T04:22:00.450Z")),
+            ("retry after NaN s, retry after inf s", None),
             ("İİ resets 3", None),
         ] {
             let found = time_in(text, &now).map(|time| time.to_string());

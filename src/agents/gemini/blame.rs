@@ -1,0 +1,106 @@
+//! What is to blame where Gemini CLI failed.
+//!
+//! Invariant: of an error of the service its status counts, where it is told; else its words.
+
+use jiff::{Timestamp as Instant, Zoned};
+use serde_json::{Deserializer, Value};
+
+use crate::agents::stream::blame::blamed_by_words;
+use crate::agents::stream::end::{Failure, blamed_by_status, last_line};
+use crate::agents::stream::json::{self, Object};
+use crate::agents::stream::reset;
+use crate::domain::time::Timestamp;
+use crate::domain::verdict::Cause;
+
+/// The exit code of a run that has no login.
+const NO_LOGIN: i32 = 41;
+/// How it says that an answer broke off.
+const BROKEN_OFF: &str = "without a finish reason";
+
+/// What the error of a `result` blames, which was told at `now`.
+pub(super) fn failure(message: &str, resumed: bool, now: &Zoned) -> Failure {
+    let error = of_service(message);
+    let plain = error
+        .as_ref()
+        .and_then(|error| json::text(error, "message"));
+    let plain = plain.unwrap_or_else(|| without_frame(message));
+    let status = error.as_ref().and_then(|error| json::number(error, "code"));
+    Failure::new(cause(status, plain, resumed, now), plain)
+}
+
+fn cause(status: Option<u64>, plain: &str, resumed: bool, now: &Zoned) -> Cause {
+    if plain.contains(BROKEN_OFF) {
+        return Cause::Overloaded;
+    }
+    let blamed = status.and_then(blamed_by_status);
+    match blamed.or_else(|| blamed_by_words(plain)) {
+        Some(Cause::Limit { .. }) => Cause::Limit {
+            until: reset::time_in(plain, now),
+        },
+        Some(cause) => cause,
+        // The request as it is was refused: that is, what was said before it, too.
+        None if resumed && matches!(status, Some(400 | 413)) => Cause::Session,
+        None => Cause::Other,
+    }
+}
+
+/// The service's own error, which is passed on as it came: `[API Error: {"error":{...}}]`.
+fn of_service(message: &str) -> Option<Object> {
+    let from = message.get(message.find('{')?..)?;
+    let mut values = Deserializer::from_str(from).into_iter::<Value>();
+    match values.next()?.ok()? {
+        Value::Object(mut answer) => match answer.remove("error")? {
+            Value::Object(error) => Some(error),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// `[API Error: this]`, and what is said behind it.
+fn without_frame(message: &str) -> &str {
+    let Some(inner) = message.strip_prefix("[API Error: ") else {
+        return message;
+    };
+    inner.rsplit_once(']').map_or(inner, |(inner, _)| inner)
+}
+
+/// When a limit is reset, which only the standard error tells: `retryDelayMs: 18754500`, or in the service's words.
+pub(super) fn reset_in(stderr: &str, now: &Zoned) -> Option<Timestamp> {
+    let delay = stderr.rsplit_once("retryDelayMs: ").and_then(|(_, rest)| {
+        let end = rest.find(|c: char| !c.is_ascii_digit())?;
+        let millis = rest[..end].parse::<i64>().ok()?;
+        now.timestamp().as_millisecond().checked_add(millis)
+    });
+    let delay = delay.map(Timestamp::from_millis);
+    delay.or_else(|| reset::time_in(stderr, now))
+}
+
+/// A run that did not get as far as its stream.
+pub(super) fn at_once(code: Option<i32>, stderr: &str) -> Option<Failure> {
+    // What it says more than a line about: the name of a conversation that is missing or taken already, and arguments.
+    let told = [
+        ("Error resuming session", Cause::Session),
+        ("Error starting session", Cause::Session),
+        ("Unknown argument", Cause::Other),
+    ];
+    let begins = |(words, cause): &(&str, Cause)| {
+        let line = stderr.lines().find(|line| line.starts_with(words))?;
+        Some(Failure::new(cause.clone(), line))
+    };
+    let cause = if code == Some(NO_LOGIN) {
+        Cause::Login
+    } else {
+        Cause::Other
+    };
+    let last = || Some(Failure::new(cause, last_line(stderr)?));
+    told.iter().find_map(begins).or_else(last)
+}
+
+/// The time that a line of the stream carries; else the present.
+pub(super) fn time_of(line: &Object) -> Zoned {
+    let told = json::text(line, "timestamp").and_then(|time| time.parse::<Instant>().ok());
+    told.map_or_else(Zoned::now, |time| {
+        time.to_zoned(jiff::tz::TimeZone::system())
+    })
+}

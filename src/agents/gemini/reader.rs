@@ -1,0 +1,234 @@
+//! Reads the stream of Gemini CLI.
+//!
+//! Invariant: the agent's words are the pieces that it says as the model; its prompt, which comes back in the stream, is none of them. What
+//! was used is told by the last line alone.
+
+use jiff::Zoned;
+
+use super::blame;
+use crate::agents::adapter::StartedAs;
+use crate::agents::stream::end::{Failure, LastWord, verdict};
+use crate::agents::stream::json::{self, Object};
+use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session};
+use crate::agents::text;
+use crate::domain::observation::RunEndKind;
+use crate::domain::session::SessionId;
+use crate::domain::usage::{Scope, Tokens, Usage};
+use crate::domain::verdict::Cause;
+
+/// The longest name of a model that is kept, in bytes.
+const NAME: usize = 128;
+
+/// The reader of one run.
+pub(super) struct GeminiReader {
+    resumed: bool,
+    words: Words,
+    /// The model is in the middle of an answer: no tool has run since its last word.
+    answering: bool,
+    answered: bool,
+    model: Option<String>,
+    session: Option<SessionId>,
+    usage: Option<Usage>,
+    /// What was last told of as an error.
+    error: Option<String>,
+    last: Option<LastWord>,
+    /// When that was told.
+    last_at: Option<Zoned>,
+}
+
+impl ObjectReader for GeminiReader {
+    fn object(&mut self, line: Object, said: &mut Vec<Said>) {
+        let field = |name| json::text(&line, name).unwrap_or_default();
+        match field("type") {
+            "init" => {
+                hear_session(&mut self.session, json::text(&line, "session_id"), said);
+                let model = json::text(&line, "model").map(|model| text::head(model, NAME));
+                self.model = model.map(str::to_owned).or_else(|| self.model.take());
+            }
+            "message" if field("role") == "assistant" => {
+                self.answers(said);
+                self.words.say("", field("content"), said);
+            }
+            "tool_use" => {
+                self.answers(said);
+                self.words.pause();
+                said.push(Said::ToolCall {
+                    id: field("tool_id").to_owned(),
+                    tool: field("tool_name").to_owned(),
+                    input: tool_input(&line),
+                });
+            }
+            "tool_result" => {
+                self.words.pause();
+                self.answering = false;
+                said.push(tool_result(&line));
+            }
+            "error" => {
+                self.error = Some(field("message").to_owned());
+                said.push(Said::Note(field("message").to_owned()));
+            }
+            "result" => self.result(&line, said),
+            _ => {}
+        }
+    }
+
+    fn conclude(&self, end: &RunEndKind, stderr: &str) -> Conclusion {
+        let code = match end {
+            RunEndKind::Exited { code } => Some(*code),
+            _ => None,
+        };
+        let at_once = || {
+            (!self.answered)
+                .then(|| blame::at_once(code, stderr))
+                .flatten()
+        };
+        // That the model has answered is known, and how much it used is not.
+        let unknown = || Usage {
+            model: self.model.clone(),
+            partial: true,
+            ..Usage::default()
+        };
+        Conclusion {
+            verdict: verdict(self.last_word(stderr), end, at_once),
+            usage: self.usage.clone().or_else(|| self.answered.then(unknown)),
+            session: self.session.clone(),
+        }
+    }
+}
+
+impl GeminiReader {
+    /// For a run that was started so.
+    pub(super) fn new(started: &StartedAs) -> Self {
+        Self {
+            resumed: started.resumed,
+            words: Words::default(),
+            answering: false,
+            answered: false,
+            model: started.model.clone(),
+            session: None,
+            usage: None,
+            error: None,
+            last: None,
+            last_at: None,
+        }
+    }
+
+    /// The model has begun an answer, or goes on with it.
+    fn answers(&mut self, said: &mut Vec<Said>) {
+        self.answered = true;
+        self.last = None;
+        if !self.answering {
+            self.answering = true;
+            said.push(Said::Answered);
+        }
+    }
+
+    fn result(&mut self, line: &Object, said: &mut Vec<Said>) {
+        let at = blame::time_of(line);
+        let last = self.ended(line, &at);
+        let (ok, message) = match &last {
+            LastWord::Done => (true, "success".to_owned()),
+            LastWord::Interrupted => (false, "interrupted".to_owned()),
+            LastWord::Failed(failure) => (false, failure.message.clone()),
+        };
+        if let Some(usage) = json::object(line, "stats").map(|stats| self.used(stats, ok)) {
+            said.push(Said::Usage(usage.clone()));
+            self.usage = Some(usage);
+        }
+        self.last = Some(last);
+        self.last_at = Some(at);
+        said.push(Said::End { ok, message });
+    }
+
+    fn ended(&self, line: &Object, at: &Zoned) -> LastWord {
+        let status = json::text(line, "status").unwrap_or_default();
+        if status == "success" {
+            return LastWord::Done;
+        }
+        let error = json::object(line, "error");
+        let told = |name| error.and_then(|error| json::text(error, name));
+        if told("type") == Some("FatalCancellationError") {
+            return LastWord::Interrupted;
+        }
+        // Of an answer that it cannot use it tells before the end.
+        let message = told("message").or(self.error.as_deref());
+        LastWord::Failed(blame::failure(message.unwrap_or(status), self.resumed, at))
+    }
+
+    /// The numbers of this run. Its input includes what was cached; what was thought is in the total alone.
+    fn used(&self, stats: &Object, ok: bool) -> Usage {
+        let number = |name| json::number(stats, name).unwrap_or(0);
+        let (input, cached) = (number("input_tokens"), number("cached"));
+        let beside_input = number("total_tokens").saturating_sub(input);
+        Usage {
+            tokens: Some(Tokens {
+                input: input.saturating_sub(cached),
+                cached,
+                cache_written: 0,
+                output: number("output_tokens").max(beside_input),
+            }),
+            tokens_of: Scope::Run,
+            model: most_used(stats).or_else(|| self.model.clone()),
+            // An answer that broke off is not counted.
+            partial: !ok && self.answering,
+            ..Usage::default()
+        }
+    }
+
+    /// Its last word; when a limit is reset is told beside the stream.
+    fn last_word(&self, stderr: &str) -> Option<LastWord> {
+        let mut last = self.last.clone();
+        if let (Some(LastWord::Failed(failure)), Some(at)) = (&mut last, &self.last_at)
+            && failure.cause == (Cause::Limit { until: None })
+        {
+            failure.cause = Cause::Limit {
+                until: blame::reset_in(stderr, at),
+            };
+        }
+        last
+    }
+}
+
+/// The failure of a run whose last answer broke off without its noticing.
+pub(super) fn broken_off() -> Failure {
+    Failure::new(
+        Cause::Overloaded,
+        "the model's last answer broke off, by the records of Gemini CLI, which took it for complete",
+    )
+}
+
+/// The model that used most.
+fn most_used(stats: &Object) -> Option<String> {
+    let models = json::object(stats, "models")?.iter();
+    let total = |model: &serde_json::Value| {
+        model
+            .get("total_tokens")
+            .and_then(serde_json::Value::as_u64)
+    };
+    let (name, _) = models.max_by_key(|(_, model)| total(model))?;
+    Some(text::head(name, NAME).to_owned())
+}
+
+fn tool_input(line: &Object) -> String {
+    let Some(parameters) = json::object(line, "parameters") else {
+        return String::new();
+    };
+    let plain = ["command", "file_path", "absolute_path", "path"];
+    let plain = plain
+        .into_iter()
+        .find_map(|name| json::text(parameters, name));
+    plain.map_or_else(|| json::as_text(line, "parameters"), str::to_owned)
+}
+
+fn tool_result(line: &Object) -> Said {
+    let error = json::object(line, "error").map(|error| json::as_text(error, "message"));
+    let output = [Some(json::as_text(line, "output")), error];
+    let output = output.into_iter().flatten().filter(|text| !text.is_empty());
+    let mut output = output.collect::<Vec<_>>();
+    output.dedup();
+    Said::ToolResult {
+        id: json::text(line, "tool_id").unwrap_or_default().to_owned(),
+        output: output.join("\n"),
+        ok: json::text(line, "status") == Some("success"),
+    }
+}

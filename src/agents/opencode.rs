@@ -1,0 +1,159 @@
+//! The adapter `opencode`: opencode without its interface, on its stream of JSON lines.
+//!
+//! Invariant: each run has one turn, given on standard input; the user's own configuration of opencode holds, and nothing in a profile's
+//! `args` can change the form of what it writes.
+
+mod log;
+mod reader;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::adapter::{About, Adapter, AdapterError, Launch, LaunchContext, Login, StartedAs, Talk};
+use super::environment::{Environment, set};
+use super::stream::{ByLine, OutputReader};
+
+/// Starts `opencode run --format json`.
+#[derive(Debug)]
+pub struct OpencodeAdapter;
+
+static ABOUT: About = About {
+    title: "opencode",
+    program: "opencode",
+    install: "npm install -g opencode-ai",
+    oldest: (1, 18, 0),
+    owned: &[
+        // Other forms of a run, and of what it writes.
+        "run",
+        "acp",
+        "attach",
+        "serve",
+        "web",
+        "--format",
+        "--print-logs",
+        "--log-level",
+        "--command",
+        "--interactive",
+        "-i",
+        "--mini",
+        // The model is the profile's `model`.
+        "-m",
+        "--model",
+        // The conversation.
+        "-s",
+        "--session",
+        "-c",
+        "--continue",
+        "--fork",
+        "--title",
+        // Places other than the worktree.
+        "--attach",
+        "--dir",
+        "-h",
+        "--help",
+        "-v",
+        "--version",
+        "--",
+    ],
+    permits: "It may run any command, change any file and reach any address that your user can, without asking (--auto); what `permission` in \
+              opencode's own configuration denies stays denied.",
+    log_in: "run `opencode auth login`, or set the key of a provider",
+    login,
+    resumes: true,
+};
+
+/// What in a profile's `args` says itself what the agent may do.
+const PERMISSIONS: &[&str] = &["--auto", "--yolo", "--dangerously-skip-permissions"];
+
+/// Variables that log it in, each with one of the providers that it knows.
+const LOGINS: &[&str] = &[
+    "OPENCODE_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "OPENAI_API_KEY",
+    "OPENROUTER_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_GENERATIVE_AI_API_KEY",
+    "GROQ_API_KEY",
+    "MISTRAL_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "XAI_API_KEY",
+];
+
+impl Adapter for OpencodeAdapter {
+    fn launch(&self, context: &LaunchContext<'_>) -> Result<Launch, AdapterError> {
+        let (program, mut args) = context.program(&ABOUT);
+        let own = context.own_args(&ABOUT)?;
+        // That it waits for its service it tells in its log alone.
+        let fixed = [
+            "run",
+            "--format",
+            "json",
+            "--thinking",
+            "--print-logs",
+            "--log-level",
+            "ERROR",
+        ];
+        args.extend(fixed.map(OsString::from));
+        if !context.says(PERMISSIONS) {
+            args.push(PERMISSIONS[0].into());
+        }
+        if let Some(model) = &context.profile.model {
+            args.extend(["-m".into(), model.into()]);
+        }
+        match &context.talk {
+            // It names its conversations itself. Without a title it asks the model for one, and does not tell what that used.
+            Talk::New(_) => {
+                let title = format!("swarm {}", context.work.idea_id);
+                args.extend(["--title".into(), title.into()]);
+            }
+            Talk::Resume(session) => {
+                args.extend(["--session".into(), session.as_str().into()]);
+            }
+        }
+        args.extend(own);
+        let mut launch = context.launch(program, args)?;
+        launch.unless_set("OPENCODE_DISABLE_AUTOUPDATE", "1");
+        Ok(launch)
+    }
+
+    fn reader(&self, started: &StartedAs) -> Box<dyn OutputReader + Send> {
+        Box::new(ByLine::new(reader::OpencodeReader::new(started)))
+    }
+
+    fn about(&self) -> Option<&'static About> {
+        Some(&ABOUT)
+    }
+
+    fn passes(&self) -> &'static [&'static str] {
+        &[
+            "OPENCODE_*",
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_BASE_URL",
+            "OPENAI_API_KEY",
+            "OPENAI_BASE_URL",
+            "OPENROUTER_API_KEY",
+            "GEMINI_API_KEY",
+            "GOOGLE_GENERATIVE_AI_API_KEY",
+            "GROQ_API_KEY",
+            "MISTRAL_API_KEY",
+            "DEEPSEEK_API_KEY",
+            "XAI_API_KEY",
+        ]
+    }
+}
+
+/// Some of its models need no login: of none it can be said that it is missing.
+fn login(environment: &Environment) -> Login {
+    if let Some(by) = Login::by_variable(environment, LOGINS) {
+        return by;
+    }
+    let own = set(environment, "XDG_DATA_HOME").map(PathBuf::from);
+    let home = || Some(Path::new(set(environment, "HOME")?).join(".local/share"));
+    let file = own
+        .or_else(home)
+        .map(|data| data.join("opencode/auth.json"));
+    match file.filter(|file| file.exists()) {
+        Some(file) => Login::By(file.display().to_string()),
+        None => Login::Unknown,
+    }
+}

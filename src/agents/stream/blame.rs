@@ -1,0 +1,81 @@
+//! What is to blame for a failure, from the words of a service or a program about it.
+//!
+//! Invariant: only words that say it plainly blame anybody.
+
+use super::end::blamed_by_status;
+use crate::domain::verdict::Cause;
+
+/// Words of services about themselves, in small letters.
+const WORDS: &[(&[&str], Cause)] = &[
+    (
+        &[
+            "rate limit",
+            "rate_limit",
+            "quota",
+            "too many requests",
+            "usage limit",
+        ],
+        Cause::Limit { until: None },
+    ),
+    (
+        &[
+            "overloaded",
+            "unavailable",
+            "fetch failed",
+            "econnrefused",
+            "cannot connect",
+            "timed out",
+        ],
+        Cause::Overloaded,
+    ),
+    (
+        &[
+            "unauthorized",
+            "authentication",
+            "api key",
+            "api_key",
+            "logged in",
+            "log in",
+        ],
+        Cause::Login,
+    ),
+];
+
+/// What a text blames.
+pub fn blamed_by_words(text: &str) -> Option<Cause> {
+    let text = text.to_lowercase();
+    let by_word = WORDS
+        .iter()
+        .find(|(words, _)| words.iter().any(|word| text.contains(word)));
+    by_word.map(|(_, cause)| cause.clone())
+}
+
+/// What the first number in a text blames that could be the status of an HTTP answer and blames somebody.
+pub fn blamed_by_status_in(text: &str) -> Option<Cause> {
+    let numbers = text.split(|c: char| !c.is_ascii_alphanumeric());
+    let three = numbers.filter(|word| word.len() == 3);
+    let status = three
+        .filter_map(|word| word.parse().ok())
+        .find(|status| [401, 403, 429, 500, 502, 503, 504, 529].contains(status));
+    status.and_then(blamed_by_status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_words_blame() {
+        let limit = Some(Cause::Limit { until: None });
+        for (text, expected) in [
+            ("You exceeded your current Quota.", &limit),
+            ("The model is overloaded", &Some(Cause::Overloaded)),
+            ("API key not valid", &Some(Cause::Login)),
+            ("no such file", &None),
+        ] {
+            assert_eq!(&blamed_by_words(text), expected, "{text}");
+        }
+        assert_eq!(blamed_by_status_in("got 429."), limit);
+        assert_eq!(blamed_by_status_in("port 4290 of 1429, 400"), None);
+    }
+}

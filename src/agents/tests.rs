@@ -1,0 +1,169 @@
+//! How the known programs are started, and where their logins are looked for.
+
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+
+use super::adapter::{AdapterError, Launch, LaunchContext, Login, Talk};
+use super::environment::{Environment, WorkVariables};
+use super::{AdapterKind, Profile, adapter};
+
+fn profile(kind: AdapterKind, args: &[&str]) -> Profile {
+    Profile {
+        name: "ed".into(),
+        adapter: kind,
+        model: Some("a/model".into()),
+        account: None,
+        command: vec![],
+        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+        env: [].into(),
+    }
+}
+
+fn launch(profile: &Profile, talk: Talk, inherited: &Environment) -> Result<Launch, AdapterError> {
+    let work = WorkVariables {
+        idea_id: "idea-007".into(),
+        worktree: "/r/w".into(),
+        repository: "/r".into(),
+        ..WorkVariables::default()
+    };
+    adapter(profile.adapter).launch(&LaunchContext {
+        profile,
+        work: &work,
+        inherited,
+        pass: &[],
+        identity: None,
+        own_program: "/bin/swarm".into(),
+        talk,
+    })
+}
+
+fn line(kind: AdapterKind, args: &[&str], talk: &Talk) -> String {
+    let launch = launch(&profile(kind, args), talk.clone(), &Environment::new()).unwrap();
+    let args = launch.args.iter().map(|arg| arg.to_str().unwrap());
+    let words: Vec<&str> = [launch.program.to_str().unwrap()]
+        .into_iter()
+        .chain(args)
+        .collect();
+    words.join(" ")
+}
+
+#[test]
+fn a_conversation_begins_and_goes_on() {
+    let new = Talk::New("s-1".parse().unwrap());
+    let old = Talk::Resume("s-1".parse().unwrap());
+    let gemini = "gemini -o stream-json --skip-trust --yolo -m a/model";
+    let opencode =
+        "opencode run --format json --thinking --print-logs --log-level ERROR --auto -m a/model";
+    for (kind, talk, expected) in [
+        (
+            AdapterKind::Gemini,
+            &new,
+            format!("{gemini} --session-id s-1 -e x"),
+        ),
+        (
+            AdapterKind::Gemini,
+            &old,
+            format!("{gemini} --resume s-1 -e x"),
+        ),
+        (
+            AdapterKind::Opencode,
+            &new,
+            format!("{opencode} --title swarm idea-007 -e x"),
+        ),
+        (
+            AdapterKind::Opencode,
+            &old,
+            format!("{opencode} --session s-1 -e x"),
+        ),
+    ] {
+        assert_eq!(line(kind, &["-e", "x"], talk), expected);
+    }
+    // What says itself what the agent may do replaces what is said otherwise.
+    let careful = line(AdapterKind::Gemini, &["--approval-mode=plan"], &new);
+    assert!(!careful.contains("--yolo"), "{careful}");
+}
+
+#[test]
+fn arguments_of_the_adapter_are_refused() {
+    let new = || Talk::New("s-1".parse().unwrap());
+    for (kind, arg) in [
+        (AdapterKind::Gemini, "--output-format=text"),
+        (AdapterKind::Gemini, "-otext"),
+        (AdapterKind::Gemini, "--prompt"),
+        (AdapterKind::Gemini, "--resume=latest"),
+        (AdapterKind::Opencode, "--format"),
+        (AdapterKind::Opencode, "--continue"),
+        (AdapterKind::Opencode, "-sses_1"),
+        (AdapterKind::Opencode, "--dir=/"),
+    ] {
+        let refused = launch(&profile(kind, &[arg]), new(), &Environment::new());
+        assert!(
+            matches!(refused, Err(AdapterError::Owned { .. })),
+            "{arg}: {refused:?}"
+        );
+    }
+}
+
+#[test]
+fn each_program_gets_its_own_variables_and_what_it_needs() {
+    let names = ["GEMINI_API_KEY", "OPENCODE_CONFIG", "CODEX_API_KEY"];
+    let inherited = names.map(|name| (name.into(), "x".into())).into();
+    let new = || Talk::New("s-1".parse().unwrap());
+    let env = |kind| launch(&profile(kind, &[]), new(), &inherited).unwrap().env;
+    let has = |env: &Environment, name: &str| env.contains_key(OsStr::new(name));
+    let gemini = env(AdapterKind::Gemini);
+    assert!(has(&gemini, "GEMINI_API_KEY") && has(&gemini, "GEMINI_CLI_NO_RELAUNCH"));
+    assert!(!has(&gemini, "OPENCODE_CONFIG") && !has(&gemini, "CODEX_API_KEY"));
+    let opencode = env(AdapterKind::Opencode);
+    assert!(has(&opencode, "OPENCODE_CONFIG") && has(&opencode, "OPENCODE_DISABLE_AUTOUPDATE"));
+    assert!(!has(&opencode, "CODEX_API_KEY"));
+}
+
+/// Where a login is seen, with this home and these variables.
+fn login(kind: AdapterKind, home: &Path, variables: &[(&str, &str)]) -> Login {
+    let mut environment: Environment = variables
+        .iter()
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    environment.insert("HOME".into(), home.into());
+    let repository = home.join("code/repo");
+    environment.insert("SWARM_REPO".into(), repository.into());
+    adapter(kind)
+        .login(&profile(kind, &[]), &environment)
+        .unwrap()
+}
+
+#[test]
+fn a_login_is_seen_by_its_place() {
+    let gemini = AdapterKind::Gemini;
+    let home = tempfile::tempdir().unwrap();
+    let home = home.path();
+    let missing = login(gemini, home, &[("GEMINI_API_KEY", "")]);
+    assert!(matches!(missing, Login::Missing(_)), "{missing:?}");
+    let by = login(gemini, home, &[("GEMINI_API_KEY", "secret")]);
+    assert_eq!(by, Login::By("GEMINI_API_KEY".into()));
+    // It reads such a file in every folder above.
+    fs::create_dir_all(home.join("code/repo")).unwrap();
+    fs::write(home.join("code/.env"), "").unwrap();
+    assert_eq!(login(gemini, home, &[]), Login::Unknown);
+    let own = home.join("own/.gemini");
+    fs::create_dir_all(&own).unwrap();
+    fs::write(own.join("oauth_creds.json"), "").unwrap();
+    let place = home.join("own").display().to_string();
+    let by = login(gemini, home, &[("GEMINI_CLI_HOME", &place)]);
+    assert_eq!(
+        by,
+        Login::By(own.join("oauth_creds.json").display().to_string())
+    );
+
+    let opencode = AdapterKind::Opencode;
+    assert_eq!(login(opencode, home, &[]), Login::Unknown);
+    let data = home.join(".local/share/opencode");
+    fs::create_dir_all(&data).unwrap();
+    fs::write(data.join("auth.json"), "{}").unwrap();
+    let by = Login::By(data.join("auth.json").display().to_string());
+    assert_eq!(login(opencode, home, &[]), by);
+}
