@@ -147,7 +147,12 @@ impl Lab {
 
     /// Starts a daemon that must get everything done.
     pub fn work_off(&self) {
-        assert_eq!(self.sandbox.run_until_idle_within(WORK), 0);
+        self.work_off_within(WORK);
+    }
+
+    /// The same in so much time.
+    pub fn work_off_within(&self, time: Duration) {
+        assert_eq!(self.sandbox.run_until_idle_within(time), 0);
         for idea in self.sandbox.ideas() {
             assert_eq!(idea["status"], "done", "{idea:#}");
         }
@@ -256,7 +261,7 @@ fn path() -> String {
 }
 
 /// Whether any file below the folder holds these words.
-fn holds(folder: &Path, words: &str) -> bool {
+pub fn holds(folder: &Path, words: &str) -> bool {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths = entries.map(|entry| entry.path());
     paths.any(|path| match fs::read(&path) {

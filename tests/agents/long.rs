@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::harness::processes;
 use crate::lab::{BOTH, Lab, commit};
@@ -95,65 +95,5 @@ fn a_million_tiny_pieces_are_read_in_bounded_memory() {
             "{asked:#?}"
         );
         daemon.stop();
-    }
-}
-
-/// Profiles of the programs that only the long run has.
-fn others(lab: &Lab) -> Value {
-    let folder = crate::programs::folder_of_all();
-    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
-    let gemini = json!({
-        "PATH": path, "GOOGLE_GEMINI_BASE_URL": lab.stub.url(), "GEMINI_API_KEY": "made-up",
-        "GEMINI_CLI_NO_RELAUNCH": "true",
-    });
-    let provider = json!({
-        "$schema": "https://opencode.ai/config.json", "autoupdate": false, "share": "disabled", "permission": "allow",
-        "provider": {"stub": {
-            "npm": "@ai-sdk/openai-compatible", "name": "stub",
-            "options": {"baseURL": format!("{}/v1", lab.stub.url()), "apiKey": "made-up"},
-            "models": {"stub": {"name": "stub"}},
-        }},
-    });
-    json!({
-        "gemini": {"adapter": "gemini", "model": "gemini-2.5-flash", "env": gemini},
-        "opencode": {"adapter": "opencode", "model": "stub/stub", "env": {
-            "PATH": path, "OPENCODE_CONFIG_CONTENT": provider.to_string(),
-        }},
-        "acp": {"adapter": "acp", "command": [folder.join("gemini"), "--experimental-acp"], "env": gemini},
-    })
-}
-
-#[test]
-#[ignore = "installs more programs"]
-fn gemini_opencode_and_an_acp_agent_land_what_they_commit() {
-    let lab = Lab::new();
-    let profiles = others(&lab);
-    lab.configure(&json!({
-        "agents": {"maxParallel": 3, "profiles": profiles}, "qualityCommands": ["test ! -e broken"],
-    }));
-    let base = lab.sandbox.head("main");
-    let names = ["gemini", "opencode", "acp"];
-    for name in names {
-        lab.idea(
-            name,
-            &json!([
-                {"sh": commit("broken", name), "text": "I write it."},
-                {"text": "Done.", "say": "COMPLETE"},
-                {"sh": format!("git mv broken {name}.txt && git commit -qm Mend")},
-                {"text": "Mended.", "say": "COMPLETE"},
-            ]),
-        );
-    }
-    lab.work_off();
-    assert_eq!(lab.sandbox.landings(&base, "main").len(), names.len());
-    for name in names {
-        assert_eq!(lab.sandbox.file_at("main", &format!("{name}.txt")), name);
-        let asked = lab.stub.asked_for(&format!("{name}.txt"));
-        let first = asked.iter().filter(|asked| asked.step == 0);
-        assert_eq!(
-            first.count(),
-            1,
-            "{name} did not go on with its conversation: {asked:#?}"
-        );
     }
 }

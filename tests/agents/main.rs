@@ -15,6 +15,7 @@ mod kills;
 mod lab;
 mod landing;
 mod long;
+mod others;
 mod people;
 mod programs;
 mod stub;

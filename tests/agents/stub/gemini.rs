@@ -1,13 +1,16 @@
 //! Gemini. What was read from the cache is a part of what was read.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::dialect::{Answer, Frame, Tool, Written, list};
 use super::script::Item;
 
-/// The conversation.
+/// The conversation. In one that is taken up the program says twice what a tool gave.
 pub fn items(body: &Value) -> Vec<Item> {
     let mut items = vec![];
+    let mut given = HashSet::new();
     for content in list(&body["contents"]) {
         let model = content["role"] == "model";
         for part in list(&content["parts"]) {
@@ -15,6 +18,9 @@ pub fn items(body: &Value) -> Vec<Item> {
             if part.get("functionCall").is_some() {
                 items.push(Item::Call);
             } else if let Some(answer) = part.get("functionResponse") {
+                if answer["id"].is_string() && !given.insert(answer["id"].to_string()) {
+                    continue;
+                }
                 items.push(Item::Result(answer["response"].to_string()));
             } else if let Some(text) = text {
                 let text = text.to_owned();
