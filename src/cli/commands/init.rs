@@ -24,7 +24,7 @@ use crate::git::Repo as GitRepo;
   $ swarm init
   $ swarm init --agent claude --target main --yes
   $ swarm init --agent command --yes -- python3 tools/agent.py
-  $ swarm init --agent acp --yes -- gemini --acp")]
+  $ swarm init --agent acp --yes -- my-agent --acp")]
 pub struct Init {
     /// The agent that works: claude, codex, opencode, gemini, aider, `command` for a program of your own, or `acp` for
     /// one that speaks the Agent Client Protocol; left out: the first one installed that can work, as far as that can be seen.
@@ -108,7 +108,7 @@ fn tell_of_agents(plan: &mut InitPlan, seen: &[Seen]) {
     let known = Adapter::PROGRAMS.into_iter();
     let permits = known
         .filter(|adapter| is_taken(adapter.name()))
-        .filter_map(|adapter| agents::adapter(adapter)?.about())
+        .filter_map(|adapter| agents::adapter(adapter).about())
         .map(|about| format!("What its arguments permit: {}", about.permits));
     let mut notes: Vec<String> = Vec::new();
     for one in seen.iter().filter(|one| is_taken(one.adapter.name())) {
