@@ -20,6 +20,8 @@ pub(crate) struct Programs {
     sessions: u64,
     /// What each of them used.
     counted: BTreeMap<SessionId, u64>,
+    /// Which of them a run is in: once it is said, it stays.
+    named: BTreeMap<RunId, SessionId>,
     /// Those that cannot be taken up.
     broken: BTreeSet<SessionId>,
     /// What all that have ended used.
@@ -36,6 +38,7 @@ impl Programs {
         &mut self,
         state: &State,
         purpose: &Purpose,
+        run: &RunId,
         end: &mut RunEnd,
         choices: &mut Choices,
     ) {
@@ -58,7 +61,7 @@ impl Programs {
         }
         let new = u64::try_from(choices.pick(1_000)).unwrap();
         self.served += new;
-        let session = self.session_of(known, choices);
+        let session = self.session_of(run, known, choices);
         let counted = self.counted.entry(session.clone()).or_default();
         *counted += new;
         // A program counts in one way only.
@@ -94,14 +97,24 @@ impl Programs {
     }
 
     /// The one that it goes on with, or a new one.
-    fn session_of(&mut self, known: Option<&Session>, choices: &mut Choices) -> SessionId {
-        match known {
+    fn session_of(
+        &mut self,
+        run: &RunId,
+        known: Option<&Session>,
+        choices: &mut Choices,
+    ) -> SessionId {
+        if let Some(named) = self.named.get(run) {
+            return named.clone();
+        }
+        let session = match known {
             Some(known) if !choices.chance(10) => known.id.clone(),
             _ => {
                 self.sessions += 1;
                 format!("session-{}", self.sessions).parse().unwrap()
             }
-        }
+        };
+        self.named.insert(run.clone(), session.clone());
+        session
     }
 
     /// A program says something before its end.
@@ -113,7 +126,7 @@ impl Programs {
                 let attempt = state.agents.values().find(of_run).unwrap();
                 let profile = state.profile_of_run(&run);
                 let known = profile.and_then(|profile| attempt.session_of(profile));
-                let session = self.session_of(known, choices);
+                let session = self.session_of(&run, known, choices);
                 Observation::SessionSeen { run, session }
             }
             _ => {

@@ -408,7 +408,7 @@ impl World {
             head: choices.chance(50).then(|| self.commit()),
             ..RunEnd::new(how)
         };
-        self.programs.words(state, purpose, &mut end, choices);
+        self.programs.words(state, purpose, run, &mut end, choices);
         self.ended.insert(run.clone(), end.clone());
         Outcome::RunEnded(end)
     }
