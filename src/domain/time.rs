@@ -1,13 +1,14 @@
 //! Points in time, as data. The domain never reads a clock: a [`Timestamp`] always comes in with the input.
 //!
-//! Invariant: written and read as RFC 3339 UTC with milliseconds (`2026-01-31T23:59:59.123Z`), and the round trip is exact.
+//! Invariant: written and read as RFC 3339 UTC with milliseconds (`2026-01-31T23:59:59.123Z`), and the round trip is exact: there is no
+//! time outside the years that are written with four digits, whatever a program says about a time to come.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Milliseconds since 1970-01-01T00:00:00Z, leap seconds not counted.
+/// Milliseconds since 1970-01-01T00:00:00Z, leap seconds not counted; of the years 0 to 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(i64);
 
@@ -17,9 +18,15 @@ pub struct Timestamp(i64);
 pub struct BadTimestamp(String);
 
 impl Timestamp {
-    /// From milliseconds since the Unix epoch.
+    /// From milliseconds since the Unix epoch, held at the ends of the range.
     pub const fn from_millis(millis: i64) -> Self {
-        Self(millis)
+        if millis < EARLIEST {
+            Self(EARLIEST)
+        } else if millis > LATEST {
+            Self(LATEST)
+        } else {
+            Self(millis)
+        }
     }
 
     /// Milliseconds since the Unix epoch.
@@ -30,7 +37,7 @@ impl Timestamp {
     /// This time plus `millis` milliseconds, held at the ends of the range.
     #[must_use]
     pub const fn plus_millis(self, millis: i64) -> Self {
-        Self(self.0.saturating_add(millis))
+        Self::from_millis(self.0.saturating_add(millis))
     }
 
     /// The day (UTC): `2026-01-31`.
@@ -45,7 +52,14 @@ impl Timestamp {
     }
 }
 
+/// The beginning of the year 0.
+const EARLIEST: i64 = -62_167_219_200_000;
+/// The end of the year 9999.
+const LATEST: i64 = 253_402_300_799_999;
+
 const DAY_MILLIS: i64 = 86_400_000;
+/// The longest year in letters that is read: logs of before times were held hold some that are longer than four.
+const YEAR: usize = 9;
 
 /// Days since 1970-01-01 to (year, month, day), proleptic Gregorian: the 400-year era is counted from 1 March 0000,
 /// so that the leap day is the last of its year.
@@ -100,31 +114,29 @@ fn digits(text: &[u8]) -> Option<i64> {
 
 fn parse(text: &[u8]) -> Option<Timestamp> {
     let marks = [
-        (4, b'-'),
-        (7, b'-'),
-        (10, b'T'),
-        (13, b':'),
-        (16, b':'),
-        (19, b'.'),
-        (23, b'Z'),
+        (0, b'-'),
+        (3, b'-'),
+        (6, b'T'),
+        (9, b':'),
+        (12, b':'),
+        (15, b'.'),
+        (19, b'Z'),
     ];
-    if text.len() != 24 || marks.iter().any(|(at, mark)| text[*at] != *mark) {
+    let (year, rest) = text.split_at_checked(text.len().checked_sub(20)?)?;
+    if !(4..=YEAR).contains(&year.len()) || marks.iter().any(|(at, mark)| rest[*at] != *mark) {
         return None;
     }
-    let (year, month, day) = (
-        digits(&text[..4])?,
-        digits(&text[5..7])?,
-        digits(&text[8..10])?,
-    );
-    let (hour, minute) = (digits(&text[11..13])?, digits(&text[14..16])?);
-    let (second, milli) = (digits(&text[17..19])?, digits(&text[20..23])?);
+    let (year, month, day) = (digits(year)?, digits(&rest[1..3])?, digits(&rest[4..6])?);
+    let (hour, minute) = (digits(&rest[7..9])?, digits(&rest[10..12])?);
+    let (second, milli) = (digits(&rest[13..15])?, digits(&rest[16..19])?);
     let days = days_from_civil(year, month, day);
     let in_range = hour < 24 && minute < 60 && second < 60;
     if !in_range || civil_from_days(days) != (year, month, day) {
         return None;
     }
     let seconds = hour * 3_600 + minute * 60 + second;
-    Some(Timestamp(days * DAY_MILLIS + seconds * 1_000 + milli))
+    let millis = days * DAY_MILLIS + seconds * 1_000 + milli;
+    Some(Timestamp::from_millis(millis))
 }
 
 impl FromStr for Timestamp {
@@ -183,14 +195,34 @@ mod tests {
             "2026-01-01T24:00:00.000Z",
             "2026-01-01 00:00:00.000Z",
             "2026-01-01T00:00:00Z",
+            "226-01-01T00:00:00.000Z",
+            "-226-01-01T00:00:00.000Z",
+            "1234567890-01-01T00:00:00.000Z",
         ] {
             assert!(text.parse::<Timestamp>().is_err(), "{text}");
         }
     }
 
+    #[test]
+    fn what_lies_beyond_the_range_is_held_at_its_end() {
+        let last = "9999-12-31T23:59:59.999Z";
+        assert_eq!(Timestamp::from_millis(i64::MAX).to_string(), last);
+        assert_eq!(
+            Timestamp::from_millis(0).plus_millis(i64::MAX).to_string(),
+            last
+        );
+        assert_eq!(
+            "58862-01-20T02:40:00.000Z".parse(),
+            Ok(Timestamp::from_millis(LATEST))
+        );
+        let first = Timestamp::from_millis(i64::MIN);
+        assert_eq!(first.to_string(), "0000-01-01T00:00:00.000Z");
+        assert_eq!(first, Timestamp::from_millis(0).plus_millis(i64::MIN));
+    }
+
     proptest! {
         #[test]
-        fn every_time_of_four_digit_years_survives_the_round_trip(millis in -62_167_219_200_000_i64..253_402_300_800_000) {
+        fn every_time_survives_the_round_trip(millis in prop_oneof![EARLIEST..LATEST, proptest::num::i64::ANY]) {
             let time = Timestamp::from_millis(millis);
             prop_assert_eq!(time.to_string().parse(), Ok(time));
         }

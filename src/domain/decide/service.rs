@@ -24,6 +24,8 @@ const LIMIT_MS: i64 = 60_000;
 const LIMIT_MAX_MS: i64 = 1_800_000;
 /// After the time at which a limit is said to be reset: clocks differ.
 const AFTER_RESET_MS: i64 = 2_000;
+/// How far away a reset may be.
+const FARTHEST_RESET_MS: i64 = 60 * 86_400_000;
 /// So many iterations in a row may be cut off or silent.
 const CUTS: u32 = 5;
 /// The first wait after one of those; it doubles.
@@ -294,6 +296,8 @@ fn limit(
     message: &str,
 ) {
     let now = plan.now;
+    // No limit runs for longer: such a time is none.
+    let reset = reset.filter(|reset| reset.since(now) <= FARTHEST_RESET_MS);
     let until = |account: &str, times: u32| {
         let wait = jittered(doubled(LIMIT_MS, times - 1, LIMIT_MAX_MS), account, times);
         let by_itself = now.plus_millis(wait);

@@ -139,6 +139,11 @@ fn a_limit_without_a_reset_is_tried_later_each_time() {
         s.wait_for_deadline();
     }
     assert_snapshot!(format!("{waits:?}"), @r"[59760, 140400, 198720, 440640, 863040, 2115000, 1909800]");
+    // A reset that is further away than any limit runs tells nothing.
+    let never = crate::domain::time::Timestamp::from_millis(i64::MAX);
+    over(&mut s, 1, limit(Some(never)));
+    assert!(wait_of(&s, "claude").unwrap() < 3_000_000);
+    s.wait_for_deadline();
     // A reset that was told and is over tells nothing.
     let past = s.now.plus_millis(-1);
     over(&mut s, 1, limit(Some(past)));
