@@ -1,12 +1,15 @@
 //! Bytes to lines of JSON.
 //!
 //! Invariant: each line comes out once, whole, however the bytes were split; a line that is no JSON object comes out as the text that it is.
-//! What is held back is bounded: of a longer line only the beginning is kept, as text.
+//! What is held back is bounded: of a longer line only the beginning is kept, as text, and of one with too many values as well: each of them
+//! takes much more room than its bytes.
 
 use serde_json::{Map, Value};
 
 /// The longest line that is read as JSON, in bytes.
 const LONGEST: usize = 64 * 1024 * 1024;
+/// The most values in a line that is read as JSON: an object with one value takes about half a kilobyte.
+const VALUES: usize = 250_000;
 /// How much of a line that is no JSON is passed on, in bytes.
 const FOREIGN: usize = 4 * 1024;
 
@@ -68,12 +71,28 @@ impl Lines {
         if bytes.is_empty() {
             return None;
         }
-        if !too_long && let Ok(object) = serde_json::from_slice(bytes) {
+        let fits = !too_long && (bytes.len() <= VALUES || values(bytes) <= VALUES);
+        if fits && let Ok(object) = serde_json::from_slice(bytes) {
             return Some(Line::Json(object));
         }
         let first = &bytes[..bytes.len().min(FOREIGN)];
         Some(Line::Foreign(String::from_utf8_lossy(first).into_owned()))
     }
+}
+
+/// How many values this text has at most, if it is JSON: one behind each mark that is not in a text.
+fn values(json: &[u8]) -> usize {
+    let (mut count, mut in_text, mut escaped) = (0, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b',' | b'[' | b'{' if !in_text => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 #[cfg(test)]
@@ -112,5 +131,17 @@ mod tests {
             panic!("{} lines", found.len());
         };
         assert_eq!(first.len(), FOREIGN);
+    }
+
+    #[test]
+    fn a_line_of_too_many_values_is_text_and_one_with_a_long_text_is_not() {
+        let line = |value: &str| format!("{{\"a\":[{value}0]}}\n").into_bytes();
+        let read = |line: &[u8]| Lines::default().push(line).remove(0);
+        let many = line(&"{\"\":0},".repeat(VALUES));
+        assert!(matches!(read(&many), Line::Foreign(first) if first.len() == FOREIGN));
+        assert!(matches!(read(&line(&"7,".repeat(1_000))), Line::Json(_)));
+        let long = format!("\"{}\",", "{[,\\\",".repeat(VALUES));
+        assert!(matches!(read(&line(&long)), Line::Json(_)));
+        assert_eq!(values(br#"{"a":[1,2,"x,\",["]}"#), 4);
     }
 }
