@@ -14,7 +14,7 @@ use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use super::observation::RunEnd;
 use super::service::{Excuse, Hold};
 use super::session::SessionId;
-use super::settings::{Mode, Settings};
+use super::settings::{DayLimits, Mode, Settings};
 use super::signal::Signal;
 use super::state::{AttemptEnd, Counters, Feedback, IdeaStatus, Task, Waits};
 use super::time::Timestamp;
@@ -285,6 +285,9 @@ pub enum Event {
     BudgetReached {
         /// Which day (UTC).
         day: String,
+        /// Its limits then.
+        #[serde(default, skip_serializing_if = "DayLimits::is_none")]
+        limits: DayLimits,
     },
     /// Where the branch stands after an iteration.
     AttemptSealed {

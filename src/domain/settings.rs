@@ -114,6 +114,35 @@ pub struct Budget {
     pub hard_stop: bool,
 }
 
+/// The limits of a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DayLimits {
+    /// In money.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usd: Option<MicroUsd>,
+    /// In tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+}
+
+impl DayLimits {
+    /// Whether there is none.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Budget {
+    /// Those of a day.
+    pub const fn of_day(&self) -> DayLimits {
+        DayLimits {
+            usd: self.usd_per_day,
+            tokens: self.tokens_per_day,
+        }
+    }
+}
+
 fn yes() -> bool {
     true
 }

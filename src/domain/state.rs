@@ -18,7 +18,7 @@ use super::message::Message;
 use super::redirect::{Redirect, Reserved};
 use super::service::Hold;
 use super::session::{Session, SessionId};
-use super::settings::{Mode, Settings};
+use super::settings::{DayLimits, Mode, Settings};
 use super::time::Timestamp;
 use super::usage::{Bill, Spent};
 
@@ -113,9 +113,12 @@ pub struct Swarm {
     /// Since autopilot is on, a checkpoint was asked for.
     #[serde(skip_serializing_if = "is_false")]
     pub autopilot_checkpoint: bool,
-    /// The last day (UTC) on which the budget of the day paused the swarm: once a day, so that a person can go on all the same.
+    /// The last day (UTC) on which the budget of the day paused the swarm.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_paused: Option<String>,
+    /// The limits that were used up then: these pause it once a day, so that a person can go on all the same.
+    #[serde(skip_serializing_if = "DayLimits::is_none")]
+    pub budget_limits: DayLimits,
 }
 
 /// Where the target was last seen.

@@ -25,7 +25,7 @@ pub(super) fn event(event: &Event) -> String {
         Event::AccountHeld { account, hold } => format!("account {account} {}", self::hold(hold)),
         Event::AccountTried { account, run } => format!("account {account} is tried by run {run}"),
         Event::AccountFreed { account } => format!("account {account} is in use again"),
-        Event::BudgetReached { day } => format!("the budget of {day} is used up"),
+        Event::BudgetReached { day, .. } => format!("the budget of {day} is used up"),
         other => other.kind().to_owned(),
     }
 }

@@ -1,8 +1,8 @@
 //! What may be spent: by an idea, and on a day.
 //!
 //! Invariant: a budget that is used up stops nothing in the middle of an iteration, unless `budget.hardStop` is set; complete work is checked
-//! and lands whatever it cost. At four fifths there is a warning. The budget of a day pauses the swarm once a day: a person who resumes it
-//! has decided.
+//! and lands whatever it cost. At four fifths there is a warning. The limits of a day pause the swarm once a day: a person who resumes it
+//! has decided, and is reminded of that; other limits are another matter.
 
 use super::plan::{End, Plan};
 use super::{conflict, service};
@@ -104,10 +104,10 @@ pub(super) fn watch(plan: &mut Plan<'_>, settings: &Settings) {
     let Some(used) = of_day(plan, settings, &[]) else {
         return plan.clear_warning(DAY);
     };
-    pause_or_warn(plan, &used);
+    pause_or_warn(plan, settings, &used);
 }
 
-fn pause_or_warn(plan: &mut Plan<'_>, used: &Used) {
+fn pause_or_warn(plan: &mut Plan<'_>, settings: &Settings, used: &Used) {
     if !used.up {
         let warning = format!(
             "today more than four fifths of {} are used; when all is, the swarm pauses",
@@ -115,15 +115,31 @@ fn pause_or_warn(plan: &mut Plan<'_>, used: &Used) {
         );
         return plan.warn(DAY, &warning);
     }
+    let running = plan.state.swarm.phase == SwarmPhase::Running;
+    if running && is_decided(plan, settings) {
+        let warning = format!(
+            "the budget of this day is used up: {}; since it was resumed the swarm goes on all the same, until tomorrow (UTC) or until that is \
+             changed; to stop it: swarm pause",
+            used.limit
+        );
+        return plan.warn(DAY, &warning);
+    }
     plan.clear_warning(DAY);
-    pause(plan, used);
+    pause(plan, settings, used);
 }
 
-/// Once a day.
-fn pause(plan: &mut Plan<'_>, used: &Used) {
+/// Whether a person has been asked about the limits of this day as they are.
+fn is_decided(plan: &Plan<'_>, settings: &Settings) -> bool {
+    let swarm = &plan.state.swarm;
+    let same = swarm.budget_limits == settings.budget.of_day();
+    same && swarm.budget_paused.as_ref() == Some(&plan.now.day())
+}
+
+/// Once a day, under the same limits.
+fn pause(plan: &mut Plan<'_>, settings: &Settings, used: &Used) {
     let day = plan.now.day();
     let running = plan.state.swarm.phase == SwarmPhase::Running;
-    if !running || plan.state.swarm.budget_paused.as_ref() == Some(&day) {
+    if !running || is_decided(plan, settings) {
         return;
     }
     let reason = format!(
@@ -136,7 +152,8 @@ fn pause(plan: &mut Plan<'_>, used: &Used) {
     let moved = plan.move_swarm(SwarmInput::Pause, Some(&reason), None);
     debug_assert!(moved.is_ok());
     // Last: of a torn log it is found once more rather than not at all.
-    plan.emit(Event::BudgetReached { day });
+    let limits = settings.budget.of_day();
+    plan.emit(Event::BudgetReached { day, limits });
 }
 
 /// Whether an attempt may begin another iteration; where not, it ends here, its work kept.
@@ -236,7 +253,7 @@ pub(super) fn stop_hard(plan: &mut Plan<'_>, settings: &Settings) {
         return;
     }
     let day = of_day(plan, settings, &using).filter(|used| used.up);
-    let day_is_up = day.is_some() && state.swarm.budget_paused.as_ref() != Some(&plan.now.day());
+    let day_is_up = day.is_some() && !is_decided(plan, settings);
     for attempt in state.agents.values() {
         let (Some(using), Some(run)) = (attempt.using.as_deref(), &attempt.run) else {
             continue;
@@ -249,6 +266,6 @@ pub(super) fn stop_hard(plan: &mut Plan<'_>, settings: &Settings) {
     }
     // The warning is about what is certain, the ends of runs: `watch` sees to it.
     if let (true, Some(used)) = (day_is_up, day) {
-        pause(plan, &used);
+        pause(plan, settings, &used);
     }
 }

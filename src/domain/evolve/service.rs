@@ -66,7 +66,10 @@ pub(super) fn service_event(state: &mut State, event: &Event) -> bool {
         Event::AccountFreed { account } => {
             state.accounts.remove(account);
         }
-        Event::BudgetReached { day } => state.swarm.budget_paused = Some(day.clone()),
+        Event::BudgetReached { day, limits } => {
+            state.swarm.budget_paused = Some(day.clone());
+            state.swarm.budget_limits = *limits;
+        }
         _ => return false,
     }
     true

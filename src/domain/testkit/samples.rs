@@ -4,6 +4,7 @@ use crate::domain::event::Event;
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::service::{Excuse, Hold, HoldKind};
+use crate::domain::settings::DayLimits;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::{Bill, MicroUsd, Scope, Tokens, Usage};
 use crate::domain::verdict::{Cause, Verdict};
@@ -120,6 +121,7 @@ pub(crate) fn of_every_kind() -> Vec<Event> {
         },
         Event::BudgetReached {
             day: "2026-01-31".into(),
+            limits: DayLimits::default(),
         },
     ]
 }
@@ -154,6 +156,11 @@ pub(crate) fn all() -> Vec<Event> {
     let mut all = of_every_kind();
     all.extend(do_not_count);
     all.extend(at_boundary);
+    let limits = [(Some(MicroUsd(3_000_000)), None), (None, Some(9))];
+    all.extend(limits.map(|(usd, tokens)| Event::BudgetReached {
+        day: "2026-01-31".into(),
+        limits: DayLimits { usd, tokens },
+    }));
     all.extend(held);
     all.extend(ends());
     all

@@ -133,21 +133,50 @@ fn a_day_that_is_used_up_pauses_once_and_a_person_can_go_on() {
     warningCleared {key: budget-day}
     pauseSet {reason: the budget of this day is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait for tomorrow (UTC), then: swarm resume}
     phaseChanged {phase: pausing, reason: the budget of this day is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait for tomorrow (UTC), then: swarm resume}
-    budgetReached {day: 2026-01-01}
+    budgetReached {day: 2026-01-01, limits: {usd: 1000000}}
     phaseChanged {phase: paused, reason: the budget of this day is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait for tomorrow (UTC), then: swarm resume}
     ");
     assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
     s.restart();
     assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
+    assert!(s.state.warnings.is_empty());
     s.command(Command::Resume);
     spend(&mut s, 100_000);
     assert_eq!(s.state.swarm.phase, SwarmPhase::Running);
+    assert_snapshot!(s.state.warnings["budget-day"].message, @r"the budget of this day is used up: $1.00 (budget.usdPerDay); since it was resumed the swarm goes on all the same, until tomorrow (UTC) or until that is changed; to stop it: swarm pause");
+    spend(&mut s, 100_000);
+    assert_eq!(raised(&s, "budget-day"), 2);
     // The next day has its own.
     s.wait(86_400_000);
     spend(&mut s, 900_000);
     assert!(s.state.warnings.contains_key("budget-day"));
     spend(&mut s, 100_000);
     assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
+}
+
+#[test]
+fn other_limits_of_a_day_are_another_matter() {
+    let mut s = under(of_day(1_000_000));
+    spend(&mut s, 1_000_000);
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
+    // Raised, it is a budget like any other.
+    s.load(|settings| settings.budget = of_day(2_000_000));
+    s.command(Command::Resume);
+    spend(&mut s, 800_000);
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Running);
+    assert!(s.state.warnings["budget-day"].message.contains("$2.00"));
+    spend(&mut s, 200_000);
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
+    // One that is already used up is said to be once more, also after a restart.
+    s.command(Command::Resume);
+    s.restart();
+    assert_eq!(s.state.swarm.phase, SwarmPhase::Running);
+    s.load(|settings| settings.budget = of_day(500_000));
+    s.quietly();
+    assert!(matches!(
+        s.state.swarm.phase,
+        SwarmPhase::Pausing | SwarmPhase::Paused
+    ));
 }
 
 #[test]
@@ -242,7 +271,7 @@ fn a_hard_stop_ends_all_runs_of_a_day_and_pauses() {
     ask #3 stopRun r0001-ed-001-i1
     pauseSet {reason: the budget of this day is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait for tomorrow (UTC), then: swarm resume}
     phaseChanged {phase: pausing, reason: the budget of this day is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait for tomorrow (UTC), then: swarm resume}
-    budgetReached {day: 2026-01-01}
+    budgetReached {day: 2026-01-01, limits: {usd: 1000000}}
     ");
     s.answer("stopRun", Outcome::StopDelivered);
     over(&mut s, 1, ended(1_000_000));
