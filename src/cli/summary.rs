@@ -61,6 +61,8 @@ pub struct Summary {
     pub since: Option<Timestamp>,
     /// Ideas that landed meanwhile.
     pub landed: Vec<IdeaView>,
+    /// Ideas that are done without a commit: their agents had changed nothing.
+    pub nothing_to_land: Vec<IdeaView>,
     /// Ideas that are failed, timeout or blocked.
     pub failed: Vec<IdeaView>,
     /// Ideas that are neither over nor failed.
@@ -78,15 +80,18 @@ pub struct Summary {
 impl Summary {
     /// Of a state.
     pub fn of(state: &State) -> Self {
-        let pick = |wanted: &dyn Fn(IdeaStatus) -> bool| {
+        let pick = |wanted: &dyn Fn(IdeaStatus) -> bool| -> Vec<IdeaView> {
             let fits = |(_, idea): &(&IdeaId, &Idea)| wanted(idea.status);
             let picked = state.ideas.iter().filter(fits);
             picked.map(|(id, idea)| view::idea(id, idea)).collect()
         };
+        let done = pick(&|status| status == IdeaStatus::Done);
+        let (landed, nothing_to_land) = done.into_iter().partition(|idea| idea.commit.is_some());
         Self {
             since: None,
             stuck: view::stuck(state),
-            landed: pick(&|status| status == IdeaStatus::Done),
+            landed,
+            nothing_to_land,
             failed: pick(&IdeaStatus::is_bad),
             waiting: pick(&|status| {
                 matches!(
@@ -102,7 +107,9 @@ impl Summary {
 
     /// Without what had landed, or been used, before.
     pub fn without(&mut self, before: &Earlier) {
-        self.landed.retain(|idea| !before.landed.contains(&idea.id));
+        let new = |idea: &IdeaView| !before.landed.contains(&idea.id);
+        self.landed.retain(new);
+        self.nothing_to_land.retain(new);
         self.used = self.used.since(&before.used);
         self.spent = view::used(&self.used);
         self.since = before.at;
@@ -125,6 +132,14 @@ impl Summary {
             let commit = idea.commit.as_ref().map_or("", short);
             let line = format!("  {}  {commit}  {}", idea.id, title(&idea.content, 60));
             lines.push(output.paint(Tone::Good, &line).into_owned());
+        }
+        for idea in &self.nothing_to_land {
+            let line = format!(
+                "  {} had nothing to land: {}",
+                idea.id,
+                title(&idea.content, 60)
+            );
+            lines.push(output.paint(Tone::Warn, &line).into_owned());
         }
         for idea in &self.failed {
             let why = safe(idea.last_error.as_deref().unwrap_or("no reason known"));

@@ -267,3 +267,44 @@ fn the_end_of_a_start_until_idle_tells_the_same_of_its_own_time() {
     assert_eq!(ids(&seen, "landed"), Vec::<&str>::new());
     assert_eq!(seen["spent"], summary["spent"]);
 }
+
+#[test]
+fn an_idea_whose_agent_changed_nothing_did_not_land() {
+    let sandbox = sandbox();
+    sandbox.idea("say COMPLETE");
+    let told = sandbox.swarm(&["start", "--until-idle"]);
+    let told = told.ok();
+    assert!(
+        told.contains("landed nothing\n  idea-001 had nothing to land: "),
+        "{told}"
+    );
+    let seen = report(&sandbox, &["--json"]).json();
+    assert_eq!(ids(&seen, "landed"), Vec::<&str>::new());
+    assert_eq!(ids(&seen, "nothingToLand"), ["idea-001"]);
+    let text = report(&sandbox, &[]);
+    let text = text.ok();
+    assert!(text.contains(": 0 landed, "), "{text}");
+    assert!(text.contains("Had nothing to land\n"), "{text}");
+}
+
+/// In milliseconds by mistake, it would be a year of five digits.
+#[test]
+fn a_limit_that_is_reset_in_an_impossible_year_leaves_a_log_that_can_be_read() {
+    let sandbox = sandbox();
+    let limit = r#"printf '{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1795226799999}}\n{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"limit","session_id":"11111111-1111-4111-8111-111111111111"}\n'; exit 1"#;
+    sandbox.idea(limit);
+    let daemon = sandbox.start();
+    let held = || {
+        sandbox.status()["accounts"][0]["until"]
+            .as_str()
+            .map(str::to_owned)
+    };
+    let until = sandbox.wait_for("the account to be held", held);
+    assert_eq!(until.len(), "2026-11-21T02:06:39.999Z".len(), "{until}");
+    assert!(until.starts_with("20"), "{until}");
+    daemon.stop();
+    let daemon = sandbox.start();
+    assert_eq!(held(), Some(until));
+    daemon.stop();
+    sandbox.assert_log_sound();
+}

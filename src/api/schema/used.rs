@@ -88,6 +88,8 @@ pub struct Report {
     pub until: String,
     /// Ideas that landed.
     pub landed: Vec<ReportedIdea>,
+    /// Ideas that are done without a commit: their agents had changed nothing.
+    pub nothing_to_land: Vec<ReportedIdea>,
     /// Ideas that ended badly and have not been retried.
     pub failed: Vec<ReportedIdea>,
     /// Ideas that are neither over nor failed.

@@ -138,6 +138,7 @@ fn parts(report: &Value, zone: &TimeZone) -> Vec<(&'static str, Tone, Vec<String
     };
     vec![
         ("Landed", Tone::Good, ideas("landed")),
+        ("Had nothing to land", Tone::Warn, ideas("nothingToLand")),
         ("Failed", Tone::Bad, ideas("failed")),
         ("Waiting", Tone::Plain, ideas("waiting")),
         (

@@ -22,6 +22,8 @@ pub struct ReportView {
     pub until: Timestamp,
     /// Ideas that landed.
     pub landed: Vec<ReportedIdea>,
+    /// Ideas that are done without a commit: their agents said so and had changed nothing.
+    pub nothing_to_land: Vec<ReportedIdea>,
     /// Ideas that ended badly and have not been retried: failed, timeout, blocked.
     pub failed: Vec<ReportedIdea>,
     /// Ideas that are neither over nor failed, whenever they last changed.
@@ -92,10 +94,12 @@ pub fn report(state: &State, since: Option<Timestamp>) -> ReportView {
             IdeaStatus::Pending | IdeaStatus::Active | IdeaStatus::Merging
         )
     };
+    let done = |idea: &Idea| idea.status == IdeaStatus::Done && recent(idea.updated_at);
     ReportView {
         since,
         until: state.swarm.last_event_at,
-        landed: pick(&|idea| idea.status == IdeaStatus::Done && recent(idea.updated_at)),
+        landed: pick(&|idea| done(idea) && idea.commit.is_some()),
+        nothing_to_land: pick(&|idea| done(idea) && idea.commit.is_none()),
         failed: pick(&|idea| idea.status.is_bad() && recent(idea.updated_at)),
         waiting: pick(&waiting),
         stuck: stuck(state),
