@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use super::handle::Handle;
-use super::launch::optional;
+use super::launch::{RECOVERY, optional};
 use super::tools::Tools;
 use crate::agents::prompt::{self, ConflictBrief, GateFeedback, PromptInput};
 use crate::agents::recovery_context::{
@@ -52,7 +52,10 @@ pub(super) fn write(
     let feedback = attempt.feedback.as_ref();
     input.feedback = feedback.map(|feedback| gate_feedback(tools, feedback));
     input.recovery = match &attempt.kept {
-        Some(kept) if kept.worktree.crashed => Some(recovery(tools, attempt, kept, &idea)?),
+        Some(kept) if kept.worktree.crashed => {
+            let target = target_of(tools, handle)?;
+            Some(recovery(tools, attempt, kept, &idea, target)?)
+        }
         _ => None,
     };
     let same_idea = input.taken_over.is_none() || attempt.iteration > 1;
@@ -177,18 +180,35 @@ fn output_tail(tools: &Tools, run: &RunId) -> String {
 /// What an idea's history calls a rollback.
 const ROLLED_BACK: &str = "rolled_back";
 
-/// What is known about an attempt that crashed, from the state, its runs and its worktree.
+/// Where the target is, if it is there.
+fn target_of(tools: &Tools, handle: &Handle) -> io::Result<Option<git::Oid>> {
+    let name = |state: &State| Some(state.settings.as_deref()?.target.clone());
+    let Some(target) = handle.read(name) else {
+        return Ok(None);
+    };
+    tools.repo.branch_commit(&target).map_err(io::Error::other)
+}
+
+/// What is known about an attempt that crashed, from the state, its runs and its worktree. What has come into the worktree from the target
+/// since is not its work.
 fn recovery(
     tools: &Tools,
     attempt: &Attempt,
     kept: &Kept,
     idea: &Idea,
+    target: Option<git::Oid>,
 ) -> io::Result<RecoveryContext> {
-    let base = git::Oid::from_str(kept.worktree.base.as_str()).map_err(io::Error::other)?;
+    // A worktree without work begins anew, further on than the attempt that left it.
+    let base = attempt.base.as_ref().unwrap_or(&kept.worktree.base);
+    let base = git::Oid::from_str(base.as_str()).map_err(io::Error::other)?;
     let found = tools
         .repo
-        .inspect(&attempt.worktree, base)
+        .inspect(&attempt.worktree, base, target)
         .map_err(io::Error::other)?;
+    if let Some(log) = told_before(tools, attempt)? {
+        let earlier = attempt.number.saturating_sub(1);
+        return Ok(RecoveryContext::new(earlier, log, found.dirty));
+    }
     let claimed = |audit: &&crate::domain::state::Audit| audit.what == "claimed";
     let mut starts = idea.audit.iter().rev().filter(claimed);
     // The last claim is this attempt's own.
@@ -222,6 +242,20 @@ fn recovery(
         log,
         found.dirty,
     ))
+}
+
+/// What this attempt was told when it began, where that is still there: by now the worktree has its own work too.
+fn told_before(tools: &Tools, attempt: &Attempt) -> io::Result<Option<Vec<AuditEntry>>> {
+    if attempt.iteration <= 1 {
+        return Ok(None);
+    }
+    for run in &attempt.runs {
+        let text = optional(&tools.paths.runs.join(run.as_str()).join(RECOVERY))?;
+        if let Ok(told) = serde_json::from_str::<RecoveryContext>(&text) {
+            return Ok(Some(told.audit_log));
+        }
+    }
+    Ok(None)
 }
 
 fn evidence(

@@ -35,7 +35,7 @@ use crate::process::{self, Lease, RunDir, RunSpec};
 /// The prompt's file in the run's directory.
 pub(super) const PROMPT: &str = "prompt.md";
 /// The recovery context's file there.
-const RECOVERY: &str = "recovery.json";
+pub(super) const RECOVERY: &str = "recovery.json";
 /// There, where a conversation is taken up: what the prompt would be without it. The agent has been told so, in other words, and may quote it.
 const CONVERSATION: &str = "conversation.md";
 /// How the agent was started, there.

@@ -19,9 +19,9 @@ pub struct WorktreeState {
     pub head: Oid,
     /// Whether anything is uncommitted, untracked files included, ignored ones not.
     pub dirty: bool,
-    /// What differs from the base, committed or not, escaped for people, sorted.
+    /// What differs from where the branch's own work begins, committed or not, escaped for people, sorted.
     pub files_modified: Vec<String>,
-    /// Commits that `head` has and the base has not.
+    /// Commits that `head` has and neither the base nor the target.
     pub commits_ahead: usize,
     /// The last of them, with its subject.
     pub last_commit: Option<(Oid, String)>,
@@ -50,10 +50,17 @@ pub(crate) enum Kind {
 }
 
 impl Repo {
-    /// Looks at the worktree; `base` is the commit that its branch started from.
-    pub fn inspect(&self, name: &str, base: Oid) -> Result<WorktreeState, GitError> {
+    /// Looks at the worktree; `base` is the commit that its branch started from. What it has from the target by now, others' landings
+    /// among it, is not its own.
+    pub fn inspect(
+        &self,
+        name: &str,
+        base: Oid,
+        target: Option<Oid>,
+    ) -> Result<WorktreeState, GitError> {
         let worktree = self.worktree(name)?;
         let head = self.head_commit(&worktree)?;
+        let base = self.own_begins(head, base, target)?;
         let entries = self.status(&worktree)?;
         let mut files: Vec<String> = entries.iter().map(|entry| shown(&entry.path)).collect();
         files.extend(
@@ -76,6 +83,20 @@ impl Repo {
             commits_ahead: ahead,
             last_commit: last.map(|commit| (head, subject_of(&commit))),
         })
+    }
+
+    /// The commit from which on what `head` has is its own: where it left the target, unless that is before its base, because the target
+    /// has gone back.
+    fn own_begins(&self, head: Oid, base: Oid, target: Option<Oid>) -> Result<Oid, GitError> {
+        let base = self.merge_base(head, base)?.unwrap_or(base);
+        let left = match target {
+            Some(target) => self.merge_base(head, target)?,
+            None => None,
+        };
+        match left {
+            Some(left) if self.contains(left, base)? => Ok(left),
+            _ => Ok(base),
+        }
     }
 
     /// The commit that a worktree has checked out.

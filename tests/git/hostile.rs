@@ -79,7 +79,7 @@ fn nothing_that_an_agent_configured_is_run() {
     let seal = crate::sealing::want(&fixture, 1);
     let _ = fs::remove_file(&trace);
     repo.seal(&seal).unwrap();
-    repo.inspect(&seal.name, seal.base).unwrap();
+    repo.inspect(&seal.name, seal.base, None).unwrap();
     let head = repo.branch_commit(&seal.branch).unwrap().unwrap();
     let commit = crate::merging::built(&repo.build_merge(&merge(head)).unwrap());
     repo.verify_tree(commit).unwrap();

@@ -387,7 +387,7 @@ fn a_look_tells_what_was_done_and_changes_nothing() {
     let (path, tip) = fixture.attempt(1, &[("src/a.txt", "a\n"), ("two words\n", "x")]);
     write(&path, "b\u{e9}", "x");
     write(&path, "ignored/x", "x");
-    let state = fixture.repo.inspect(&name(1), base).unwrap();
+    let state = fixture.repo.inspect(&name(1), base, None).unwrap();
     assert_eq!(
         (state.head, state.dirty, state.commits_ahead),
         (tip, true, 1)
@@ -398,11 +398,38 @@ fn a_look_tells_what_was_done_and_changes_nothing() {
     );
     assert_eq!(state.last_commit, Some((tip, "work".into())));
     let fresh = fixture.prepare(2);
-    let state = fixture.repo.inspect(&name(2), fresh.head).unwrap();
+    let state = fixture.repo.inspect(&name(2), fresh.head, None).unwrap();
     assert_eq!(
         (state.dirty, state.commits_ahead, state.last_commit),
         (false, 0, None)
     );
+}
+
+#[test]
+fn what_came_from_the_target_is_nobodys_work_in_a_worktree() {
+    let fixture = Fixture::new();
+    let base = fixture.oid("main");
+    let (path, tip) = fixture.attempt(1, &[("own.txt", "own\n")]);
+    let landed = fixture.commit(&[("others.txt", "others\n")]);
+    let look = |number, target| fixture.repo.inspect(&name(number), base, target).unwrap();
+    // Made where the target is now, for an idea that began before.
+    fixture.prepare(2);
+    let state = look(2, Some(landed));
+    assert_eq!(
+        (state.head, state.files_modified.len(), state.last_commit),
+        (landed, 0, None)
+    );
+    // The target's commits came into the branch.
+    git(&path, &["merge", "-q", "--no-edit", "main"]);
+    write(&path, "more.txt", "x");
+    let state = look(1, Some(landed));
+    assert_eq!(state.files_modified, ["more.txt", "own.txt"]);
+    assert_eq!(state.commits_ahead, 2);
+    // The target has gone back: where the branch began still counts.
+    let state = fixture.repo.inspect(&name(2), landed, Some(base)).unwrap();
+    assert_eq!((state.commits_ahead, state.last_commit), (0, None));
+    let state = fixture.repo.inspect(&name(1), tip, Some(base)).unwrap();
+    assert_eq!(state.files_modified, ["more.txt", "others.txt"]);
 }
 
 #[test]
@@ -515,7 +542,7 @@ fn odd_names_survive_every_step() {
     let raw = path.join(std::ffi::OsStr::from_bytes(b"\xff\xfe"));
     fs::write(&raw, "bytes").unwrap();
     let base = fixture.oid("main");
-    let state = fixture.repo.inspect(&name(1), base).unwrap();
+    let state = fixture.repo.inspect(&name(1), base, None).unwrap();
     assert!(
         state.files_modified.contains(&"\\xff\\xfe".to_owned()),
         "{:?}",

@@ -242,7 +242,7 @@ fn after_the_loss_of_everything_ideas_come_back_with_a_recovery_context() {
         [id.as_str()],
         "the uncommitted work was not there"
     );
-    let (prompt, recovery) = second_attempt(&sandbox);
+    let (prompt, recovery) = second_attempt(&sandbox, "1");
     for line in [
         "## Recovery Context",
         "**Previous attempts:** 1",
@@ -286,12 +286,51 @@ fn after_the_loss_of_everything_ideas_come_back_with_a_recovery_context() {
     assert_eq!(sandbox.file_at("main", "partial.txt"), "y");
 }
 
-/// Prompt and `recovery.json` of the run in attempt 2.
-fn second_attempt(sandbox: &Sandbox) -> (String, Value) {
+#[test]
+fn what_another_idea_landed_is_not_told_as_the_work_of_the_one_that_crashed() {
+    let sandbox = Sandbox::ready();
+    let doing = "attempt 1 && hold never; if iteration 1; then write own.txt x; commit Own; else say COMPLETE; fi";
+    let id = sandbox.idea(doing);
+    let daemon = sandbox.start();
+    sandbox.wait_held("never");
+    let agent = sandbox.notes("runs")[0]
+        .rsplit(' ')
+        .next()
+        .unwrap()
+        .to_owned();
+    let other = sandbox.idea("write others.txt x; commit; say COMPLETE");
+    sandbox.wait_idea(&other, "done");
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(agent.parse().unwrap()),
+        nix::sys::signal::Signal::SIGKILL,
+    )
+    .unwrap();
+    let idea = sandbox.wait_idea(&id, "done");
+    assert_eq!(idea["retryCount"], 1, "{idea}");
+    // What the second attempt does is not the first one's either.
+    for iteration in ["1", "2"] {
+        let (prompt, recovery) = second_attempt(&sandbox, iteration);
+        for line in ["- Files modified: none\n", "- Last commit: none\n"] {
+            assert!(prompt.contains(line), "`{line}` is missing in\n{prompt}");
+        }
+        let all = recovery.to_string();
+        assert!(
+            !all.contains("others.txt") && !all.contains("own.txt"),
+            "{all}"
+        );
+    }
+    daemon.stop();
+}
+
+/// Prompt and `recovery.json` of this iteration of attempt 2.
+fn second_attempt(sandbox: &Sandbox, iteration: &str) -> (String, Value) {
     let runs = sandbox.notes("runs");
     let run = runs
         .iter()
-        .find(|run| run.split(' ').nth(2) == Some("2"))
+        .find(|run| {
+            let words: Vec<&str> = run.split(' ').collect();
+            words[2..4] == ["2", iteration]
+        })
         .unwrap();
     let folder = sandbox
         .dot_swarm("runs")
