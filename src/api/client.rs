@@ -33,7 +33,7 @@ const WORK_LIMIT: Duration = Duration::from_secs(1_800);
 const CHANGE_LIMIT: Duration = Duration::from_secs(20);
 
 /// A longer line comes in pieces of this size.
-const MAX_LINE: usize = 8 * 1024 * 1024;
+pub(super) const MAX_LINE: usize = 8 * 1024 * 1024;
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]

@@ -105,13 +105,13 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// What the state says of an agent's runs.
-struct KnownRuns {
-    runs: Vec<RunId>,
-    live: Option<RunId>,
+pub(super) struct KnownRuns {
+    pub(super) runs: Vec<RunId>,
+    pub(super) live: Option<RunId>,
     ended: bool,
 }
 
-fn known_runs(state: &state::State, agent: &AgentId) -> Option<KnownRuns> {
+pub(super) fn known_runs(state: &state::State, agent: &AgentId) -> Option<KnownRuns> {
     let living = state.agents.get(agent).map(|attempt| KnownRuns {
         runs: attempt.runs.clone(),
         live: attempt.run.clone(),
@@ -210,17 +210,9 @@ impl Follower {
             Ok((part, read))
         })
         .await?;
-        let mut out = Vec::new();
-        self.page.begin(&mut out, &part.run);
-        match read {
-            Some((output, bytes)) => {
-                self.page.put(&mut out, &part.run, output, &bytes);
-                self.current = Some(part);
-            }
-            None if over && !part.exists() => out.extend_from_slice(b"(no output is kept)\n"),
-            None if over => {}
-            None => self.current = Some(part),
-        }
+        let more = read.is_some() || !over;
+        let out = self.page.show(&part, read, over);
+        self.current = more.then_some(part);
         Ok((!out.is_empty()).then_some(out))
     }
 
@@ -243,12 +235,29 @@ impl Follower {
 
 /// Where on the page the last byte stands.
 #[derive(Debug, Default)]
-struct Page {
+pub(super) struct Page {
     source: Option<(RunId, Output)>,
     within_line: bool,
 }
 
 impl Page {
+    /// What was read of a run, as it stands on the page; nothing of it is said to be kept once that is all (`over`).
+    pub(super) fn show(
+        &mut self,
+        part: &Part,
+        read: Option<(Output, Vec<u8>)>,
+        over: bool,
+    ) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.begin(&mut out, &part.run);
+        match read {
+            Some((output, bytes)) => self.put(&mut out, &part.run, output, &bytes),
+            None if over && !part.exists() => out.extend_from_slice(b"(no output is kept)\n"),
+            None => {}
+        }
+        out
+    }
+
     /// The line before a run's output, once.
     fn begin(&mut self, out: &mut Vec<u8>, run: &RunId) {
         if self.source.as_ref().is_none_or(|(before, _)| before != run) {

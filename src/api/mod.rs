@@ -11,6 +11,7 @@ pub mod error;
 pub mod events;
 mod extract;
 mod feed;
+pub mod kept;
 pub mod logs;
 mod openapi;
 pub mod peer;

@@ -16,7 +16,7 @@ use super::repo::Repo;
 use crate::daemon::handle::Accepted;
 use crate::domain::command::Command;
 use crate::domain::event::Event;
-use crate::domain::ids::{CheckpointName, IdeaId};
+use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::rejection::Rejection;
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
@@ -69,6 +69,30 @@ fn open(context: &Context<'_>, repo: &Repo) -> Result<Access, CliError> {
 }
 
 impl Access {
+    /// Whether no daemon is asked.
+    pub const fn is_offline(&self) -> bool {
+        matches!(self, Self::Offline(_))
+    }
+
+    /// `agent list --json`.
+    pub fn agents(&mut self) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get("agents"),
+            Self::Offline(offline) => to_value(&view::agents(&offline.read()?)),
+        }
+    }
+
+    /// One agent, living or over.
+    pub fn agent(&mut self, id: &AgentId) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get(&format!("agents/{id}")),
+            Self::Offline(offline) => {
+                let agent = view::agent(&offline.read()?, id);
+                to_value(&agent.ok_or_else(|| Rejection::AgentUnknown(id.clone()))?)
+            }
+        }
+    }
+
     /// `status --json`.
     pub fn status(&mut self) -> Result<Value, CliError> {
         match self {

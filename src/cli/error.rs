@@ -142,6 +142,15 @@ impl CliError {
         .hint("start it: swarm start")
     }
 
+    /// What was shown is only what is recorded: no daemon is there that would know better.
+    pub fn as_recorded() -> Self {
+        Self::new(
+            Kind::NoDaemon,
+            "no daemon is running in this repository; this is what is recorded, and nothing new comes",
+        )
+        .hint("start it: swarm start")
+    }
+
     /// With one more thing to do next.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

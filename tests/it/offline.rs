@@ -163,3 +163,38 @@ fn questions_are_asked_on_a_terminal_only() {
         ran.refused(1, &["--yes"]);
     }
 }
+
+#[test]
+fn what_agents_wrote_and_did_is_shown_without_a_daemon_as_with_one() {
+    let sandbox = Sandbox::ready();
+    sandbox.idea("echo one; echo two; write a.txt 1; say COMPLETE");
+    let looks: [&[&str]; 6] = [
+        &["agent", "logs", "ed-001"],
+        &["agent", "logs", "ed-001", "--lines", "1"],
+        &["agent", "logs", "ed-001", "--raw", "--json"],
+        &["agent", "show", "ed-001"],
+        &["agent", "show", "ed-001", "--json"],
+        &["agent", "list", "--json"],
+    ];
+    let daemon = sandbox.start();
+    sandbox.wait_idea("idea-001", "done");
+    sandbox.wait_for("the agent's end", || {
+        let list = sandbox.swarm(&["agent", "list", "--json"]).json();
+        (list[0]["phase"] == "merged").then_some(())
+    });
+    let before = looks.map(|look| sandbox.swarm(look).ok().to_owned());
+    assert!(before[0].contains("one\ntwo\n"), "{}", before[0]);
+    daemon.stop();
+    for (look, before) in looks.iter().zip(&before) {
+        let ran = sandbox.swarm(look);
+        assert_eq!((&ran.stdout, ran.code), (before, 3), "{ran}");
+        assert!(ran.stderr.contains("this is what is recorded"), "{ran}");
+        assert!(ran.stderr.contains("swarm start"), "{ran}");
+    }
+    let followed = sandbox.swarm(&["agent", "logs", "ed-001", "-f"]);
+    assert_eq!((&followed.stdout, followed.code), (&before[0], 3));
+    assert!(followed.stderr.contains("no daemon is running"));
+    let unknown = sandbox.swarm(&["agent", "logs", "ed-009"]);
+    unknown.refused(3, &["ed-009", "swarm agent list", "swarm start"]);
+    sandbox.assert_log_sound();
+}

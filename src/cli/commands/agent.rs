@@ -1,21 +1,27 @@
 //! `swarm agent`: who works, what they write, and how to step in.
+//!
+//! Invariant: what is recorded of agents is shown without a daemon too; the exit code tells all the same that none runs.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::idea::text_or_stdin;
 use super::{confirm, write_page};
+use crate::api::kept::{self, Asked};
+use crate::cli::access::Access;
 use crate::cli::clock;
 use crate::cli::context::Context;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, Kind};
 use crate::cli::output::Output;
 use crate::cli::remote::Daemon;
 use crate::cli::render;
+use crate::cli::repo::Repo;
 use crate::cli::terminal::safe_block;
 use crate::domain::command::Command;
 use crate::domain::ids::{AgentId, IdeaId};
+use crate::domain::rejection::Rejection;
 
-/// The commands about agents. All of them need the daemon.
+/// The commands about agents. `list`, `show` and `logs` give without a daemon what is recorded, and end with exit code 3; the others need it.
 #[derive(Debug, Subcommand)]
 pub enum Agent {
     /// List the agents, those that have ended included.
@@ -49,10 +55,14 @@ pub struct Show {
 
 /// `agent logs`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "Without a daemon it shows what was written so far, says that none runs, and ends with exit code 3; so do list and show.
+
+Examples:
   $ swarm agent logs ed-002
   $ swarm agent logs ed-002 -f --lines 20
-  $ swarm agent logs ed-002 --raw")]
+  $ swarm agent logs ed-002 --raw"
+)]
 pub struct Logs {
     /// The agent.
     pub id: AgentId,
@@ -166,10 +176,44 @@ fn change(context: &mut Context<'_>, command: &Command, words: &str) -> Result<(
     confirm(context, &answer, words)
 }
 
+/// Shows by the daemon or, without one, what is recorded: then that is said last.
+fn shown(
+    context: &mut Context<'_>,
+    mut ask: impl FnMut(&mut Access) -> Result<Value, CliError>,
+    show: impl FnOnce(&mut Context<'_>, &Value) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let (answer, alone) = context.with_access(|access| {
+        let alone = access.is_offline();
+        match ask(access) {
+            Err(error) if alone => Ok((Err(without_daemon(error)), alone)),
+            answer => Ok((Ok(answer?), alone)),
+        }
+    })?;
+    show(context, &answer?)?;
+    if alone {
+        return Err(CliError::as_recorded());
+    }
+    Ok(())
+}
+
+/// A refusal by what is recorded: a daemon may know more by now.
+fn without_daemon(mut error: CliError) -> CliError {
+    if error.kind != Kind::Refused {
+        return error;
+    }
+    error.kind = Kind::NoDaemon;
+    error
+        .details("no daemon is running in this repository; that is what is recorded")
+        .hint("start it: swarm start")
+}
+
 fn list(context: &mut Context<'_>) -> Result<(), CliError> {
-    let agents = context.daemon()?.get("agents")?;
+    shown(context, Access::agents, write_list)
+}
+
+fn write_list(context: &mut Context<'_>, agents: &Value) -> Result<(), CliError> {
     if context.output.json {
-        return context.output.document(&agents);
+        return context.output.document(agents);
     }
     let agents = agents.as_array().map_or(&[][..], Vec::as_slice);
     if agents.is_empty() {
@@ -181,25 +225,67 @@ fn list(context: &mut Context<'_>) -> Result<(), CliError> {
 }
 
 fn show(id: &AgentId, context: &mut Context<'_>) -> Result<(), CliError> {
-    let agent = context.daemon()?.get(&format!("agents/{id}"))?;
+    shown(context, |access| access.agent(id), write_agent)
+}
+
+fn write_agent(context: &mut Context<'_>, agent: &Value) -> Result<(), CliError> {
     if context.output.json {
-        return context.output.document(&agent);
+        return context.output.document(agent);
     }
-    let page = render::agent(&context.output, &agent, &context.zone);
+    let page = render::agent(&context.output, agent, &context.zone);
     write_page(&mut context.output, &page)
 }
 
 fn logs(args: &Logs, context: &mut Context<'_>) -> Result<(), CliError> {
+    let repo = context.repo()?;
+    // What was shown already must not come again: a daemon that ends meanwhile ends this.
+    let Some(daemon) = Daemon::connect(&repo)? else {
+        return kept_logs(args, &repo, context);
+    };
     let path = format!(
         "agents/{}/logs?lines={}&follow={}&raw={}",
         args.id, args.lines, args.follow, args.raw
     );
-    let daemon = context.daemon()?;
-    let output = &mut context.output;
-    if output.json && !args.follow {
-        return logs_document(&daemon, &path, args, output);
+    written(args, &mut context.output, |each| daemon.follow(&path, each))
+}
+
+/// What the runs' files hold, and that nothing comes after it.
+fn kept_logs(args: &Logs, repo: &Repo, context: &mut Context<'_>) -> Result<(), CliError> {
+    let offline = context.offline(repo)?;
+    let state = offline.read()?;
+    let left = offline.left_running(&state);
+    let asked = Asked {
+        agent: &args.id,
+        lines: args.lines,
+        raw: args.raw,
+        running: left.iter().any(|(agent, _)| *agent == args.id),
+    };
+    written(args, &mut context.output, |each| {
+        if kept::lines(&state, &repo.runs(), asked, each)? {
+            return Ok(());
+        }
+        Err(without_daemon(
+            Rejection::AgentUnknown(args.id.clone()).into(),
+        ))
+    })?;
+    Err(CliError::as_recorded())
+}
+
+/// Writes the lines that `read` hands on: as one document, or one by one.
+fn written(
+    args: &Logs,
+    output: &mut Output,
+    read: impl FnOnce(&mut dyn FnMut(&str) -> Result<(), CliError>) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    if !output.json || args.follow {
+        return read(&mut |line| log_line(output, line, args.follow));
     }
-    daemon.follow(&path, |line| log_line(output, line, args.follow))
+    let mut lines: Vec<Value> = Vec::new();
+    read(&mut |line| {
+        lines.push(line.into());
+        Ok(())
+    })?;
+    output.document(&json!({ "id": args.id, "lines": lines }))
 }
 
 /// The line is what an agent wrote: nothing of it may act on the terminal.
@@ -210,18 +296,4 @@ fn log_line(output: &mut Output, line: &str, follow: bool) -> Result<(), CliErro
         output.line(safe_block(line))?;
     }
     if follow { output.flush() } else { Ok(()) }
-}
-
-fn logs_document(
-    daemon: &Daemon,
-    path: &str,
-    args: &Logs,
-    output: &mut Output,
-) -> Result<(), CliError> {
-    let mut lines: Vec<Value> = Vec::new();
-    daemon.follow(path, |line| {
-        lines.push(line.into());
-        Ok(())
-    })?;
-    output.document(&json!({ "id": args.id, "lines": lines }))
 }
