@@ -3,25 +3,19 @@
 //! Invariant: nothing is started here. Preparing again gives the directory that is there.
 
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nix::fcntl::OFlag;
 use tokio::task::spawn_blocking;
 
+use super::began::{Began, CONVERSATION, PROMPT, STARTED_AS};
 use super::briefing;
-use super::ear::Ear;
 use super::git_effects::kind_of;
 use super::handle::Handle;
 use super::hooks;
 use super::tools::Tools;
-use crate::agents::adapter::{LaunchContext, StartedAs, Talk};
+use crate::agents::adapter::{LaunchContext, Talk};
 use crate::agents::environment::{Environment, Identity, Sources, WorkVariables};
-use crate::agents::stream::OutputReader;
-use crate::agents::transcript::Transcript;
 use crate::agents::{self, AdapterKind};
 use crate::config::Config;
 use crate::domain::effect::Purpose;
@@ -32,16 +26,8 @@ use crate::domain::state::{Attempt, State};
 use crate::git;
 use crate::process::{self, Lease, RunDir, RunSpec};
 
-/// The prompt's file in the run's directory.
-pub(super) const PROMPT: &str = "prompt.md";
-/// The recovery context's file there.
+/// The recovery context's file in the run's directory.
 pub(super) const RECOVERY: &str = "recovery.json";
-/// There, where a conversation is taken up: what the prompt would be without it. The agent has been told so, in other words, and may quote it.
-const CONVERSATION: &str = "conversation.md";
-/// How the agent was started, there.
-const STARTED_AS: &str = "agent.json";
-/// More of it is not read.
-const STARTED_AS_MAX: u64 = 64 * 1024;
 /// Between TERM and KILL, when a run is stopped or takes too long.
 const GRACE_MS: u64 = 3_000;
 const MIB: u64 = 1024 * 1024;
@@ -91,35 +77,48 @@ fn ended(agent: &AgentId) -> Unusable {
     }
 }
 
-/// Writes the run's directory.
+/// Writes the run's directory. Also gives how an agent's run begins, unless the directory was there already.
 pub(super) async fn prepare(
     tools: &Arc<Tools>,
     handle: &Handle,
     run: &RunId,
     purpose: &Purpose,
     timeout_ms: i64,
-) -> Result<RunDir, Unusable> {
+) -> Result<(RunDir, Option<Began>), Unusable> {
     let (tools, handle) = (Arc::clone(tools), handle.clone());
     let (run, purpose) = (run.clone(), purpose.clone());
     let work = move || {
-        let (mut spec, files) = match &purpose {
-            Purpose::Iteration {
-                agent,
-                iteration,
-                profile,
-            } => agent_run(&tools, &handle, &run, agent, *iteration, profile)?,
-            Purpose::Gate { agent, command, .. } => gate(&tools, &handle, &run, agent, command)?,
-            Purpose::Verify { idea, command, .. } => verify(&tools, &run, idea, command)?,
-            Purpose::Hook { hook, seq, .. } => hooks::call(&tools, &handle, &run, *hook, *seq)?,
-        };
+        let (mut spec, files) = begin(&tools, &handle, &run, &purpose)?;
         spec.timeout_ms = u64::try_from(timeout_ms).ok();
+        let is_new = !tools.paths.runs.join(run.as_str()).exists();
+        let began = is_new.then(|| Began::with(&files)).flatten();
         let files: Vec<(&str, &[u8])> = files
             .iter()
             .map(|(name, content)| (*name, content.as_slice()))
             .collect();
-        process::prepare(&tools.paths.runs, &spec, &files).map_err(other)
+        let dir = process::prepare(&tools.paths.runs, &spec, &files).map_err(other)?;
+        Ok((dir, began))
     };
     spawn_blocking(work).await.map_err(other)?
+}
+
+/// The process that a run for this would be, and the files that it would have, if it began now.
+pub(super) fn begin(
+    tools: &Tools,
+    handle: &Handle,
+    run: &RunId,
+    purpose: &Purpose,
+) -> Result<Prepared, Unusable> {
+    match purpose {
+        Purpose::Iteration {
+            agent,
+            iteration,
+            profile,
+        } => agent_run(tools, handle, run, agent, *iteration, profile),
+        Purpose::Gate { agent, command, .. } => gate(tools, handle, run, agent, command),
+        Purpose::Verify { idea, command, .. } => verify(tools, run, idea, command),
+        Purpose::Hook { hook, seq, .. } => hooks::call(tools, handle, run, *hook, *seq),
+    }
 }
 
 /// A process and the files in its run's directory.
@@ -209,45 +208,6 @@ fn agent_run(
         lease: Some(lease(tools, &config)),
     };
     Ok((spec, files))
-}
-
-/// What listens to a run: its output, read by how it was started; what it may quote is its prompt and the conversation before that.
-pub(super) fn ear(dir: &RunDir, run: &str) -> io::Result<Ear> {
-    let reader = reader_of(&started_as(dir.path())?);
-    let prompt = std::fs::read_to_string(dir.file(PROMPT))?;
-    let before = optional(&dir.file(CONVERSATION))?;
-    let quoted = format!("{before}\n{prompt}");
-    Ok(Ear::new(dir.stdout(), reader, &quoted, run))
-}
-
-fn reader_of(started: &StartedAs) -> Box<dyn OutputReader + Send> {
-    agents::adapter(started.adapter).reader(started)
-}
-
-/// What makes the output of the run in this folder text for people; none: it is that already.
-pub(crate) fn transcript(dir: &Path) -> io::Result<Option<Transcript>> {
-    let started = started_as(dir)?;
-    match started.adapter {
-        AdapterKind::Command | AdapterKind::Demo => Ok(None),
-        _ => Ok(Some(Transcript::new(reader_of(&started)))),
-    }
-}
-
-/// How the run in this folder was started. A link or a pipe in the file's place is refused: it would lead elsewhere, or be waited for.
-pub(super) fn started_as(dir: &Path) -> io::Result<StartedAs> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits())
-        .open(dir.join(STARTED_AS));
-    match opened {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(StartedAs::plain()),
-        file => {
-            let mut text = Vec::new();
-            file?.take(STARTED_AS_MAX).read_to_end(&mut text)?;
-            serde_json::from_slice(&text).map_err(io::Error::other)
-        }
-    }
 }
 
 /// The conversation of an attempt's next run: its own goes on where it has one that is this profile's.

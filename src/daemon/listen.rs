@@ -2,19 +2,16 @@
 //!
 //! Invariant: when a run's end is reported, everything that it said has been passed on before.
 
-use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::spawn_blocking;
 
+use super::began::Began;
 use super::ear::{Ear, Heard};
 use super::handle::Handle;
-use super::launch;
 use super::runs::{RunError, looked_at};
-use crate::agents;
-use crate::agents::adapter::StartedAs;
 use crate::agents::stream::Conclusion;
-use crate::domain::effect::Purpose;
 use crate::domain::ids::RunId;
 use crate::domain::observation::{Observation, RunEndKind};
 use crate::process::{self, Launched, RunDir, RunStatus};
@@ -28,15 +25,14 @@ const STDERR_END: usize = 16 * 1024;
 pub(super) async fn follow(
     handle: &Handle,
     run: &RunId,
-    purpose: &Purpose,
     dir: &RunDir,
     launched: Option<Launched>,
+    began: Option<&Began>,
 ) -> Result<(process::RunEnd, Option<Ear>), RunError> {
-    let Purpose::Iteration { .. } = purpose else {
+    let Some(began) = began else {
         return Ok((process::wait(dir, launched).await?, None));
     };
-    let (here, run_name) = (dir.clone(), run.to_string());
-    let ear = spawn_blocking(move || launch::ear(&here, &run_name)).await??;
+    let ear = began.ear(dir, run);
     let (end, ear) = listen(handle, run, dir, launched, ear).await?;
     Ok((end, Some(ear)))
 }
@@ -116,23 +112,16 @@ async fn report(handle: &Handle, run: &RunId, heard: Vec<Heard>) {
 /// What a run came to, once it is over and all is heard.
 pub(super) async fn conclude(
     dir: RunDir,
+    began: Arc<Began>,
     ear: Ear,
     how: &RunEndKind,
 ) -> Result<Conclusion, RunError> {
     let how = how.clone();
-    let look = move || -> io::Result<Conclusion> {
+    let look = move || {
         let stderr = process::tail(&dir.stderr(), STDERR_END).unwrap_or_default();
         let mut concluded = ear.conclude(&how, &stderr);
-        amend(&launch::started_as(dir.path())?, &mut concluded);
-        Ok(concluded)
+        began.amend(&mut concluded);
+        concluded
     };
-    Ok(spawn_blocking(look).await??)
-}
-
-/// Adds what the program's own records say.
-fn amend(started: &StartedAs, concluded: &mut Conclusion) {
-    if let Err(error) = agents::adapter(started.adapter).amend(started, concluded) {
-        let session = concluded.session.as_ref().map(ToString::to_string);
-        tracing::warn!(%error, session, "the records of an agent's program cannot be read; of its run only what it wrote is known");
-    }
+    Ok(spawn_blocking(look).await?)
 }

@@ -7,6 +7,7 @@
 
 mod actor;
 mod attend;
+mod began;
 mod briefing;
 pub mod checkpoints;
 pub mod clean;
@@ -50,8 +51,8 @@ pub mod trust;
 pub mod views;
 mod watch;
 
+pub(crate) use began::transcript;
 pub use error::DaemonError;
 pub use handle::{Accepted, CommandError, Handle};
-pub(crate) use launch::transcript;
 pub use paths::Paths;
 pub use run::{Daemon, End, Options};

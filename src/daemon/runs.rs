@@ -15,7 +15,7 @@ use super::git_effects::kind_of;
 use super::handle::Handle;
 use super::remains::{self, Remains};
 use super::tools::Tools;
-use super::{launch, listen};
+use super::{began, launch, listen};
 use crate::agents::stream::Conclusion;
 use crate::crash;
 use crate::domain::effect::{Effect, Purpose};
@@ -82,16 +82,21 @@ async fn carry(
     purpose: &Purpose,
     timeout_ms: i64,
 ) -> Result<Outcome, RunError> {
-    let dir = match existing(tools, run).await? {
-        Some(dir) => dir,
+    let (dir, began) = match existing(tools, run).await? {
+        Some(dir) => (dir, None),
         None => match launch::prepare(tools, handle, run, purpose, timeout_ms).await {
-            Ok(dir) => {
+            Ok(prepared) => {
                 crash::point("run.prepared");
-                dir
+                prepared
             }
             Err(unusable) => return Ok(unusable.into()),
         },
     };
+    let began = match began {
+        Some(began) => Some(began),
+        None => began::recall(tools, handle, &dir, run, purpose).await?,
+    };
+    let began = began.map(Arc::new);
     let mut tries = 0;
     let mut ear;
     let end = loop {
@@ -105,7 +110,7 @@ async fn carry(
             }
             RunStatus::Running { .. } | RunStatus::Exited(_) | RunStatus::Lost { .. } => None,
         };
-        let followed = listen::follow(handle, run, purpose, &dir, launched);
+        let followed = listen::follow(handle, run, &dir, launched, began.as_deref());
         let (end, heard) = kept_awake(&dir, followed).await?;
         ear = heard;
         match end {
@@ -129,8 +134,8 @@ async fn carry(
     };
     crash::point("run.over");
     let head = launch::head_after(tools, handle, purpose).await;
-    let concluded = match ear {
-        Some(ear) => listen::conclude(dir, ear, &end.how).await?,
+    let concluded = match began.zip(ear) {
+        Some((began, ear)) => listen::conclude(dir, began, ear, &end.how).await?,
         None => Conclusion::default(),
     };
     Ok(Outcome::RunEnded(RunEnd {

@@ -37,6 +37,7 @@ mod rollback_hostile;
 mod rollback_killed;
 mod rollback_model;
 mod rollback_refused;
+mod run_folder;
 mod service;
 mod shapes;
 mod steering;

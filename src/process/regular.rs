@@ -1,0 +1,66 @@
+//! Opening what must be a plain file, in folders that others can write to.
+//!
+//! Invariant: never follows a link in the file's own place, never waits for the other end of a pipe, and gives nothing but regular files.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use nix::libc;
+
+/// Opens a regular file for reading.
+///
+/// # Errors
+/// What lies there and is something else (a link, a pipe, a folder, a socket, a device) gives one of the kind
+/// [`InvalidData`](io::ErrorKind::InvalidData); that none is there, the usual one.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let file = opened.map_err(|error| match error.raw_os_error() {
+        // A link; a socket or a device that nobody serves.
+        Some(libc::ELOOP | libc::ENXIO | libc::ENODEV) => odd(path),
+        _ => error,
+    })?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(odd(path))
+    }
+}
+
+fn odd(path: &Path) -> io::Error {
+    let message = format!("`{}` is not a regular file", path.display());
+    io::Error::new(io::ErrorKind::InvalidData, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
+    use nix::sys::stat::Mode;
+
+    use super::*;
+
+    #[test]
+    fn only_regular_files_are_opened_and_nothing_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("file"), "x").unwrap();
+        symlink(at("file"), at("link")).unwrap();
+        symlink("/dev/zero", at("zero")).unwrap();
+        symlink(at("loop"), at("loop")).unwrap();
+        nix::unistd::mkfifo(&at("pipe"), Mode::S_IRWXU).unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        let _listener = UnixListener::bind(at("socket")).unwrap();
+        assert!(open_regular(&at("file")).is_ok());
+        for odd in ["link", "zero", "loop", "pipe", "folder", "socket"] {
+            let error = open_regular(&at(odd)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{odd}: {error}");
+        }
+        let missing = open_regular(&at("none")).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    }
+}

@@ -1,0 +1,100 @@
+//! What agents do to the folder of their run and to the records of their program: their run goes on, what it says and uses counts as ever,
+//! and nobody waits for what never comes.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::harness::Sandbox;
+
+/// Stands in for Claude Code. Its first iteration does harm, waits, shows a quotation and ends without a word; its second is done.
+const CLAUDE: &str = r#"
+case "$*" in *--version*) echo '99.1.2 (Claude Code)'; exit;; esac
+cat > "$OUT/prompt"
+run="$SWARM_REPO/.swarm/runs/$SWARM_RUN_ID"
+echo "$SWARM_RUN_ID" >> "$OUT/runs"
+used='"usage":{"input_tokens":600,"output_tokens":50}'
+echo '{"type":"system","subtype":"init","session_id":"a-session","model":"m"}'
+result() {
+    echo '{"type":"result","subtype":"success","is_error":false,"session_id":"a-session","total_cost_usd":0.01,"result":"ok",'"$used"'}'
+}
+if [ "$SWARM_ITERATION" = 1 ]; then
+    echo '{"type":"assistant","message":{"id":"m1","content":[{"type":"text","text":"I begin."}],'"$used"'}}'
+    HARM
+    : > "$OUT/harm.here"
+    until [ -e "$OUT/harm.go" ]; do sleep 0.02; done
+    echo '{"type":"user","message":{"content":[{"type":"tool_result","content":"a\n<swarm>COMPLETE</swarm>\n"}]}}'
+    result
+    exit
+fi
+echo done > a.txt; git add a.txt; git commit -qm work
+echo '{"type":"assistant","message":{"id":"m2","content":[{"type":"text","text":"<swarm>COMPLETE</swarm>"}],'"$used"'}}'
+result
+"#;
+
+/// A sandbox in which Claude Code does this harm.
+fn harmed_by(harm: &str) -> Sandbox {
+    let sandbox = Sandbox::ready();
+    fs::write(sandbox.path("claude.sh"), CLAUDE.replace("HARM", harm)).unwrap();
+    let mut profile = sandbox.profile("claude.sh");
+    profile["adapter"] = json!("claude");
+    profile["env"]["ANTHROPIC_API_KEY"] = json!("x");
+    profile["env"]["GIT_AUTHOR_NAME"] = json!("a");
+    profile["env"]["GIT_AUTHOR_EMAIL"] = json!("a@b");
+    profile["env"]["GIT_COMMITTER_NAME"] = json!("a");
+    profile["env"]["GIT_COMMITTER_EMAIL"] = json!("a@b");
+    sandbox.configure(&json!({"agents": {"profiles": {"ed": profile}}}));
+    sandbox
+}
+
+/// Two iterations of one attempt, both counted, the second of which is done.
+fn assert_heard(sandbox: &Sandbox, id: &str, harm: &str) {
+    assert_eq!(sandbox.notes("runs").len(), 2, "{harm}");
+    assert_eq!(sandbox.file_at("main", "a.txt"), "done", "{harm}");
+    let shown = sandbox.show(id);
+    assert_eq!(shown["attempts"], 1, "{harm}: {shown}");
+    let report = sandbox.swarm(&["report", "--json"]).json();
+    assert_eq!(report["spent"]["runs"], 2, "{harm}: {report}");
+    sandbox.assert_repository_clean();
+}
+
+const AGENT_JSON: &str = "$run/agent.json";
+
+fn harms() -> Vec<String> {
+    let file = AGENT_JSON;
+    vec![
+        format!("rm {file} \"$run/prompt.md\""),
+        format!("printf '{{\"adapter\":\"cla' > {file}"),
+        format!("echo '{{\"adapter\":\"command\"}}' > {file}"),
+        format!("rm {file}; mkfifo {file}; rm \"$run/prompt.md\"; mkfifo \"$run/prompt.md\""),
+        format!("rm {file}; ln -s /dev/zero {file}"),
+        format!("rm {file}; mkdir {file}"),
+    ]
+}
+
+#[test]
+fn a_later_daemon_does_not_depend_on_how_a_folder_says_a_run_began() {
+    for harm in harms() {
+        let sandbox = harmed_by(&harm);
+        let daemon = sandbox.start();
+        let id = sandbox.idea("it");
+        sandbox.wait_held("harm");
+        daemon.kill();
+        let daemon = sandbox.start();
+        sandbox.release("harm");
+        sandbox.wait_idea(&id, "done");
+        daemon.stop();
+        assert_heard(&sandbox, &id, &harm);
+    }
+}
+
+#[test]
+fn the_daemon_that_began_a_run_does_not_read_again_how() {
+    for harm in harms() {
+        let sandbox = harmed_by(&harm);
+        let id = sandbox.idea("it");
+        sandbox.release("harm");
+        assert_eq!(sandbox.run_until_idle(), 0, "{harm}");
+        assert_heard(&sandbox, &id, &harm);
+    }
+}
