@@ -205,7 +205,7 @@ fn started_as(dir: &Path) -> io::Result<StartedAs> {
 }
 
 /// A whole file, where it is a regular one of this size at most.
-fn text(path: &Path, max: u64) -> io::Result<String> {
+pub(super) fn text(path: &Path, max: u64) -> io::Result<String> {
     let mut text = Vec::new();
     open_regular(path)?.take(max + 1).read_to_end(&mut text)?;
     if text.len() as u64 > max {

@@ -5,6 +5,7 @@
 use std::io;
 use std::path::Path;
 
+use super::began;
 use super::handle::Handle;
 use super::launch::{RECOVERY, optional};
 use super::tools::Tools;
@@ -20,6 +21,8 @@ use crate::process;
 
 /// Bytes of a failed command's output that the next prompt carries.
 const TAIL_BYTES: usize = 12 * 1024;
+/// More of what an attempt was told of the one before is not read, in bytes.
+const RECOVERY_MAX: u64 = 64 * 1024 * 1024;
 
 /// What an agent is told.
 pub(super) struct Brief {
@@ -205,7 +208,7 @@ fn recovery(
         .repo
         .inspect(&attempt.worktree, base, target)
         .map_err(io::Error::other)?;
-    if let Some(log) = told_before(tools, attempt)? {
+    if let Some(log) = told_before(tools, attempt) {
         let earlier = attempt.number.saturating_sub(1);
         return Ok(RecoveryContext::new(earlier, log, found.dirty));
     }
@@ -245,17 +248,16 @@ fn recovery(
 }
 
 /// What this attempt was told when it began, where that is still there: by now the worktree has its own work too.
-fn told_before(tools: &Tools, attempt: &Attempt) -> io::Result<Option<Vec<AuditEntry>>> {
+fn told_before(tools: &Tools, attempt: &Attempt) -> Option<Vec<AuditEntry>> {
     if attempt.iteration <= 1 {
-        return Ok(None);
+        return None;
     }
-    for run in &attempt.runs {
-        let text = optional(&tools.paths.runs.join(run.as_str()).join(RECOVERY))?;
-        if let Ok(told) = serde_json::from_str::<RecoveryContext>(&text) {
-            return Ok(Some(told.audit_log));
-        }
-    }
-    Ok(None)
+    attempt.runs.iter().find_map(|run| {
+        let path = tools.paths.runs.join(run.as_str()).join(RECOVERY);
+        let text = began::text(&path, RECOVERY_MAX).ok()?;
+        let told = serde_json::from_str::<RecoveryContext>(&text).ok()?;
+        Some(told.audit_log)
+    })
 }
 
 fn evidence(
