@@ -215,7 +215,7 @@ pub struct Agent {
 #[schema(rename_all = "camelCase")]
 pub struct Message {
     /// `accepted`: its next prompt carries it; `delivered`: the prompt of a run that is going on has it; `seen`: that run is over; `notDelivered`: the agent
-    /// ended before, and it was left to the next attempt at its idea, if there is one.
+    /// ended before, and it was left to the next attempt at its idea, if there is one; `neverRead`: its idea was done before.
     pub stage: String,
     /// What; of a long one the beginning.
     pub text: String,

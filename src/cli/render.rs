@@ -408,6 +408,7 @@ fn said_line(message: &Value, zone: &jiff::tz::TimeZone) -> String {
             at("deliveredAt")
         ),
         "notDelivered" => format!("accepted {accepted}, left to the next attempt"),
+        "neverRead" => format!("accepted {accepted}, never read: its idea was done"),
         _ => format!("accepted {accepted}, comes with its next prompt"),
     };
     format!("  {}  ({stage})", safe(text(message, "text")))

@@ -2,6 +2,7 @@
 
 mod learnings;
 mod report;
+mod unread;
 mod used;
 
 use std::collections::BTreeMap;
@@ -141,7 +142,7 @@ pub struct AgentView {
 #[serde(rename_all = "camelCase")]
 pub struct MessageView {
     /// `accepted`: its next prompt carries it; `delivered`: the prompt of a run that is going on has it; `seen`: that run is over; `notDelivered`: the agent
-    /// ended before, and it was left to the next attempt at its idea, if there is one.
+    /// ended before, and it was left to the next attempt at its idea, if there is one; `neverRead`: its idea was done before.
     pub stage: &'static str,
     /// The message as it is kept.
     #[serde(flatten)]
@@ -379,7 +380,13 @@ fn warnings(state: &State, now: &TargetNow, stalled: Option<(Timestamp, String)>
         .warnings
         .values()
         .map(|warning| warning.message.clone());
-    stalled.into_iter().chain(gone).chain(known).collect()
+    let unread = unread::warnings(state);
+    stalled
+        .into_iter()
+        .chain(gone)
+        .chain(known)
+        .chain(unread)
+        .collect()
 }
 
 fn target_gone(state: &State) -> Option<String> {
@@ -492,7 +499,7 @@ fn live_agent(id: &AgentId, attempt: &Attempt) -> AgentView {
         ended_at: None,
         runs: attempt.runs.clone(),
         messages: attempt.messages.clone(),
-        said: said(&attempt.heard, false),
+        said: said(&attempt.heard, None),
         redirected_to: attempt
             .redirect
             .as_ref()
@@ -530,7 +537,7 @@ fn ended_agent(id: &AgentId, ended: &EndedAttempt) -> AgentView {
         ended_at: Some(ended.ended_at),
         runs: ended.runs.clone(),
         messages: vec![],
-        said: said(&ended.heard, true),
+        said: said(&ended.heard, Some(ended.end)),
         redirected_to: None,
         session: ended.session.as_ref().map(ToString::to_string),
         not_before: None,
@@ -538,12 +545,15 @@ fn ended_agent(id: &AgentId, ended: &EndedAttempt) -> AgentView {
     }
 }
 
-fn said(heard: &[Message], ended: bool) -> Vec<MessageView> {
+fn said(heard: &[Message], ended: Option<AttemptEnd>) -> Vec<MessageView> {
     let stage = |message: &Message| match (message.seen_at, message.delivered_at) {
         (Some(_), _) => "seen",
         (None, Some(_)) => "delivered",
-        (None, None) if ended => "notDelivered",
-        (None, None) => "accepted",
+        (None, None) => match ended {
+            None => "accepted",
+            Some(end) if unread::is_last(end) => "neverRead",
+            Some(_) => "notDelivered",
+        },
     };
     let each = heard.iter().map(|message| MessageView {
         stage: stage(message),

@@ -5,7 +5,7 @@
 //! daemon is there to do it, or before one knows what an earlier one left.
 
 use super::attempt::end_asked;
-use super::iterations::{begin_iterations, request_iteration};
+use super::iterations::{begin_iterations, has_another, request_iteration};
 use super::plan::{End, Plan};
 use super::{budget, checkpoints, claim, hooks, redirect, rollback, train};
 use crate::domain::effect::{Effect, Purpose};
@@ -294,7 +294,7 @@ fn call_hooks(plan: &mut Plan<'_>, settings: &Settings) {
     }
 }
 
-/// After COMPLETE: commit leftovers, then one quality command after the other, then the merge queue.
+/// After COMPLETE: commit leftovers, then, unless somebody has said something, one quality command after the other, then the merge queue.
 fn gate(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     for (agent, attempt) in &state.agents {
@@ -326,6 +326,11 @@ fn request_seal(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, setting
 }
 
 fn next_gate(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: &Settings) {
+    // What people have said meanwhile it is to read before its work is judged; where it may not go on, the view says that it never did.
+    if !attempt.messages.is_empty() && has_another(attempt, settings) {
+        plan.move_attempt(agent, AttemptInput::Hold);
+        return;
+    }
     let index = attempt.gate_next;
     if let Some(command) = settings.quality_commands.get(index) {
         let run = plan.run_id(&format!("{agent}-q{}", index + 1));

@@ -81,6 +81,19 @@ pub(super) fn may_start(plan: &Plan<'_>) -> bool {
     state.swarm.phase == SwarmPhase::Running && !held
 }
 
+/// Whether limits leave it another iteration.
+pub(super) fn has_another(attempt: &Attempt, settings: &Settings) -> bool {
+    has_number(attempt, settings) && has_time(attempt, settings)
+}
+
+fn has_number(attempt: &Attempt, settings: &Settings) -> bool {
+    attempt.iteration - attempt.excused < settings.max_iterations
+}
+
+fn has_time(attempt: &Attempt, settings: &Settings) -> bool {
+    attempt.spent_ms < settings.attempt_timeout_ms
+}
+
 /// With what the gate said last, if it was the gate that sent the agent back.
 fn out_of_iterations(attempt: &Attempt) -> String {
     let number = attempt.iteration - attempt.excused;
@@ -96,10 +109,10 @@ fn out_of_iterations(attempt: &Attempt) -> String {
 
 fn begin_iteration(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: &Settings) {
     let resolving = attempt.task != Task::Work;
-    if !resolving && attempt.iteration - attempt.excused >= settings.max_iterations {
+    if !resolving && !has_number(attempt, settings) {
         return time_out(plan, agent, &out_of_iterations(attempt));
     }
-    if !resolving && attempt.spent_ms >= settings.attempt_timeout_ms {
+    if !resolving && !has_time(attempt, settings) {
         return time_out(
             plan,
             agent,

@@ -9,6 +9,7 @@ mod hooks;
 mod ideas;
 mod interventions;
 mod merging;
+mod messages;
 mod properties;
 mod redirect;
 mod resolver;
