@@ -13,6 +13,7 @@ use super::handle::ProcessHandle;
 use super::launch::Launched;
 use super::lock;
 use super::record::{self, ExitRecord, Started};
+use super::regular::open_regular;
 use super::rundir::{RunDir, UNFINISHED, is_of_this_boot};
 
 /// Where a run is now.
@@ -67,8 +68,14 @@ pub fn inspect(dir: &RunDir) -> Result<RunStatus> {
         }
         match claimed {
             Some(started) => return Ok(RunStatus::Lost { started }),
-            None if dir.started().exists() => {} // claimed in between: look again
-            None => return Ok(RunStatus::Prepared),
+            None => match open_regular(&dir.started()) {
+                Ok(_) => {} // claimed in between: look again
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Ok(RunStatus::Prepared);
+                }
+                // Something else in the claim's place: it may have been executed.
+                Err(error) => return Err(error).on("read", &dir.started()),
+            },
         }
     }
 }

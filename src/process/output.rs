@@ -1,12 +1,14 @@
 //! Reading what a child writes, while it writes or afterwards.
 //!
 //! Invariant: memory is bounded by the caller's buffer or [`LIMIT`], whatever the child writes: gigabytes without a newline, bytes
-//! that are no text, a file that shrinks.
+//! that are no text, a file that shrinks. What is no regular file (the child can put a pipe there) is as good as none: nothing is waited for.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+
+use super::regular::{is_odd, open_regular};
 
 /// A sensible size for reading in pieces: 64 KiB.
 pub const PIECE: usize = 64 * 1024;
@@ -114,9 +116,9 @@ fn tail_bytes(path: &Path, max: u64) -> io::Result<(bool, Vec<u8>)> {
 }
 
 fn open_if_there(path: &Path) -> io::Result<Option<File>> {
-    match File::open(path) {
+    match open_regular(path) {
         Ok(file) => Ok(Some(file)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound || is_odd(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -169,6 +171,20 @@ mod tests {
                 .unwrap()
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_as_good_as_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let (pipe, link) = (dir.path().join("pipe"), dir.path().join("link"));
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+        for odd in [pipe, link] {
+            assert_eq!(tail(&odd, 10).unwrap(), "");
+            assert!(tail_lines(&odd, 10).unwrap().is_empty());
+            let mut follower = OutputFollower::new(odd, 0);
+            assert_eq!(follower.read_new(&mut [0; 4]).unwrap(), 0);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! disk before anything rests on them.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{ProcessError, Result};
 use super::identity::Identity;
+use super::regular::{is_odd, open_regular};
 use super::rundir::RunDir;
 use crate::crash;
 use crate::domain::time::Timestamp;
@@ -136,11 +137,11 @@ pub(super) fn now() -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
-/// Reads a JSON file of a run; `None` when it is not there.
+/// Reads a JSON file of a run; `None` when it is not there, or something else than a file is.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    let bytes = match fs::read(path) {
+    let bytes = match whole(path) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound || is_odd(&error) => return Ok(None),
         Err(source) => {
             return Err(ProcessError::Io {
                 action: "read",
@@ -160,6 +161,12 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
         }),
         _ => serde_json::from_slice(&bytes).map(Some).map_err(damaged),
     }
+}
+
+fn whole(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// What is read before the rest is trusted to have the form it has today.

@@ -29,6 +29,11 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Whether it was refused for being something else than a regular file.
+pub(super) fn is_odd(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::InvalidData
+}
+
 fn odd(path: &Path) -> io::Error {
     let message = format!("`{}` is not a regular file", path.display());
     io::Error::new(io::ErrorKind::InvalidData, message)

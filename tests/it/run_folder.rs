@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::harness::Sandbox;
 
-/// Stands in for Claude Code. Its first iteration does harm, waits, shows a quotation and ends without a word; its second is done.
+/// Stands in for Claude Code. Its first run does harm, waits, shows a quotation and ends without a word; the next is done.
 const CLAUDE: &str = r#"
 case "$*" in *--version*) echo '99.1.2 (Claude Code)'; exit;; esac
 cat > "$OUT/prompt"
@@ -18,7 +18,7 @@ echo '{"type":"system","subtype":"init","session_id":"a-session","model":"m"}'
 result() {
     echo '{"type":"result","subtype":"success","is_error":false,"session_id":"a-session","total_cost_usd":0.01,"result":"ok",'"$used"'}'
 }
-if [ "$SWARM_ITERATION" = 1 ]; then
+if [ ! -e "$OUT/harm.here" ]; then
     echo '{"type":"assistant","message":{"id":"m1","content":[{"type":"text","text":"I begin."}],'"$used"'}}'
     HARM
     : > "$OUT/harm.here"
@@ -97,4 +97,44 @@ fn the_daemon_that_began_a_run_does_not_read_again_how() {
         assert_eq!(sandbox.run_until_idle(), 0, "{harm}");
         assert_heard(&sandbox, &id, &harm);
     }
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_of_the_run_holds_nobody_up() {
+    for file in ["stderr.log", "exit.json", "stdout.log"] {
+        let path = format!("\"$run/{file}\"");
+        let sandbox = harmed_by(&format!("rm -f {path}; mkfifo {path}"));
+        let daemon = sandbox.start();
+        let id = sandbox.idea("it");
+        sandbox.wait_held("harm");
+        daemon.kill();
+        let daemon = sandbox.start();
+        sandbox.release("harm");
+        sandbox.wait_idea(&id, "done");
+        daemon.stop();
+        assert_eq!(sandbox.notes("runs").len(), 2, "{file}");
+        // What a later daemon cannot read any more is all that is lost.
+        if file != "stdout.log" {
+            assert_heard(&sandbox, &id, file);
+        }
+        sandbox.assert_nothing_runs();
+    }
+}
+
+#[test]
+fn a_run_can_be_stopped_whatever_stands_in_its_folder() {
+    let names = ["stderr.log", "stdout.log", "exit.json", "agent.json"];
+    let harm = names.map(|name| format!("rm -f \"$run/{name}\"; mkfifo \"$run/{name}\";"));
+    let sandbox = harmed_by(&harm.concat());
+    let daemon = sandbox.start();
+    let id = sandbox.idea("it");
+    sandbox.wait_held("harm");
+    daemon.kill();
+    let daemon = sandbox.start();
+    sandbox.swarm(&["agent", "stop", "ed-001"]).ok();
+    // Its work is left to the next.
+    let idea = sandbox.wait_idea(&id, "done");
+    assert_eq!(idea["attempts"], 2, "{idea}");
+    daemon.stop();
+    sandbox.assert_nothing_runs();
 }

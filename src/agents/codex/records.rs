@@ -2,7 +2,6 @@
 //!
 //! Invariant: only read; a line of another kind is passed over, and memory stays bounded however long the file is.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +21,7 @@ pub(super) fn usage(folder: &Path, session: &SessionId) -> io::Result<Option<Usa
         return Ok(None);
     };
     let mut found = Found::default();
-    records::each(File::open(path)?, |line| {
+    records::each(&path, |line| {
         found.look(line);
     })?;
     Ok(found.usage())

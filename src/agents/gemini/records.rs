@@ -3,7 +3,6 @@
 //! Invariant: only read; a line that is torn or of another kind is passed over, and memory is bounded by the answers since the last prompt.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +34,7 @@ pub(super) fn last_run(folder: &Path, session: &SessionId) -> io::Result<LastRun
     let mut run = Run::default();
     for path in files(folder, session)? {
         let mut is_its_own = None;
-        records::each(File::open(path)?, |line| {
+        records::each(&path, |line| {
             let named = || json::text(line, "sessionId") == Some(session.as_str());
             if *is_its_own.get_or_insert_with(named) {
                 run.look(line);

@@ -1,6 +1,7 @@
 //! What programs write down about a conversation in files of their own.
 //!
-//! Invariant: only read; a line that is torn or no object is passed over, and memory is bounded by one line however long the file is.
+//! Invariant: only regular files, and only read; a line that is torn or no object is passed over, memory is bounded by the longest line that
+//! is read ([`Lines`]), and time by [`MOST`], however long the file is.
 
 use std::fs;
 use std::io::{self, Read};
@@ -8,12 +9,31 @@ use std::path::{Path, PathBuf};
 
 use super::json::Object;
 use super::{Line, Lines};
+use crate::process::open_regular;
 
 /// How much is read at once, in bytes.
 const PIECE: usize = 64 * 1024;
 
-/// Has each object of a file of lines looked at, in order.
-pub fn each(mut file: impl Read, mut look: impl FnMut(&Object)) -> io::Result<()> {
+/// How much of a file is read, in bytes: 1 GiB from its beginning.
+const MOST: u64 = 1024 * 1024 * 1024;
+
+/// Has each object of a file of lines looked at, in order. What is no regular file holds none.
+pub fn each(path: &Path, look: impl FnMut(&Object)) -> io::Result<()> {
+    let file = match open_regular(path) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            tracing::warn!(%error, "what stands in the place of a conversation's records is not read");
+            return Ok(());
+        }
+        file => file?,
+    };
+    let length = file.metadata()?.len();
+    if length > MOST {
+        tracing::warn!(path = %path.display(), length, "the records of a conversation are very long; only their first {MOST} bytes are read");
+    }
+    of(file.take(MOST), look)
+}
+
+fn of(mut file: impl Read, mut look: impl FnMut(&Object)) -> io::Result<()> {
     let mut lines = Lines::default();
     let mut piece = vec![0; PIECE];
     let mut line = |line: &Line| {
@@ -48,4 +68,31 @@ pub fn last_first(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = paths?;
     paths.sort_unstable_by(|one, other| other.cmp(one));
     Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files_are_records() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("file"), "{\"a\":1}\nno object\n{\"a\":2}").unwrap();
+        let mut seen = Vec::new();
+        each(&at("file"), |line| seen.push(line["a"].clone())).unwrap();
+        assert_eq!(seen, [1, 2]);
+        nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", at("zero")).unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        for odd in ["pipe", "zero", "folder"] {
+            each(&at(odd), |_| panic!("a line of {odd}")).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_never_ends_is_read_to_a_bound() {
+        let endless = io::repeat(b'x').take(70 * 1024 * 1024);
+        of(endless, |_| panic!("no line is an object")).unwrap();
+    }
 }
