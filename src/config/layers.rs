@@ -55,6 +55,20 @@ pub struct Layered {
     pub(super) places: BTreeMap<String, Position>,
 }
 
+impl Layered {
+    /// What somebody who knows more than the schema finds wrong with a key, with its place.
+    pub fn problem(&self, key: &str, kind: ProblemKind) -> Problem {
+        let mut around = std::iter::successors(Some(key), |key| parent(key));
+        let given = around.find_map(|key| Some((key, self.origins.get(key)?)));
+        Problem {
+            origin: given.map_or(Origin::Default, |(_, origin)| origin.clone()),
+            position: given.and_then(|(key, _)| self.places.get(key).copied()),
+            key: key.to_owned(),
+            kind,
+        }
+    }
+}
+
 /// Merges the sources.
 ///
 /// # Errors

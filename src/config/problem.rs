@@ -180,6 +180,14 @@ pub enum ProblemKind {
         /// Which adapter.
         adapter: Adapter,
     },
+    /// An argument that the profile's adapter gives itself, or that would change what it reads.
+    #[error("`{option}` belongs to the adapter `{}`, and no agent would be started with it; take it out", adapter.name())]
+    OwnedArgument {
+        /// The option, without a value.
+        option: String,
+        /// Which adapter.
+        adapter: Adapter,
+    },
     /// A hook that comes after the fact cannot hold anything.
     #[error("only hooks named `pre-...` can hold a step; use \"continue\" or remove the key")]
     NothingToVeto,

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::error::{DaemonError, Unfit};
 use super::muster::{self, Muster};
 use super::paths::Paths;
-use crate::config::{self, Config, Layered};
+use crate::agents;
+use crate::config::{self, Config, ConfigError, Layered, Problem, ProblemKind};
 use crate::process;
 
 /// Knows where the configuration lies.
@@ -35,12 +36,18 @@ impl Loader {
         Ok(layered)
     }
 
-    /// The same, and the profiles that ideas get without asking are there, and their programs.
+    /// The same, and the profiles that ideas get without asking are there, and their programs; and no profile has an argument with which its
+    /// agents could not start.
     ///
     /// # Errors
     /// It is wrong, or one of them cannot run here.
     pub fn load_ready(&self) -> Result<Config, DaemonError> {
-        let config = self.load_named()?;
+        let layered = self.layered()?;
+        let problems = owned_arguments(&layered);
+        if !problems.is_empty() {
+            return Err(ConfigError { problems }.into());
+        }
+        let config = named(layered.config)?;
         self.check_programs(&config)?;
         Ok(config)
     }
@@ -50,15 +57,7 @@ impl Loader {
     /// # Errors
     /// It is wrong, or names none.
     pub fn load_named(&self) -> Result<Config, DaemonError> {
-        let config = self.layered()?.config;
-        for name in unasked(&config) {
-            if let Some(problem) = config::profile_problem(&config, name) {
-                return Err(DaemonError::AgentUnusable(format!(
-                    "the agent profile `{name}` cannot run: {problem}"
-                )));
-            }
-        }
-        Ok(config)
+        named(self.load()?)
     }
 
     /// A whole look at these profiles, as far as they are configured: better said now than after an idea is spent on one. Gives what could
@@ -122,6 +121,38 @@ impl Loader {
         }
         Ok(())
     }
+}
+
+/// The arguments in profiles that belong to their adapters. The configuration knows no adapter's arguments, so this is found here.
+pub fn owned_arguments(layered: &Layered) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for (name, profile) in &layered.config.agents.profiles {
+        let Some(about) = agents::adapter(profile.adapter).about() else {
+            continue;
+        };
+        let args = profile.args.iter().enumerate();
+        for (index, arg) in args.filter(|(_, arg)| about.owns(arg)) {
+            let option = arg.split_once('=').map_or(arg.as_str(), |(name, _)| name);
+            let kind = ProblemKind::OwnedArgument {
+                option: option.to_owned(),
+                adapter: profile.adapter,
+            };
+            let key = format!("agents.profiles.{name}.args[{index}]");
+            found.push(layered.problem(&key, kind));
+        }
+    }
+    found
+}
+
+fn named(config: Config) -> Result<Config, DaemonError> {
+    for name in unasked(&config) {
+        if let Some(problem) = config::profile_problem(&config, name) {
+            return Err(DaemonError::AgentUnusable(format!(
+                "the agent profile `{name}` cannot run: {problem}"
+            )));
+        }
+    }
+    Ok(config)
 }
 
 /// The profiles that ideas get without asking, each once.

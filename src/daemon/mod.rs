@@ -54,5 +54,6 @@ mod watch;
 pub(crate) use began::transcript;
 pub use error::DaemonError;
 pub use handle::{Accepted, CommandError, Handle};
+pub use loader::owned_arguments;
 pub use paths::Paths;
 pub use run::{Daemon, End, Options};

@@ -152,6 +152,30 @@ fn an_edited_configuration_is_taken_up_and_a_wrong_one_is_reported() {
 }
 
 #[test]
+fn an_argument_that_belongs_to_the_adapter_is_named_and_not_taken_up() {
+    let sandbox = Sandbox::ready();
+    let profiles = |args: &[&str]| json!({"al": {"adapter": "claude", "args": args}});
+    let daemon = sandbox.start();
+    let wrong = profiles(&["--effort=high", "--resume=abc"]);
+    sandbox.configure(&json!({"agents": {"maxParallel": 5, "profiles": wrong}}));
+    let words = "agents.profiles.al.args[1]: `--resume` belongs to the adapter `claude`";
+    sandbox
+        .swarm(&["config", "check"])
+        .refused(1, &["config.json:", words]);
+    let status = sandbox.wait_status("the warning", |status| {
+        status["warnings"].to_string().contains(words)
+    });
+    assert_ne!(status["slots"]["max"], 5, "{status}");
+    let right = profiles(&["--effort=high"]);
+    sandbox.configure(&json!({"agents": {"maxParallel": 5, "profiles": right}}));
+    sandbox.wait_status("the mended configuration", |status| {
+        status["slots"]["max"] == 5 && !status["warnings"].to_string().contains(words)
+    });
+    sandbox.swarm(&["config", "check"]).ok();
+    daemon.stop();
+}
+
+#[test]
 fn environment_wins_over_the_files_and_flags_over_the_environment() {
     let sandbox = Sandbox::ready();
     let mut command = sandbox.swarm_command(&["start", "--mode", "semi-auto"]);

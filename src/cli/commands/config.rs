@@ -10,7 +10,7 @@ use crate::cli::repo::Repo;
 use crate::cli::table::Rows;
 use crate::cli::terminal::{Tone, safe};
 use crate::config::{self, ConfigError, Layered, Problem, schema};
-use crate::daemon::{Paths, trust};
+use crate::daemon::{Paths, owned_arguments, trust};
 
 /// The commands about the configuration.
 #[derive(Debug, Subcommand)]
@@ -150,6 +150,10 @@ fn show(context: &mut Context<'_>) -> Result<(), CliError> {
 
 fn check(context: &mut Context<'_>) -> Result<(), CliError> {
     let layered = load(&context.repo()?)?;
+    let problems = owned_arguments(&layered);
+    if !problems.is_empty() {
+        return Err(wrong(&ConfigError { problems }));
+    }
     let problems = layered.readiness();
     if !problems.is_empty() {
         return Err(not_ready(&problems));
