@@ -560,6 +560,36 @@ fn an_approval_is_of_one_landing_and_not_of_the_same_once_more() {
 }
 
 #[test]
+fn merges_that_wait_for_an_approval_go_on_with_it() {
+    for weaken in [
+        "git rm -q .swarm/hooks/pre-merge.sh; say COMPLETE",
+        "write .swarm/hooks/pre-merge.sh '#!/bin/sh'; say COMPLETE",
+    ] {
+        let sandbox = guarded();
+        sandbox.commit("A guard");
+        sandbox.idea(weaken);
+        assert_eq!(sandbox.run_until_idle(), 0);
+        let daemon = sandbox.start();
+        let waiting = [sandbox.idea(WORK), sandbox.idea(WORK)];
+        sandbox.wait_status("both merges to wait", |status| {
+            let needs = status["needsYou"].as_array().unwrap();
+            let approve =
+                |need: &&serde_json::Value| need["commands"][0] == "swarm hooks approve pre-merge";
+            needs.iter().filter(approve).count() == 2
+        });
+        let approved = sandbox.swarm(&["hooks", "approve", "pre-merge", "--yes"]);
+        approved.ok();
+        for id in &waiting {
+            let words = format!("the merge of {id} waited for that and goes on");
+            assert!(approved.stderr.contains(&words), "{approved}");
+            sandbox.wait_idea(id, "done");
+        }
+        daemon.stop();
+        sandbox.assert_log_sound();
+    }
+}
+
+#[test]
 fn a_hook_that_is_tried_ends_with_the_trial() {
     use nix::sys::signal::{Signal, kill};
     for signal in [

@@ -10,7 +10,8 @@ use crate::cli::doc::text;
 use crate::cli::error::CliError;
 use crate::cli::terminal::{safe, safe_block};
 use crate::domain::command::Command;
-use crate::domain::hook::HookName;
+use crate::domain::hook::{HookName, approval_wanted};
+use crate::domain::ids::IdeaId;
 
 /// The commands about hooks.
 #[derive(Debug, Subcommand)]
@@ -46,8 +47,12 @@ pub struct Run {
 
 /// `hooks approve`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  $ swarm hooks approve pre-merge")]
+#[command(
+    after_help = "Merges that waited for this approval go on by themselves.
+
+Example:
+  $ swarm hooks approve pre-merge"
+)]
 pub struct Approve {
     /// Which.
     pub name: HookName,
@@ -144,6 +149,8 @@ fn approve(args: &Approve, context: &mut Context<'_>) -> Result<(), CliError> {
     let repo = context.repo()?;
     let found = context.offline(&repo)?.hook_difference(args.name)?;
     if found.ideas.is_empty() {
+        // An approval that was cut short may have left them.
+        let freed = let_go_on(args.name, context)?;
         let words = format!(
             "nothing is to be approved: no agent's landed work has changed {} since it was approved",
             found.program
@@ -151,9 +158,10 @@ fn approve(args: &Approve, context: &mut Context<'_>) -> Result<(), CliError> {
         if context.output.json {
             return context
                 .output
-                .document(&serde_json::json!({ "approved": true }));
+                .document(&serde_json::json!({ "approved": true, "released": freed }));
         }
         context.output.note(&words);
+        tell_freed(&freed, context);
         return Ok(());
     }
     if !context.output.json {
@@ -174,7 +182,43 @@ fn approve(args: &Approve, context: &mut Context<'_>) -> Result<(), CliError> {
         hook: args.name,
         content: found.content,
     };
-    let answer = context.with_access(|access| access.execute(&command))?;
+    let mut answer = context.with_access(|access| access.execute(&command))?;
+    let freed = let_go_on(args.name, context)?;
+    answer["released"] = to_value(&freed)?;
     let words = format!("the hook {} is approved as it is now", args.name);
-    confirm(context, &answer, &words)
+    confirm(context, &answer, &words)?;
+    if !context.output.json {
+        tell_freed(&freed, context);
+    }
+    Ok(())
+}
+
+/// The merges that waited for this approval and for nothing else are tried again: once it is given, and the daemon has looked which hooks there
+/// are now. Which they were.
+fn let_go_on(hook: HookName, context: &Context<'_>) -> Result<Vec<IdeaId>, CliError> {
+    let merges = context.with_access(Access::merges)?;
+    let merges = merges.as_array().map_or(&[][..], Vec::as_slice);
+    let wanted = Some(hook.approval());
+    let waits = merges
+        .iter()
+        .filter(|merge| approval_wanted(text(merge, "reason")) == wanted);
+    let mut freed = Vec::new();
+    for id in waits.filter_map(|merge| text(merge, "ideaId").parse::<IdeaId>().ok()) {
+        let retry = Command::RetryMerge { id: id.clone() };
+        match context.with_access(|access| access.execute(&retry)) {
+            Ok(_) => freed.push(id),
+            // Somebody else was quicker, and it is in the queue no more.
+            Err(error) if error.stable_code() == "NOT_NOW" => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(freed)
+}
+
+fn tell_freed(freed: &[IdeaId], context: &mut Context<'_>) {
+    for id in freed {
+        context
+            .output
+            .note(format!("the merge of {id} waited for that and goes on"));
+    }
 }
