@@ -326,8 +326,10 @@ fn request_seal(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, setting
 }
 
 fn next_gate(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: &Settings) {
-    // What people have said meanwhile it is to read before its work is judged; where it may not go on, the view says that it never did.
-    if !attempt.messages.is_empty() && has_another(attempt, settings) {
+    // What people have said meanwhile it is to read before its work is judged; where it may not go on, its work is, and the view says that it
+    // never did.
+    let another = has_another(plan.state, attempt, settings);
+    if !attempt.messages.is_empty() && another {
         plan.move_attempt(agent, AttemptInput::Hold);
         return;
     }

@@ -10,7 +10,7 @@ use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, IdeaId, RunId};
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
 use crate::domain::settings::Settings;
-use crate::domain::state::{Attempt, AttemptEnd, Idea, IdeaStatus};
+use crate::domain::state::{Attempt, AttemptEnd, Idea, IdeaStatus, State};
 use crate::domain::usage::{Bill, MicroUsd, Spent, Usage};
 
 /// The warning about the day's budget.
@@ -190,6 +190,17 @@ pub(super) fn may_begin(
     false
 }
 
+/// Whether the budget of an attempt's idea leaves it another iteration.
+pub(super) fn has_another(state: &State, attempt: &Attempt, settings: &Settings) -> bool {
+    used_up(state, &attempt.idea, settings).is_none()
+}
+
+/// The budget of an idea, where nothing is left of it.
+fn used_up(state: &State, idea: &IdeaId, settings: &Settings) -> Option<Used> {
+    let used = of_idea(settings, state.ideas.get(idea)?, None);
+    used.filter(|used| used.up)
+}
+
 /// Whether a resolver may begin: complete work lands whatever it costs, but for a budget that also stops in the middle of an iteration. That
 /// would stop it again and again; a person decides.
 pub(super) fn may_resolve(
@@ -202,9 +213,7 @@ pub(super) fn may_resolve(
         return true;
     }
     let (id, state) = (&attempt.idea, plan.state);
-    let used = state.ideas.get(id);
-    let used = used.and_then(|idea| of_idea(settings, idea, None));
-    let (Some(used), Some(entry)) = (used.filter(|used| used.up), state.entry(id)) else {
+    let (Some(used), Some(entry)) = (used_up(state, id, settings), state.entry(id)) else {
         return true;
     };
     let why = format!(

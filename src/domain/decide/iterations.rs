@@ -81,9 +81,10 @@ pub(super) fn may_start(plan: &Plan<'_>) -> bool {
     state.swarm.phase == SwarmPhase::Running && !held
 }
 
-/// Whether limits leave it another iteration.
-pub(super) fn has_another(attempt: &Attempt, settings: &Settings) -> bool {
-    has_number(attempt, settings) && has_time(attempt, settings)
+/// Whether limits and budget leave it another iteration.
+pub(super) fn has_another(state: &State, attempt: &Attempt, settings: &Settings) -> bool {
+    let limits = has_number(attempt, settings) && has_time(attempt, settings);
+    limits && budget::has_another(state, attempt, settings)
 }
 
 fn has_number(attempt: &Attempt, settings: &Settings) -> bool {

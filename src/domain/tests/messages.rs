@@ -1,10 +1,14 @@
 //! What people say to an agent that is about to be through: it is read, or people are told that it was not.
 
+use super::service::over;
+use super::usage::used;
 use crate::domain::command::Command;
 use crate::domain::lifecycle::AttemptPhase;
+use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::exit;
 use crate::domain::testkit::{Scenario, agent};
+use crate::domain::usage::{MicroUsd, Scope};
 use crate::domain::view::{self, Outside};
 
 const TEXT: &str = "mind the\ntests";
@@ -58,6 +62,18 @@ fn what_nobody_read_before_the_idea_was_done_is_a_warning_until_it_is_an_idea() 
     s.add(&format!("{TEXT}, please"));
     assert!(warnings(&s).is_empty());
     assert_eq!(stages(&s), ["neverRead"]);
+}
+
+#[test]
+fn what_is_said_does_not_keep_complete_work_from_landing_whose_budget_is_used_up() {
+    let mut s = Scenario::with(|settings| settings.budget.usd_per_idea = Some(MicroUsd(1_000)));
+    s.add("one").well_until("iteration").command(say());
+    s.says(&agent(1), Signal::Complete(None));
+    over(&mut s, 1, used(Scope::Run, 10, 1_000));
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+    assert_eq!(stages(&s), ["neverRead"]);
+    assert_eq!(warnings(&s).len(), 1);
 }
 
 #[test]
