@@ -65,8 +65,11 @@ static ABOUT: About = About {
 /// What in a profile's `args` says itself what the agent may do.
 const PERMISSIONS: &[&str] = &["--auto", "--yolo", "--dangerously-skip-permissions"];
 
-/// Variables that log it in, each with one of the providers that it knows.
-const LOGINS: &[&str] = &[
+/// Variables that are its own: settings, and behind those the keys of the services that it knows.
+const PASSED: &[&str] = &[
+    "OPENCODE_*",
+    "ANTHROPIC_BASE_URL",
+    "OPENAI_BASE_URL",
     "OPENCODE_API_KEY",
     "ANTHROPIC_API_KEY",
     "OPENAI_API_KEY",
@@ -78,6 +81,9 @@ const LOGINS: &[&str] = &[
     "DEEPSEEK_API_KEY",
     "XAI_API_KEY",
 ];
+
+/// Those of them that log it in: the keys.
+const LOGINS: &[&str] = PASSED.split_at(3).1;
 
 impl Adapter for OpencodeAdapter {
     fn launch(&self, context: &LaunchContext<'_>) -> Result<Launch, AdapterError> {
@@ -125,20 +131,7 @@ impl Adapter for OpencodeAdapter {
     }
 
     fn passes(&self) -> &'static [&'static str] {
-        &[
-            "OPENCODE_*",
-            "ANTHROPIC_API_KEY",
-            "ANTHROPIC_BASE_URL",
-            "OPENAI_API_KEY",
-            "OPENAI_BASE_URL",
-            "OPENROUTER_API_KEY",
-            "GEMINI_API_KEY",
-            "GOOGLE_GENERATIVE_AI_API_KEY",
-            "GROQ_API_KEY",
-            "MISTRAL_API_KEY",
-            "DEEPSEEK_API_KEY",
-            "XAI_API_KEY",
-        ]
+        PASSED
     }
 }
 

@@ -47,6 +47,19 @@ fn harmed_by(harm: &str) -> Sandbox {
     sandbox
 }
 
+/// An idea during whose first run the daemon is killed; the next one sees it done. Gives its id.
+fn done_over_a_kill(sandbox: &Sandbox) -> String {
+    let daemon = sandbox.start();
+    let id = sandbox.idea("it");
+    sandbox.wait_held("harm");
+    daemon.kill();
+    let daemon = sandbox.start();
+    sandbox.release("harm");
+    sandbox.wait_idea(&id, "done");
+    daemon.stop();
+    id
+}
+
 /// Two iterations of one attempt, both counted, the second of which is done.
 fn assert_heard(sandbox: &Sandbox, id: &str, harm: &str) {
     assert_eq!(sandbox.notes("runs").len(), 2, "{harm}");
@@ -76,14 +89,7 @@ fn harms() -> Vec<String> {
 fn a_later_daemon_does_not_depend_on_how_a_folder_says_a_run_began() {
     for harm in harms() {
         let sandbox = harmed_by(&harm);
-        let daemon = sandbox.start();
-        let id = sandbox.idea("it");
-        sandbox.wait_held("harm");
-        daemon.kill();
-        let daemon = sandbox.start();
-        sandbox.release("harm");
-        sandbox.wait_idea(&id, "done");
-        daemon.stop();
+        let id = done_over_a_kill(&sandbox);
         assert_heard(&sandbox, &id, &harm);
     }
 }
@@ -104,14 +110,7 @@ fn a_pipe_in_the_place_of_a_file_of_the_run_holds_nobody_up() {
     for file in ["stderr.log", "exit.json", "stdout.log"] {
         let path = format!("\"$run/{file}\"");
         let sandbox = harmed_by(&format!("rm -f {path}; mkfifo {path}"));
-        let daemon = sandbox.start();
-        let id = sandbox.idea("it");
-        sandbox.wait_held("harm");
-        daemon.kill();
-        let daemon = sandbox.start();
-        sandbox.release("harm");
-        sandbox.wait_idea(&id, "done");
-        daemon.stop();
+        let id = done_over_a_kill(&sandbox);
         assert_eq!(sandbox.notes("runs").len(), 2, "{file}");
         // What a later daemon cannot read any more is all that is lost.
         if file != "stdout.log" {

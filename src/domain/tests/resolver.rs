@@ -2,6 +2,7 @@
 //! neither lost nor counted as failed.
 
 use super::service::{accounts, add_for, answers, blamed, end, over, run_of};
+use super::table;
 use super::usage::used;
 use crate::domain::command::Command;
 use crate::domain::effect::ConflictLevel;
@@ -11,7 +12,7 @@ use crate::domain::settings::{Budget, Settings};
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::exit;
-use crate::domain::testkit::{Scenario, agent, idea, oid, profile};
+use crate::domain::testkit::{Scenario, agent, idea, profile};
 use crate::domain::usage::{MicroUsd, Scope, Usage};
 use crate::domain::verdict::{Cause, Verdict};
 use crate::domain::view::{self, Rest};
@@ -45,17 +46,17 @@ fn over_with_word(s: &mut Scenario, end: RunEnd) {
 }
 
 fn conflict(s: &mut Scenario) {
-    s.well_until("buildMerge");
-    let (level, target, files) = (ConflictLevel::Medium, oid(9), vec!["a.rs".into()]);
-    s.answer(
-        "buildMerge",
-        Outcome::Conflicted {
-            target,
-            level,
-            files,
-        },
-    );
+    table::conflict(s, ConflictLevel::Medium);
     s.well_until("iteration").quietly();
+}
+
+/// The resolver is cut off, and has cost this much in millionths of a dollar.
+fn cut_off_at(s: &mut Scenario, cost: u64) {
+    let cut = RunEnd {
+        verdict: Some(Verdict::Cut),
+        ..used(Scope::Run, 10, cost)
+    };
+    over(s, 1, cut);
 }
 
 /// It landed, and nothing of what was met on the way counts against it.
@@ -108,16 +109,8 @@ fn it_does_not_begin_while_others_found_its_account_at_its_limit() {
     add_for(&mut s, "other", "finn");
     s.well_until("iteration");
     over(&mut s, 1, blamed(Cause::Limit { until: None }));
-    s.add("one").well_until("buildMerge");
-    let (level, target, files) = (ConflictLevel::Medium, oid(9), vec!["a.rs".into()]);
-    s.answer(
-        "buildMerge",
-        Outcome::Conflicted {
-            target,
-            level,
-            files,
-        },
-    );
+    s.add("one");
+    table::conflict(&mut s, ConflictLevel::Medium);
     s.all_goes_well();
     assert_eq!(s.entry(2).phase, MergePhase::Resolver);
     assert_eq!(s.attempt(2).phase, AttemptPhase::Backoff);
@@ -180,14 +173,7 @@ fn a_day_that_is_used_up_holds_it_until_a_person_goes_on() {
     let mut s = resolving("finn", |settings| {
         settings.budget.usd_per_day = Some(MicroUsd(2_000));
     });
-    over(
-        &mut s,
-        1,
-        RunEnd {
-            verdict: Some(Verdict::Cut),
-            ..used(Scope::Run, 10, 1_000)
-        },
-    );
+    cut_off_at(&mut s, 1_000);
     assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
     s.wait(60_000);
     assert_eq!(s.attempt(1).phase, AttemptPhase::Backoff);
@@ -201,14 +187,7 @@ fn the_budget_of_its_idea_does_not_keep_complete_work_from_landing() {
     let mut s = resolving("finn", |settings| {
         settings.budget.usd_per_idea = Some(MicroUsd(1_000));
     });
-    over(
-        &mut s,
-        1,
-        RunEnd {
-            verdict: Some(Verdict::Cut),
-            ..used(Scope::Run, 10, 1_000)
-        },
-    );
+    cut_off_at(&mut s, 1_000);
     s.wait_for_deadline();
     assert_eq!(s.attempt(1).phase, AttemptPhase::Working);
     lands(&mut s);

@@ -21,7 +21,8 @@ use crate::domain::testkit::{Scenario, agent, checkpoint_name, idea, new_idea, o
 /// A way to get somewhere.
 pub(super) type Way = fn(&mut Scenario);
 
-fn conflict(s: &mut Scenario, level: ConflictLevel) {
+/// The merge of its work has a conflict of this level.
+pub(super) fn conflict(s: &mut Scenario, level: ConflictLevel) {
     let (target, files) = (oid(9), vec!["a.rs".into()]);
     s.well_until("buildMerge");
     s.answer(
