@@ -121,10 +121,9 @@ pub(super) fn is_full(place: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::pin::pin;
     use std::sync::mpsc;
     use std::time::Duration;
-
-    use nix::sys::stat::Mode;
 
     use super::*;
     use crate::domain::hook::HookName;
@@ -150,26 +149,28 @@ mod tests {
         look(dir.clone(), runs, hook(), how).await.unwrap()
     }
 
-    /// A pipe that nobody writes to stands for a disk that takes its time.
-    #[tokio::test(flavor = "current_thread")]
-    async fn while_the_disk_takes_its_time_the_only_worker_serves_others() {
+    /// The only thread for what waits for a disk is held: a disk that takes its time.
+    #[test]
+    fn while_the_disk_takes_its_time_the_only_worker_serves_others() {
         let runs = tempfile::tempdir().unwrap();
         let dir = run_in(runs.path());
-        fs::remove_file(dir.stderr()).unwrap();
-        nix::unistd::mkfifo(&dir.stderr(), Mode::S_IRWXU).unwrap();
-        let (served, is_served) = mpsc::channel();
-        let writer = dir.stderr();
-        let disk = std::thread::spawn(move || {
-            let served = is_served.recv_timeout(PATIENCE).is_ok();
-            // Only now can it be opened for reading.
-            drop(fs::OpenOptions::new().write(true).open(writer).unwrap());
-            served
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .max_blocking_threads(1)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let (goes_on, its_time) = mpsc::channel();
+            let disk = spawn_blocking(move || its_time.recv_timeout(PATIENCE));
+            let mut remains = pin!(seen(&dir, RunEndKind::Exited { code: 3 }));
+            tokio::select! {
+                biased;
+                early = &mut remains => panic!("looked at on the worker itself: {early:?}"),
+                served = tokio::spawn(async {}) => served.unwrap(),
+            }
+            goes_on.send(()).unwrap();
+            assert_eq!(remains.await, Remains::LastWords(None));
+            disk.await.unwrap().unwrap();
         });
-        let others = tokio::spawn(async move { served.send(()) });
-        let remains = seen(&dir, RunEndKind::Exited { code: 3 }).await;
-        assert_eq!(remains, Remains::LastWords(None));
-        assert!(disk.join().unwrap(), "nobody was served meanwhile");
-        others.await.unwrap().unwrap();
     }
 
     #[tokio::test]
