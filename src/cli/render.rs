@@ -380,7 +380,7 @@ pub fn agent(output: &Output, agent: &Value, zone: &jiff::tz::TimeZone) -> Vec<S
             ("branch", one("branch")),
             ("redirected to", one("redirectedTo")),
             ("goes on at", at("notBefore")),
-            ("conversation", one("session")),
+            ("conversation", conversation(agent)),
             (
                 "used",
                 used::words(agent.get("used").unwrap_or(&Value::Null)),
@@ -395,6 +395,15 @@ pub fn agent(output: &Output, agent: &Value, zone: &jiff::tz::TimeZone) -> Vec<S
     let said = said.iter().map(|one| said_line(one, zone)).collect();
     section(output, &mut page, "Said to it", said);
     page
+}
+
+/// The name of the conversation, and whether the agent went on with it.
+fn conversation(agent: &Value) -> String {
+    let session = safe(text(agent, "session"));
+    match agent.get("resumed") {
+        Some(Value::Bool(true)) => format!("{session} (taken up)"),
+        _ => session,
+    }
 }
 
 /// How far a message has come, when, and what it is.

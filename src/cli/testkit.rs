@@ -446,6 +446,8 @@ fn rest() -> Vec<Event> {
         Event::RunStarted {
             run: run(),
             pid: 4_242,
+            adapter: Some("claude".into()),
+            resumed: true,
         },
         Event::RunEnded {
             run: run(),

@@ -1,8 +1,8 @@
 //! How an agent's run was begun: how its output is read, and what it may quote.
 //!
 //! Invariant: the daemon that began a run knows it and does not look into the run's folder again. One that comes later reads the folder,
-//! where agents can write, but does not depend on it: the adapter is that of the run's profile, whatever is written there, and a folder
-//! that tells nothing ends no run.
+//! where agents can write, but does not depend on it: the adapter is the one that the log tells of, else that of the run's profile,
+//! whatever is written there, and a folder that tells nothing ends no run.
 
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -21,6 +21,7 @@ use crate::agents::transcript::Transcript;
 use crate::agents::{self, AdapterKind};
 use crate::domain::effect::Purpose;
 use crate::domain::ids::RunId;
+use crate::domain::state::{Attempt, State};
 use crate::process::{RunDir, open_regular};
 
 /// The prompt's file in the run's directory.
@@ -56,6 +57,16 @@ impl Began {
             started,
             quoted: quoted(&before, &text(PROMPT)?),
         })
+    }
+
+    /// How its output is read.
+    pub(super) fn adapter(&self) -> AdapterKind {
+        self.started.adapter
+    }
+
+    /// Whether it goes on with a conversation.
+    pub(super) fn resumes(&self) -> bool {
+        self.started.resumed
     }
 
     /// What listens to the run.
@@ -98,11 +109,20 @@ pub(super) async fn recall(
     let (tools, handle) = (Arc::clone(tools), handle.clone());
     let (run, purpose, profile) = (run.clone(), purpose.clone(), profile.clone());
     let judged = move || {
-        let adapter = tools.profile(&profile).map(|profile| profile.adapter);
+        let adapter = handle
+            .read(|state| logged(state, &run))
+            .or_else(|| Some(tools.profile(&profile)?.adapter));
         let anew = || launch::begin(&tools, &handle, &run, &purpose).ok();
         judge(&run, told, adapter, || Began::with(&anew()?.1))
     };
     Ok(Some(spawn_blocking(judged).await?))
+}
+
+/// How a run's output is to be read by the log, which nobody but swarm writes, and whatever became of its profile since.
+fn logged(state: &State, run: &RunId) -> Option<AdapterKind> {
+    let of_run = |attempt: &&Attempt| attempt.run.as_ref() == Some(run);
+    let name = state.agents.values().find(of_run)?.adapter.as_deref()?;
+    serde_json::from_value(name.into()).ok()
 }
 
 /// What a folder tells of how its run was begun.
@@ -168,20 +188,22 @@ fn judge(
         let (started, quoted) = (started.clone(), quoted.clone());
         return Began { started, quoted };
     }
+    let anew = anew();
+    let (anew, said) = anew.map(|anew| (anew.started, anew.quoted)).unzip();
+    let of_its_kind = |anew: &StartedAs| adapter.is_none_or(|adapter| adapter == anew.adapter);
     // Where even the profile is gone, nothing but lines in the form of swarm's own bridge counts as an agent's words.
-    let anew = anew().unwrap_or_else(|| Began {
-        started: StartedAs::new(adapter.unwrap_or(AdapterKind::Acp)),
-        quoted: String::new(),
-    });
+    let bare = || StartedAs::new(adapter.unwrap_or(AdapterKind::Acp));
     Began {
-        started: started.unwrap_or(anew.started),
-        quoted: quoted.unwrap_or(anew.quoted),
+        started: started.or(anew.filter(of_its_kind)).unwrap_or_else(bare),
+        quoted: quoted.or(said).unwrap_or_default(),
     }
 }
 
 fn unlike(adapter: AdapterKind, told: AdapterKind) -> io::Error {
     io::Error::other(format!(
-        "`{STARTED_AS}` names the adapter {told:?}, and the run's profile has {adapter:?}"
+        "`{STARTED_AS}` names the adapter `{}`, and it was begun with `{}`",
+        told.name(),
+        adapter.name()
     ))
 }
 

@@ -32,8 +32,7 @@ pub(super) async fn follow(
     let Some(began) = began else {
         return Ok((process::wait(dir, launched).await?, None));
     };
-    let ear = began.ear(dir, run);
-    let (end, ear) = listen(handle, run, dir, launched, ear).await?;
+    let (end, ear) = listen(handle, run, dir, launched, began).await?;
     Ok((end, Some(ear)))
 }
 
@@ -43,8 +42,9 @@ async fn listen(
     run: &RunId,
     dir: &RunDir,
     launched: Option<Launched>,
-    mut ear: Ear,
+    began: &Began,
 ) -> Result<(process::RunEnd, Ear), RunError> {
+    let mut ear = began.ear(dir, run);
     let end = process::wait(dir, launched);
     tokio::pin!(end);
     let mut looks = tokio::time::interval(LISTEN);
@@ -56,7 +56,7 @@ async fn listen(
             end = &mut end => break end?,
             _ = looks.tick() => {
                 if !seen_child {
-                    seen_child = report_child(handle, run, dir).await;
+                    seen_child = report_child(handle, run, dir, began).await;
                 }
                 let heard;
                 (ear, heard) = spawn_blocking(move || {
@@ -78,7 +78,7 @@ async fn listen(
     Ok((end, ear))
 }
 
-async fn report_child(handle: &Handle, run: &RunId, dir: &RunDir) -> bool {
+async fn report_child(handle: &Handle, run: &RunId, dir: &RunDir, began: &Began) -> bool {
     let Ok(RunStatus::Running {
         started: Some(started),
         ..
@@ -87,8 +87,13 @@ async fn report_child(handle: &Handle, run: &RunId, dir: &RunDir) -> bool {
         return false;
     };
     let pid = u32::try_from(started.pid).unwrap_or_default();
-    let run = run.clone();
-    handle.observe(Observation::RunStarted { run, pid }).await;
+    let seen = Observation::RunStarted {
+        run: run.clone(),
+        pid,
+        adapter: began.adapter().name().to_owned(),
+        resumed: began.resumes(),
+    };
+    handle.observe(seen).await;
     true
 }
 

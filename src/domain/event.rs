@@ -193,6 +193,12 @@ pub enum Event {
         run: RunId,
         /// The child's process id, for people.
         pid: u32,
+        /// How its output is to be read, as the configuration names it; none: by what the profile says now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        adapter: Option<String>,
+        /// It goes on with a conversation.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        resumed: bool,
     },
     /// A run is over.
     RunEnded {

@@ -438,6 +438,8 @@ fn claim(state: &mut State, at: Timestamp, id: &IdeaId, agent: &AgentId, event: 
         run: None,
         runs: Vec::new(),
         pid: None,
+        adapter: None,
+        resumed: false,
         signal_offset: None,
         said: None,
         gate_next: 0,
@@ -515,7 +517,16 @@ fn attempt_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
             state.counters.runs += 1;
             with_attempt(state, agent, |attempt| begin_run(attempt, run));
         }
-        Event::RunStarted { run, pid } => with_run(state, run, |attempt| attempt.pid = Some(*pid)),
+        Event::RunStarted {
+            run,
+            pid,
+            adapter,
+            resumed,
+        } => with_run(state, run, |attempt| {
+            attempt.pid = Some(*pid);
+            attempt.adapter.clone_from(adapter);
+            attempt.resumed = *resumed;
+        }),
         Event::RunEnded { run, end } => end_run(state, at, run, end),
         Event::SignalSeen {
             agent,
@@ -615,6 +626,8 @@ fn with_run(state: &mut State, run: &RunId, change: impl FnOnce(&mut Attempt)) {
 fn begin_run(attempt: &mut Attempt, run: &RunId) {
     attempt.run = Some(run.clone());
     attempt.pid = None;
+    attempt.adapter = None;
+    attempt.resumed = false;
     if attempt.runs.len() >= RUNS_KEPT {
         attempt.runs.remove(0);
     }

@@ -28,6 +28,10 @@ pub enum Observation {
         run: RunId,
         /// The child's process id, for people; never an identity.
         pid: u32,
+        /// How its output is read, as the configuration names it.
+        adapter: String,
+        /// Whether it goes on with a conversation.
+        resumed: bool,
     },
     /// An agent's output held a signal.
     SignalSeen {

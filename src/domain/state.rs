@@ -483,6 +483,12 @@ pub struct Attempt {
     /// The child's process id, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
+    /// How the output of the present run, or of the last one, is to be read, as the configuration named it when that began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapter: Option<String>,
+    /// That run goes on with a conversation.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub resumed: bool,
     /// Where the last counted signal of the present run lies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal_offset: Option<u64>,

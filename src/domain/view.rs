@@ -101,6 +101,9 @@ pub struct AgentView {
     pub iteration: u32,
     /// Its child's process id.
     pub pid: Option<u32>,
+    /// Its present run, or its last one, goes on with a conversation.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub resumed: bool,
     /// Its profile.
     pub profile: ProfileName,
     /// Its worktree, relative to the repository.
@@ -491,6 +494,7 @@ fn live_agent(id: &AgentId, attempt: &Attempt) -> AgentView {
         attempt: attempt.number,
         iteration: attempt.iteration,
         pid: attempt.pid,
+        resumed: attempt.resumed,
         profile: attempt.profile.clone(),
         worktree: worktree_path(&attempt.worktree),
         branch: attempt.branch.clone(),
@@ -529,6 +533,7 @@ fn ended_agent(id: &AgentId, ended: &EndedAttempt) -> AgentView {
         attempt: ended.number,
         iteration: ended.iteration,
         pid: None,
+        resumed: false,
         profile: ended.profile.clone(),
         worktree: worktree_path(&ended.worktree),
         branch: ended.branch.clone(),

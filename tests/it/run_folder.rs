@@ -137,3 +137,29 @@ fn a_run_can_be_stopped_whatever_stands_in_its_folder() {
     daemon.stop();
     sandbox.assert_nothing_runs();
 }
+
+#[test]
+fn a_run_is_read_as_it_was_begun_whatever_its_profile_says_by_now() {
+    for harm in ["true", "rm \"$run/agent.json\""] {
+        let sandbox = harmed_by(harm);
+        let daemon = sandbox.start();
+        let id = sandbox.idea("it");
+        sandbox.wait_held("harm");
+        sandbox.wait_for("its process to be known", || {
+            let known = !sandbox.logged("runStarted").is_empty();
+            known.then_some(())
+        });
+        daemon.kill();
+        sandbox.configure(&json!({"agents": {"profiles": {"ed": {"adapter": "command"}}}}));
+        let daemon = sandbox.start();
+        sandbox.release("harm");
+        sandbox.wait_for("its end", || {
+            let over = !sandbox.logged("runEnded").is_empty();
+            over.then_some(())
+        });
+        // What only its last line tells.
+        let used = &sandbox.show(&id)["used"];
+        assert!(used.to_string().contains("0.01"), "{harm}: {used}");
+        daemon.stop();
+    }
+}

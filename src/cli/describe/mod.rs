@@ -363,7 +363,16 @@ fn words(event: &Event) -> String {
             format!("{id} goes back to its agent: {}", failed_command(feedback))
         }
 
-        Event::RunStarted { run, pid } => format!("run {run} has process {pid}"),
+        Event::RunStarted {
+            run, pid, resumed, ..
+        } => {
+            let talk = if *resumed {
+                "; it goes on with its conversation"
+            } else {
+                ""
+            };
+            format!("run {run} has process {pid}{talk}")
+        }
         Event::RunEnded { run, end } => format!("run {run} {}", run_end(end)),
         Event::Learned {
             id, agent, content, ..

@@ -504,7 +504,12 @@ impl Life {
         }
         let (run, effect) = running[self.choices.pick(running.len())].clone();
         if self.choices.pick(6) == 5 {
-            return self.alive().see(Observation::RunStarted { run, pid: 100 });
+            return self.alive().see(Observation::RunStarted {
+                run,
+                pid: 100,
+                adapter: "command".to_owned(),
+                resumed: false,
+            });
         }
         let offset = self.choices.pick(50) as u64;
         let signal = people::some_signal(&mut self.choices);

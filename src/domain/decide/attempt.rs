@@ -73,7 +73,13 @@ fn first_sight_of_target(plan: &mut Plan<'_>, base: &Oid) {
     }
 }
 
-pub(super) fn run_started(plan: &mut Plan<'_>, run: &RunId, pid: u32) {
+pub(super) fn run_started(
+    plan: &mut Plan<'_>,
+    run: &RunId,
+    pid: u32,
+    adapter: &str,
+    resumed: bool,
+) {
     let known = plan
         .state
         .agents
@@ -83,6 +89,8 @@ pub(super) fn run_started(plan: &mut Plan<'_>, run: &RunId, pid: u32) {
         plan.emit(Event::RunStarted {
             run: run.clone(),
             pid,
+            adapter: Some(adapter.to_owned()),
+            resumed,
         });
     }
 }

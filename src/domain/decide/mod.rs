@@ -88,7 +88,12 @@ pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Eve
     match seen {
         Observation::DaemonStarted { version } => swarm::started(&mut plan, version),
         Observation::RecoveryDone => swarm::recovered(&mut plan),
-        Observation::RunStarted { run, pid } => attempt::run_started(&mut plan, run, *pid),
+        Observation::RunStarted {
+            run,
+            pid,
+            adapter,
+            resumed,
+        } => attempt::run_started(&mut plan, run, *pid, adapter, *resumed),
         Observation::SignalSeen {
             run,
             offset,

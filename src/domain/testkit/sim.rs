@@ -389,8 +389,12 @@ impl Sim {
         let run = agents[self.choices.pick(agents.len())].clone();
         match self.choices.pick(8) {
             5 => {
-                let pid = 100;
-                return self.see(&Observation::RunStarted { run, pid });
+                return self.see(&Observation::RunStarted {
+                    run,
+                    pid: 100,
+                    adapter: "claude".to_owned(),
+                    resumed: false,
+                });
             }
             6 | 7 => {
                 let said = self

@@ -183,6 +183,14 @@ fn attempt_samples() -> Vec<Event> {
         Event::RunStarted {
             run: run("ed-001-i2"),
             pid: 4_242,
+            adapter: None,
+            resumed: false,
+        },
+        Event::RunStarted {
+            run: run("ed-001-i3"),
+            pid: 4_243,
+            adapter: Some("claude".into()),
+            resumed: true,
         },
         Event::IterationJudged {
             agent: of(),
