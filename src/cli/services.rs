@@ -65,7 +65,9 @@ impl From<DaemonError> for CliError {
             DaemonError::DiskFailed(_) => Self::new(Kind::Disk, error.to_string()),
             DaemonError::Append(error) => Self::new(Kind::Disk, error.to_string()),
             DaemonError::Journal(error) => error.into(),
-            DaemonError::NewerRun(_) => Self::new(Kind::Damaged, error.to_string()),
+            DaemonError::NewerRun(_) | DaemonError::LogGone => {
+                Self::new(Kind::Damaged, error.to_string())
+            }
             DaemonError::Rejected(rejection) => rejection.into(),
             DaemonError::Config(_) => Self::refused(error.to_string())
                 .hint("mend it, then look again: swarm config check"),

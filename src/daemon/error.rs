@@ -61,6 +61,13 @@ pub enum DaemonError {
     /// The event log cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// There is no event, and yet there are ideas.
+    #[error(
+        "there is no event in .swarm/state/, but .swarm/ideas.jsonl tells of ideas: the event log was removed? Nothing is changed. Put \
+         .swarm/state/ back from where it went or from a backup; without one, see what can be put together again: swarm doctor. To begin \
+         anew instead, move the list away: mv .swarm/ideas.jsonl ideas-before.jsonl"
+    )]
+    LogGone,
     /// The event log cannot be written.
     #[error(transparent)]
     Append(#[from] AppendError),

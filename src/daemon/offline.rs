@@ -32,7 +32,7 @@ use crate::process::{self, RunDir, RunStatus};
 /// # Errors
 /// Damage to acknowledged events.
 pub fn read(paths: &Paths) -> Result<State, DaemonError> {
-    Ok(store::read(&paths.state)?.0)
+    Ok(store::read(paths)?.0)
 }
 
 /// Where a branch is at this moment.

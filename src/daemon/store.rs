@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::error::DaemonError;
 use super::paths::Paths;
+use super::repair;
 use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
 use crate::domain::state::State;
@@ -23,7 +24,7 @@ impl Store {
     /// Takes the lock, puts the log's end in order and reads it.
     ///
     /// # Errors
-    /// [`DaemonError::Locked`]; damage to acknowledged events, with nothing touched.
+    /// [`DaemonError::Locked`]; damage to acknowledged events or a log that was removed, with nothing touched.
     pub fn open(paths: &Paths) -> Result<Self, DaemonError> {
         Self::under(lock(paths)?, paths)
     }
@@ -31,7 +32,7 @@ impl Store {
     /// The same, with the lock taken before.
     ///
     /// # Errors
-    /// Damage to acknowledged events, with nothing touched.
+    /// Damage to acknowledged events or a log that was removed, with nothing touched.
     pub fn under(lock: StateLock, paths: &Paths) -> Result<Self, DaemonError> {
         if let Err(error) = super::views::clear(paths) {
             tracing::warn!(%error, "unfinished view files could not be removed");
@@ -43,7 +44,7 @@ impl Store {
                 "the log ended in a line that was never acknowledged; it was put aside"
             );
         }
-        let (state, from) = read(&paths.state)?;
+        let (state, from) = read(paths)?;
         tracing::info!(seq = state.seq, ?from, "state read");
         Ok(Self {
             state,
@@ -72,12 +73,17 @@ pub fn lock(paths: &Paths) -> Result<StateLock, DaemonError> {
 /// The state after the last event: the snapshot's and the events after it. Needs no lock and changes nothing.
 ///
 /// # Errors
-/// Damage to acknowledged events.
-pub fn read(state_dir: &Path) -> Result<(State, StartFrom), DaemonError> {
-    let loaded = load::<State, Event>(state_dir)?;
-    Ok(loaded.try_fold(State::default, |state, record| {
-        apply(state_dir, state, &record)
-    })?)
+/// Damage to acknowledged events; a log that was removed.
+pub fn read(paths: &Paths) -> Result<(State, StartFrom), DaemonError> {
+    let loaded = load::<State, Event>(&paths.state)?;
+    let read = loaded.try_fold(State::default, |state, record| {
+        apply(&paths.state, state, &record)
+    })?;
+    // The first event of another log would be followed by a new list of ideas, over the only trace of the old ones.
+    if read.0.seq == 0 && repair::is_log_gone(paths)? {
+        return Err(DaemonError::LogGone);
+    }
+    Ok(read)
 }
 
 /// Folds a record in. A log that was repaired may begin with a whole state, which lies beside it.

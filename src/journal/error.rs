@@ -149,7 +149,7 @@ pub enum AppendError {
     /// The live segment's name is gone, or is another file's. Nothing was written; what was is lost with the file.
     #[error(
         "the event log {} was removed or replaced while this daemon wrote it, as `git clean -fdx` does: nothing more is \
-         acknowledged. Put `.swarm/state/` back from where it went or from a backup; without one, `swarm start` begins an empty log",
+         acknowledged. Put `.swarm/state/` back from where it went or from a backup; without one, see what is left: swarm doctor",
         path.display()
     )]
     Removed {

@@ -587,14 +587,14 @@ fn nothing_is_repaired_under_an_agent_that_is_still_at_work() {
 
 #[test]
 fn without_a_usable_log_the_state_is_put_together_and_waits_for_a_person() {
-    for (kind, code) in [
-        (lose_the_beginning_and_both_snapshots as Harm, 1),
-        (lose_all_state, 0),
+    for kind in [
+        lose_the_beginning_and_both_snapshots as Harm,
+        lose_all_state,
     ] {
         let sandbox = with_work_under_way();
         kind(&sandbox);
         let doctor = sandbox.swarm(&["doctor"]);
-        assert_eq!(doctor.code, code, "{doctor}");
+        assert_eq!(doctor.code, 1, "{doctor}");
         let words = ["way `rebuild` (recommended)", "idea-005", "swarm resume"];
         for word in words {
             assert!(doctor.stdout.contains(word), "`{word}`: {doctor}");
@@ -685,6 +685,29 @@ fn landings_that_no_list_of_ideas_knows_yet_are_found_when_the_state_is_put_toge
     assert_eq!(idea["status"], "done", "{idea}");
     assert_eq!(idea["commit"], sandbox.head("main"));
     sandbox.swarm(&["replay", "--verify"]).ok();
+}
+
+#[test]
+fn a_log_that_was_removed_is_not_begun_anew_over_the_list_of_ideas() {
+    let sandbox = with_history();
+    lose_all_state(&sandbox);
+    let list = fs::read(sandbox.dot_swarm("ideas.jsonl")).unwrap();
+    for args in [
+        &["start"][..],
+        &["idea", "add", "more"],
+        &["clean"],
+        &["status"],
+    ] {
+        let words = ["no event", "swarm doctor", "mv .swarm/ideas.jsonl"];
+        sandbox.swarm(args).refused(75, &words);
+        assert_eq!(fs::read(sandbox.dot_swarm("ideas.jsonl")).unwrap(), list);
+    }
+    // Whoever wants that says so, by what is told.
+    let list = sandbox.dot_swarm("ideas.jsonl");
+    fs::rename(list, sandbox.path("ideas-before.jsonl")).unwrap();
+    let daemon = sandbox.start();
+    assert_eq!(sandbox.ideas().len(), 0);
+    daemon.stop();
 }
 
 #[test]

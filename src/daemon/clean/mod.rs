@@ -74,7 +74,7 @@ pub fn offline(paths: &Paths, dry_run: bool) -> Result<Report, DaemonError> {
     let config = Loader::new(paths).load()?;
     let repo = Repo::open(&paths.root)?;
     if dry_run {
-        let (state, _) = store::read(&paths.state)?;
+        let (state, _) = store::read(paths)?;
         let site = Site::new(paths, &repo, &state, &config, Scope::Everything);
         return Ok(find::plan(&site, true)?.report);
     }

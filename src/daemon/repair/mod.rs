@@ -90,6 +90,14 @@ pub fn examine(paths: &Paths) -> Result<Findings, DaemonError> {
     Ok(look(paths)?.0)
 }
 
+/// Whether something tells of ideas although there is no event: a log that somebody removed. For a log without events only: it is read whole.
+///
+/// # Errors
+/// A file or git cannot be read.
+pub(super) fn is_log_gone(paths: &Paths) -> Result<bool, DaemonError> {
+    Ok(!examine(paths)?.ways.is_empty())
+}
+
 fn look(paths: &Paths) -> Result<(Findings, Vec<Open>), DaemonError> {
     let interrupted = repair::is_unfinished(&paths.state);
     let diagnosis = (!interrupted).then(|| diagnose(&paths.state)).transpose()?;

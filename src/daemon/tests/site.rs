@@ -82,7 +82,7 @@ impl Site {
 
     /// The state as a start reads it.
     pub(super) fn load(&self) -> (State, StartFrom) {
-        store::read(&self.paths.state).unwrap()
+        store::read(&self.paths).unwrap()
     }
 
     /// Bytes of the live log behind record `seq`, and where they begin.

@@ -127,8 +127,8 @@ pub(super) fn checks(findings: &Findings) -> Vec<Check> {
     }
     if !findings.is_damaged() && !findings.ways.is_empty() {
         let message = "there is no event, but ideas.jsonl or the worktrees tell of ideas: the log was removed?";
-        checks.push(Check::warn("log", message).advice(
-            "put .swarm/state/ back from where it went, or see below; a start begins an empty log",
+        checks.push(Check::fail("log", message).advice(
+            "put .swarm/state/ back from where it went, or see below; to begin anew instead: mv .swarm/ideas.jsonl ideas-before.jsonl",
         ));
     }
     if !findings.running.is_empty() {
