@@ -610,7 +610,7 @@ impl fmt::Display for AttemptEnd {
             Self::NothingToMerge => "had nothing to land",
             Self::Blocked => "is blocked",
             Self::Failed => "failed",
-            Self::TimedOut => "took too long",
+            Self::TimedOut => "used up its iterations or its time",
             Self::Crashed => "crashed",
             Self::Stopped => "was stopped",
             Self::Interrupted => "was interrupted",

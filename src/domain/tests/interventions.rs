@@ -292,7 +292,7 @@ fn every_intervention_in_every_situation() {
         -> see how its idea stands: swarm idea show idea-001
     agent `ed-001` has ended: it is blocked
         -> see how its idea stands: swarm idea show idea-001
-    agent `ed-001` has ended: it took too long
+    agent `ed-001` has ended: it used up its iterations or its time
         -> see how its idea stands: swarm idea show idea-001
     assign idea-001 is not possible: it is active
         -> see who works on it: swarm agent list
