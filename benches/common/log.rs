@@ -186,6 +186,8 @@ impl Maker {
         let mut seen = vec![Observation::RunStarted {
             run: run.clone(),
             pid: 4_000,
+            adapter: "command".to_owned(),
+            resumed: false,
         }];
         let signals = match purpose {
             Purpose::Iteration { .. } => vec![Signal::Progress(50), Signal::Complete(None)],

@@ -155,8 +155,10 @@ fn judge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, e
 }
 
 fn ended_badly(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, end: &RunEnd) {
-    let words = end.last_words.as_ref();
-    let words = words.map_or_else(String::new, |words| format!(": {}", shorten(words)));
+    let words = |lead| {
+        let words = end.last_words.as_ref();
+        words.map_or_else(String::new, |words| format!("{lead}{}", shorten(words)))
+    };
     match &end.how {
         RunEndKind::TimedOut => {
             let why = "the attempt took longer than agents.timeoutMinutes allows";
@@ -167,6 +169,8 @@ fn ended_badly(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &Ru
             crash(plan, agent, attempt, why);
         }
         RunEndKind::Signalled { signal } => {
+            // What it wrote before is hardly why.
+            let words = words("; the end of its standard error: ");
             let why = format!("the agent was killed by signal {signal}{words}");
             crash(plan, agent, attempt, why);
         }
@@ -186,6 +190,7 @@ fn ended_badly(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &Ru
             fail(plan, agent, why.to_owned());
         }
         RunEndKind::Exited { code } => {
+            let words = words(": ");
             let why = format!(
                 "the agent exited with code {code}{words}; its output: swarm agent logs {agent} (run {run})"
             );
