@@ -138,10 +138,9 @@ fn autopilot_off(state: &mut State) {
 /// What the log knew of the work on an idea is over: the target has it. Its worktree goes as one that is given up does, with everything in
 /// it kept: the commit that landed may be later than the last one that the log knows.
 fn landing_found(state: &mut State, at: Timestamp, id: &IdeaId, commit: &Oid) {
-    let Some(idea) = state.ideas.get_mut(id) else {
+    let Some(kept) = state.ideas.change(id, |idea| idea.kept.take()) else {
         return;
     };
-    let kept = idea.kept.take();
     state.queue.retain(|entry| entry.idea != *id);
     if let Some(agent) = state.attempt_at(id).map(|(agent, _)| agent.clone()) {
         state
@@ -283,14 +282,14 @@ fn idea_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
             audit(idea, at, "retried", "");
         }),
         Event::IdeaCancelled { id } => {
-            let kept = state.ideas.get_mut(id).and_then(|idea| {
+            let kept = state.ideas.change(id, |idea| {
                 idea.reserved = None;
                 idea.kept.take()
             });
             state
                 .owed
                 .worktrees
-                .extend(kept.and_then(|kept| unused(*kept)));
+                .extend(kept.flatten().and_then(|kept| unused(*kept)));
             with_idea(state, id, at, |idea| {
                 idea.status = IdeaStatus::Cancelled;
                 idea.assigned = false;
@@ -327,10 +326,10 @@ fn idea_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
 }
 
 fn with_idea(state: &mut State, id: &IdeaId, at: Timestamp, change: impl FnOnce(&mut Idea)) {
-    if let Some(idea) = state.ideas.get_mut(id) {
+    state.ideas.change(id, |idea| {
         idea.updated_at = at;
         change(idea);
-    }
+    });
 }
 
 fn audit(idea: &mut Idea, at: Timestamp, what: &str, detail: &str) {
@@ -412,17 +411,19 @@ fn claim(state: &mut State, at: Timestamp, id: &IdeaId, agent: &AgentId, event: 
         return;
     };
     state.counters.agents += 1;
-    let Some(idea) = state.ideas.get_mut(id) else {
+    let claimed = state.ideas.change(id, |idea| {
+        idea.updated_at = at;
+        idea.status = IdeaStatus::Active;
+        idea.attempts = *attempt;
+        idea.not_before = None;
+        audit(idea, at, "claimed", agent.as_str());
+        // Where ideas must be assigned, it is: it goes on by itself when it is interrupted.
+        idea.assigned |= idea.reserved.take().is_some();
+        idea.kept.take()
+    });
+    let Some(kept) = claimed else {
         return;
     };
-    idea.updated_at = at;
-    idea.status = IdeaStatus::Active;
-    idea.attempts = *attempt;
-    idea.not_before = None;
-    audit(idea, at, "claimed", agent.as_str());
-    let kept = idea.kept.take();
-    // Where ideas must be assigned, it is: it goes on by itself when it is interrupted.
-    idea.assigned |= idea.reserved.take().is_some();
     let session = service::taken_up(kept.as_deref(), profile);
     let attempt = Attempt {
         idea: id.clone(),
@@ -963,10 +964,8 @@ fn roll_back(state: &mut State, at: Timestamp, commit: &Oid) {
     state.swarm.failures_in_a_row = 0;
     state.swarm.landed_since_checkpoint = 0;
     let ids: Vec<IdeaId> = state.ideas.keys().cloned().collect();
-    for idea in state.ideas.values_mut() {
-        idea.reserved = None;
-    }
     for id in ids {
+        state.ideas.change(&id, |idea| idea.reserved = None);
         match rollback.ideas.get(&id) {
             Some(then) => restore_idea(state, at, &id, then, &rollback.to),
             None => with_idea(state, &id, at, |idea| {
@@ -987,30 +986,28 @@ fn restore_idea(
     then: &IdeaThen,
     to: &CheckpointName,
 ) {
-    let Some(idea) = state.ideas.get_mut(id) else {
-        return;
-    };
-    let now = IdeaThen::of(idea, None);
-    let same = idea.kept.is_none() && now == *then && idea.status == then.status;
-    if same {
-        return;
-    }
-    let left = idea.kept.take();
-    idea.kept = then.saved.as_ref().map(|saved| Box::new(saved.kept()));
-    idea.status = then.status;
-    idea.retry_count = then.retry_count;
-    idea.failed_attempts = then.failed_attempts;
-    idea.commit.clone_from(&then.commit);
-    idea.last_error.clone_from(&then.last_error);
-    idea.assigned = false;
-    idea.not_before = None;
-    idea.updated_at = at;
-    audit(idea, at, "rolled_back", to.as_str());
+    let left = state.ideas.change(id, |idea| {
+        let now = IdeaThen::of(idea, None);
+        let same = idea.kept.is_none() && now == *then && idea.status == then.status;
+        if same {
+            return None;
+        }
+        let left = idea.kept.take();
+        idea.kept = then.saved.as_ref().map(|saved| Box::new(saved.kept()));
+        idea.status = then.status;
+        idea.retry_count = then.retry_count;
+        idea.failed_attempts = then.failed_attempts;
+        idea.commit.clone_from(&then.commit);
+        idea.last_error.clone_from(&then.last_error);
+        idea.assigned = false;
+        idea.not_before = None;
+        idea.updated_at = at;
+        audit(idea, at, "rolled_back", to.as_str());
+        left
+    });
     // Its work is in the safety checkpoint.
-    state
-        .owed
-        .worktrees
-        .extend(left.and_then(|left| unused(*left)));
+    let left = left.flatten().and_then(|left| unused(*left));
+    state.owed.worktrees.extend(left);
 }
 
 /// Events about the merge queue.

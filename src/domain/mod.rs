@@ -2,6 +2,7 @@
 //!
 //! Invariant: nothing here touches a file, a process, git, the clock or randomness; time and fresh ids come in with the input.
 
+pub mod backlog;
 pub mod checkpoint;
 pub mod command;
 pub mod decide;

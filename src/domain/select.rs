@@ -50,8 +50,7 @@ fn is_awaiting(state: &State, idea: &Idea) -> bool {
 /// How many unfinished ideas wait on each.
 fn dependents(state: &State) -> HashMap<&IdeaId, i64> {
     let mut count = HashMap::new();
-    let waiting = |idea: &&Idea| !matches!(idea.status, IdeaStatus::Done | IdeaStatus::Cancelled);
-    for idea in state.ideas.values().filter(waiting) {
+    for (_, idea) in state.ideas.open() {
         for id in &idea.after {
             *count.entry(id).or_insert(0) += 1;
         }
@@ -80,7 +79,7 @@ pub fn next(state: &State, now: Timestamp, may: impl Fn(&Idea) -> bool) -> Optio
     let due = |idea: &Idea| idea.not_before.is_none_or(|time| time <= now) && may(idea);
     let mut ready = state
         .ideas
-        .iter()
+        .open()
         .filter(|(_, idea)| is_ready(state, idea) && due(idea))
         .peekable();
     ready.peek()?;

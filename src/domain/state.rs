@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::backlog::Backlog;
 use super::checkpoint::{Checkpoint, Rollback};
 use super::command::InboxFile;
 use super::effect::{ConflictLevel, Effect, KeptWorktree, Landing, Purpose};
@@ -35,7 +36,7 @@ pub struct State {
     /// SHA-256 of the configuration that it came from.
     pub config_hash: String,
     /// All ideas.
-    pub ideas: BTreeMap<IdeaId, Idea>,
+    pub ideas: Backlog,
     /// Attempts that are not over.
     pub agents: BTreeMap<AgentId, Attempt>,
     /// Attempts that are over.

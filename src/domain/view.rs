@@ -410,12 +410,8 @@ fn target_gone(state: &State) -> Option<String> {
 
 /// Ideas by status.
 pub fn count(state: &State) -> BTreeMap<&'static str, usize> {
-    let mut count = [0; IdeaStatus::ALL.len()];
-    for idea in state.ideas.values() {
-        count[idea.status as usize] += 1;
-    }
     let each = IdeaStatus::ALL.iter();
-    each.map(|status| (status.as_str(), count[*status as usize]))
+    each.map(|status| (status.as_str(), state.ideas.count(*status)))
         .collect()
 }
 
@@ -639,7 +635,7 @@ pub fn needs_you(state: &State) -> Vec<NeedsYou> {
     list.extend(
         state
             .ideas
-            .iter()
+            .open()
             .filter_map(|(id, idea)| bad_end(id, idea).or_else(|| waits_in_vain(state, id, idea))),
     );
     list
@@ -861,7 +857,7 @@ pub fn rest(state: &State) -> Rest {
         }
         left = true;
     }
-    for idea in state.ideas.values() {
+    for (_, idea) in state.ideas.open() {
         if !select::is_ready(state, idea) {
             continue;
         }

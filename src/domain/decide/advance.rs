@@ -78,9 +78,9 @@ pub fn next_deadline(state: &State, now: Timestamp) -> Option<Timestamp> {
     let entries = state.queue.iter().filter_map(|entry| entry.not_before);
     let ideas = state
         .ideas
-        .values()
-        .filter(|idea| idea.status == IdeaStatus::Pending)
-        .filter_map(|idea| idea.not_before);
+        .open()
+        .filter(|(_, idea)| idea.status == IdeaStatus::Pending)
+        .filter_map(|(_, idea)| idea.not_before);
     let drain = state.swarm.drain_deadline.into_iter().flat_map(|deadline| {
         [0, DRAIN_KILL_MS, DRAIN_OVER_MS].map(|later| deadline.plus_millis(later))
     });

@@ -27,8 +27,8 @@ pub(super) fn next(plan: &mut Plan<'_>, settings: &Settings) {
 
 /// What an agent was redirected to is next, also where attempts that have begun wait for a slot: one of those gave its own.
 pub(super) fn reserved(plan: &mut Plan<'_>, settings: &Settings) {
-    let mut ideas = plan.state.ideas.values();
-    if plan.state.slots_free() > 0 && ideas.any(|idea| idea.reserved.is_some()) {
+    let mut ideas = plan.state.ideas.open();
+    if plan.state.slots_free() > 0 && ideas.any(|(_, idea)| idea.reserved.is_some()) {
         claim(plan, settings, |idea| idea.reserved.is_some());
     }
 }

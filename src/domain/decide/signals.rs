@@ -38,16 +38,19 @@ pub(super) fn seen(plan: &mut Plan<'_>, run: &RunId, offset: u64, signal: &Signa
 }
 
 /// Two learnings are the same when they differ in case and white space only.
-fn normalised(content: &str) -> String {
-    let words: Vec<String> = content.split_whitespace().map(str::to_lowercase).collect();
-    words.join(" ")
+fn is_same(one: &str, other: &str) -> bool {
+    words(one).eq(words(other))
+}
+
+fn words(content: &str) -> impl Iterator<Item = String> {
+    content.split_whitespace().map(str::to_lowercase)
 }
 
 fn learn(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, content: &str, global: bool) {
     let same = |known: &&Learning| {
         known.global == global
             && (global || known.profile == attempt.profile)
-            && normalised(&known.content) == normalised(content)
+            && is_same(&known.content, content)
     };
     let known = plan.state.learnings.iter().find(same);
     if known.is_some_and(|known| known.sources.contains(agent)) {

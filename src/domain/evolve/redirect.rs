@@ -57,16 +57,12 @@ pub(super) fn take_back(state: &mut State, agent: &AgentId) {
 
 /// The other idea is anybody's again.
 pub(super) fn unreserve(state: &mut State, agent: &AgentId, attempt: &Attempt) {
-    let to = attempt.redirect.as_ref().map(|redirect| &redirect.to);
-    let idea = to.and_then(|to| state.ideas.get_mut(to));
-    if let Some(idea) = idea
-        && idea
-            .reserved
-            .as_ref()
-            .is_some_and(|reserved| reserved.from == *agent)
-    {
-        idea.reserved = None;
-    }
+    let Some(redirect) = &attempt.redirect else {
+        return;
+    };
+    state.ideas.change(&redirect.to, |idea| {
+        idea.reserved.take_if(|reserved| reserved.from == *agent);
+    });
 }
 
 /// The attempt is over. Where the other idea takes over its worktree: what its own idea goes on from instead.

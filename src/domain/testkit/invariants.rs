@@ -7,12 +7,13 @@ use crate::domain::effect::Effect;
 use crate::domain::hook::{HookCall, Passage};
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
-use crate::domain::state::{Attempt, IdeaStatus, MergeEntry, State, Task};
+use crate::domain::state::{Attempt, Idea, IdeaStatus, MergeEntry, State, Task};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 
 /// Panics, and says where, when a state that has advanced as far as it can is not sound.
 pub(crate) fn check(state: &State, now: Timestamp) {
+    the_backlog_adds_up(state);
     one_attempt_an_idea(state);
     usage_adds_up(state);
     statuses_fit(state);
@@ -34,6 +35,17 @@ pub(crate) fn check(state: &State, now: Timestamp) {
             state.run_effect(run).is_some(),
             "{run} has ended and is still remembered"
         );
+    }
+}
+
+/// What is known of all ideas together is what each of them says.
+fn the_backlog_adds_up(state: &State) {
+    let over = |idea: &Idea| matches!(idea.status, IdeaStatus::Done | IdeaStatus::Cancelled);
+    let open = state.ideas.iter().filter(|(_, idea)| !over(idea));
+    assert!(state.ideas.open().eq(open), "ideas that are not over");
+    for status in IdeaStatus::ALL {
+        let of_it = state.ideas.values().filter(|idea| idea.status == status);
+        assert_eq!(state.ideas.count(status), of_it.count(), "{status:?}");
     }
 }
 

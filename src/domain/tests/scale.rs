@@ -6,7 +6,7 @@ use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
 use crate::domain::select;
 use crate::domain::settings::Mode;
-use crate::domain::state::State;
+use crate::domain::state::{Idea, IdeaStatus, State};
 use crate::domain::testkit::{Scenario, idea, new_idea};
 use crate::domain::view;
 
@@ -28,6 +28,27 @@ fn chain() -> State {
         evolve(&mut state, seq, at, &event);
     }
     state
+}
+
+/// The same, each changed.
+fn changed(change: impl Fn(&mut Idea)) -> State {
+    let mut state = chain();
+    for number in 1..=MANY {
+        state.ideas.change(&idea(number), &change).unwrap();
+    }
+    state
+}
+
+#[test]
+fn ideas_that_are_over_are_not_looked_at_for_each_decision() {
+    let state = changed(|one| one.status = IdeaStatus::Done);
+    let now = state.swarm.last_event_at;
+    for _ in 0..50_000 {
+        assert_eq!(decide::next_deadline(&state, now), None);
+        assert_eq!(select::next(&state, now, |_| true), None);
+        assert_eq!(view::rest(&state), view::Rest::Idle);
+        assert_eq!(view::count(&state)["done"] as u64, MANY);
+    }
 }
 
 #[test]
@@ -54,11 +75,10 @@ fn the_longest_cycle_is_found() {
 
 #[test]
 fn choosing_among_many_looks_at_each_once() {
-    let mut state = chain();
-    for one in state.ideas.values_mut() {
+    let state = changed(|one| {
         one.after.clear();
         one.assigned = true;
-    }
+    });
     for _ in 0..100 {
         let next = select::next(&state, state.swarm.last_event_at, |_| true);
         assert_eq!(next, Some(idea(1)));
