@@ -756,7 +756,10 @@ fn conflict_commands(state: &State, entry: &MergeEntry) -> Vec<String> {
         format!("git -C {path} status"),
         format!("git -C {path} mergetool   # or edit the files by hand"),
         format!("git -C {path} add --all"),
-        format!("git -C {path} commit --no-edit"),
+        format!(
+            "git -C {path} commit -m \"Settle the conflict of {}\"",
+            entry.idea
+        ),
         format!("swarm merge resolve {}", entry.idea),
     ]
 }

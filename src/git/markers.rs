@@ -11,7 +11,8 @@ pub(crate) fn has_markers(path: &Path) -> bool {
     regular && std::fs::read(path).is_ok_and(|bytes| text_has_markers(&bytes))
 }
 
-fn text_has_markers(bytes: &[u8]) -> bool {
+/// The same of what a file holds.
+pub(crate) fn text_has_markers(bytes: &[u8]) -> bool {
     let mut wanted = [b"<<<<<<<", b"=======", b">>>>>>>"].into_iter().peekable();
     for line in bytes.split(|byte| *byte == b'\n') {
         wanted.next_if(|mark| is_mark(line, *mark));

@@ -56,6 +56,7 @@ mod status;
 mod stray;
 mod tags;
 mod theirs;
+mod unsettled;
 mod verify;
 mod weave;
 mod whole;

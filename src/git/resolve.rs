@@ -59,11 +59,11 @@ pub enum Finish {
 }
 
 /// What the note says.
-struct Resolution {
+pub(super) struct Resolution {
     /// Whether the conflict lies there; else its start or its end was cut short, and nothing in the worktree is of value.
-    started: bool,
-    target: Oid,
-    files: Vec<PathBuf>,
+    pub(super) started: bool,
+    pub(super) target: Oid,
+    pub(super) files: Vec<PathBuf>,
 }
 
 impl Repo {
@@ -92,6 +92,11 @@ impl Repo {
         worktree.require_branch(branch)?;
         if merge_heads(&worktree) == [target] {
             return self.open_files(&worktree);
+        }
+        // Somebody committed the conflict as it lay there: it is settled before another merge hides it.
+        let open = self.committed_open(tip, read_note(&worktree).as_ref())?;
+        if !open.is_empty() {
+            return Ok(open);
         }
         if self.contains(tip, target)? {
             return Ok(Vec::new());
@@ -126,6 +131,10 @@ impl Repo {
             return Ok(Finish::NotStarted);
         };
         if self.contains(tip, target)? {
+            let open = self.committed_open(tip, note.as_ref())?;
+            if !open.is_empty() {
+                return Ok(Finish::StillConflicted { files: open });
+            }
             return self.finished(&worktree, tip, target);
         }
         if heads.is_empty() {
@@ -161,6 +170,8 @@ impl Repo {
                 identity: want.identity.clone(),
                 time: want.time,
             })?;
+            let tip = self.head_commit(&worktree)?;
+            self.take_back_open_merge(&want.name, &reference, tip, &note)?;
             write_note(&worktree, false, note.target, &[])?;
         }
         let tip = self.head_commit(&worktree)?;

@@ -6,6 +6,9 @@ use swarm::git::{Finish, FinishResolution, GitError, rescue_ref};
 
 use crate::fixture::{Fixture, TIME, branch, commit_in, git, identity, name, read, try_git, write};
 
+/// Not in conflict, and meant.
+const MARKS: &str = "<<<<<<< one\n=======\n>>>>>>> other\n";
+
 pub fn finish(number: u32) -> FinishResolution {
     FinishResolution {
         name: name(number),
@@ -187,4 +190,58 @@ fn a_person_gets_commands_that_work() {
         .status
         .success()
     );
+}
+
+#[test]
+fn a_conflict_that_was_committed_as_it_lay_there_is_not_settled() {
+    let fixture = Fixture::new();
+    let (path, _) = fixture.attempt(1, &[("src/b.txt", "agent\n"), ("marks", MARKS)]);
+    let target = fixture.commit(&[("src/b.txt", "person\n")]);
+    let start = |target| {
+        let started = fixture.repo.start_resolution(&name(1), &branch(1), target);
+        started.unwrap()
+    };
+    start(target);
+    git(&path, &["commit", "-qam", "markers and all"]);
+    commit_in(&path, &[("more", "m")]);
+    let open = Finish::StillConflicted {
+        files: vec!["src/b.txt".into()],
+    };
+    assert_eq!(fixture.repo.finish_resolution(&finish(1)).unwrap(), open);
+    // Nor is it hidden by what the target has by now.
+    let later = fixture.commit(&[("other", "o")]);
+    assert_eq!(start(later), ["src/b.txt"]);
+    assert_eq!(fixture.repo.finish_resolution(&finish(1)).unwrap(), open);
+    let head = commit_in(&path, &[("src/b.txt", "both\n")]);
+    assert_eq!(
+        fixture.repo.finish_resolution(&finish(1)).unwrap(),
+        Finish::Finished { head }
+    );
+    assert!(start(later).is_empty());
+}
+
+#[test]
+fn a_conflict_that_was_committed_as_it_lay_there_goes_with_its_merge() {
+    let fixture = Fixture::new();
+    let (path, tip) = fixture.attempt(1, &[("src/b.txt", "agent\n")]);
+    let target = fixture.commit(&[("src/b.txt", "person\n")]);
+    fixture
+        .repo
+        .start_resolution(&name(1), &branch(1), target)
+        .unwrap();
+    git(&path, &["commit", "-qam", "markers and all"]);
+    commit_in(&path, &[("more", "m")]);
+    assert!(fixture.repo.abort_resolution(&finish(1)).unwrap());
+    assert_eq!(fixture.oid(&branch(1)), tip);
+    assert_eq!(git(&path, &["status", "--porcelain"]), "");
+    let kept = format!("{}:more", rescue_ref(&name(1)));
+    assert_eq!(fixture.git(&["show", &kept]), "m");
+    let again = fixture.repo.start_resolution(&name(1), &branch(1), target);
+    assert_eq!(again.unwrap(), ["src/b.txt"]); // Killed when the branch had gone back, and nothing else.
+    git(&path, &["commit", "-qam", "markers and all"]);
+    let reference = format!("refs/heads/{}", branch(1));
+    fixture.git(&["update-ref", &reference, &tip.to_string()]);
+    assert!(fixture.repo.abort_resolution(&finish(1)).unwrap());
+    assert_eq!(fixture.oid(&branch(1)), tip);
+    assert_eq!(git(&path, &["status", "--porcelain"]), "");
 }
