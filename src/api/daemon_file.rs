@@ -5,11 +5,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::socket;
 use crate::domain::time::Timestamp;
 
 const NAME: &str = "daemon.json";
@@ -30,6 +31,9 @@ pub struct DaemonFile {
     /// The address of its page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web_url: Option<String>,
+    /// The state directory that it serves, by device and inode: a copy of this file tells of no daemon of the copy's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<(u64, u64)>,
 }
 
 impl DaemonFile {
@@ -50,12 +54,28 @@ impl DaemonFile {
         sync_dir(state_dir)
     }
 
-    /// Reads it; none: no daemon has left one.
+    /// Reads it; none: no daemon of this directory has left one.
     pub fn read(state_dir: &Path) -> io::Result<Option<Self>> {
         match fs::read(state_dir.join(NAME)) {
-            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Ok(bytes) => {
+                let file: Self = serde_json::from_slice(&bytes)?;
+                Ok(file.is_of(state_dir)?.then_some(file))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a daemon of this directory wrote it, and who answers at its socket could be that one. A repository may have been copied, or
+    /// renamed with another now in its place.
+    fn is_of(&self, state_dir: &Path) -> io::Result<bool> {
+        let here = place(state_dir)?;
+        if self.state.is_some_and(|state| state != here) {
+            return Ok(false);
+        }
+        match self.socket.parent() {
+            Some(dir) if !socket::is_elsewhere(dir) => Ok(place(dir).is_ok_and(|dir| dir == here)),
+            _ => Ok(true),
         }
     }
 
@@ -66,6 +86,12 @@ impl DaemonFile {
             _ => sync_dir(state_dir),
         }
     }
+}
+
+/// What a directory is known by, whatever its name.
+pub fn place(dir: &Path) -> io::Result<(u64, u64)> {
+    let dir = fs::metadata(dir)?;
+    Ok((dir.dev(), dir.ino()))
 }
 
 fn sync_dir(dir: &Path) -> io::Result<()> {
@@ -81,11 +107,40 @@ mod tests {
     fn sample() -> DaemonFile {
         DaemonFile {
             pid: 42,
-            socket: "/tmp/s".into(),
+            socket: "/tmp/swarm-1/s".into(),
             started_at: Timestamp::from_millis(1),
             version: "0.1.0".into(),
             web_url: None,
+            state: None,
         }
+    }
+
+    #[test]
+    fn a_copy_and_one_whose_place_another_has_taken_tell_of_no_daemon() {
+        let dirs = tempfile::tempdir().unwrap();
+        let at = |name: &str| dirs.path().join(name);
+        fs::create_dir(at("one")).unwrap();
+        fs::create_dir(at("copy")).unwrap();
+        let one = DaemonFile {
+            socket: at("one").join("swarm.sock"),
+            state: Some(place(&at("one")).unwrap()),
+            ..sample()
+        };
+        let elsewhere = DaemonFile {
+            socket: "/tmp/swarm-1/swarm.sock".into(),
+            ..one.clone()
+        };
+        for file in [&one, &elsewhere] {
+            file.write(&at("one")).unwrap();
+            assert_eq!(DaemonFile::read(&at("one")).unwrap().as_ref(), Some(file));
+            fs::copy(at("one/daemon.json"), at("copy/daemon.json")).unwrap();
+            assert_eq!(DaemonFile::read(&at("copy")).unwrap(), None);
+        }
+        one.write(&at("one")).unwrap();
+        fs::rename(at("one"), at("renamed")).unwrap();
+        assert_eq!(DaemonFile::read(&at("renamed")).unwrap(), None);
+        fs::create_dir(at("one")).unwrap();
+        assert_eq!(DaemonFile::read(&at("renamed")).unwrap(), None);
     }
 
     #[test]

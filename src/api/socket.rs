@@ -19,6 +19,12 @@ const NAME: &str = "swarm.sock";
 /// Begins the name of a directory made for a socket whose own path would be too long.
 const ELSEWHERE: &str = "swarm-";
 
+/// Whether it is a directory that was made for a socket alone.
+pub(super) fn is_elsewhere(dir: &Path) -> bool {
+    let name = dir.file_name().and_then(std::ffi::OsStr::to_str);
+    name.is_some_and(|name| name.starts_with(ELSEWHERE))
+}
+
 /// Why there is no socket.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
@@ -185,11 +191,9 @@ fn remove_leftover(state_dir: &Path) {
 }
 
 fn is_our_own(dir: &Path) -> bool {
-    let name = dir.file_name().and_then(|name| name.to_str());
-    let named = name.is_some_and(|name| name.starts_with(ELSEWHERE));
     let ours = fs::symlink_metadata(dir)
         .is_ok_and(|meta| meta.is_dir() && meta.uid() == geteuid().as_raw() && is_closed(&meta));
-    named && ours
+    is_elsewhere(dir) && ours
 }
 
 #[cfg(test)]
@@ -249,6 +253,7 @@ mod tests {
             started_at: Timestamp::default(),
             version: "0".into(),
             web_url: None,
+            state: None,
         };
         file.write(&state).unwrap();
         // As after a kill: nothing runs, nothing is removed.
@@ -273,6 +278,7 @@ mod tests {
             started_at: Timestamp::default(),
             version: "0".into(),
             web_url: None,
+            state: None,
         };
         file.write(&state).unwrap();
         drop(Socket::bind(&state).unwrap());

@@ -15,7 +15,9 @@ use super::backend::{
 };
 use super::error::{CliError, Kind};
 use super::repo::Repo;
-use crate::api::{ApiContext, Control, DaemonFile, EventLog, ReloadError, Socket, router, serve};
+use crate::api::{
+    ApiContext, Control, DaemonFile, EventLog, ReloadError, Socket, daemon_file, router, serve,
+};
 use crate::crash;
 use crate::daemon::checkpoints::show::{self, Preview};
 use crate::daemon::clean::{self, Report};
@@ -310,6 +312,7 @@ async fn host(daemon: Daemon, repo: &Repo, on_ready: OnReady) -> Result<End, Cli
         started_at: clock::wall(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         web_url: None,
+        state: daemon_file::place(&state_dir).ok(),
     };
     let supervisor = Supervisor::of_environment().map(Arc::new);
     let (stop, stopped) = watch::channel(false);

@@ -289,6 +289,7 @@ impl World {
             started_at: Timestamp::default(),
             version: "0".into(),
             web_url: None,
+            state: None,
         };
         file.write(&state_dir).unwrap();
         let server = tokio::spawn(api::serve(socket, router, stopped));

@@ -145,6 +145,7 @@ fn a_daemon_file_says_where_and_since_when() {
         started_at: Timestamp::from_millis(0),
         version: "0.1.0".into(),
         web_url: None,
+        state: None,
     };
     let json = serde_json::to_string(&file).unwrap();
     let expected =
@@ -162,6 +163,7 @@ fn by_hand(dir: &Path) -> UnixListener {
         started_at: Timestamp::default(),
         version: "0".into(),
         web_url: None,
+        state: None,
     };
     file.write(dir).unwrap();
     listener

@@ -11,6 +11,7 @@ mod backlog;
 mod checkpoints;
 mod clean;
 mod conflicts;
+mod copies;
 mod crashes;
 mod damage;
 mod demo;

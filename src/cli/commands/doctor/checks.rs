@@ -428,6 +428,7 @@ mod tests {
             started_at: crate::domain::time::Timestamp::default(),
             version: "0".into(),
             web_url: None,
+            state: None,
         };
         left.write(&repo.state()).unwrap();
         tidy_up(&repo, &left).unwrap();
