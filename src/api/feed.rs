@@ -1,6 +1,6 @@
 //! Durable events in order, from memory where it still holds them, else from the log.
 //!
-//! Invariant: from one sequence number to the next, without gap and without repeat, never past what is published; a log that does not
+//! Invariant: from where the log begins, from one sequence number to the next, without gap and without repeat, never past what is published; a log that does not
 //! hold what it should is an error, not an end.
 
 use std::io;
@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use super::{ApiContext, EventLog, stopped};
 use crate::daemon::Handle;
 use crate::daemon::handle::Journaled;
+use crate::domain::event::Event;
 
 /// Events that are read at a time.
 const BATCH: usize = 512;
@@ -68,7 +69,7 @@ impl Feed {
             None => self.older().await?,
         };
         if let (Some(first), Some(newest)) = (batch.first(), batch.last()) {
-            self.check(first.seq, newest.seq, batch.len())?;
+            self.check(first, newest.seq, batch.len())?;
             self.after = newest.seq;
         }
         Ok(batch)
@@ -87,9 +88,11 @@ impl Feed {
         Ok(events.into_iter().map(Arc::new).collect())
     }
 
-    fn check(&self, first: u64, newest: u64, count: usize) -> io::Result<()> {
-        let whole = first == self.after + 1 && newest - self.after == count as u64;
-        if whole {
+    fn check(&self, first: &Journaled, newest: u64, count: usize) -> io::Result<()> {
+        // A log that was repaired may begin with a whole state, and not with event 1.
+        let begins = matches!(first.event, Event::StateRestored { .. });
+        let follows = first.seq == self.after + 1 || begins;
+        if follows && newest + 1 - first.seq == count as u64 {
             return Ok(());
         }
         let after = self.after;

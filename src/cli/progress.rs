@@ -78,7 +78,7 @@ impl Progress {
             .name("progress".into())
             .spawn(move || {
                 let mut screen = Screen::new(self, after);
-                screen.greet();
+                screen.greet(&handle);
                 runtime.block_on(screen.follow(&handle, stopped, end_asked));
             })?;
         Ok(Shown {
@@ -123,11 +123,14 @@ impl Screen {
     }
 
     /// Says how to end it, where somebody is there to read it.
-    fn greet(&mut self) {
+    fn greet(&mut self, handle: &Handle) {
         let for_people = matches!(self.progress.style, Style::Bars | Style::Lines { .. });
         if for_people && self.progress.label.is_none() {
             let pid = std::process::id();
             self.line(&format!("the daemon runs here (pid {pid}); Ctrl+C ends it"));
+            if let Some(paused) = handle.read(describe::paused) {
+                self.line(&paused);
+            }
         }
     }
 

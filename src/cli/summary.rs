@@ -99,7 +99,7 @@ impl Summary {
                     IdeaStatus::Pending | IdeaStatus::Active | IdeaStatus::Merging
                 )
             }),
-            needs_you: view::needs_you(state),
+            needs_you: view::after_a_start(view::needs_you(state)),
             spent: view::used(&used_by_all(state)),
             used: used_by_all(state),
         }

@@ -24,7 +24,9 @@ use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::domain::view::TargetNow;
 use crate::git::Repo;
-use crate::journal::{JournalError, LockError, Record, StartFrom, StateLock, load, replay};
+use crate::journal::{
+    JournalError, LockError, Record, Segments, StartFrom, StateLock, load, replay,
+};
 use crate::process::{self, RunDir, RunStatus};
 
 /// The state after the last event.
@@ -155,6 +157,10 @@ pub fn is_locked(paths: &Paths) -> Result<bool, DaemonError> {
 /// Damage on the way.
 pub fn events(paths: &Paths, after: u64, limit: usize) -> Result<Vec<Journaled>, JournalError> {
     let mut found = Vec::new();
+    // A log that was repaired may begin later.
+    let segments = Segments::open(&paths.state)?;
+    let first = segments.iter().next().map_or(1, |segment| segment.first);
+    let after = after.max(first.saturating_sub(1));
     let upto = after.saturating_add(limit as u64);
     replay(
         &paths.state,

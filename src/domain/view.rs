@@ -1,6 +1,7 @@
 //! The state as people and programs see it: what the command line, the API and the page show. Names and shapes are part of the contract.
 
 mod learnings;
+mod no_daemon;
 mod report;
 mod unread;
 mod used;
@@ -21,6 +22,7 @@ use super::state::{
 };
 use super::time::Timestamp;
 pub use learnings::{LearningView, SourceView, learnings};
+pub use no_daemon::after_a_start;
 pub use report::{ReportView, ReportedIdea, Stuck, report, stuck};
 pub use used::{AccountView, DayView, TokensView, UsedView, accounts, used};
 
@@ -332,11 +334,13 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
             .map(|(id, attempt)| live_agent(id, attempt))
             .collect(),
         merge_queue: merges(state),
-        needs_you: cut_off(state)
-            .filter(|_| pid.is_none())
-            .into_iter()
-            .chain(needs_you(state))
-            .collect(),
+        needs_you: match pid {
+            Some(_) => needs_you(state),
+            None => cut_off(state)
+                .into_iter()
+                .chain(after_a_start(needs_you(state)))
+                .collect(),
+        },
         warnings: still_running(&left_running)
             .into_iter()
             .chain(warnings(state, &now, stalled))

@@ -493,6 +493,11 @@ fn a_log_that_begins_with_a_state_is_a_log_like_any_other() {
     let at = sandbox.swarm(&["replay", "--at", &seq.to_string()]);
     assert_eq!(at.json()["ideas"]["idea-002"]["status"], "done");
     assert_repaired(&sandbox);
+    let offline = sandbox.swarm(&["events", "--json"]);
+    let daemon = sandbox.start();
+    let online = sandbox.swarm(&["events", "--json"]);
+    assert!(online.ok().starts_with(offline.ok()), "{online}");
+    daemon.stop();
     sandbox.configure(&json!({"retention": {"runsDays": 0}}));
     sandbox.swarm(&["clean"]).ok();
     sandbox.swarm(&["replay", "--verify"]).ok();

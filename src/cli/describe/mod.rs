@@ -4,11 +4,13 @@
 //! A line is safe for a terminal: it goes through [`safe`] as a whole.
 
 mod kinds;
+mod paused;
 mod used;
 mod waiting;
 mod words;
 
 pub use kinds::KINDS;
+pub use paused::{paused, paused_for};
 pub use used::spent;
 
 use kinds::{Weight, weight};

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::Start;
 use crate::cli::context::Context;
+use crate::cli::describe;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::remote::Daemon;
 use crate::cli::repo::Repo;
@@ -48,6 +49,9 @@ pub(super) fn run(args: &Start, repo: &Repo, context: &mut Context<'_>) -> Resul
     context
         .output
         .note("the daemon runs in the background; see: swarm status, end it: swarm stop");
+    if let Some(reason) = paused(repo) {
+        context.output.note(describe::paused_for(&reason));
+    }
     Ok(())
 }
 
@@ -103,6 +107,12 @@ fn wait(
 fn answers(pid: u32, repo: &Repo) -> bool {
     let daemon = Daemon::connect(repo);
     daemon.is_ok_and(|daemon| daemon.is_some_and(|daemon| daemon.pid() == pid))
+}
+
+/// Why nothing begins; none: it does, or nobody answers.
+fn paused(repo: &Repo) -> Option<String> {
+    let status = Daemon::connect(repo).ok()??.get("status").ok()?;
+    Some(status.get("pauseReason")?.as_str()?.to_owned())
 }
 
 fn over(status: ExitStatus, said: &Said, context: &mut Context<'_>) -> Result<(), CliError> {
