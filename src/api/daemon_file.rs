@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_a_newer_version_adds_is_ignored() {
-        let json = r#"{"pid":1,"socket":"/s","startedAt":"2026-01-01T00:00:00.000Z","version":"9","new":[]}"#;
+        let json = r#"{"pid":1,"socket":"/tmp/swarm-1/s","startedAt":"2026-01-01T00:00:00.000Z","version":"9","new":[]}"#;
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(NAME), json).unwrap();
         assert_eq!(DaemonFile::read(dir.path()).unwrap().unwrap().pid, 1);

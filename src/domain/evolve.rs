@@ -730,6 +730,9 @@ fn hear(attempt: &mut Attempt, offset: u64, signal: &Signal) {
 }
 
 fn seal(attempt: &mut Attempt, head: &Oid) {
+    if attempt.head.as_ref() != Some(head) {
+        attempt.without_commit = 0;
+    }
     attempt.head = Some(head.clone());
     attempt.sealed = true;
 }

@@ -761,7 +761,7 @@ fn conflict_commands(state: &State, entry: &MergeEntry) -> Vec<String> {
         format!("git -C {path} mergetool   # or edit the files by hand"),
         format!("git -C {path} add --all"),
         format!(
-            "git -C {path} commit -m \"Settle the conflict of {}\"",
+            "git -C {path} commit -m 'Settle the conflict of {}'",
             entry.idea
         ),
         format!("swarm merge resolve {}", entry.idea),
@@ -864,8 +864,9 @@ pub fn rest(state: &State) -> Rest {
         }
         left = true;
     }
-    for (_, idea) in state.ideas.open() {
+    for (id, idea) in state.ideas.open() {
         if !select::is_ready(state, idea) {
+            left |= waits_in_vain(state, id, idea).is_some();
             continue;
         }
         if running && !is_held_for_person(state, |all| all.profile_for(idea)) {

@@ -119,7 +119,7 @@ fn change_phase(plan: &mut Plan<'_>, settings: &Settings) {
     let moved = match state.swarm.phase {
         SwarmPhase::Running if too_many && state.mode() == Mode::Autopilot => {
             let reason = format!(
-                "{} attempts failed in a row; look at them (swarm idea list --status failed), then: swarm resume",
+                "{} attempts failed in a row; look at them (swarm report), then: swarm resume",
                 state.swarm.failures_in_a_row
             );
             plan.emit(Event::PauseSet {

@@ -208,7 +208,8 @@ fn go_on(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, end: &RunEnd) 
         let why = format!("the agent wrote nothing {EMPTY_OUTPUTS} times in a row");
         return fail(plan, agent, why);
     }
-    warn_when_stuck(plan, agent, attempt, moved);
+    let in_a_row = if moved { 0 } else { attempt.without_commit + 1 };
+    warn_when_stuck(plan, agent, attempt, in_a_row, None);
     let waits = if at_once { attempt.at_once } else { 0 };
     let not_before = (waits > 0).then(|| {
         let wait = AT_ONCE_WAIT_MS << (waits - 1).min(16);
@@ -222,21 +223,28 @@ fn go_on(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, end: &RunEnd) 
     });
 }
 
-fn warn_when_stuck(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, moved: bool) {
+/// After so many iterations in a row without a commit; `failed`: what keeps sending the agent back.
+fn warn_when_stuck(
+    plan: &mut Plan<'_>,
+    agent: &AgentId,
+    attempt: &Attempt,
+    in_a_row: u32,
+    failed: Option<&Feedback>,
+) {
     let key = format!("stuck-{agent}");
-    let threshold = plan
-        .state
-        .settings
-        .as_ref()
-        .map_or(u32::MAX, |settings| settings.stuck_threshold);
-    if moved {
+    let settings = plan.state.settings.as_ref();
+    let threshold = settings.map_or(u32::MAX, |settings| settings.stuck_threshold);
+    if in_a_row == 0 {
         plan.clear_warning(&key);
-    } else if attempt.without_commit + 1 >= threshold {
-        let idea = &attempt.idea;
+    } else if in_a_row >= threshold {
+        let why = failed.map_or_else(String::new, |failed| {
+            format!(", and `{}` fails each time: {}", failed.command, failed.how)
+        });
         plan.warn(
             &key,
             &format!(
-                "{agent} has made no commit on {idea} for {threshold} or more iterations; look: swarm agent logs {agent}"
+                "{agent} has made no commit on {} for {threshold} or more iterations{why}; look: swarm agent logs {agent}",
+                attempt.idea
             ),
         );
     }
@@ -287,6 +295,15 @@ pub(super) fn gate_over(
 }
 
 fn gate_failed(plan: &mut Plan<'_>, agent: &AgentId, feedback: Feedback) {
+    if let Some(attempt) = plan.attempt(agent) {
+        warn_when_stuck(
+            plan,
+            agent,
+            attempt,
+            attempt.without_commit,
+            Some(&feedback),
+        );
+    }
     plan.emit(Event::GateFailed {
         agent: agent.clone(),
         feedback,

@@ -250,6 +250,26 @@ fn while_an_attempt_waits_its_slot_is_not_given_away() {
 }
 
 #[test]
+fn an_agent_that_a_check_sends_back_without_a_new_commit_is_stuck_too() {
+    let mut s = Scenario::with(|settings| settings.stuck_threshold = 2);
+    s.add("one").well_until("iteration");
+    let stuck = |s: &Scenario| s.state.warnings.get("stuck-ed-001").cloned();
+    for iteration in 1..3 {
+        assert_eq!((s.attempt(1).iteration, stuck(&s)), (iteration, None));
+        s.says(&agent(1), Signal::Complete(None));
+        silent(&mut s, 100, 2_000, Some(1));
+        let (head, committed) = (oid(1), false);
+        s.answer("seal", Outcome::Sealed { head, committed });
+        s.well_until("gate").check(exit(127));
+        s.well_until("iteration");
+    }
+    assert_snapshot!(
+        stuck(&s).unwrap().message,
+        @"ed-001 has made no commit on idea-001 for 2 or more iterations, and `check` fails each time: exit code 127; look: swarm agent logs ed-001"
+    );
+}
+
+#[test]
 fn without_a_new_commit_there_is_a_warning_that_goes_with_one() {
     let mut s = Scenario::with(|settings| settings.stuck_threshold = 2);
     s.add("one").well_until("iteration");
@@ -456,9 +476,9 @@ fn three_failures_in_a_row_pause_the_autopilot_and_say_so() {
     run r0003-ed-003-i1 Exited { code: 1 }
     attemptEnded {agent: ed-003, end: failed, keepWorktree: true, message: the agent exited with code 1; its output: swarm agent logs ed-003 (run r0003-ed-003-i1), status: failed}
     end #6
-    pauseSet {reason: 3 attempts failed in a row; look at them (swarm idea list --status failed), then: swarm resume}
-    phaseChanged {phase: pausing, reason: 3 attempts failed in a row; look at them (swarm idea list --status failed), then: swarm resume}
-    phaseChanged {phase: paused, reason: 3 attempts failed in a row; look at them (swarm idea list --status failed), then: swarm resume}
+    pauseSet {reason: 3 attempts failed in a row; look at them (swarm report), then: swarm resume}
+    phaseChanged {phase: pausing, reason: 3 attempts failed in a row; look at them (swarm report), then: swarm resume}
+    phaseChanged {phase: paused, reason: 3 attempts failed in a row; look at them (swarm report), then: swarm resume}
     ");
     assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
     s.command(Command::Resume);

@@ -241,7 +241,7 @@ fn a_resolver_tries_so_often_and_then_a_person_is_asked() {
     git -C .swarm/worktrees/ed-001-idea-001 status
     git -C .swarm/worktrees/ed-001-idea-001 mergetool   # or edit the files by hand
     git -C .swarm/worktrees/ed-001-idea-001 add --all
-    git -C .swarm/worktrees/ed-001-idea-001 commit -m "Settle the conflict of idea-001"
+    git -C .swarm/worktrees/ed-001-idea-001 commit -m 'Settle the conflict of idea-001'
     swarm merge resolve idea-001
     ");
     assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
