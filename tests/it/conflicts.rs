@@ -104,6 +104,31 @@ fn a_conflict_that_no_resolver_settles_is_a_persons() {
     sandbox.assert_repository_clean();
 }
 
+#[test]
+fn a_conflict_that_is_committed_as_it_lies_there_does_not_land() {
+    let sandbox = with_lines();
+    sandbox.configure(&json!({"merge": {"conflictRetries": 2}}));
+    let first = "sed 's/^three$/three of the first/' lines.txt >new && mv new lines.txt";
+    let second = "sed 's/^three$/three of the second/' lines.txt >new && mv new lines.txt; commit; say COMPLETE\n\
+        RESOLVE: note resolver; git add -A; git commit -qm settled; say RESOLVED";
+    let (daemon, _, id) = one_after_the_other(&sandbox, first, second);
+    let need = sandbox.wait_needs_you("conflict");
+    let message = need["message"].as_str().unwrap();
+    assert!(
+        message.contains("still in conflict: lines.txt"),
+        "{message}"
+    );
+    let resolve = ["merge", "resolve", &id];
+    sandbox.swarm(&resolve).refused(1, &["lines.txt"]);
+    sandbox.swarm(&["merge", "retry", &id]).ok();
+    let need = sandbox.wait_needs_you("conflict");
+    settle_by_hand(&sandbox, &need, "lines.txt", Some("one\n"));
+    sandbox.wait_idea(&id, "done");
+    assert_eq!(sandbox.read("lines.txt"), "one\n");
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
 /// Types the printed commands, one by one; in place of the merge tool the file is written, or removed.
 fn settle_by_hand(sandbox: &Sandbox, need: &Value, file: &str, content: Option<&str>) {
     let commands = strings(&need["commands"]);
