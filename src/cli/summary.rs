@@ -178,13 +178,22 @@ impl Summary {
                 .hint("see why: swarm idea show ID")
                 .hint("give one a fresh start: swarm idea retry ID"));
         }
-        if rest == Rest::NeedsPerson {
+        if rest == Rest::NeedsPerson || self.waits_for_person() {
             return Err(
                 CliError::new(Kind::NeedsPerson, "what is left needs a person")
                     .hint("see what is needed: swarm status"),
             );
         }
         Ok(())
+    }
+
+    /// Whether a person has to do something before one of those that wait can go on.
+    fn waits_for_person(&self) -> bool {
+        let mut waiting = self.waiting.iter();
+        waiting.any(|idea| {
+            let mut needs = self.needs_you.iter();
+            needs.any(|need| need.idea_id.as_ref() == Some(&idea.id))
+        })
     }
 }
 
@@ -222,6 +231,13 @@ mod tests {
             6
         );
         assert!(empty.verdict(Rest::Idle).is_ok());
+        // It waits for an idea that was cancelled.
+        let mut left = Summary::of(&testkit::state());
+        left.failed.clear();
+        assert!(left.verdict(Rest::Idle).is_ok());
+        let need = left.needs_you.first_mut().unwrap();
+        need.idea_id = Some(left.waiting[0].id.clone());
+        assert_eq!(left.verdict(Rest::Idle).unwrap_err().kind.exit_code(), 6);
     }
 
     #[test]

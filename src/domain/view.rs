@@ -864,9 +864,8 @@ pub fn rest(state: &State) -> Rest {
         }
         left = true;
     }
-    for (id, idea) in state.ideas.open() {
+    for (_, idea) in state.ideas.open() {
         if !select::is_ready(state, idea) {
-            left |= waits_in_vain(state, id, idea).is_some();
             continue;
         }
         if running && !is_held_for_person(state, |all| all.profile_for(idea)) {
