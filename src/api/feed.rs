@@ -1,7 +1,7 @@
 //! Durable events in order, from memory where it still holds them, else from the log.
 //!
-//! Invariant: from where the log begins, from one sequence number to the next, without gap and without repeat, never past what is published; a log that does not
-//! hold what it should is an error, not an end.
+//! Invariant: from where the log begins, from one sequence number to the next, without gap and without repeat, never past what is
+//! published; a log that does not hold what it should is an error, not an end.
 
 use std::io;
 use std::sync::Arc;
@@ -91,8 +91,8 @@ impl Feed {
     fn check(&self, first: &Journaled, newest: u64, count: usize) -> io::Result<()> {
         // A log that was repaired may begin with a whole state, and not with event 1.
         let begins = matches!(first.event, Event::StateRestored { .. });
-        let follows = first.seq == self.after + 1 || begins;
-        if follows && newest + 1 - first.seq == count as u64 {
+        let follows = first.seq == self.after + 1 || (begins && first.seq > self.after);
+        if follows && newest + 1 == first.seq + count as u64 {
             return Ok(());
         }
         let after = self.after;
