@@ -21,6 +21,9 @@ const TRIES: u32 = 100;
 /// The name of the live segment.
 pub const LIVE_FILE: &str = "events.jsonl";
 
+/// What is said of a file that was copied, before the record it begins with.
+pub(super) const ALREADY_THERE: &str = "an earlier file of the log already has record";
+
 /// The name under which a segment is prepared.
 pub(super) const NEXT_FILE: &str = "events.next.jsonl";
 
@@ -190,11 +193,37 @@ impl Segments {
         }
     }
 
+    /// A file that begins with a record which an earlier one has already is no part of the log. A live one may only seem to, because its
+    /// first line is garbled; then it is judged like any other.
+    fn refuse_copy(&self, before: &Segment, next: &Found) -> Result<(), JournalError> {
+        let Some(first) = next.claimed.filter(|first| *first <= before.first) else {
+            return Ok(());
+        };
+        let goes_on = first == before.first && last_line(before)?.is_none();
+        let holder = self.list.iter().rfind(|segment| segment.first <= first);
+        let is_copy = match holder.filter(|_| next.is_live) {
+            Some(holder) => next.follows_on(end_of(holder, first - 1)?)?,
+            None => !next.is_live,
+        };
+        if goes_on || !is_copy {
+            return Ok(());
+        }
+        Err(JournalError::Damaged {
+            file: next.path.clone(),
+            offset: 0,
+            seq: first,
+            why: format!("{ALREADY_THERE} {first}"),
+        })
+    }
+
     /// Adds the next file, and sees to it that it goes on where the one before ends.
     fn join(&mut self, found: Found) -> Result<(), JournalError> {
         let start = match self.list.last() {
             None => repair::origin_of(&found)?,
-            Some(before) => start_after(before, &found)?,
+            Some(before) => {
+                self.refuse_copy(before, &found)?;
+                start_after(before, &found)?
+            }
         };
         let gap = found.claimed.is_some_and(|first| first > start.next_seq);
         if gap && !found.is_live {
@@ -250,7 +279,8 @@ fn start_after(before: &Segment, next: &Found) -> Result<ChainStart, JournalErro
         next_seq: header.seq + 1,
         crc,
     });
-    let goes_back = |first: &u64| end.is_none_or(|end| *first < end.next_seq);
+    let goes_back =
+        |first: &u64| *first > before.first && end.is_none_or(|end| *first < end.next_seq);
     let first = next.claimed.filter(goes_back);
     let again = first.map(|first| written_again(before, next, first));
     if let Some(start) = again.transpose()?.flatten() {
@@ -266,20 +296,19 @@ fn written_again(
     next: &Found,
     first: u64,
 ) -> Result<Option<ChainStart>, JournalError> {
-    let damaged = |why: &str| JournalError::Damaged {
-        file: next.path.clone(),
-        offset: 0,
-        seq: first,
-        why: format!("{why} {}", before.path.display()),
-    };
-    if first <= before.first {
-        return Err(damaged("the record is already in"));
-    }
     let start = end_of(before, first - 1)?;
     match next.follows_on(start)? {
         true => Ok(Some(start)),
         false if next.is_live => Ok(None),
-        false => Err(damaged("the first line does not follow on the records in")),
+        false => Err(JournalError::Damaged {
+            file: next.path.clone(),
+            offset: 0,
+            seq: first,
+            why: format!(
+                "the first line does not follow on the records in {}",
+                before.path.display()
+            ),
+        }),
     }
 }
 

@@ -63,6 +63,8 @@ pub struct Rest<E> {
     pub records: Vec<Record<E>>,
     /// The highest seq that there was, as far as lines tell: one that cannot be read counts as one.
     pub highest: u64,
+    /// The last good record before them.
+    good: u64,
 }
 
 impl Diagnosis {
@@ -71,6 +73,7 @@ impl Diagnosis {
         let mut rest = Rest {
             records: Vec::new(),
             highest: self.last_good(),
+            good: self.last_good(),
         };
         let mut before = Some(self.chain().crc);
         for (index, file) in self.files.iter().enumerate().skip(self.at_file) {
@@ -158,11 +161,12 @@ impl<E: DeserializeOwned> Rest<E> {
         let fits = written.is_some_and(|(body, crc)| {
             before.is_some_and(|before| record::chain(before, body) == crc)
         });
-        let last = self.records.last().map_or(0, |record| record.seq);
-        let header = record::header(line).filter(|header| {
-            (fits && header.seq > last) || named.is_some_and(|named| named == header.seq)
-        });
+        let last = self.records.last().map_or(self.good, |record| record.seq);
+        let header = record::header(line)
+            .filter(|header| fits || named.is_some_and(|named| named == header.seq));
         match header.map(|header| record::parse(header, line)) {
+            // A file that was copied has records once more.
+            Some(Ok(record)) if record.seq <= last => {}
             Some(Ok(record)) => {
                 self.highest = record.seq;
                 self.records.push(record);

@@ -13,7 +13,7 @@ use crate::journal::error::JournalError;
 use crate::journal::found::Found;
 use crate::journal::record::{self, Record};
 use crate::journal::scan::{self, ChainStart, Progress, Stop, Tail};
-use crate::journal::segments::{self, Position};
+use crate::journal::segments::{self, ALREADY_THERE, Position};
 use crate::journal::snapshot::{self, PREVIOUS_FILE, SNAPSHOT_FILE, SnapshotFault};
 use crate::journal::storage::plain_file;
 
@@ -108,6 +108,8 @@ pub struct Diagnosis {
     /// The file that has the end of the good records, or begins after it.
     pub(super) at_file: usize,
     pub(super) good: Progress,
+    /// Of each file up to [`Self::at_file`] its last good record, or the last before it.
+    good_upto: Vec<u64>,
 }
 
 impl Diagnosis {
@@ -130,13 +132,10 @@ impl Diagnosis {
             Some(first) => Progress::new(origin_of(first)?, 0),
             None => return Ok(()),
         };
-        for (index, file) in self.files.iter().enumerate().take(self.at_file + 1) {
+        for (file, upto) in self.files.iter().zip(&self.good_upto) {
             at = Progress::new(at.chain, 0);
-            let next = self.files.get(index + 1).filter(|_| index < self.at_file);
-            let upto = next.and_then(|next| next.claimed).unwrap_or(u64::MAX);
-            let upto = upto.saturating_sub(1).min(self.last_good());
             let bytes = all_of(file)?;
-            scan::walk_lines(&bytes, true, upto, &mut at, |line| {
+            scan::walk_lines(&bytes, true, *upto, &mut at, |line| {
                 let parsed = record::parse(line.header, line.bytes);
                 each(parsed.map_err(|why| JournalError::Event {
                     file: file.path.clone(),
@@ -166,6 +165,7 @@ pub fn diagnose(state_dir: &Path) -> Result<Diagnosis, JournalError> {
         newer: None,
         good: Progress::new(ChainStart::ORIGIN, 0),
         at_file: 0,
+        good_upto: Vec::new(),
         files,
     };
     found.walk(state_dir)?;
@@ -218,6 +218,11 @@ impl Diagnosis {
             self.damage = Some(self.damage_at(index, &bytes, why));
             return Ok(Health::AfterGap);
         }
+        if let Some(first) = self.begins_again(index, start)? {
+            self.move_to(index, Progress::new(start, 0));
+            self.damage = Some(self.damage_at(index, &bytes, format!("{ALREADY_THERE} {first}")));
+            return Ok(Health::Damaged);
+        }
         let mut at = Progress::new(start, 0);
         let stop = walk(&bytes, u64::MAX, &mut at);
         if let Some(end) = self.written_again(index, &bytes, start, &at)? {
@@ -248,6 +253,21 @@ impl Diagnosis {
         })
     }
 
+    /// The record that the live file begins with, if one of the files before has it too.
+    fn begins_again(&self, index: usize, start: ChainStart) -> Result<Option<u64>, JournalError> {
+        let file = &self.files[index];
+        let is_earlier = |first: &u64| file.is_live && (1..start.next_seq).contains(first);
+        let Some(first) = file.claimed.filter(is_earlier) else {
+            return Ok(None);
+        };
+        let mut at = Progress::new(origin_of(&self.files[0])?, 0);
+        for (earlier, upto) in self.files.iter().zip(&self.good_upto) {
+            at = Progress::new(at.chain, 0);
+            walk(&all_of(earlier)?, (*upto).min(first - 1), &mut at);
+        }
+        Ok(file.follows_on(at.chain)?.then_some(first))
+    }
+
     /// After a failed sync the next file has the end of this one once more; then this one ends before that.
     fn written_again(
         &self,
@@ -271,6 +291,7 @@ impl Diagnosis {
     fn move_to(&mut self, index: usize, at: Progress) {
         self.at_file = index;
         self.good = at;
+        self.good_upto.push(at.last_seq());
     }
 
     fn damage_at(&self, index: usize, bytes: &[u8], why: String) -> Damage {

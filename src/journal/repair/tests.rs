@@ -210,6 +210,45 @@ fn any_flipped_bit_is_judged_as_by_a_full_read_and_each_way_gives_a_whole_log() 
     assert!(counts.1 > 10 && counts.0 > counts.1, "{counts:?}");
 }
 
+/// The live segment's first line is what names its first record. Where that number is damaged, no earlier file is cut short by it, and a line
+/// that nothing proves to have been acknowledged stays a torn tail.
+#[test]
+fn any_flipped_bit_of_the_live_segments_first_number_costs_no_good_record() {
+    let mut random = Random::from_environment();
+    let mut seen = (false, false);
+    while seen != (true, true) {
+        let dir = tempfile::tempdir().unwrap();
+        let last = log(dir.path(), &mut random, 9);
+        let path = dir.path().join("events.jsonl");
+        let bytes = fs::read(&path).unwrap();
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n').count();
+        seen = (seen.0 || lines == 1, seen.1 || lines > 1);
+        let digits = br#"{"v":1,"seq":"#.len()..br#"{"v":1,"seq":12"#.len();
+        for (at, bit) in digits.flat_map(|at| (0..8).map(move |bit| (at, bit))) {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << bit;
+            fs::write(&path, flipped).unwrap();
+            let what = format!("bit {bit} of byte {at}");
+            let (damaged, _) = check(dir.path(), last, 9, &what);
+            assert!(damaged || lines == 1, "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_live_segment_that_is_a_copy_of_an_earlier_one_is_damage_and_is_put_aside() {
+    let mut random = Random::from_environment();
+    let dir = tempfile::tempdir().unwrap();
+    let last = log(dir.path(), &mut random, 9);
+    let whole = files(dir.path());
+    let live = dir.path().join("events.jsonl");
+    for (path, bytes) in whole.iter().filter(|(path, _)| *path != live) {
+        fs::write(&live, bytes).unwrap();
+        let what = format!("a copy of {}", path.display());
+        assert!(check(dir.path(), last, 9, &what).0, "{what}");
+    }
+}
+
 #[test]
 fn anything_missing_is_judged_as_by_a_full_read_and_each_way_gives_a_whole_log() {
     let mut random = Random::from_environment();
