@@ -37,6 +37,7 @@ mod locks;
 mod markers;
 mod mend;
 mod merge;
+mod moved;
 mod names;
 mod nested;
 mod pool;

@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use super::command::Git;
 use super::error::{At, GitError};
 use super::locks::{self, Lock};
+use super::moved;
 use super::names::path_of;
 use super::repo::{Head, Repo, read_head};
 use super::special;
@@ -177,17 +178,17 @@ impl Repo {
             return Ok(Some(git_dir));
         }
         let all = self.registered()?;
-        Ok(all
-            .into_iter()
-            .find(|one| one.path == path)
-            .map(|one| one.git_dir))
+        let here = all.iter().find(|one| one.path == path);
+        Ok(here
+            .map(|one| one.git_dir.clone())
+            .or_else(|| moved::left_behind(path, &all)))
     }
 
     fn named_by(&self, path: &Path) -> Option<PathBuf> {
-        let text = special::read(&path.join(".git")).ok()?;
-        let named = path_of(text.strip_prefix(b"gitdir: ")?.trim_ascii_end());
-        let named = fs::canonicalize(path.join(named)).ok()?;
-        (named.parent() == Some(&self.common_dir().join("worktrees"))).then_some(named)
+        let here = |named: &PathBuf| named.parent() == Some(&self.common_dir().join("worktrees"));
+        moved::named_by(path)
+            .filter(here)
+            .filter(|named| named.exists())
     }
 
     /// All linked worktrees that git knows, ours and the person's.

@@ -9,6 +9,7 @@ mod hostile;
 mod kill;
 mod landing;
 mod merging;
+mod moved;
 mod opening;
 mod resolving;
 mod sealing;

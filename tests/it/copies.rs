@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::harness::Sandbox;
+use crate::harness::{PATIENCE, Sandbox};
 
 /// A sandbox whose repository has work and a checkpoint, and a copy of it under the name `name`.
 fn copied(sandbox: &Sandbox, name: &str) -> std::path::PathBuf {
@@ -55,4 +55,68 @@ fn a_daemon_in_the_place_of_a_renamed_repository_is_not_its_own() {
     assert_eq!(sandbox.ideas(), Vec::<Value>::new());
     assert_eq!(ideas_in(&sandbox, &aside).len(), 1);
     daemon.stop();
+}
+
+#[test]
+fn a_copy_leaves_the_agents_of_the_original_alone_and_goes_on_from_what_they_had() {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    sandbox.idea(
+        "write half.txt x; [ -e $OUT/both.go ] || hold both; write whole.txt x; say COMPLETE",
+    );
+    sandbox.wait_held("both");
+    let copy = copied(&sandbox, "copy");
+    let runs = sandbox.notes("runs");
+    let mut command = sandbox.swarm_command(&["start", "--until-idle"]);
+    let other = sandbox.spawn({
+        command.current_dir(&copy);
+        command
+    });
+    sandbox.wait_for("a run of the copy", || {
+        (sandbox.notes("runs").len() > runs.len()).then_some(())
+    });
+    sandbox.release("both");
+    assert_eq!(other.wait_exit(PATIENCE), 0);
+    sandbox.wait_idea("idea-001", "done");
+    assert_eq!(sandbox.notes("runs").len(), 2);
+    for repo in [sandbox.repo(), copy] {
+        let landed = sandbox.git_in(&repo, &["ls-tree", "--name-only", "main"]);
+        assert!(
+            landed.contains("half.txt") && landed.contains("whole.txt"),
+            "{landed}"
+        );
+    }
+    daemon.stop();
+}
+
+/// What an agent had not committed is where it was, under the repository's new name, and its next attempt goes on from there.
+fn renamed_at_work(stopped: bool) {
+    let sandbox = Sandbox::ready();
+    let daemon = sandbox.start();
+    sandbox.idea("[ -e half.txt ] && { write whole.txt x; say COMPLETE; } || { write half.txt x; hold busy; }");
+    sandbox.wait_held("busy");
+    if stopped {
+        daemon.stop();
+    } else {
+        daemon.kill_everything();
+    }
+    let renamed = sandbox.path("renamed");
+    std::fs::rename(sandbox.repo(), &renamed).unwrap();
+    sandbox.swarm_in(&renamed, &["start", "--until-idle"]).ok();
+    let landed = sandbox.git_in(&renamed, &["ls-tree", "--name-only", "main"]);
+    assert!(
+        landed.contains("half.txt") && landed.contains("whole.txt"),
+        "{landed}"
+    );
+    assert_eq!(sandbox.notes("runs").len(), 2);
+}
+
+#[test]
+fn a_repository_renamed_after_a_crash_keeps_what_agents_had_not_committed() {
+    renamed_at_work(false);
+}
+
+#[test]
+fn a_repository_renamed_after_a_stop_keeps_what_agents_had_not_committed() {
+    renamed_at_work(true);
 }
