@@ -75,7 +75,7 @@ pub use guard::Setting;
 pub use land::{Land, LandOutcome};
 pub use landings::Landed;
 pub use merge::{BuildMerge, BuildOutcome};
-pub use names::{branch_ref, check_ref, printable, quoted, shown};
+pub use names::{branch_ref, check_ref, printable, shown};
 pub use nested::kept_name;
 pub use rebase::{Rebase, Rebased, TargetState, dropped_ref};
 pub use release::{Proof, Release, Released, rescue_ref};

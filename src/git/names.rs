@@ -89,34 +89,6 @@ pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(bytes))
 }
 
-/// One word of a POSIX shell command, quoted if it has to be. Bytes that are no UTF-8 come out as `$'\xHH'`.
-pub fn quoted(path: &Path) -> String {
-    let bytes = path.as_os_str().as_bytes();
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+,:@%".contains(byte);
-    match std::str::from_utf8(bytes) {
-        Ok(text) if !text.is_empty() && bytes.iter().all(plain) && !text.starts_with('-') => {
-            text.to_owned()
-        }
-        Ok(text) if !text.chars().any(char::is_control) => {
-            format!("'{}'", text.replace('\'', r"'\''"))
-        }
-        _ => ansi_quoted(bytes),
-    }
-}
-
-fn ansi_quoted(bytes: &[u8]) -> String {
-    let mut text = String::from("$'");
-    for byte in bytes {
-        match byte {
-            b'\'' | b'\\' => text.extend(['\\', char::from(*byte)]),
-            b' '..=b'~' => text.push(char::from(*byte)),
-            _ => escape(&mut text, &[*byte]),
-        }
-    }
-    text.push('\'');
-    text
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -146,27 +118,5 @@ mod tests {
             printable(b"a\x1b[31m\xffb\xc3\xa9\n"),
             "a\\x1b[31m\\xffb\u{e9}\\x0a"
         );
-    }
-
-    #[test]
-    fn a_quoted_path_is_one_word_of_the_shell_and_the_same_bytes() {
-        for bytes in [
-            &b"plain/x-1"[..],
-            b"two words",
-            b"it's",
-            b"",
-            b"-dash",
-            b"new\nline",
-            b"\xff\\'",
-        ] {
-            let path = path_of(bytes);
-            let script = format!("printf %s {}", quoted(&path));
-            let out = std::process::Command::new("bash")
-                .arg("-c")
-                .arg(script)
-                .output()
-                .unwrap();
-            assert_eq!(out.stdout, bytes);
-        }
     }
 }

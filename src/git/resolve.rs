@@ -2,7 +2,7 @@
 //!
 //! Invariant: a merge is started only in a worktree without uncommitted work (nested repositories aside), so that starting over after a kill
 //! loses nothing; the note `swarm-resolution` beside the index says how far it got and which files were in conflict. It is finished only
-//! when none of those files holds conflict markers and nothing that needs a decision is undecided.
+//! when none of those files holds conflict markers that neither side brought, and nothing that needs a decision is undecided.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use git2::Oid;
 
 use super::error::{At, GitError};
-use super::markers::has_markers;
-use super::names::{branch_ref, path_of, quoted, shown};
+use super::markers::sets_in_file;
+use super::names::{branch_ref, path_of, shown};
 use super::registry::Worktree;
 use super::release::rescue_ref;
 use super::repo::{Identity, NewCommit, Repo, write_commit};
@@ -140,7 +140,7 @@ impl Repo {
         if heads.is_empty() {
             return Ok(Finish::NotStarted);
         }
-        let open = self.still_open(&worktree, note.as_ref())?;
+        let open = self.still_open(&worktree, tip, note.as_ref())?;
         if !open.is_empty() {
             return Ok(Finish::StillConflicted { files: open });
         }
@@ -177,25 +177,6 @@ impl Repo {
         let tip = self.head_commit(&worktree)?;
         self.reset(&worktree, tip, &HeadTo::Branch(reference), Clean::Untracked)?;
         Ok(true)
-    }
-
-    /// The commands with which a person settles it, quoted for the shell.
-    pub fn person_commands(&self, name: &str, target: Oid) -> Result<Vec<String>, GitError> {
-        let worktree = self.worktree(name)?;
-        let mut commands = vec![format!("cd {}", quoted(&worktree.path))];
-        if merge_heads(&worktree) != [target] {
-            commands.push(format!("git merge --no-ff {target}"));
-        }
-        commands.extend(
-            [
-                "git status",
-                "git mergetool",
-                "git add --all",
-                "git commit --no-edit",
-            ]
-            .map(String::from),
-        );
-        Ok(commands)
     }
 
     fn require_idle(&self, worktree: &Worktree) -> Result<(), GitError> {
@@ -282,6 +263,7 @@ impl Repo {
     fn still_open(
         &self,
         worktree: &Worktree,
+        tip: Oid,
         note: Option<&Resolution>,
     ) -> Result<Vec<String>, GitError> {
         let entries = self.status(worktree)?;
@@ -295,10 +277,17 @@ impl Repo {
             .iter()
             .filter(|entry| noted.is_empty() || is_unmerged(entry))
             .map(|entry| entry.path.clone());
-        open.extend(
-            all.chain(noted.iter().cloned())
-                .filter(|path| has_markers(&worktree.path.join(path))),
-        );
+        let theirs = note.map(|note| note.target);
+        for path in all.chain(noted.iter().cloned()) {
+            let held = sets_in_file(&worktree.path.join(&path));
+            let brought = match theirs.filter(|_| held > 0) {
+                Some(theirs) => self.sets_brought(&path, Some(tip), theirs)?,
+                None => 0,
+            };
+            if held > brought {
+                open.push(path);
+            }
+        }
         open.sort();
         open.dedup();
         Ok(open.iter().map(|path| shown(path)).collect())

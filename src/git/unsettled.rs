@@ -1,14 +1,14 @@
-//! Conflicts that somebody committed as they lay there, markers and all.
+//! Conflicts that were left open, committed as they lay there or not.
 //!
-//! Invariant: such a commit settles nothing, whoever made it; only files that were in conflict are looked at, since others may hold markers
-//! on purpose.
+//! Invariant: a commit with markers settles nothing, whoever made it; only files that were in conflict are looked at, and only markers that
+//! neither side brought count, since a file may hold some on purpose.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use git2::Oid;
 
 use super::error::GitError;
-use super::markers::text_has_markers;
+use super::markers::sets;
 use super::names::shown;
 use super::release::rescue_ref;
 use super::repo::Repo;
@@ -27,16 +27,44 @@ impl Repo {
         if !self.contains(tip, note.target)? {
             return Ok(Vec::new());
         }
-        let library = self.library()?;
-        let tree = library.find_commit(tip).and_then(|commit| commit.tree());
-        let tree = tree.map_err(GitError::library(format!("read the files of {tip}")))?;
-        let held = |path: &&PathBuf| {
-            let entry = tree.get_path(path).ok();
-            let blob = entry.and_then(|entry| library.find_blob(entry.id()).ok());
-            blob.is_some_and(|blob| text_has_markers(blob.content()))
+        // Where the target was reached without a merge there is no telling what the branch had.
+        let before = self.before_merge(tip, note.target)?;
+        let ours = Some(before).filter(|before| *before != tip);
+        let mut open = Vec::new();
+        for path in &note.files {
+            if self.sets_in(tip, path)? > self.sets_brought(path, ours, note.target)? {
+                open.push(shown(path));
+            }
+        }
+        Ok(open)
+    }
+
+    /// As many conflicts as a merge of the two commits may hold in this file with none of its own left open.
+    pub(super) fn sets_brought(
+        &self,
+        path: &Path,
+        ours: Option<Oid>,
+        theirs: Oid,
+    ) -> Result<usize, GitError> {
+        let by_them = self.sets_in(theirs, path)?;
+        let Some(ours) = ours else {
+            return Ok(by_them);
         };
-        let open = note.files.iter().filter(held);
-        Ok(open.map(|path| shown(path)).collect())
+        let by_us = self.sets_in(ours, path)?;
+        let base = self.library()?.merge_base(ours, theirs).ok();
+        let before = base.map_or(Ok(0), |base| self.sets_in(base, path))?;
+        let both = (by_us + by_them).saturating_sub(before);
+        Ok(both.max(by_us).max(by_them))
+    }
+
+    /// The conflicts that this file of the commit holds.
+    fn sets_in(&self, commit: Oid, path: &Path) -> Result<usize, GitError> {
+        let library = self.library()?;
+        let tree = library.find_commit(commit).and_then(|found| found.tree());
+        let tree = tree.map_err(GitError::library(format!("read the files of {commit}")))?;
+        let entry = tree.get_path(path).ok();
+        let blob = entry.and_then(|entry| library.find_blob(entry.id()).ok());
+        Ok(blob.map_or(0, |blob| sets(blob.content())))
     }
 
     /// Takes the branch back behind a merge whose conflict was committed as it lay there; what it had is kept under `refs/swarm/rescue/`.

@@ -4,7 +4,7 @@ use std::fs;
 
 use swarm::git::{Finish, FinishResolution, GitError, rescue_ref};
 
-use crate::fixture::{Fixture, TIME, branch, commit_in, git, identity, name, read, try_git, write};
+use crate::fixture::{Fixture, TIME, branch, commit_in, git, identity, name, read, write};
 
 /// Not in conflict, and meant.
 const MARKS: &str = "<<<<<<< one\n=======\n>>>>>>> other\n";
@@ -146,53 +146,6 @@ fn an_aborted_merge_leaves_the_branch_and_keeps_what_was_tried() {
 }
 
 #[test]
-fn a_person_gets_commands_that_work() {
-    let fixture = Fixture::new();
-    fixture.attempt(1, &[("src/b.txt", "agent\n")]);
-    let target = fixture.commit(&[("src/b.txt", "person\n")]);
-    let commands = fixture.repo.person_commands(&name(1), target).unwrap();
-    assert_eq!(commands[1], format!("git merge --no-ff {target}"));
-    fixture
-        .repo
-        .start_resolution(&name(1), &branch(1), target)
-        .unwrap();
-    let commands = fixture.repo.person_commands(&name(1), target).unwrap();
-    let script: Vec<&str> = commands
-        .iter()
-        .map(String::as_str)
-        .filter(|line| !line.contains("mergetool"))
-        .collect();
-    let script = script
-        .join(" && ")
-        .replace("git add", "echo both >src/b.txt && git add");
-    let mut shell = std::process::Command::new("sh");
-    shell
-        .arg("-c")
-        .arg(script)
-        .envs(crate::fixture::environment(&fixture.root()))
-        .env("GIT_EDITOR", "true");
-    let output = shell.output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    assert!(matches!(
-        fixture.repo.finish_resolution(&finish(1)).unwrap(),
-        Finish::Finished { .. }
-    ));
-    assert!(
-        try_git(
-            &fixture.root(),
-            &[
-                "merge-base",
-                "--is-ancestor",
-                &target.to_string(),
-                &branch(1)
-            ]
-        )
-        .status
-        .success()
-    );
-}
-
-#[test]
 fn a_conflict_that_was_committed_as_it_lay_there_is_not_settled() {
     let fixture = Fixture::new();
     let (path, _) = fixture.attempt(1, &[("src/b.txt", "agent\n"), ("marks", MARKS)]);
@@ -244,4 +197,38 @@ fn a_conflict_that_was_committed_as_it_lay_there_goes_with_its_merge() {
     assert!(fixture.repo.abort_resolution(&finish(1)).unwrap());
     assert_eq!(fixture.oid(&branch(1)), tip);
     assert_eq!(git(&path, &["status", "--porcelain"]), "");
+}
+
+/// A file that shows what a conflict looks like, with the part below it changed on both sides.
+#[test]
+fn markers_that_a_side_brought_are_no_conflict_left_open() {
+    let fixture = Fixture::new();
+    let shown = |rest: &str| format!("{MARKS}{}{rest}\n", "\n".repeat(8));
+    fixture.commit(&[("docs", &shown("before"))]);
+    let (path, _) = fixture.attempt(1, &[("docs", &shown("agent"))]);
+    let target = fixture.commit(&[("docs", &shown("person"))]);
+    let finished = || fixture.repo.finish_resolution(&finish(1)).unwrap();
+    let open = Finish::StillConflicted {
+        files: vec!["docs".into()],
+    };
+    let started = fixture
+        .repo
+        .start_resolution(&name(1), &branch(1), target)
+        .unwrap();
+    assert_eq!(started, ["docs"]);
+    assert_eq!(finished(), open);
+    git(&path, &["commit", "-qam", "markers and all"]);
+    assert_eq!(finished(), open);
+    let head = commit_in(&path, &[("docs", &shown("both"))]);
+    assert_eq!(finished(), Finish::Finished { head });
+    // The same where nobody commits it.
+    let target = fixture.commit(&[("docs", &format!("{MARKS}{}", shown("person again")))]);
+    let started = fixture
+        .repo
+        .start_resolution(&name(1), &branch(1), target)
+        .unwrap();
+    assert_eq!(started, ["docs"]);
+    assert_eq!(finished(), open);
+    write(&path, "docs", &format!("{MARKS}{}", shown("both again")));
+    assert!(matches!(finished(), Finish::Finished { .. }));
 }
