@@ -1,8 +1,10 @@
-//! A look at the agents' programs as they would be started, before any idea is given to them: for `swarm start`, `doctor` and `init` alike.
+//! A look at the agents' programs, and at those of the quality commands, as they would be started, before any idea is given to them: for
+//! `swarm start`, `doctor` and `init` alike.
 //!
 //! Invariant: only looks, but for `PROGRAM --version`, of which nothing is left. No secret is read: of a login only its place is told. What cannot
 //! be told for certain is a doubt, and a doubt keeps nothing from starting.
 
+mod gate;
 mod version;
 
 use std::collections::BTreeMap;
@@ -19,6 +21,8 @@ use crate::agents::environment::{Environment, WorkVariables};
 use crate::agents::{self, AdapterKind, Profile};
 use crate::config::Config;
 use crate::process::{self, ProcessError};
+
+pub use gate::Unfound;
 
 /// Where agents are started, and with what of whose environment.
 #[derive(Debug)]

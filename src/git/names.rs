@@ -1,4 +1,4 @@
-//! Names on their way in (checked) and on their way out (escaped, quoted).
+//! Names on their way in (checked) and on their way out (escaped).
 //!
 //! Invariant: nothing becomes a directory of ours, a branch or a reference before it was checked here, and what git or a
 //! file system calls something is shown without control characters. Inside, paths stay bytes.

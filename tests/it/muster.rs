@@ -168,3 +168,25 @@ fn init_takes_an_agent_that_can_work_and_says_what_it_may_do() {
     assert!(ran.stderr.contains("Claude Code is not logged in"), "{ran}");
     assert!(ran.stderr.contains("agents.profiles.ed.env"), "{ran}");
 }
+
+#[test]
+fn a_quality_command_that_nothing_can_pass_is_told_before_any_idea_is_spent() {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"qualityCommands": ["test -f README.md", "no-such-linter --all"]}));
+    let words = [
+        "`no-such-linter --all`",
+        "not found in PATH",
+        "qualityCommands",
+    ];
+    let doctor = sandbox.swarm(&["doctor"]);
+    let start = sandbox.swarm(&["start", "--until-idle"]);
+    let detached = sandbox.swarm(&["start", "--detach"]);
+    sandbox.swarm(&["stop"]).ok();
+    for said in [doctor.stdout, start.stderr, detached.stderr] {
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        assert!(!said.contains("`test -f README.md` cannot"), "{said}");
+    }
+    sandbox.configure(&json!({"qualityCommands": ["test -f README.md"]}));
+    let start = sandbox.swarm(&["start", "--until-idle"]).stderr;
+    assert!(!start.contains("warning"), "{start}");
+}

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::cli::backend::{EndReason, StartOptions};
+use crate::cli::commands::config::load;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::last_words::LastWords;
@@ -15,6 +16,7 @@ use crate::cli::progress::{Progress, Shown, Style};
 use crate::cli::repo::Repo;
 use crate::cli::summary::{Earlier, Summary};
 use crate::daemon::handle::Handle;
+use crate::daemon::muster::{Muster, Unfound};
 use crate::domain::settings::Mode;
 
 /// How long the last words may take on a terminal that is stopped or a pipe that nobody reads.
@@ -77,6 +79,9 @@ impl From<ModeChoice> for Mode {
 /// Starts it.
 pub fn run(args: &Start, context: &mut Context<'_>) -> Result<(), CliError> {
     let repo = context.repo()?;
+    if !args.detached {
+        warn_of_gate(&repo, context);
+    }
     if args.detach {
         return detach::run(args, &repo, context);
     }
@@ -98,6 +103,22 @@ pub fn run(args: &Start, context: &mut Context<'_>) -> Result<(), CliError> {
     // All is on disk by now, and only words are left.
     context.last_words = LastWords::within(LAST_WORDS, exit_code(&end));
     conclude(&end?, &before, args.detached, context)
+}
+
+/// Says which quality commands nothing can pass. What else is wrong with the configuration the daemon says itself.
+fn warn_of_gate(repo: &Repo, context: &mut Context<'_>) {
+    let Ok(layered) = load(repo) else {
+        return;
+    };
+    let muster = Muster {
+        root: repo.root(),
+        inherited: &std::env::vars_os().collect(),
+        pass: &[],
+    };
+    for unfound in muster.unfound(&layered.config.quality_commands) {
+        let advice = Unfound::ADVICE;
+        context.output.note(format!("warning: {unfound}; {advice}"));
+    }
 }
 
 /// The exit code of this end.

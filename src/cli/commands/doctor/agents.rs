@@ -13,9 +13,9 @@ use crate::agents::environment::Environment;
 use crate::cli::remote::Daemon;
 use crate::cli::repo::Repo;
 use crate::config::{Adapter, Config};
-use crate::daemon::muster::{self, Muster, Seen};
+use crate::daemon::muster::{self, Muster, Seen, Unfound};
 
-/// Looks at each profile, then for others.
+/// Looks at each profile, then for others, then for the programs of the quality commands.
 pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
     let environment = environment(repo);
     let muster = Muster {
@@ -32,7 +32,19 @@ pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
     let configured = seen.iter().map(|seen| of_profile(seen, config));
     configured
         .chain(others.iter().filter_map(of_other))
+        .chain(gate(&muster.unfound(&config.quality_commands), config))
         .collect()
+}
+
+/// The quality commands; none are no check.
+fn gate(unfound: &[Unfound], config: &Config) -> Option<Check> {
+    if unfound.is_empty() {
+        let some = !config.quality_commands.is_empty();
+        return some
+            .then(|| Check::ok("quality", "no quality command is known to lack its program"));
+    }
+    let lines: Vec<String> = unfound.iter().map(Unfound::to_string).collect();
+    Some(Check::warn("quality", lines.join("\n")).advice(Unfound::ADVICE))
 }
 
 fn of_profile(seen: &Seen, config: &Config) -> Check {

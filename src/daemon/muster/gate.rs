@@ -1,0 +1,123 @@
+//! Quality commands whose program is not here: each idea would be worked on to its end, and nothing would ever pass.
+//!
+//! Invariant: only what is certain is told. A line is judged where its failing depends on its first program, by name, being found; one that
+//! begins with a path may get its program from the work itself.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use super::Muster;
+use crate::process::{self, Answer};
+
+/// How long the shell may take to say that a word is one of its own.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A quality command that cannot run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfound {
+    /// The command as it is configured.
+    pub command: String,
+    /// Its program, which is nowhere in `PATH`.
+    pub program: String,
+}
+
+impl fmt::Display for Unfound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { command, program } = self;
+        write!(
+            f,
+            "the quality command `{command}` cannot run here, so nothing passes it: `{program}` is not found in PATH"
+        )
+    }
+}
+
+impl Unfound {
+    /// What to do about it.
+    pub const ADVICE: &str = "install it, or name another in qualityCommands of .swarm/config.json";
+}
+
+impl Muster<'_> {
+    /// Those of the quality commands whose program is not there.
+    pub fn unfound(&self, commands: &[String]) -> Vec<Unfound> {
+        let path = self.inherited.get(OsStr::new("PATH"));
+        let path = path.map(|path| path.to_string_lossy().into_owned());
+        let env: BTreeMap<String, String> = path
+            .map(|path| ("PATH".to_owned(), path))
+            .into_iter()
+            .collect();
+        let named = commands.iter().filter_map(|command| {
+            let program = deciding_program(command)?.to_owned();
+            Some((command.clone(), program))
+        });
+        named
+            .filter(|(_, program)| self.is_nowhere(program, &env))
+            .map(|(command, program)| Unfound { command, program })
+            .collect()
+    }
+
+    fn is_nowhere(&self, program: &str, env: &BTreeMap<String, String>) -> bool {
+        if process::resolve_program(program, env, self.root).is_ok() {
+            return false;
+        }
+        let args = ["-c", "command -v \"$0\"", program].map(str::to_owned);
+        let answer = process::ask(Path::new("/bin/sh"), &args, env, self.root, PATIENCE);
+        matches!(answer, Ok(Answer::Said { status, .. }) if status.code().is_some_and(|code| code != 0))
+    }
+}
+
+/// The program without which the line fails, whatever else is in it.
+fn deciding_program(line: &str) -> Option<&str> {
+    let all_must_pass = !line.replace("&&", "").contains(['|', '&', ';', '\n']);
+    let word = line.split_ascii_whitespace().next()?;
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+.".contains(&byte);
+    let named = word.bytes().all(is_name) && !word.starts_with(['-', '.']);
+    (all_must_pass && named).then_some(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::environment::Environment;
+
+    #[test]
+    fn only_lines_that_fail_with_their_first_program_are_judged() {
+        for (line, program) in [
+            ("cargo test --all", Some("cargo")),
+            ("  npm run lint && npm test", Some("npm")),
+            ("nope $HOME 'x'", Some("nope")),
+            ("nope || true", None),
+            ("nope | tee log", None),
+            ("nope; true", None),
+            ("nope & true", None),
+            ("A=1 nope", None),
+            ("./check", None),
+            (". ./env", None),
+            ("! nope", None),
+            ("\"nope\"", None),
+            ("$NOPE", None),
+            ("(nope)", None),
+            ("", None),
+        ] {
+            assert_eq!(deciding_program(line), program, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_the_shell_knows_itself_is_found() {
+        let empty = tempfile::tempdir().unwrap();
+        let path = empty.path().as_os_str().to_owned();
+        let inherited = Environment::from([("PATH".into(), path)]);
+        let muster = Muster {
+            root: empty.path(),
+            inherited: &inherited,
+            pass: &[],
+        };
+        let lines = ["cd src && true", "test -f x", "if true", "exit 3", "nope x"];
+        let found = muster.unfound(&lines.map(str::to_owned));
+        let programs: Vec<&str> = found.iter().map(|one| &*one.program).collect();
+        assert_eq!(programs, ["nope"]);
+    }
+}
