@@ -512,6 +512,8 @@ pub struct RollbackPreview {
     pub dirty_files: Vec<String>,
     /// Agents that are stopped; their work is kept.
     pub agents_stopped: Vec<StoppedAgent>,
+    /// What was said to agents since and no prompt has carried yet: nobody will be told.
+    pub messages_dropped: Vec<DroppedMessage>,
     /// Why it cannot be done as things are.
     pub problem: Option<String>,
 }
@@ -525,6 +527,16 @@ pub struct RevertedIdea {
     pub from: String,
     /// How it will stand.
     pub to: String,
+}
+
+/// A message that a rollback drops.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct DroppedMessage {
+    /// Whose agents it was said to.
+    pub idea_id: String,
+    /// What was said.
+    pub message: String,
 }
 
 /// A commit.

@@ -572,3 +572,35 @@ fn commands_at_once_without_a_daemon_all_succeed_and_leave_the_mode() {
         "semi-auto"
     );
 }
+
+#[test]
+fn what_was_said_to_an_agent_since_is_named_before_it_is_dropped() {
+    let sandbox = Sandbox::ready();
+    let note = "grep -h 'mind the' \"$SWARM_PROMPT_FILE\" | grep -v DO: >>$OUT/told; iteration 1 && hold it; say COMPLETE";
+    sandbox.idea(note);
+    let daemon = sandbox.start();
+    sandbox.wait_held("it");
+    let say = |what: &str| {
+        sandbox
+            .swarm(&["agent", "say", "ed-001", what])
+            .ok()
+            .to_owned()
+    };
+    say("mind the gap");
+    sandbox.swarm(&["checkpoint", "create", "mine"]).ok();
+    assert_eq!(preview(&sandbox, "mine")["messagesDropped"], json!([]));
+    say("mind the dog");
+    let dropped = json!([{"ideaId": "idea-001", "message": "mind the dog"}]);
+    assert_eq!(preview(&sandbox, "mine")["messagesDropped"], dropped);
+    let said = sandbox.swarm(&["rollback", "mine", "--yes"]);
+    let words = ["nobody will be told", "idea-001: mind the dog"];
+    assert!(
+        words.iter().all(|word| said.stderr.contains(word)),
+        "{said}"
+    );
+    sandbox.release("it");
+    sandbox.wait_idea("idea-001", "done");
+    let told = sandbox.notes("told").join("\n");
+    assert!(told.contains("gap") && !told.contains("dog"), "{told}");
+    daemon.stop();
+}

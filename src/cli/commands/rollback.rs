@@ -187,6 +187,13 @@ fn page(preview: &Value) -> Vec<String> {
     );
     section(
         &mut page,
+        "messages to agents that nobody will be told",
+        preview,
+        "messagesDropped",
+        |it| format!("{}: {}", text(it, "ideaId"), text(it, "message")),
+    );
+    section(
+        &mut page,
         "your uncommitted files in the way",
         preview,
         "dirtyFiles",

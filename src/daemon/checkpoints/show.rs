@@ -13,7 +13,7 @@ use super::tag_of;
 use crate::daemon::error::DaemonError;
 use crate::daemon::git_effects::{oid, ours};
 use crate::daemon::paths::Paths;
-use crate::domain::checkpoint::{Checkpoint, IdeaThen};
+use crate::domain::checkpoint::{Checkpoint, IdeaThen, unfinished};
 use crate::domain::decide::unknown_checkpoint;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid};
 use crate::domain::state::{IdeaStatus, State};
@@ -39,6 +39,8 @@ pub struct Preview {
     pub dirty_files: Vec<String>,
     /// Agents that are stopped; their work is kept.
     pub agents_stopped: Vec<Stopped>,
+    /// What a person said to agents since and no prompt has carried yet: nobody will be told.
+    pub messages_dropped: Vec<Dropped>,
     /// Why it cannot be done as things are; none: it can.
     pub problem: Option<String>,
 }
@@ -75,6 +77,16 @@ pub struct Stopped {
     pub idea_id: IdeaId,
     /// Its iteration.
     pub iteration: u32,
+}
+
+/// A message that a rollback drops.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Dropped {
+    /// Whose agents it was said to.
+    pub idea_id: IdeaId,
+    /// What was said.
+    pub message: String,
 }
 
 /// All checkpoints, oldest first: their files without the state in them; of one that cannot be read what the log has, and `problem`.
@@ -187,6 +199,7 @@ pub fn preview(
         commits_regained: Vec::new(),
         dirty_files: Vec::new(),
         agents_stopped: stopped(state),
+        messages_dropped: Vec::new(),
         problem: None,
     };
     let target = state.settings.as_deref().map(|now| now.target.as_str());
@@ -194,6 +207,7 @@ pub fn preview(
         Err(why) => preview.problem = Some(why),
         Ok(ideas) => {
             preview.ideas_reverted = reverted(state, &ideas);
+            preview.messages_dropped = dropped(state, &ideas);
             commits(repo, state, &mut preview)?;
         }
     }
@@ -226,6 +240,25 @@ fn reverted(state: &State, then: &BTreeMap<IdeaId, IdeaThen>) -> Vec<Reverted> {
         })
     });
     each.collect()
+}
+
+/// Of the messages that the ideas' next prompts would carry now those that they will not carry then.
+fn dropped(state: &State, then: &BTreeMap<IdeaId, IdeaThen>) -> Vec<Dropped> {
+    let mut dropped = Vec::new();
+    for work in unfinished(state) {
+        let saved = then.get(&work.idea).and_then(|then| then.saved.as_deref());
+        let mut carried = saved.map_or_else(Vec::new, |saved| saved.messages.clone());
+        for message in work.messages {
+            match carried.iter().position(|carried| *carried == message) {
+                Some(at) => drop(carried.swap_remove(at)),
+                None => dropped.push(Dropped {
+                    idea_id: work.idea.clone(),
+                    message,
+                }),
+            }
+        }
+    }
+    dropped
 }
 
 fn commits(repo: &Repo, state: &State, preview: &mut Preview) -> Result<(), GitError> {
