@@ -20,7 +20,7 @@ use super::socket::Socket;
 use super::{peer, stopped};
 
 /// How long a client may take for the head of a request, and how long an idle connection is kept.
-pub const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long an end waits for answers that are under way. Whoever gets none finds what was done at the next start.
 pub const STOP_GRACE: Duration = Duration::from_millis(200);

@@ -707,6 +707,8 @@ fn a_log_that_was_removed_is_not_begun_anew_over_the_list_of_ideas() {
         sandbox.swarm(args).refused(75, &words);
         assert_eq!(fs::read(sandbox.dot_swarm("ideas.jsonl")).unwrap(), list);
     }
+    let doctor = sandbox.swarm(&["doctor"]).stdout;
+    assert!(!doctor.contains("the first start makes it"), "{doctor}");
     // Whoever wants that says so, by what is told.
     let list = sandbox.dot_swarm("ideas.jsonl");
     fs::rename(list, sandbox.path("ideas-before.jsonl")).unwrap();

@@ -100,6 +100,14 @@ fn private_folder(repo: &Repo, name: &'static str, fix: bool) -> Check {
     let path = repo.folder().join(name);
     let metadata = match fs::symlink_metadata(&path) {
         Ok(metadata) => metadata,
+        // The check of the log says what can be done.
+        Err(error)
+            if error.kind() == io::ErrorKind::NotFound
+                && name == "state"
+                && repo.folder().join("ideas.jsonl").exists() =>
+        {
+            return Check::fail(name, format!("{} is gone", path.display()));
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Check::ok(name, "not there yet; the first start makes it");
         }
