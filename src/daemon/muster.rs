@@ -122,6 +122,13 @@ impl Muster<'_> {
         seen
     }
 
+    /// Whether the profile's program is logged in; none: it has no logins, or cannot be started.
+    pub fn login(&self, profile: &Profile) -> Option<Login> {
+        let adapter = agents::adapter(profile.adapter);
+        let launch = self.try_launch(adapter, profile).ok()?;
+        adapter.login(profile, &launch.env)
+    }
+
     /// The process that an iteration would be, or where only an argument is wrong one without the profile's own.
     fn launch(&self, adapter: &dyn Adapter, profile: &Profile, seen: &mut Seen) -> Option<Launch> {
         let launched = self.try_launch(adapter, profile);

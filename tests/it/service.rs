@@ -432,3 +432,30 @@ fn a_daemon_that_is_stopped_starves_its_watchdog() {
     while read(&manager) != "WATCHDOG=1" {}
     daemon.stop();
 }
+
+#[test]
+fn a_login_that_the_service_will_not_have_is_told() {
+    let sandbox = Sandbox::ready();
+    let profile = json!({"adapter": "claude", "command": [sandbox.path("agent.sh")]});
+    sandbox.configure(&json!({"agents": {"profile": "cl", "profiles": {"cl": profile}}}));
+    let install = |more: &[&str], key: Option<&str>| {
+        let mut command = sandbox.swarm_command(&[INSTALL, more].concat());
+        command.envs(key.map(|key| ("ANTHROPIC_API_KEY", key)));
+        sandbox.run(&mut command, b"", PATIENCE)
+    };
+    let said = install(&[], Some("sk-secret"));
+    let words = [
+        "`cl`",
+        "ANTHROPIC_API_KEY",
+        "systemctl --user edit swarm-repo-",
+    ];
+    assert!(
+        words.iter().all(|word| said.stderr.contains(word)),
+        "{said}"
+    );
+    let told = install(&["--json"], Some("sk-secret")).json();
+    assert_eq!(told["warnings"].as_array().unwrap().len(), 1, "{told}");
+    assert!(!told.to_string().contains("sk-secret") && !said.stderr.contains("sk-secret"));
+    // Without one there is none to lose.
+    assert_eq!(install(&["--json"], None).json()["warnings"], json!([]));
+}

@@ -5,6 +5,7 @@
 
 mod file;
 mod launchd;
+mod login;
 mod manager;
 mod systemd;
 
@@ -148,7 +149,15 @@ fn install(args: &Install, context: &mut Context<'_>) -> Result<(), CliError> {
                 .hint("or take that back: swarm service uninstall")
         })?;
     }
-    tell_installed(&plan, is_new, args.now, &commands, &mut context.output)
+    let warnings = login::left_behind(&context.repo()?);
+    let told = Installed {
+        plan: &plan,
+        is_new,
+        now: args.now,
+        commands: &commands,
+        warnings: &warnings,
+    };
+    told.tell(&mut context.output)
 }
 
 fn uninstall(args: &Uninstall, context: &mut Context<'_>) -> Result<(), CliError> {
@@ -197,37 +206,59 @@ fn show(plan: &Plan, whole: &str, output: &mut Output) -> Result<(), CliError> {
     output.raw(whole)
 }
 
-fn tell_installed(
-    plan: &Plan,
+/// What an installation has come to.
+struct Installed<'a> {
+    plan: &'a Plan,
     is_new: bool,
     now: bool,
-    commands: &[Vec<String>],
-    output: &mut Output,
-) -> Result<(), CliError> {
-    let lines: Vec<String> = commands.iter().map(|words| manager::line(words)).collect();
-    let linger = (plan.format == Format::Systemd).then_some("loginctl enable-linger");
-    if output.json {
-        let to_type = if now { &[][..] } else { &lines };
-        let next: Vec<&str> = to_type.iter().map(String::as_str).chain(linger).collect();
-        return output.document(
-            &json!({ "file": plan.file, "written": is_new, "started": now, "next": next }),
-        );
-    }
-    let what = if is_new { "wrote" } else { "is there already:" };
-    output.note(format!("{what} {}", plan.file.display()));
-    if now {
-        output.note("the service manager has taken it up and started it");
-    } else {
-        output.note("to have it run from now on:");
-        for line in &lines {
-            output.note(format!("  {line}"));
+    commands: &'a [Vec<String>],
+    warnings: &'a [String],
+}
+
+impl Installed<'_> {
+    fn tell(&self, output: &mut Output) -> Result<(), CliError> {
+        let plan = self.plan;
+        let lines: Vec<String> = self
+            .commands
+            .iter()
+            .map(|words| manager::line(words))
+            .collect();
+        let linger = (plan.format == Format::Systemd).then_some("loginctl enable-linger");
+        if output.json {
+            let to_type = if self.now { &[][..] } else { &lines };
+            let next: Vec<&str> = to_type.iter().map(String::as_str).chain(linger).collect();
+            return output.document(&json!({
+                "file": plan.file,
+                "written": self.is_new,
+                "started": self.now,
+                "next": next,
+                "warnings": self.warnings,
+            }));
         }
+        let what = if self.is_new {
+            "wrote"
+        } else {
+            "is there already:"
+        };
+        output.note(format!("{what} {}", plan.file.display()));
+        if self.now {
+            output.note("the service manager has taken it up and started it");
+        } else {
+            output.note("to have it run from now on:");
+            for line in &lines {
+                output.note(format!("  {line}"));
+            }
+        }
+        if let Some(linger) = linger {
+            output.note("to have it run also while you are not logged in:");
+            output.note(format!("  {linger}"));
+        }
+        for warning in self.warnings {
+            let advice = plan.to_give_it();
+            output.note(format!("warning: {warning}; {advice}"));
+        }
+        Ok(())
     }
-    if let Some(linger) = linger {
-        output.note("to have it run also while you are not logged in:");
-        output.note(format!("  {linger}"));
-    }
-    Ok(())
 }
 
 fn tell_removed(
@@ -275,6 +306,19 @@ fn edited(plan: &Plan, verb: &str) -> CliError {
 }
 
 impl Plan {
+    /// How the service gets a variable.
+    fn to_give_it(&self) -> String {
+        match self.format {
+            Format::Systemd => format!(
+                "give it that: systemctl --user edit {}, with Environment= in [Service]",
+                self.service()
+            ),
+            Format::Launchd => {
+                "log in once without a variable, or name it in the profile's env".to_owned()
+            }
+        }
+    }
+
     fn new(format: Option<Format>, context: &Context<'_>) -> Result<Self, CliError> {
         let repo = context.repo()?;
         let format = format.unwrap_or(Format::of_this_system());
