@@ -122,9 +122,14 @@ pub struct StartOptions {
     pub until_idle: bool,
     /// The daemon has no terminal: it was sent to the background.
     pub detached: bool,
+    /// Called once, with what the log says before anything happens. It must return at once.
+    pub on_open: OnOpen,
     /// Called once, when the daemon has recovered and its socket answers. It must return at once; it may keep what it is given.
     pub on_ready: OnReady,
 }
+
+/// What is called with the state.
+pub type OnOpen = Box<dyn FnOnce(&State) + Send>;
 
 /// What is called with the handle, and with what becomes true when a signal asks for the end.
 pub type OnReady = Box<dyn FnOnce(Handle, watch::Receiver<bool>) + Send>;

@@ -57,6 +57,8 @@ pub struct Progress {
     pub label: Option<&'static str>,
     /// Where lines go; bars go to standard error.
     pub lines: Box<dyn Write + Send>,
+    /// What the daemon found at its start, for people.
+    pub from_before: Vec<String>,
 }
 
 /// What `start` shows, while there is one.
@@ -130,6 +132,9 @@ impl Screen {
             self.line(&format!("the daemon runs here (pid {pid}); Ctrl+C ends it"));
             if let Some(paused) = handle.read(describe::paused) {
                 self.line(&paused);
+            }
+            for line in std::mem::take(&mut self.progress.from_before) {
+                self.line(&line);
             }
         }
     }
@@ -297,6 +302,7 @@ mod tests {
             colors: false,
             zone: TimeZone::UTC,
             label: Some("demo"),
+            from_before: vec![],
             lines: Box::new(lines.clone()),
         };
         let shown = progress.begin(handle, watch::channel(false).1).unwrap();
@@ -345,6 +351,7 @@ mod tests {
             colors: false,
             zone: TimeZone::UTC,
             label: None,
+            from_before: vec![],
             lines: Box::new(lines.clone()),
         };
         let (asked, end_asked) = watch::channel(false);
@@ -367,6 +374,7 @@ mod tests {
             colors: false,
             zone: TimeZone::UTC,
             label: None,
+            from_before: vec![],
             lines: Box::new(Lines::default()),
         };
         let mut shown = progress.begin(handle, watch::channel(false).1).unwrap();

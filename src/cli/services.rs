@@ -257,6 +257,7 @@ struct InProcess;
 impl Launcher for InProcess {
     fn run_daemon(&self, options: StartOptions) -> Result<EndReason, CliError> {
         let daemon = open_when_free(&options)?;
+        daemon.handle().read(options.on_open);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()

@@ -436,3 +436,23 @@ fn a_pause_survives_a_kill() {
     sandbox.wait_idea(&id, "done");
     daemon.stop();
 }
+
+#[test]
+fn an_agent_that_outlived_its_daemon_is_named_at_the_next_start() {
+    let sandbox = Sandbox::ready();
+    sandbox.idea("hold it; write a.txt x; say COMPLETE");
+    let daemon = sandbox.start();
+    sandbox.wait_held("it");
+    assert!(!daemon.output().contains("from before"));
+    daemon.kill();
+    drop(daemon);
+    let daemon = sandbox.start();
+    sandbox.wait_for("the line about it", || {
+        let named = "from before: ed-001 on idea-001, iteration 1";
+        daemon.output().contains(named).then_some(())
+    });
+    sandbox.release("it");
+    sandbox.wait_idea("idea-001", "done");
+    assert_eq!(sandbox.notes("runs").len(), 1);
+    daemon.stop();
+}

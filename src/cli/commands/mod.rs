@@ -97,6 +97,7 @@ fn on_a_daemon_of_its_own(
         mode: Some(Mode::SemiAuto),
         until_idle: false,
         detached: true,
+        on_open: Box::new(|_| {}),
         on_ready: Box::new(move |_, _| {
             // Who asked waits for the daemon's end first, and then for this.
             thread::spawn(move || drop(sender.send(ask_and_end(&there, &command))));

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use crate::cli::backend::{EndReason, StartOptions};
 use crate::cli::commands::config::load;
 use crate::cli::context::Context;
+use crate::cli::describe;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::last_words::LastWords;
 use crate::cli::progress::{Progress, Shown, Style};
@@ -174,7 +175,9 @@ pub(super) fn run_daemon(
     context: &mut Context<'_>,
 ) -> Result<EndReason, CliError> {
     context.output.flush()?;
-    let progress = progress(&wish, context);
+    let mut progress = progress(&wish, context);
+    let found: Arc<Mutex<Vec<String>>> = Arc::default();
+    let find = Arc::clone(&found);
     let shown: Arc<Mutex<Option<Shown>>> = Arc::default();
     let keep = Arc::clone(&shown);
     let options = StartOptions {
@@ -182,7 +185,12 @@ pub(super) fn run_daemon(
         mode: wish.mode,
         until_idle: wish.until_idle,
         detached: wish.detached,
+        on_open: Box::new(move |state| {
+            *find.lock().unwrap_or_else(PoisonError::into_inner) = describe::from_before(state);
+        }),
         on_ready: Box::new(move |handle: Handle, end_asked| {
+            progress.from_before =
+                std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
             *wish.before.lock().unwrap_or_else(PoisonError::into_inner) = handle.read(Earlier::of);
             if let Some(also) = wish.also {
                 also(handle.clone());
@@ -210,6 +218,7 @@ fn progress(wish: &Wish, context: &Context<'_>) -> Progress {
         zone: context.zone.clone(),
         label: wish.label,
         lines,
+        from_before: vec![],
     }
 }
 

@@ -3,12 +3,14 @@
 //! Invariant: every event has a kind, a line, a tone and a weight; the matches are exhaustive, so that a new event cannot be forgotten.
 //! A line is safe for a terminal: it goes through [`safe`] as a whole.
 
+mod before;
 mod kinds;
 mod paused;
 mod used;
 mod waiting;
 mod words;
 
+pub use before::from_before;
 pub use kinds::KINDS;
 pub use paused::{paused, paused_for};
 pub use used::spent;
