@@ -115,6 +115,7 @@ pub const LABELS: &[&str] = &[
     "git.resolve.before-ref",
     "git.resolve.merged",
     "git.resolve.noted",
+    "git.resolve.thrown-away",
     "git.seal.after-add",
     "git.seal.after-ref",
     "git.seal.before-ref",

@@ -1,40 +1,52 @@
 //! Conflict markers in a file.
 //!
-//! Invariant: only a whole set in order (`<<<<<<<`, `=======`, `>>>>>>>`, each at the start of its line and followed by a blank or
-//! the end of the line) counts, so that a row of equal signs under a headline does not.
+//! Invariant: a row of equal signs under a headline is none; and which markers a text brought on purpose is known by the whole line, since git
+//! writes its own with what it merges.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Whether the file holds a conflict that git wrote.
+/// The shortest that git writes unless it is told otherwise; `conflict-marker-size` in `.gitattributes` makes them longer.
+const SHORTEST: usize = 7;
+
+/// Whether the file holds a whole conflict, as git writes it: the three markers, in order.
 pub(crate) fn has_markers(path: &Path) -> bool {
-    sets_in_file(path) > 0
+    let mut wanted = b"<=>".iter().peekable();
+    for line in regular(path)
+        .unwrap_or_default()
+        .split(|byte| *byte == b'\n')
+    {
+        wanted.next_if(|mark| is_mark(line, **mark));
+    }
+    wanted.peek().is_none()
 }
 
-/// How many such conflicts. What is not a regular file, or cannot be read, holds none.
-pub(crate) fn sets_in_file(path: &Path) -> usize {
-    let regular = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
-    let bytes = regular.then(|| std::fs::read(path));
-    bytes.and_then(Result::ok).map_or(0, |bytes| sets(&bytes))
-}
-
-/// How many a text holds; also those that lie within another.
-pub(crate) fn sets(bytes: &[u8]) -> usize {
-    let marks = [&b"<<<<<<<"[..], b"=======", b">>>>>>>"];
-    let mut wanted = marks.iter().peekable();
-    let mut counts = [0; 3];
-    for line in bytes.split(|byte| *byte == b'\n') {
-        wanted.next_if(|mark| is_mark(line, mark));
-        for (count, mark) in counts.iter_mut().zip(marks) {
-            *count += usize::from(is_mark(line, mark));
+/// The lines that begin or end a conflict or its middle part, and how often each is there. What parts the sides is not among them: a headline
+/// may look like that.
+pub(crate) fn marker_lines(text: &[u8]) -> BTreeMap<Vec<u8>, usize> {
+    let mut found = BTreeMap::new();
+    for line in text.split(|byte| *byte == b'\n') {
+        if b"<|>".iter().any(|mark| is_mark(line, *mark)) {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            *found.entry(line.to_vec()).or_default() += 1;
         }
     }
-    let in_order = wanted.peek().is_none();
-    counts.into_iter().min().filter(|_| in_order).unwrap_or(0)
+    found
 }
 
-fn is_mark(line: &[u8], mark: &[u8]) -> bool {
-    line.strip_prefix(mark)
-        .is_some_and(|rest| matches!(rest.first(), None | Some(b' ' | b'\r')))
+/// The same of a file. What is not a regular file, or cannot be read, has none.
+pub(crate) fn marker_lines_in(path: &Path) -> BTreeMap<Vec<u8>, usize> {
+    regular(path).map_or_else(BTreeMap::new, |text| marker_lines(&text))
+}
+
+fn regular(path: &Path) -> Option<Vec<u8>> {
+    let meta = std::fs::symlink_metadata(path).ok()?;
+    meta.is_file().then(|| std::fs::read(path).ok())?
+}
+
+fn is_mark(line: &[u8], mark: u8) -> bool {
+    let length = line.iter().take_while(|byte| **byte == mark).count();
+    length >= SHORTEST && matches!(line.get(length), None | Some(b' ' | b'\r'))
 }
 
 #[cfg(test)]
@@ -42,7 +54,10 @@ mod tests {
     use super::*;
 
     fn held(text: &[u8]) -> bool {
-        sets(text) > 0
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        std::fs::write(&path, text).unwrap();
+        has_markers(&path)
     }
 
     #[test]
@@ -51,21 +66,30 @@ mod tests {
             b"a\n<<<<<<< ours\nb\n||||||| base\n=======\nc\n>>>>>>> theirs\n"
         ));
         assert!(held(b"<<<<<<< ours\r\nb\r\n=======\r\n>>>>>>> theirs\r\n"));
+        assert!(held(
+            b"<<<<<<<<<< ours\nb\n==========\nc\n>>>>>>>>>> theirs\n"
+        ));
         for text in [
             &b"Title\n=======\n"[..],
             b">>>>>>> x\n=======\n<<<<<<< y\n",
-            b"<<<<<<<<\n========\n>>>>>>>>\n",
+            b"<<<<<<\n======\n>>>>>>\n",
+            b"<<<<<<<<a\n========\n>>>>>>>>b\n",
         ] {
             assert!(!held(text));
         }
     }
 
     #[test]
-    fn sets_within_sets_count() {
-        let one = "<<<<<<< a\nb\n=======\nc\n>>>>>>> d\n";
-        assert_eq!(sets(one.repeat(2).as_bytes()), 2);
-        let within = format!("<<<<<<< a\n{one}=======\nc\n>>>>>>> d\n");
-        assert_eq!(sets(within.as_bytes()), 2);
-        assert_eq!(sets(b"a\n=======\nb\n"), 0);
+    fn each_marker_is_a_line_of_its_own_whatever_is_left_of_its_conflict() {
+        let text = b"<<<<<<< a\r\nb\n||||||| c\n=======\nd\n<<<<<<< a\ne\n>>>>>>>>> f\n>>> g\n";
+        let found = marker_lines(text);
+        let found: Vec<(&str, usize)> = found
+            .iter()
+            .map(|(line, count)| (std::str::from_utf8(line).unwrap(), *count))
+            .collect();
+        assert_eq!(
+            found,
+            [("<<<<<<< a", 2), (">>>>>>>>> f", 1), ("||||||| c", 1)]
+        );
     }
 }

@@ -12,9 +12,9 @@ use std::fs;
 use git2::Oid;
 
 use super::error::{At, GitError};
+use super::noted::RESOLUTION;
 use super::registry::Worktree;
 use super::repo::Repo;
-use super::resolve::RESOLUTION;
 use crate::crash;
 
 /// Bits of an index entry that hide a changed file from git.

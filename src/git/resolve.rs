@@ -4,15 +4,14 @@
 //! loses nothing; the note `swarm-resolution` beside the index says how far it got and which files were in conflict. It is finished only
 //! when none of those files holds conflict markers that neither side brought, and nothing that needs a decision is undecided.
 
-use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use git2::Oid;
 
-use super::error::{At, GitError};
-use super::markers::sets_in_file;
-use super::names::{branch_ref, path_of, shown};
+use super::error::GitError;
+use super::markers::marker_lines_in;
+use super::names::{branch_ref, shown};
+use super::noted::{self, Resolution};
 use super::registry::Worktree;
 use super::release::rescue_ref;
 use super::repo::{Identity, NewCommit, Repo, write_commit};
@@ -22,9 +21,6 @@ use super::snapshot::{Snapshot, add_all, read_oid};
 use super::status::{Entry, Kind};
 use crate::crash;
 use crate::domain::time::Timestamp;
-
-/// The note, beside the index.
-pub(crate) const RESOLUTION: &str = "swarm-resolution";
 
 /// Who commits what was settled, and when.
 #[derive(Debug, Clone)]
@@ -58,14 +54,6 @@ pub enum Finish {
     NotStarted,
 }
 
-/// What the note says.
-pub(super) struct Resolution {
-    /// Whether the conflict lies there; else its start or its end was cut short, and nothing in the worktree is of value.
-    pub(super) started: bool,
-    pub(super) target: Oid,
-    pub(super) files: Vec<PathBuf>,
-}
-
 impl Repo {
     /// Merges the target into the worktree and leaves the conflict there; answers with the files in conflict. May be
     /// repeated: a merge of that target that is under way is left as it is.
@@ -80,8 +68,13 @@ impl Repo {
         let missing = || GitError::BranchMissing {
             branch: branch.to_owned(),
         };
-        let tip = self.branch_commit(branch)?.ok_or_else(missing)?;
-        if was_cut_short(&worktree) {
+        let mut tip = self.branch_commit(branch)?.ok_or_else(missing)?;
+        let note = noted::read(&worktree);
+        if let (Some(ours), Some(note)) = (self.thrown_away(tip, note.as_ref())?, &note) {
+            self.restore_thrown(&worktree, branch, (tip, ours), note)?;
+            tip = ours;
+        }
+        if noted::was_cut_short(&worktree) {
             self.reset(
                 &worktree,
                 tip,
@@ -91,10 +84,10 @@ impl Repo {
         }
         worktree.require_branch(branch)?;
         if merge_heads(&worktree) == [target] {
-            return self.open_files(&worktree);
+            return self.open_files(&worktree, tip);
         }
         // Somebody committed the conflict as it lay there: it is settled before another merge hides it.
-        let open = self.committed_open(tip, read_note(&worktree).as_ref())?;
+        let open = self.committed_open(tip, noted::read(&worktree).as_ref())?;
         if !open.is_empty() {
             return Ok(open);
         }
@@ -102,13 +95,20 @@ impl Repo {
             return Ok(Vec::new());
         }
         self.require_idle(&worktree)?;
-        write_note(&worktree, false, target, &[])?;
+        let mut note = Resolution {
+            started: false,
+            target,
+            ours: Some(tip),
+            files: Vec::new(),
+        };
+        noted::write(&worktree, &note)?;
         crash::point("git.resolve.noted");
         self.merge_into(&worktree, tip, branch, target)?;
         crash::point("git.resolve.merged");
-        let unmerged = self.unmerged(&worktree)?;
-        write_note(&worktree, true, target, &unmerged)?;
-        Ok(unmerged.iter().map(|path| shown(path)).collect())
+        note.started = true;
+        note.files = self.unmerged(&worktree)?;
+        noted::write(&worktree, &note)?;
+        Ok(note.files.iter().map(|path| shown(path)).collect())
     }
 
     /// Commits the settled merge.
@@ -121,7 +121,7 @@ impl Repo {
             branch: want.branch.clone(),
         };
         let tip = self.read_ref(&reference)?.ok_or_else(missing)?;
-        let note = read_note(&worktree);
+        let note = noted::read(&worktree);
         let heads = merge_heads(&worktree);
         let target = heads
             .first()
@@ -130,17 +130,22 @@ impl Repo {
         let Some(target) = target.filter(|_| note.as_ref().is_none_or(|note| note.started)) else {
             return Ok(Finish::NotStarted);
         };
+        if let (Some(ours), Some(note)) = (self.thrown_away(tip, note.as_ref())?, &note) {
+            self.restore_thrown(&worktree, &want.branch, (tip, ours), note)?;
+            let files = self.start_resolution(&want.name, &want.branch, note.target)?;
+            return Ok(Finish::StillConflicted { files });
+        }
         if self.contains(tip, target)? {
             let open = self.committed_open(tip, note.as_ref())?;
             if !open.is_empty() {
                 return Ok(Finish::StillConflicted { files: open });
             }
-            return self.finished(&worktree, tip, target);
+            return self.finished(&worktree, tip, target, note.as_ref());
         }
         if heads.is_empty() {
             return Ok(Finish::NotStarted);
         }
-        let open = self.still_open(&worktree, tip, note.as_ref())?;
+        let open = self.still_open(&worktree, (tip, target), note.as_ref())?;
         if !open.is_empty() {
             return Ok(Finish::StillConflicted { files: open });
         }
@@ -149,7 +154,7 @@ impl Repo {
         crash::point("git.resolve.before-ref");
         self.move_ref(&reference, tip, commit, "merge: conflict settled")?;
         crash::point("git.resolve.after-ref");
-        self.finished(&worktree, commit, target)
+        self.finished(&worktree, commit, target, note.as_ref())
     }
 
     /// Puts the worktree back to its branch. What was settled so far is kept under `refs/swarm/rescue/<name>`. False: no merge of ours was under
@@ -158,7 +163,7 @@ impl Repo {
         let reference = branch_ref(&want.branch)?;
         let worktree = self.worktree(&want.name)?;
         worktree.free_locks(self)?;
-        let Some(note) = read_note(&worktree) else {
+        let Some(mut note) = noted::read(&worktree) else {
             return Ok(false);
         };
         if note.started {
@@ -172,9 +177,14 @@ impl Repo {
             })?;
             let tip = self.head_commit(&worktree)?;
             self.take_back_open_merge(&want.name, &reference, tip, &note)?;
-            write_note(&worktree, false, note.target, &[])?;
+            note.started = false;
+            noted::write(&worktree, &note)?;
         }
         let tip = self.head_commit(&worktree)?;
+        if let Some(ours) = self.thrown_away(tip, Some(&note))? {
+            self.restore_thrown(&worktree, &want.branch, (tip, ours), &note)?;
+            return Ok(true);
+        }
         self.reset(&worktree, tip, &HeadTo::Branch(reference), Clean::Untracked)?;
         Ok(true)
     }
@@ -248,22 +258,29 @@ impl Repo {
             .collect())
     }
 
-    fn open_files(&self, worktree: &Worktree) -> Result<Vec<String>, GitError> {
-        let unmerged = self.unmerged(worktree)?;
+    fn open_files(&self, worktree: &Worktree, tip: Oid) -> Result<Vec<String>, GitError> {
+        let files = self.unmerged(worktree)?;
+        let shown = files.iter().map(|path| shown(path)).collect();
         // A person or agent may have started this merge: then there is no note yet.
-        if read_note(worktree).is_none()
+        if noted::read(worktree).is_none()
             && let [target] = merge_heads(worktree)[..]
         {
-            write_note(worktree, true, target, &unmerged)?;
+            let note = Resolution {
+                started: true,
+                target,
+                ours: Some(tip),
+                files,
+            };
+            noted::write(worktree, &note)?;
         }
-        Ok(unmerged.iter().map(|path| shown(path)).collect())
+        Ok(shown)
     }
 
     /// Files with markers; files that git could not merge as text and that nobody has added or removed since.
     fn still_open(
         &self,
         worktree: &Worktree,
-        tip: Oid,
+        (tip, target): (Oid, Oid),
         note: Option<&Resolution>,
     ) -> Result<Vec<String>, GitError> {
         let entries = self.status(worktree)?;
@@ -277,14 +294,9 @@ impl Repo {
             .iter()
             .filter(|entry| noted.is_empty() || is_unmerged(entry))
             .map(|entry| entry.path.clone());
-        let theirs = note.map(|note| note.target);
         for path in all.chain(noted.iter().cloned()) {
-            let held = sets_in_file(&worktree.path.join(&path));
-            let brought = match theirs.filter(|_| held > 0) {
-                Some(theirs) => self.sets_brought(&path, Some(tip), theirs)?,
-                None => 0,
-            };
-            if held > brought {
+            let held = marker_lines_in(&worktree.path.join(&path));
+            if self.is_left_open(&path, &held, Some(tip), target)? {
                 open.push(path);
             }
         }
@@ -321,61 +333,23 @@ impl Repo {
     }
 
     /// The notes of git and of ours go; what the target and the branch have becomes durable.
-    fn finished(&self, worktree: &Worktree, head: Oid, target: Oid) -> Result<Finish, GitError> {
+    fn finished(
+        &self,
+        worktree: &Worktree,
+        head: Oid,
+        target: Oid,
+        note: Option<&Resolution>,
+    ) -> Result<Finish, GitError> {
+        self.keep_replaced(&worktree.name, head, note)?;
         self.make_durable(head, &[target])?;
         if merge_heads(worktree).iter().all(|merged| *merged == target) {
             self.end_merge(worktree)?;
         }
-        let note = worktree.git_dir.join(RESOLUTION);
-        match fs::remove_file(&note) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(error).at("delete", &note)
-            }
-            _ => Ok(Finish::Finished { head }),
-        }
+        noted::remove(worktree)?;
+        Ok(Finish::Finished { head })
     }
-}
-
-/// Whether the start of a merge, or its end, was: then the worktree holds nothing but what git wrote.
-fn was_cut_short(worktree: &Worktree) -> bool {
-    read_note(worktree).is_some_and(|note| !note.started)
 }
 
 fn is_unmerged(entry: &Entry) -> bool {
     matches!(entry.kind, Kind::Unmerged { .. })
-}
-
-/// `started|starting <target>`, then the files, each piece ended by a NUL. Replaced in one step.
-fn write_note(
-    worktree: &Worktree,
-    started: bool,
-    target: Oid,
-    files: &[PathBuf],
-) -> Result<(), GitError> {
-    let word = if started { "started" } else { "starting" };
-    let mut text = format!("{word} {target}\0").into_bytes();
-    for file in files {
-        text.extend(file.as_os_str().as_bytes());
-        text.push(0);
-    }
-    let (path, new) = (
-        worktree.git_dir.join(RESOLUTION),
-        worktree.git_dir.join("swarm-resolution.new"),
-    );
-    fs::write(&new, text).at("write", &new)?;
-    fs::rename(&new, &path).at("write", &path)
-}
-
-fn read_note(worktree: &Worktree) -> Option<Resolution> {
-    let text = fs::read(worktree.git_dir.join(RESOLUTION)).ok()?;
-    let mut pieces = text
-        .split(|byte| *byte == 0)
-        .filter(|piece| !piece.is_empty());
-    let first = std::str::from_utf8(pieces.next()?).ok()?;
-    let (word, target) = first.split_once(' ')?;
-    Some(Resolution {
-        started: word == "started",
-        target: Oid::from_str(target).ok()?,
-        files: pieces.map(path_of).collect(),
-    })
 }

@@ -3,16 +3,20 @@
 //! Invariant: a commit with markers settles nothing, whoever made it; only files that were in conflict are looked at, and only markers that
 //! neither side brought count, since a file may hold some on purpose.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use git2::Oid;
 
 use super::error::GitError;
-use super::markers::sets;
+use super::markers::marker_lines;
 use super::names::shown;
+use super::noted::Resolution;
 use super::release::rescue_ref;
 use super::repo::Repo;
-use super::resolve::Resolution;
+
+/// Lines, and how often each is there.
+type Markers = BTreeMap<Vec<u8>, usize>;
 
 impl Repo {
     /// Noted files that hold markers in a commit which has the noted merge.
@@ -32,39 +36,44 @@ impl Repo {
         let ours = Some(before).filter(|before| *before != tip);
         let mut open = Vec::new();
         for path in &note.files {
-            if self.sets_in(tip, path)? > self.sets_brought(path, ours, note.target)? {
+            if self.is_left_open(path, &self.markers_in(tip, path)?, ours, note.target)? {
                 open.push(shown(path));
             }
         }
         Ok(open)
     }
 
-    /// As many conflicts as a merge of the two commits may hold in this file with none of its own left open.
-    pub(super) fn sets_brought(
+    /// Whether the file, with these markers, holds one that a merge of the two commits would not have brought.
+    pub(super) fn is_left_open(
         &self,
         path: &Path,
+        held: &Markers,
         ours: Option<Oid>,
         theirs: Oid,
-    ) -> Result<usize, GitError> {
-        let by_them = self.sets_in(theirs, path)?;
-        let Some(ours) = ours else {
-            return Ok(by_them);
+    ) -> Result<bool, GitError> {
+        if held.is_empty() {
+            return Ok(false);
+        }
+        let by_them = self.markers_in(theirs, path)?;
+        let by_us = ours.map_or(Ok(Markers::new()), |ours| self.markers_in(ours, path))?;
+        let base = ours.and_then(|ours| self.library().ok()?.merge_base(ours, theirs).ok());
+        let before = base.map_or(Ok(Markers::new()), |base| self.markers_in(base, path))?;
+        let brought = |line: &Vec<u8>| {
+            let count = |of: &Markers| of.get(line).copied().unwrap_or(0);
+            let (us, them) = (count(&by_us), count(&by_them));
+            (us + them).saturating_sub(count(&before)).max(us).max(them)
         };
-        let by_us = self.sets_in(ours, path)?;
-        let base = self.library()?.merge_base(ours, theirs).ok();
-        let before = base.map_or(Ok(0), |base| self.sets_in(base, path))?;
-        let both = (by_us + by_them).saturating_sub(before);
-        Ok(both.max(by_us).max(by_them))
+        Ok(held.iter().any(|(line, count)| *count > brought(line)))
     }
 
-    /// The conflicts that this file of the commit holds.
-    fn sets_in(&self, commit: Oid, path: &Path) -> Result<usize, GitError> {
+    /// The markers in this file of the commit.
+    fn markers_in(&self, commit: Oid, path: &Path) -> Result<Markers, GitError> {
         let library = self.library()?;
         let tree = library.find_commit(commit).and_then(|found| found.tree());
         let tree = tree.map_err(GitError::library(format!("read the files of {commit}")))?;
         let entry = tree.get_path(path).ok();
         let blob = entry.and_then(|entry| library.find_blob(entry.id()).ok());
-        Ok(blob.map_or(0, |blob| sets(blob.content())))
+        Ok(blob.map_or_else(Markers::new, |blob| marker_lines(blob.content())))
     }
 
     /// Takes the branch back behind a merge whose conflict was committed as it lay there; what it had is kept under `refs/swarm/rescue/`.

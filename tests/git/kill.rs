@@ -673,6 +673,33 @@ fn aborting_a_resolution() {
     );
 }
 
+#[test]
+fn bringing_back_what_a_resolver_threw_away() {
+    let make = || {
+        let (fixture, target) = conflicting();
+        let repo = &fixture.repo;
+        repo.start_resolution(&name(1), &branch(1), target).unwrap();
+        let path = repo.worktree_path(&name(1));
+        git(&path, &["reset", "--hard", "-q", "MERGE_HEAD"]);
+        (fixture, Act::Start(target))
+    };
+    at_each(
+        &[
+            "git.resolve.thrown-away",
+            "git.reset.before-files",
+            "git.reset.after-files",
+        ],
+        make,
+        |fixture, files| {
+            assert_eq!(files, "[\"src/b.txt\"]");
+            assert_eq!(
+                fixture.git(&["show", &format!("{}:src/b.txt", branch(1))]),
+                "agent"
+            );
+        },
+    );
+}
+
 /// On its branch, and nothing uncommitted.
 fn on_its_branch(fixture: &Fixture) {
     let path = fixture.repo.worktree_path(&name(1));

@@ -1,8 +1,9 @@
 //! Conflicts settled in the worktree of the attempt.
 
 use std::fs;
+use std::path::PathBuf;
 
-use swarm::git::{Finish, FinishResolution, GitError, rescue_ref};
+use swarm::git::{Finish, FinishResolution, GitError, Oid, rescue_ref};
 
 use crate::fixture::{Fixture, TIME, branch, commit_in, git, identity, name, read, write};
 
@@ -231,4 +232,107 @@ fn markers_that_a_side_brought_are_no_conflict_left_open() {
     assert_eq!(finished(), open);
     write(&path, "docs", &format!("{MARKS}{}", shown("both again")));
     assert!(matches!(finished(), Finish::Finished { .. }));
+}
+
+/// A conflict in `docs` between an agent's and a person's last line; above it this text.
+fn in_docs(above: &str) -> (Fixture, PathBuf, Oid) {
+    let fixture = Fixture::new();
+    let text = |last: &str| format!("{above}{}{last}\n", "\n".repeat(8));
+    fixture.commit(&[("docs", &text("before"))]);
+    let (path, _) = fixture.attempt(1, &[("docs", &text("agent"))]);
+    let target = fixture.commit(&[("docs", &text("person"))]);
+    let started = fixture.repo.start_resolution(&name(1), &branch(1), target);
+    assert_eq!(started.unwrap(), ["docs"]);
+    (fixture, path, target)
+}
+
+#[test]
+fn what_is_left_of_a_conflict_leaves_it_open() {
+    let open = Finish::StillConflicted {
+        files: vec!["docs".into()],
+    };
+    let without = |text: &str, mark: &str| -> String {
+        let kept = text.lines().filter(|line| !line.starts_with(mark));
+        kept.map(|line| format!("{line}\n")).collect()
+    };
+    for (above, gone) in [("", ">>>>>>> "), ("", "<<<<<<< "), (MARKS, ">>>>>>> other")] {
+        let (fixture, path, _) = in_docs(above);
+        write(&path, "docs", &without(&read(&path, "docs"), gone));
+        assert_eq!(fixture.repo.finish_resolution(&finish(1)).unwrap(), open);
+    }
+    // The one that is there on purpose goes, the real one stays.
+    let (fixture, path, _) = in_docs(MARKS);
+    write(&path, "docs", &read(&path, "docs").replace(MARKS, ""));
+    assert_eq!(fixture.repo.finish_resolution(&finish(1)).unwrap(), open);
+    git(&path, &["commit", "-qam", "the wrong one"]);
+    assert_eq!(fixture.repo.finish_resolution(&finish(1)).unwrap(), open);
+    // As long as the repository wants them.
+    let fixture = Fixture::new();
+    fixture.commit(&[
+        (".gitattributes", "docs conflict-marker-size=32\n"),
+        ("docs", "a\n"),
+    ]);
+    fixture.attempt(1, &[("docs", "agent\n")]);
+    let target = fixture.commit(&[("docs", "person\n")]);
+    let started = fixture.repo.start_resolution(&name(1), &branch(1), target);
+    assert_eq!(started.unwrap(), ["docs"]);
+    assert_eq!(fixture.repo.finish_resolution(&finish(1)).unwrap(), open);
+}
+
+#[test]
+fn a_resolver_that_throws_the_work_away_has_settled_nothing() {
+    for leaves in ["reset --hard -q MERGE_HEAD", "reset --hard -q MERGE_HEAD~1"] {
+        let (fixture, path, target) = in_docs("");
+        let tip = fixture.oid(&branch(1));
+        git(&path, &leaves.split(' ').collect::<Vec<_>>());
+        write(&path, "notes", "of the resolver\n");
+        if leaves.ends_with("~1") {
+            // Not even the target is in it: then the next start has to see to it.
+            let again = fixture.repo.start_resolution(&name(1), &branch(1), target);
+            assert_eq!(again.unwrap(), ["docs"]);
+        } else {
+            let open = Finish::StillConflicted {
+                files: vec!["docs".into()],
+            };
+            assert_eq!(fixture.repo.finish_resolution(&finish(1)).unwrap(), open);
+        }
+        assert_eq!(fixture.oid(&branch(1)), tip);
+        let kept = format!("{}:notes", rescue_ref(&name(1)));
+        assert_eq!(fixture.git(&["show", &kept]), "of the resolver");
+        let head = commit_in(&path, &[("docs", "both\n")]);
+        assert_eq!(
+            fixture.repo.finish_resolution(&finish(1)).unwrap(),
+            Finish::Finished { head }
+        );
+    }
+}
+
+#[test]
+fn an_aborted_merge_gives_back_the_work_that_was_thrown_away() {
+    let (fixture, path, _) = in_docs("");
+    let tip = fixture.oid(&branch(1));
+    git(&path, &["reset", "--hard", "-q", "MERGE_HEAD"]);
+    assert!(fixture.repo.abort_resolution(&finish(1)).unwrap());
+    assert_eq!(fixture.oid(&branch(1)), tip);
+    assert_eq!(git(&path, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn work_that_a_resolver_made_anew_settles_it_and_what_it_replaces_stays() {
+    let (fixture, path, target) = in_docs("");
+    let tip = fixture.oid(&branch(1));
+    git(&path, &["reset", "--hard", "-q", "MERGE_HEAD"]);
+    let head = commit_in(&path, &[("docs", "both\n")]);
+    assert_eq!(
+        fixture.repo.finish_resolution(&finish(1)).unwrap(),
+        Finish::Finished { head }
+    );
+    assert_eq!(fixture.oid(&rescue_ref(&name(1))), tip);
+    assert!(
+        fixture
+            .repo
+            .start_resolution(&name(1), &branch(1), target)
+            .unwrap()
+            .is_empty()
+    );
 }

@@ -1,0 +1,84 @@
+//! Merges whose resolver threw the branch's own work away: `git reset --hard MERGE_HEAD` leaves no conflict either.
+//!
+//! Invariant: a merge settles only what has the work in it that was to be merged. A branch that holds nothing besides the target gets its work
+//! back; one that holds something else (a rebase, a squash) is taken as it is, and what it had stays under `refs/swarm/rescue/`.
+
+use git2::Oid;
+
+use super::error::GitError;
+use super::names::branch_ref;
+use super::noted::{self, Resolution};
+use super::registry::Worktree;
+use super::release::rescue_ref;
+use super::repo::Repo;
+use super::reset::{Clean, HeadTo};
+use super::snapshot::Snapshot;
+use crate::crash;
+use crate::domain::time::Timestamp;
+
+impl Repo {
+    /// Where the branch stood before a merge after which nothing of it is left; none: its work is there.
+    pub(super) fn thrown_away(
+        &self,
+        tip: Oid,
+        note: Option<&Resolution>,
+    ) -> Result<Option<Oid>, GitError> {
+        let Some((note, ours)) = note.and_then(|note| Some((note, note.ours?))) else {
+            return Ok(None);
+        };
+        let is_lost = !self.contains(tip, ours)? && self.contains(note.target, tip)?;
+        Ok(is_lost.then_some(ours))
+    }
+
+    /// Puts the branch and its worktree back to `ours`. What is uncommitted there is kept.
+    pub(super) fn restore_thrown(
+        &self,
+        worktree: &Worktree,
+        branch: &str,
+        (tip, ours): (Oid, Oid),
+        note: &Resolution,
+    ) -> Result<(), GitError> {
+        let reference = branch_ref(branch)?;
+        if note.started {
+            self.snapshot_worktree(&Snapshot {
+                name: worktree.name.clone(),
+                reference: rescue_ref(&worktree.name),
+                message: "What lay beside a merge that threw its branch's work away\n".into(),
+                identity: self.identity()?,
+                time: self.time_of(tip)?,
+            })?;
+        }
+        let cut_short = Resolution {
+            started: false,
+            files: Vec::new(),
+            ..note.clone()
+        };
+        noted::write(worktree, &cut_short)?;
+        crash::point("git.resolve.thrown-away");
+        let why = "merge: work that was thrown away comes back";
+        self.move_ref(&reference, tip, ours, why)?;
+        let head = HeadTo::Branch(reference);
+        self.reset(worktree, ours, &head, Clean::Untracked)
+    }
+
+    /// When the commit was made.
+    fn time_of(&self, commit: Oid) -> Result<Timestamp, GitError> {
+        let library = self.library()?;
+        let found = library.find_commit(commit);
+        let found = found.map_err(GitError::library(format!("read {commit}")))?;
+        Ok(Timestamp::from_millis(found.time().seconds() * 1_000))
+    }
+
+    /// What the branch had before the merge stays, whatever became of the branch.
+    pub(super) fn keep_replaced(
+        &self,
+        name: &str,
+        head: Oid,
+        note: Option<&Resolution>,
+    ) -> Result<(), GitError> {
+        match note.and_then(|note| note.ours) {
+            Some(ours) if !self.contains(head, ours)? => self.keep_commit(&rescue_ref(name), ours),
+            _ => Ok(()),
+        }
+    }
+}
