@@ -144,6 +144,7 @@ impl Daemon {
         runs::end_vanished(&paths.runs)
             .map_err(DaemonError::io("end agents whose run directory is gone"))?;
         repo.settle_checkouts()?;
+        repo.settle_worktrees()?;
         settings.hooks = hooks::settings(&repo, &config, &store.state)?;
         crash::point("daemon.checkouts-settled");
         let first = vec![

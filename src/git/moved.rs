@@ -7,9 +7,27 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::error::GitError;
 use super::names::path_of;
 use super::registry::Registered;
+use super::repo::Repo;
 use super::special;
+
+impl Repo {
+    /// Sets right where worktrees and their registrations point, so that agents which go on have a git that works. For the start of a daemon.
+    /// What cannot be set right is told when the worktree is used.
+    ///
+    /// # Errors
+    /// The folder of the worktrees cannot be read.
+    pub fn settle_worktrees(&self) -> Result<(), GitError> {
+        for name in self.names_with("")? {
+            if let Err(error) = self.look_up(&name) {
+                tracing::warn!(%error, name, "this worktree is left as it is");
+            }
+        }
+        Ok(())
+    }
+}
 
 /// The administrative directory that `path`, a directory under `.swarm/worktrees`, had where the repository lay before; `all` are those
 /// that there are now.

@@ -120,3 +120,34 @@ fn a_repository_renamed_after_a_crash_keeps_what_agents_had_not_committed() {
 fn a_repository_renamed_after_a_stop_keeps_what_agents_had_not_committed() {
     renamed_at_work(true);
 }
+
+/// An attempt that waits at its boundary has its worktree already: nothing prepares it once more.
+#[test]
+fn an_attempt_that_goes_on_in_a_copy_commits_there_and_not_in_the_original() {
+    let sandbox = Sandbox::ready();
+    sandbox.idea("if iteration 1; then write a.txt x; commit; say NEEDS_HUMAN:which; else write b.txt x; commit; say COMPLETE; fi");
+    let daemon = sandbox.start();
+    sandbox.wait_needs_you("question");
+    daemon.stop();
+    drop(daemon);
+    let copy = copied(&sandbox, "copy");
+    let refs = sandbox.git(&["for-each-ref"]);
+    let mut command = sandbox.swarm_command(&["start"]);
+    let other = sandbox.spawn({
+        command.current_dir(&copy);
+        command
+    });
+    sandbox.wait_for("the answer to be taken", || {
+        let said = sandbox.swarm_in(&copy, &["agent", "say", "ed-001", "that one"]);
+        (said.code == 0).then_some(())
+    });
+    sandbox.wait_for("the landing", || {
+        let landed = sandbox.git_in(&copy, &["ls-tree", "--name-only", "main"]);
+        (landed.contains("a.txt") && landed.contains("b.txt")).then_some(())
+    });
+    assert_eq!(sandbox.git(&["for-each-ref"]), refs);
+    let subjects = sandbox.git_in(&copy, &["log", "--format=%s", "main"]);
+    assert_eq!(subjects.lines().filter(|line| *line == "Work").count(), 2);
+    sandbox.swarm_in(&copy, &["stop"]).ok();
+    assert_eq!(other.wait_exit(PATIENCE), 0);
+}
