@@ -156,7 +156,7 @@ impl Adapter for GeminiAdapter {
         }
         if found.broken_off && concluded.verdict == Some(Verdict::Complete) {
             usage.partial = true;
-            concluded.verdict = Some(reader::broken_off().verdict());
+            concluded.verdict = Some(Verdict::Cut);
         }
         Ok(())
     }

@@ -191,3 +191,19 @@ fn an_answer_that_is_cut_off_is_asked_for_again() {
         assert_unharmed(&lab, idea, name);
     }
 }
+
+#[test]
+fn an_answer_that_always_breaks_off_fails_its_idea_and_holds_up_nobody_elses() {
+    let lab = Lab::new();
+    lab.configure(&lab.impatient());
+    let text = "An answer that is cut off in its middle, each time.";
+    let bad = lab.idea("codex", &after("bad", &json!({"text": text, "cut": 1_000})));
+    let good = lab.idea("codex", &after("good", &json!({"text": "Quick work."})));
+    let daemon = lab.sandbox.start();
+    lab.wait_idea(&good, "done");
+    let bad = lab.wait_idea(&bad, "failed");
+    let why = bad["lastError"].as_str().unwrap();
+    assert!(why.contains("5 times in a row"), "{why}");
+    assert!(lab.sandbox.logged("accountHeld").is_empty());
+    daemon.stop();
+}

@@ -195,6 +195,7 @@ impl ClaudeReader {
                 json::text(line, "subtype").unwrap_or_default().to_owned(),
             ),
             LastWord::Interrupted => (false, "interrupted".to_owned()),
+            LastWord::BrokenOff(message) => (false, message.clone()),
             LastWord::Failed(failure) => (false, failure.message.clone()),
         };
         self.last = Some(last);

@@ -177,6 +177,7 @@ impl CodexReader {
             .and_then(|error| json::text(error, "message"))
             .unwrap_or_default();
         let plain = inner_message(message);
+        let broke_off = message.contains(BROKEN_OFF);
         let failure = Failure::new(
             cause(message, self.resumed),
             plain.as_deref().unwrap_or(message),
@@ -191,7 +192,11 @@ impl CodexReader {
             ..usage
         });
         self.answering = false;
-        self.last = Some(LastWord::Failed(failure));
+        self.last = Some(if broke_off {
+            LastWord::BrokenOff(failure.message)
+        } else {
+            LastWord::Failed(failure)
+        });
     }
 }
 
@@ -234,6 +239,9 @@ fn cause(message: &str, resumed: bool) -> Cause {
         Cause::Other
     }
 }
+
+/// How Codex says that an answer began and did not end.
+const BROKEN_OFF: &str = "stream closed before response.completed";
 
 /// How Codex speaks of trouble with the service and on the way to it.
 const TROUBLE: &[&str] = &[

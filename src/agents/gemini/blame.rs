@@ -17,6 +17,11 @@ const NO_LOGIN: i32 = 41;
 /// How it says that an answer broke off.
 const BROKEN_OFF: &str = "without a finish reason";
 
+/// Whether the error of a `result` is that an answer broke off.
+pub(super) fn is_broken_off(message: &str) -> bool {
+    message.contains(BROKEN_OFF)
+}
+
 /// What the error of a `result` blames, which was told at `now`.
 pub(super) fn failure(message: &str, resumed: bool, now: &Zoned) -> Failure {
     let error = of_service(message);
@@ -29,9 +34,6 @@ pub(super) fn failure(message: &str, resumed: bool, now: &Zoned) -> Failure {
 }
 
 fn cause(status: Option<u64>, plain: &str, resumed: bool, now: &Zoned) -> Cause {
-    if plain.contains(BROKEN_OFF) {
-        return Cause::Overloaded;
-    }
     let blamed = status.and_then(blamed_by_status);
     match blamed.or_else(|| blamed_by_words(plain)) {
         Some(Cause::Limit { .. }) => Cause::Limit {

@@ -7,7 +7,7 @@ use jiff::Zoned;
 
 use super::blame;
 use crate::agents::adapter::StartedAs;
-use crate::agents::stream::end::{Failure, LastWord, verdict};
+use crate::agents::stream::end::{LastWord, verdict};
 use crate::agents::stream::json::{self, Object};
 use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session};
 use crate::agents::text;
@@ -129,6 +129,7 @@ impl GeminiReader {
         let (ok, message) = match &last {
             LastWord::Done => (true, "success".to_owned()),
             LastWord::Interrupted => (false, "interrupted".to_owned()),
+            LastWord::BrokenOff(message) => (false, message.clone()),
             LastWord::Failed(failure) => (false, failure.message.clone()),
         };
         if let Some(usage) = json::object(line, "stats").map(|stats| self.used(stats, ok)) {
@@ -152,7 +153,10 @@ impl GeminiReader {
         }
         // Of an answer that it cannot use it tells before the end.
         let message = told("message").or(self.error.as_deref());
-        LastWord::Failed(blame::failure(message.unwrap_or(status), self.resumed, at))
+        match message.filter(|message| blame::is_broken_off(message)) {
+            Some(message) => LastWord::BrokenOff(message.to_owned()),
+            None => LastWord::Failed(blame::failure(message.unwrap_or(status), self.resumed, at)),
+        }
     }
 
     /// The numbers of this run. Its input includes what was cached; what was thought is in the total alone.
@@ -187,14 +191,6 @@ impl GeminiReader {
         }
         last
     }
-}
-
-/// The failure of a run whose last answer broke off without its noticing.
-pub(super) fn broken_off() -> Failure {
-    Failure::new(
-        Cause::Overloaded,
-        "the model's last answer broke off, by the records of Gemini CLI, which took it for complete",
-    )
 }
 
 /// The model that used most.

@@ -16,6 +16,8 @@ pub enum LastWord {
     Done,
     /// Somebody interrupted it.
     Interrupted,
+    /// An answer of its model broke off in the middle, it says in these words: no more is known of its service, and it is asked again.
+    BrokenOff(String),
     /// It failed.
     Failed(Failure),
 }
@@ -72,6 +74,7 @@ pub fn verdict(
         (None, RunEndKind::Exited { code }) if *code != 0 => {
             return Some(at_once().map_or(Verdict::Cut, Failure::verdict));
         }
+        (Some(LastWord::BrokenOff(_)), _) => return Some(Verdict::Cut),
         (Some(LastWord::Interrupted) | None, _) => false,
     };
     Some(if done {
@@ -123,6 +126,11 @@ mod tests {
             ),
             (Some(LastWord::Done), signalled.clone(), Some(Verdict::Cut)),
             (Some(LastWord::Interrupted), exited(0), Some(Verdict::Cut)),
+            (
+                Some(LastWord::BrokenOff("so".into())),
+                exited(1),
+                Some(Verdict::Cut),
+            ),
             (Some(failed()), exited(0), Some(login.clone())),
             (Some(failed()), RunEndKind::Stopped, Some(login)),
             (None, exited(0), Some(Verdict::Cut)),
