@@ -54,13 +54,18 @@ impl DaemonFile {
         sync_dir(state_dir)
     }
 
-    /// Reads it; none: no daemon of this directory has left one.
+    /// Reads it; none: no daemon of this directory has left one. One that nobody can read tells of none either: it is a hint, and whether a
+    /// daemon runs is known by the lock.
     pub fn read(state_dir: &Path) -> io::Result<Option<Self>> {
-        match fs::read(state_dir.join(NAME)) {
-            Ok(bytes) => {
-                let file: Self = serde_json::from_slice(&bytes)?;
-                Ok(file.is_of(state_dir)?.then_some(file))
-            }
+        let path = state_dir.join(NAME);
+        if !fs::metadata(&path).is_ok_and(|meta| meta.is_file()) {
+            return Ok(None);
+        }
+        match fs::read(&path) {
+            Ok(bytes) => match serde_json::from_slice::<Self>(&bytes) {
+                Ok(file) => Ok(file.is_of(state_dir)?.then_some(file)),
+                Err(_) => Ok(None),
+            },
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }

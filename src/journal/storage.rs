@@ -121,7 +121,8 @@ pub(super) fn is_full(error: &io::Error) -> bool {
 pub(super) fn plain_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).mode(0o600);
-    options.custom_flags(OFlag::O_NOFOLLOW.bits());
+    // Not blocking: a pipe in its place is an empty file, and not one that is waited for.
+    options.custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits());
     options
 }
 

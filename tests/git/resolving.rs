@@ -252,8 +252,8 @@ fn what_is_left_of_a_conflict_leaves_it_open() {
         files: vec!["docs".into()],
     };
     let without = |text: &str, mark: &str| -> String {
-        let kept = text.lines().filter(|line| !line.starts_with(mark));
-        kept.map(|line| format!("{line}\n")).collect()
+        let lines = text.split_inclusive('\n');
+        lines.filter(|line| !line.starts_with(mark)).collect()
     };
     for (above, gone) in [("", ">>>>>>> "), ("", "<<<<<<< "), (MARKS, ">>>>>>> other")] {
         let (fixture, path, _) = in_docs(above);

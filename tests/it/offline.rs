@@ -198,3 +198,27 @@ fn what_agents_wrote_and_did_is_shown_without_a_daemon_as_with_one() {
     unknown.refused(3, &["ed-009", "swarm agent list", "swarm start"]);
     sandbox.assert_log_sound();
 }
+
+#[test]
+fn what_is_no_file_in_the_state_directory_is_not_waited_for() {
+    let sandbox = Sandbox::ready();
+    sandbox.idea("write a.txt x; say COMPLETE");
+    assert_eq!(sandbox.run_until_idle(), 0);
+    let state = sandbox.dot_swarm("state");
+    for name in ["daemon.json", "snapshot.prev.json"] {
+        let path = state.join(name);
+        let _ = std::fs::remove_file(&path);
+        let line = format!("mkfifo '{}'", path.display());
+        sandbox.shell(&line).ok();
+        assert_eq!(sandbox.ideas().len(), 1, "{name}");
+        sandbox.swarm(&["doctor"]);
+        std::fs::remove_file(&path).unwrap();
+    }
+    // A hint that nobody can read is none.
+    std::fs::write(state.join("daemon.json"), "").unwrap();
+    assert_eq!(sandbox.ideas().len(), 1);
+    sandbox
+        .swarm(&["stop"])
+        .refused(3, &["no daemon is running"]);
+    assert_eq!(sandbox.run_until_idle(), 0);
+}

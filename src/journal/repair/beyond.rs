@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::journal::error::JournalError;
+use crate::journal::found::Found;
 use crate::journal::record::{self, Record};
 use crate::journal::scan::{self, ChainStart, Progress, Tail};
 use crate::journal::snapshot;
@@ -68,6 +69,12 @@ pub struct Rest<E> {
 }
 
 impl Diagnosis {
+    /// The files of the log, each with its place among all of them.
+    fn parts(&self) -> impl Iterator<Item = (usize, &Found)> {
+        let all = self.files.iter().enumerate();
+        all.filter(|(index, _)| !self.is_stray(*index))
+    }
+
     /// Reads the lines behind the good records as far as they can be read.
     pub fn read_on<E: DeserializeOwned>(&self) -> Result<Rest<E>, JournalError> {
         let mut rest = Rest {
@@ -76,7 +83,7 @@ impl Diagnosis {
             good: self.last_good(),
         };
         let mut before = Some(self.chain().crc);
-        for (index, file) in self.files.iter().enumerate().skip(self.at_file) {
+        for (index, file) in self.parts().filter(|(index, _)| *index >= self.at_file) {
             let mut bytes = all_of(file)?;
             if index == self.at_file {
                 bytes.drain(
@@ -125,7 +132,7 @@ impl Diagnosis {
     fn good_after(&self, start: ChainStart) -> Option<Vec<u8>> {
         let mut good = Vec::new();
         let mut chain = start;
-        for (index, file) in self.files.iter().enumerate().skip(self.at_file) {
+        for (index, file) in self.parts().filter(|(index, _)| *index >= self.at_file) {
             let bytes = all_of(file).ok()?;
             let begin = if good.is_empty() {
                 first_line_after(&bytes, start)

@@ -41,6 +41,8 @@ pub enum Health {
     AfterGap,
     /// It comes after damage: whether it joins cannot be said.
     AfterDamage,
+    /// It is no part of the log: what it has, or should have by its name, other files have.
+    Stray,
     /// A newer version wrote it.
     Newer {
         /// Its format.
@@ -109,7 +111,9 @@ pub struct Diagnosis {
     pub(super) at_file: usize,
     pub(super) good: Progress,
     /// Of each file up to [`Self::at_file`] its last good record, or the last before it.
-    good_upto: Vec<u64>,
+    pub(super) good_upto: Vec<u64>,
+    /// Files that are no part of the log.
+    pub(super) strays: Vec<usize>,
 }
 
 impl Diagnosis {
@@ -166,6 +170,7 @@ pub fn diagnose(state_dir: &Path) -> Result<Diagnosis, JournalError> {
         good: Progress::new(ChainStart::ORIGIN, 0),
         at_file: 0,
         good_upto: Vec::new(),
+        strays: Vec::new(),
         files,
     };
     found.walk(state_dir)?;
@@ -190,6 +195,9 @@ impl Diagnosis {
                 health,
             });
         }
+        if let Some(index) = self.strays.first().copied() {
+            self.stray_is_damage(index)?;
+        }
         let whole = self.damage.is_none() && self.newer.is_none();
         if let Some((seq, file)) = proof.filter(|(seq, _)| whole && *seq > self.last_good()) {
             self.end_is_missing(seq, &name_of(&file));
@@ -208,6 +216,11 @@ impl Diagnosis {
     fn enter(&mut self, index: usize, known: u64) -> Result<Health, JournalError> {
         let bytes = all_of(&self.files[index])?;
         let start = self.good.chain;
+        if index > 0 && self.others_have(index, start)? {
+            self.strays.push(index);
+            self.good_upto.push(self.last_good());
+            return Ok(Health::Stray);
+        }
         let file = &self.files[index];
         if !file.is_live && file.claimed.is_some_and(|first| first > start.next_seq) {
             let why = format!(
@@ -253,21 +266,6 @@ impl Diagnosis {
         })
     }
 
-    /// The record that the live file begins with, if one of the files before has it too.
-    fn begins_again(&self, index: usize, start: ChainStart) -> Result<Option<u64>, JournalError> {
-        let file = &self.files[index];
-        let is_earlier = |first: &u64| file.is_live && (1..start.next_seq).contains(first);
-        let Some(first) = file.claimed.filter(is_earlier) else {
-            return Ok(None);
-        };
-        let mut at = Progress::new(origin_of(&self.files[0])?, 0);
-        for (earlier, upto) in self.files.iter().zip(&self.good_upto) {
-            at = Progress::new(at.chain, 0);
-            walk(&all_of(earlier)?, (*upto).min(first - 1), &mut at);
-        }
-        Ok(file.follows_on(at.chain)?.then_some(first))
-    }
-
     /// After a failed sync the next file has the end of this one once more; then this one ends before that.
     fn written_again(
         &self,
@@ -276,16 +274,19 @@ impl Diagnosis {
         start: ChainStart,
         end: &Progress,
     ) -> Result<Option<Progress>, JournalError> {
-        let Some(next) = self.files.get(index + 1) else {
-            return Ok(None);
-        };
         let fits = |first: &u64| (start.next_seq + 1..=end.chain.next_seq).contains(first);
-        let Some(first) = next.claimed.filter(fits) else {
-            return Ok(None);
-        };
-        let mut at = Progress::new(start, 0);
-        walk(bytes, first - 1, &mut at);
-        Ok(next.follows_on(at.chain)?.then_some(at))
+        // Between the two may lie files that are no part of the log.
+        for next in self.files.iter().skip(index + 1) {
+            let Some(first) = next.claimed.filter(fits) else {
+                continue;
+            };
+            let mut at = Progress::new(start, 0);
+            walk(bytes, first - 1, &mut at);
+            if next.follows_on(at.chain)? {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
     }
 
     fn move_to(&mut self, index: usize, at: Progress) {
@@ -373,7 +374,7 @@ fn look_at_snapshot(state_dir: &Path, name: &str) -> Option<SnapshotHealth> {
 }
 
 /// In words what the beginning of these bytes looks like.
-fn looks(bytes: &[u8]) -> String {
+pub(super) fn looks(bytes: &[u8]) -> String {
     let line = bytes
         .split(|byte| *byte == b'\n')
         .next()

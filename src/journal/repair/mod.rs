@@ -10,6 +10,7 @@ mod beyond;
 mod diagnose;
 mod plan;
 mod restored;
+mod stray;
 #[cfg(test)]
 mod tests;
 

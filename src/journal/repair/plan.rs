@@ -44,7 +44,8 @@ impl Diagnosis {
         let last_good = self.end();
         for (index, file) in self.files.iter().enumerate() {
             // One before the damage may have lost all of its records.
-            if index >= self.at_file || file.claimed.is_some_and(|first| first > last_good.seq) {
+            let is_empty = file.claimed.is_some_and(|first| first > last_good.seq);
+            if index >= self.at_file || is_empty || self.is_stray(index) {
                 repair.drop(&name_of(&file.path));
             }
         }

@@ -250,6 +250,31 @@ fn a_live_segment_that_is_a_copy_of_an_earlier_one_is_damage_and_is_put_aside() 
 }
 
 #[test]
+fn copies_under_other_names_are_no_part_of_the_log_and_go_without_a_loss() {
+    let mut random = Random::from_environment();
+    let dir = tempfile::tempdir().unwrap();
+    let last = log(dir.path(), &mut random, 9);
+    let all: Vec<u64> = (1..=last).collect();
+    for (path, bytes) in files(dir.path()) {
+        for number in 1..=last {
+            let name = dir.path().join(format!("events.{number}.jsonl"));
+            if name.exists() {
+                continue;
+            }
+            fs::write(&name, &bytes).unwrap();
+            let what = format!("{} as {}", path.display(), name.display());
+            check(dir.path(), last, 9, &what);
+            let found = diagnose(dir.path()).unwrap();
+            assert_eq!(found.last_good(), last, "{what}");
+            let repaired = copy(dir.path());
+            cut(repaired.path(), &found_in(repaired.path()));
+            assert_eq!(numbers(repaired.path()).unwrap(), all, "{what}");
+            fs::remove_file(name).unwrap();
+        }
+    }
+}
+
+#[test]
 fn anything_missing_is_judged_as_by_a_full_read_and_each_way_gives_a_whole_log() {
     let mut random = Random::from_environment();
     let mut damaged = 0;

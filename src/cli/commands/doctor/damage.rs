@@ -176,6 +176,7 @@ fn health(health: &Health) -> String {
         Health::Damaged => "damaged".into(),
         Health::AfterGap => "events before its first one are missing".into(),
         Health::AfterDamage => "after the damage".into(),
+        Health::Stray => "no part of the log: others have what it has".into(),
         Health::Newer { format } => format!("of format {format}"),
     }
 }
