@@ -69,6 +69,8 @@ pub struct Summary {
     pub waiting: Vec<IdeaView>,
     /// Agents that have made no commit for long.
     pub stuck: Vec<Stuck>,
+    /// What is not as it should be, and kept nothing from going on.
+    pub warnings: Vec<String>,
     /// What only a person can do.
     pub needs_you: Vec<NeedsYou>,
     /// What was used meanwhile.
@@ -90,6 +92,7 @@ impl Summary {
         Self {
             since: None,
             stuck: view::stuck(state),
+            warnings: view::warned(state),
             landed,
             nothing_to_land,
             failed: pick(&IdeaStatus::is_bad),
@@ -152,6 +155,10 @@ impl Summary {
         }
         for stuck in &self.stuck {
             let line = format!("stuck: {}", safe(&stuck.message));
+            lines.push(output.paint(Tone::Warn, &line).into_owned());
+        }
+        for warning in &self.warnings {
+            let line = format!("warning: {}", safe(warning));
             lines.push(output.paint(Tone::Warn, &line).into_owned());
         }
         let spent = used::words(&super::access::to_value(&self.spent)?);

@@ -23,7 +23,7 @@ use super::state::{
 use super::time::Timestamp;
 pub use learnings::{LearningView, SourceView, learnings};
 pub use no_daemon::after_a_start;
-pub use report::{ReportView, ReportedIdea, Stuck, report, stuck};
+pub use report::{ReportView, ReportedIdea, Stuck, report, stuck, warned};
 pub use used::{AccountView, DayView, TokensView, UsedView, accounts, used};
 
 /// `status --json`.

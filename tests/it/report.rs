@@ -308,3 +308,21 @@ fn a_limit_that_is_reset_in_an_impossible_year_leaves_a_log_that_can_be_read() {
     daemon.stop();
     sandbox.assert_log_sound();
 }
+
+#[test]
+fn a_hook_that_failed_in_the_night_is_told_in_the_morning() {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"hooks": {"post-merge": "echo no route to the server; exit 7"}}));
+    sandbox.idea("write a.txt x; say COMPLETE");
+    let ended = sandbox.swarm(&["start", "--until-idle"]);
+    assert_eq!(ended.code, 0, "{ended}");
+    let pages = [
+        ended.stdout,
+        sandbox.swarm(&["report"]).ok().to_owned(),
+        sandbox.swarm(&["report", "--markdown"]).ok().to_owned(),
+        sandbox.swarm(&["report", "--json"]).json()["warnings"].to_string(),
+    ];
+    for page in pages {
+        assert!(page.contains("post-merge"), "{page}");
+    }
+}

@@ -98,6 +98,8 @@ pub struct Report {
     pub stuck: Vec<Stuck>,
     /// What only a person can do.
     pub needs_you: Vec<Need>,
+    /// What is not as it should be, and keeps nothing from going on.
+    pub warnings: Vec<String>,
     /// Accounts that must wait.
     pub accounts: Vec<Account>,
     /// What was used by the attempts that ended since, and by those that go on.

@@ -146,6 +146,11 @@ fn parts(report: &Value, zone: &TimeZone) -> Vec<(&'static str, Tone, Vec<String
             Tone::Warn,
             list(report, "stuck").iter().map(stuck).collect(),
         ),
+        (
+            "Warnings",
+            Tone::Warn,
+            texts(report, "warnings").into_iter().map(safe).collect(),
+        ),
         ("Accounts", Tone::Warn, used::accounts(report, zone)),
     ]
 }

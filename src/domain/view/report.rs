@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::used::{self, AccountView, UsedView, accounts, any_used};
-use super::{NeedsYou, needs_you};
+use super::{NeedsYou, needs_you, unread};
 use crate::domain::ids::{AgentId, IdeaId, Oid};
 use crate::domain::state::{Idea, IdeaStatus, State};
 use crate::domain::time::Timestamp;
@@ -32,6 +32,8 @@ pub struct ReportView {
     pub stuck: Vec<Stuck>,
     /// What only a person can do.
     pub needs_you: Vec<NeedsYou>,
+    /// What is not as it should be, and keeps nothing from going on.
+    pub warnings: Vec<String>,
     /// Accounts that must wait.
     pub accounts: Vec<AccountView>,
     /// What was used by the attempts that ended since, and by those that go on.
@@ -104,6 +106,7 @@ pub fn report(state: &State, since: Option<Timestamp>) -> ReportView {
         waiting: pick(&waiting),
         stuck: stuck(state),
         needs_you: needs_you(state),
+        warnings: warned(state),
         accounts: accounts(state),
         spent: used::used(&spent(state, recent)),
     }
@@ -164,6 +167,16 @@ pub fn stuck(state: &State) -> Vec<Stuck> {
         })
     });
     warned.collect()
+}
+
+/// The warnings that stand, but those about agents that are [`stuck`].
+pub fn warned(state: &State) -> Vec<String> {
+    let others = state
+        .warnings
+        .iter()
+        .filter(|(key, _)| !key.starts_with(STUCK));
+    let known = others.map(|(_, warning)| warning.message.clone());
+    known.chain(unread::warnings(state)).collect()
 }
 
 fn spent(state: &State, recent: impl Fn(Timestamp) -> bool) -> Spent {

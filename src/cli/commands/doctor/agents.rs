@@ -32,19 +32,22 @@ pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
     let configured = seen.iter().map(|seen| of_profile(seen, config));
     configured
         .chain(others.iter().filter_map(of_other))
-        .chain(gate(&muster.unfound(&config.quality_commands), config))
+        .chain([gate(&muster.unfound(&config.quality_commands), config)])
         .collect()
 }
 
-/// The quality commands; none are no check.
-fn gate(unfound: &[Unfound], config: &Config) -> Option<Check> {
+/// The quality commands.
+fn gate(unfound: &[Unfound], config: &Config) -> Check {
+    if config.quality_commands.is_empty() {
+        let what = "there is no quality command: what an agent says is complete lands unchecked";
+        let advice = "name the project's own checks in qualityCommands of .swarm/config.json";
+        return Check::warn("quality", what).advice(advice);
+    }
     if unfound.is_empty() {
-        let some = !config.quality_commands.is_empty();
-        return some
-            .then(|| Check::ok("quality", "no quality command is known to lack its program"));
+        return Check::ok("quality", "no quality command is known to lack its program");
     }
     let lines: Vec<String> = unfound.iter().map(Unfound::to_string).collect();
-    Some(Check::warn("quality", lines.join("\n")).advice(Unfound::ADVICE))
+    Check::warn("quality", lines.join("\n")).advice(Unfound::ADVICE)
 }
 
 fn of_profile(seen: &Seen, config: &Config) -> Check {
