@@ -64,7 +64,7 @@ fn a_medium_conflict_is_resolved_by_an_agent_and_checked() {
     );
     let first = "sed 's/^three$/three of the first/' lines.txt >new && mv new lines.txt";
     let second = "sed 's/^three$/three of the second/' lines.txt >new && mv new lines.txt; commit; say COMPLETE\n\
-        RESOLVE: note resolver; sed '/^[<>]/d; s/^=.*/three of both/' lines.txt >new && mv new lines.txt; say RESOLVED";
+        RESOLVE: note resolver; sed '/^[<>|]/d; s/^=.*/three of both/' lines.txt >new && mv new lines.txt; say RESOLVED";
     let (daemon, _, id) = one_after_the_other(&sandbox, first, second);
     sandbox.wait_idea(&id, "done");
     assert_eq!(sandbox.notes("resolver"), [id.as_str()]);

@@ -129,7 +129,7 @@ fn a_daemon_killed_at_any_instant_settles_every_conflict_and_loses_neither_side(
     for _ in 0..IDEAS {
         sandbox.idea(
             "note began; sleep 0.3; sed \"s/^two/two $SWARM_IDEA_ID/\" lines.txt >new; mv new lines.txt; commit; say COMPLETE\n\
-             RESOLVE: note resolved; sleep 0.1; sed '/^[<=>]/d' lines.txt >new; mv new lines.txt; say RESOLVED",
+             RESOLVE: note resolved; sleep 0.1; sed '/^[<=>|]/d' lines.txt >new; mv new lines.txt; say RESOLVED",
         );
     }
     let mut dice = Dice::thrown();

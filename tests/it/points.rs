@@ -176,7 +176,7 @@ fn conflict() -> Sandbox {
     for _ in 0..2 {
         sandbox.idea(
             "sed \"s/^two/two $SWARM_IDEA_ID/\" lines.txt >new; mv new lines.txt; commit; say COMPLETE\n\
-             RESOLVE: sed '/^[<=>]/d' lines.txt >new; mv new lines.txt; say RESOLVED",
+             RESOLVE: sed '/^[<=>|]/d' lines.txt >new; mv new lines.txt; say RESOLVED",
         );
     }
     sandbox

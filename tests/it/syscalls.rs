@@ -139,7 +139,7 @@ fn with_conflict(sandbox: &Sandbox) {
     for _ in 0..2 {
         let text = "An idea of the test\n\nDO: sed \"s/^two/two $SWARM_IDEA_ID/\" lines.txt >new; mv new lines.txt; commit; \
             if [ $SWARM_IDEA_ID = idea-001 ]; then note first; else until [ -e $OUT/first ]; do sleep 0.02; done; sleep 0.3; fi; say COMPLETE\n\
-            RESOLVE: sed '/^[<=>]/d' lines.txt >new; mv new lines.txt; say RESOLVED";
+            RESOLVE: sed '/^[<=>|]/d' lines.txt >new; mv new lines.txt; say RESOLVED";
         acknowledge(sandbox, sandbox.swarm(&["idea", "add", text]).code);
     }
 }
