@@ -116,6 +116,13 @@ impl Repo {
         let reference = branch_ref(&want.branch)?;
         let worktree = self.worktree(&want.name)?;
         worktree.free_locks(self)?;
+        // An earlier call was killed while it gave the branch its work back: the conflict is laid out again.
+        if let Some(note) = noted::read(&worktree).filter(|note| !note.started) {
+            let files = self.start_resolution(&want.name, &want.branch, note.target)?;
+            if !files.is_empty() {
+                return Ok(Finish::StillConflicted { files });
+            }
+        }
         worktree.require_branch(&want.branch)?;
         let missing = || GitError::BranchMissing {
             branch: want.branch.clone(),

@@ -167,6 +167,7 @@ fn landing() -> Sandbox {
     sandbox
 }
 
+/// The first resolver throws the work away.
 fn conflict() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("lines.txt", "one\ntwo\nthree\n");
@@ -176,7 +177,8 @@ fn conflict() -> Sandbox {
     for _ in 0..2 {
         sandbox.idea(
             "sed \"s/^two/two $SWARM_IDEA_ID/\" lines.txt >new; mv new lines.txt; commit; say COMPLETE\n\
-             RESOLVE: sed '/^[<=>|]/d' lines.txt >new; mv new lines.txt; say RESOLVED",
+             RESOLVE: [ -e $OUT/thrown ] || { : >$OUT/thrown; git reset --hard -q MERGE_HEAD; say RESOLVED; exit 0; }; \
+             sed '/^[<=>|]/d' lines.txt >new; mv new lines.txt; say RESOLVED",
         );
     }
     sandbox
