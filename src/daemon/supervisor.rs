@@ -183,8 +183,18 @@ mod tests {
 
         fn next(&self) -> String {
             let mut bytes = [0; 4096];
-            let length = self.socket.recv(&mut bytes).expect("nothing was told");
+            let length = self.receive(&mut bytes).expect("nothing was told");
             String::from_utf8(bytes[..length].to_vec()).unwrap()
+        }
+
+        /// A wait with a time is not taken up again by the system after a signal, and other tests of this process have children.
+        fn receive(&self, bytes: &mut [u8]) -> std::io::Result<usize> {
+            loop {
+                match self.socket.recv(bytes) {
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                    received => return received,
+                }
+            }
         }
 
         fn wait_for(&self, text: &str) {
@@ -196,7 +206,7 @@ mod tests {
             self.socket.set_read_timeout(Some(time)).unwrap();
             let mut bytes = [0; 4096];
             let mut came = 0;
-            while came < 50 && self.socket.recv(&mut bytes).is_ok() {
+            while came < 50 && self.receive(&mut bytes).is_ok() {
                 came += 1;
             }
             self.socket.set_read_timeout(Some(PATIENCE)).unwrap();
