@@ -4,7 +4,7 @@
 //! names a socket that nobody listens on.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::socket;
 use crate::domain::time::Timestamp;
+use crate::process::open_regular;
 
 const NAME: &str = "daemon.json";
 const NEW: &str = "daemon.json.new";
@@ -54,18 +55,13 @@ impl DaemonFile {
         sync_dir(state_dir)
     }
 
-    /// Reads it; none: no daemon of this directory has left one. One that nobody can read tells of none either: it is a hint, and whether a
-    /// daemon runs is known by the lock.
+    /// Reads it; none: no daemon of this directory has left one. What is no regular file is an error, and not waited for.
     pub fn read(state_dir: &Path) -> io::Result<Option<Self>> {
-        let path = state_dir.join(NAME);
-        if !fs::metadata(&path).is_ok_and(|meta| meta.is_file()) {
-            return Ok(None);
-        }
-        match fs::read(&path) {
-            Ok(bytes) => match serde_json::from_slice::<Self>(&bytes) {
-                Ok(file) => Ok(file.is_of(state_dir)?.then_some(file)),
-                Err(_) => Ok(None),
-            },
+        match open_regular(&state_dir.join(NAME)) {
+            Ok(file) => {
+                let file: Self = serde_json::from_reader(BufReader::new(file))?;
+                Ok(file.is_of(state_dir)?.then_some(file))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }

@@ -9,6 +9,8 @@ use super::error::{CliError, Kind};
 use super::repo::Repo;
 use crate::api::client::Stream;
 use crate::api::{Client, ClientError, ConnectError};
+use crate::daemon::Paths;
+use crate::daemon::offline::is_locked;
 use crate::domain::command::Command;
 use crate::process;
 
@@ -19,7 +21,8 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Connects to the repository's daemon; `None` when none is running.
+    /// Connects to the repository's daemon; `None` when none is running. Where a file that cannot be read says where it is, the lock tells
+    /// whether it is there at all.
     pub fn connect(repo: &Repo) -> Result<Option<Self>, CliError> {
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -28,6 +31,13 @@ impl Daemon {
         match runtime.block_on(Client::connect(&repo.state())) {
             Ok(client) => Ok(Some(Self { runtime, client })),
             Err(ConnectError::NoDaemon) => Ok(None),
+            Err(ConnectError::DaemonFile { .. }) if !is_locked(&Paths::new(repo.root()))? => {
+                Ok(None)
+            }
+            Err(error @ ConnectError::DaemonFile { .. }) => Err(CliError::refused(format!(
+                "a daemon runs, but cannot be found: {error}"
+            ))
+            .hint("end it where it was started (Ctrl+C, or TERM to its process), and start it again: nothing is lost")),
             Err(error) => Err(
                 CliError::refused(format!("cannot talk to the daemon: {error}"))
                     .hint("see what is wrong: swarm doctor"),

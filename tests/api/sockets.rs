@@ -73,7 +73,7 @@ async fn what_a_dead_daemon_left_is_no_daemon() {
     assert!(matches!(none, ConnectError::NoDaemon), "{none:?}");
     fs::write(state_dir.join("daemon.json"), "{").unwrap();
     let torn = Client::connect(&state_dir).await.unwrap_err();
-    assert!(matches!(torn, ConnectError::NoDaemon), "{torn:?}");
+    assert!(matches!(torn, ConnectError::DaemonFile { .. }), "{torn:?}");
     drop(dir);
 }
 

@@ -207,18 +207,34 @@ fn what_is_no_file_in_the_state_directory_is_not_waited_for() {
     let state = sandbox.dot_swarm("state");
     for name in ["daemon.json", "snapshot.prev.json"] {
         let path = state.join(name);
-        let _ = std::fs::remove_file(&path);
-        let line = format!("mkfifo '{}'", path.display());
+        let line = format!("rm -f '{0}' && mkfifo '{0}'", path.display());
         sandbox.shell(&line).ok();
         assert_eq!(sandbox.ideas().len(), 1, "{name}");
         sandbox.swarm(&["doctor"]);
         std::fs::remove_file(&path).unwrap();
     }
-    // A hint that nobody can read is none.
-    std::fs::write(state.join("daemon.json"), "").unwrap();
-    assert_eq!(sandbox.ideas().len(), 1);
-    sandbox
-        .swarm(&["stop"])
-        .refused(3, &["no daemon is running"]);
+}
+
+#[test]
+fn whether_a_daemon_runs_is_known_where_its_file_cannot_be_read() {
+    let sandbox = Sandbox::ready();
+    let file = sandbox.dot_swarm("state/daemon.json");
+    let daemon = sandbox.start();
+    let whole = std::fs::read(&file).unwrap();
+    std::fs::write(&file, "").unwrap();
+    // Not "no daemon is running": one does, and would go on spending.
+    for command in ["stop", "pause"] {
+        let refused = sandbox.swarm(&[command]);
+        refused.refused(1, &["a daemon runs", "daemon.json", "start it again"]);
+    }
+    let doctor = sandbox.swarm(&["doctor"]);
+    assert!(doctor.stdout.contains("a daemon runs"), "{doctor}");
+    std::fs::write(&file, whole).unwrap();
+    daemon.stop();
+    // Where none runs, it says nothing that anybody needs.
+    std::fs::write(&file, "").unwrap();
+    assert_eq!(sandbox.ideas().len(), 0);
+    let none = sandbox.swarm(&["stop"]);
+    none.refused(3, &["no daemon is running"]);
     assert_eq!(sandbox.run_until_idle(), 0);
 }
