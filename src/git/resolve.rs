@@ -70,7 +70,7 @@ impl Repo {
         };
         let mut tip = self.branch_commit(branch)?.ok_or_else(missing)?;
         let note = noted::read(&worktree);
-        if let (Some(ours), Some(note)) = (self.thrown_away(tip, note.as_ref())?, &note) {
+        if let (Some(ours), Some(note)) = (self.thrown_away(branch, tip, note.as_ref())?, &note) {
             self.restore_thrown(&worktree, branch, (tip, ours), note)?;
             tip = ours;
         }
@@ -137,7 +137,9 @@ impl Repo {
         let Some(target) = target.filter(|_| note.as_ref().is_none_or(|note| note.started)) else {
             return Ok(Finish::NotStarted);
         };
-        if let (Some(ours), Some(note)) = (self.thrown_away(tip, note.as_ref())?, &note) {
+        if let (Some(ours), Some(note)) =
+            (self.thrown_away(&want.branch, tip, note.as_ref())?, &note)
+        {
             self.restore_thrown(&worktree, &want.branch, (tip, ours), note)?;
             let files = self.start_resolution(&want.name, &want.branch, note.target)?;
             return Ok(Finish::StillConflicted { files });
@@ -188,7 +190,7 @@ impl Repo {
             noted::write(&worktree, &note)?;
         }
         let tip = self.head_commit(&worktree)?;
-        if let Some(ours) = self.thrown_away(tip, Some(&note))? {
+        if let Some(ours) = self.thrown_away(&want.branch, tip, Some(&note))? {
             self.restore_thrown(&worktree, &want.branch, (tip, ours), &note)?;
             return Ok(true);
         }

@@ -1,7 +1,8 @@
 //! Merges whose resolver threw the branch's own work away: `git reset --hard MERGE_HEAD` leaves no conflict either.
 //!
-//! Invariant: a merge settles only what has the work in it that was to be merged. A branch that holds nothing besides the target gets its work
-//! back; one that holds something else (a rebase, a squash) is taken as it is, and what it had stays under `refs/swarm/rescue/`.
+//! Invariant: a merge settles only what has the work in it that was to be merged. A branch that holds nothing besides what the merge's target
+//! or another branch has (the target as it is by now, another idea's) gets its work back; one that holds something else (a rebase, a squash)
+//! is taken as it is, and what it had stays under `refs/swarm/rescue/`.
 
 use git2::Oid;
 
@@ -20,14 +21,30 @@ impl Repo {
     /// Where the branch stood before a merge after which nothing of it is left; none: its work is there.
     pub(super) fn thrown_away(
         &self,
+        branch: &str,
         tip: Oid,
         note: Option<&Resolution>,
     ) -> Result<Option<Oid>, GitError> {
         let Some((note, ours)) = note.and_then(|note| Some((note, note.ours?))) else {
             return Ok(None);
         };
-        let is_lost = !self.contains(tip, ours)? && self.contains(note.target, tip)?;
+        let is_lost = !self.contains(tip, ours)?
+            && (self.contains(note.target, tip)? || self.is_on_another(branch, tip)?);
         Ok(is_lost.then_some(ours))
+    }
+
+    /// Whether another branch than this one has the commit. Looks at all of them: to be asked seldom.
+    fn is_on_another(&self, branch: &str, commit: Oid) -> Result<bool, GitError> {
+        let own = branch_ref(branch)?;
+        let library = self.library()?;
+        for (name, head) in self.list_refs("refs/heads/")? {
+            // What names no commit has none in it. Other names of a branch are not listed.
+            let is_another = name != own && library.find_commit(head).is_ok();
+            if is_another && self.contains(head, commit)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Puts the branch and its worktree back to `ours`. What is uncommitted there is kept.
