@@ -68,12 +68,10 @@ impl Repo {
         let missing = || GitError::BranchMissing {
             branch: branch.to_owned(),
         };
-        let mut tip = self.branch_commit(branch)?.ok_or_else(missing)?;
+        let tip = self.branch_commit(branch)?.ok_or_else(missing)?;
         let note = noted::read(&worktree);
-        if let (Some(ours), Some(note)) = (self.thrown_away(branch, tip, note.as_ref())?, &note) {
-            self.restore_thrown(&worktree, branch, (tip, ours), note)?;
-            tip = ours;
-        }
+        let brought_back = self.bring_thrown_back(&worktree, branch, tip, note.as_ref())?;
+        let tip = brought_back.unwrap_or(tip);
         if noted::was_cut_short(&worktree) {
             self.reset(
                 &worktree,
@@ -137,10 +135,8 @@ impl Repo {
         let Some(target) = target.filter(|_| note.as_ref().is_none_or(|note| note.started)) else {
             return Ok(Finish::NotStarted);
         };
-        if let (Some(ours), Some(note)) =
-            (self.thrown_away(&want.branch, tip, note.as_ref())?, &note)
-        {
-            self.restore_thrown(&worktree, &want.branch, (tip, ours), note)?;
+        let brought_back = self.bring_thrown_back(&worktree, &want.branch, tip, note.as_ref())?;
+        if let (Some(_), Some(note)) = (brought_back, &note) {
             let files = self.start_resolution(&want.name, &want.branch, note.target)?;
             return Ok(Finish::StillConflicted { files });
         }
@@ -190,11 +186,10 @@ impl Repo {
             noted::write(&worktree, &note)?;
         }
         let tip = self.head_commit(&worktree)?;
-        if let Some(ours) = self.thrown_away(&want.branch, tip, Some(&note))? {
-            self.restore_thrown(&worktree, &want.branch, (tip, ours), &note)?;
-            return Ok(true);
+        let brought_back = self.bring_thrown_back(&worktree, &want.branch, tip, Some(&note))?;
+        if brought_back.is_none() {
+            self.reset(&worktree, tip, &HeadTo::Branch(reference), Clean::Untracked)?;
         }
-        self.reset(&worktree, tip, &HeadTo::Branch(reference), Clean::Untracked)?;
         Ok(true)
     }
 

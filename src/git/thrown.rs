@@ -18,9 +18,11 @@ use crate::crash;
 use crate::domain::time::Timestamp;
 
 impl Repo {
-    /// Where the branch stood before a merge after which nothing of it is left; none: its work is there.
-    pub(super) fn thrown_away(
+    /// Gives the branch and its worktree the work back that is lost in a merge, and takes the merge away; answers with the commit that they
+    /// are at then. None: the work is there.
+    pub(super) fn bring_thrown_back(
         &self,
+        worktree: &Worktree,
         branch: &str,
         tip: Oid,
         note: Option<&Resolution>,
@@ -28,9 +30,23 @@ impl Repo {
         let Some((note, ours)) = note.and_then(|note| Some((note, note.ours?))) else {
             return Ok(None);
         };
-        let is_lost = !self.contains(tip, ours)?
-            && (self.contains(note.target, tip)? || self.is_on_another(branch, tip)?);
+        let is_lost = self.is_thrown_away(branch, tip, ours, note.target)?;
+        if is_lost {
+            self.restore_thrown(worktree, branch, (tip, ours), note)?;
+        }
         Ok(is_lost.then_some(ours))
+    }
+
+    /// Whether nothing is left of the work that the branch had before the merge.
+    fn is_thrown_away(
+        &self,
+        branch: &str,
+        tip: Oid,
+        ours: Oid,
+        target: Oid,
+    ) -> Result<bool, GitError> {
+        Ok(!self.contains(tip, ours)?
+            && (self.contains(target, tip)? || self.is_on_another(branch, tip)?))
     }
 
     /// Whether another branch than this one has the commit. Looks at all of them: to be asked seldom.
@@ -48,7 +64,7 @@ impl Repo {
     }
 
     /// Puts the branch and its worktree back to `ours`. What is uncommitted there is kept.
-    pub(super) fn restore_thrown(
+    fn restore_thrown(
         &self,
         worktree: &Worktree,
         branch: &str,
