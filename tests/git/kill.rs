@@ -700,6 +700,43 @@ fn bringing_back_what_a_resolver_threw_away() {
     );
 }
 
+/// Whichever call was killed, whichever comes next goes on with it.
+#[test]
+fn bringing_back_goes_on_with_any_call() {
+    for killed in ["start", "finish", "abort"] {
+        for next in ["start", "finish", "abort"] {
+            let (fixture, target) = conflicting();
+            let repo = &fixture.repo;
+            let tip = fixture.oid(&branch(1));
+            let start = || repo.start_resolution(&name(1), &branch(1), target).unwrap();
+            start();
+            let path = repo.worktree_path(&name(1));
+            git(&path, &["reset", "--hard", "-q", "MERGE_HEAD"]);
+            let act = match killed {
+                "start" => Act::Start(target),
+                "finish" => Act::Finish,
+                _ => Act::Abort,
+            };
+            killed_at(&fixture, &words(&act), "git.resolve.thrown-away");
+            assert_eq!(fixture.oid(&branch(1)), target, "not yet back");
+            match next {
+                "start" => assert_eq!(start(), ["src/b.txt"]),
+                "finish" => {
+                    let files = vec!["src/b.txt".into()];
+                    let finished = repo.finish_resolution(&resolving::finish(1)).unwrap();
+                    assert_eq!(finished, Finish::StillConflicted { files });
+                }
+                _ => {
+                    assert!(repo.abort_resolution(&resolving::finish(1)).unwrap());
+                    on_its_branch(&fixture);
+                }
+            }
+            assert_eq!(fixture.oid(&branch(1)), tip, "{killed}, then {next}");
+            fixture.check();
+        }
+    }
+}
+
 /// On its branch, and nothing uncommitted.
 fn on_its_branch(fixture: &Fixture) {
     let path = fixture.repo.worktree_path(&name(1));
