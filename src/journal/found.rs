@@ -13,6 +13,9 @@ use super::scan::{self, ChainStart, Progress};
 use super::segments::LIVE_FILE;
 use super::storage::plain_file;
 
+/// Bytes in which the numbers of a line are, however long they be.
+const HEADER: usize = 256;
+
 /// A file that has the name of a segment.
 #[derive(Debug)]
 pub(super) struct Found {
@@ -34,7 +37,7 @@ impl Found {
             opened => Self::of(path, opened)?,
         };
         found.is_live = true;
-        found.claimed = record::header(&found.head()?).map(|header| header.seq);
+        found.claimed = found.begins()?;
         Ok(Some(found))
     }
 
@@ -81,9 +84,20 @@ impl Found {
         Ok(bytes)
     }
 
+    /// The seq that its first line says it has.
+    pub(super) fn begins(&self) -> Result<Option<u64>, JournalError> {
+        let mut bytes = [0; HEADER];
+        let length = self.file.read_at(&mut bytes, 0);
+        let length = length.map_err(JournalError::io("read", &self.path))?;
+        Ok(record::header(&bytes[..length]).map(|header| header.seq))
+    }
+
     /// Whether its first line is the one after `start`.
     pub(super) fn follows_on(&self, start: ChainStart) -> Result<bool, JournalError> {
         let mut at = Progress::new(start, 0);
+        if self.begins()? != Some(start.next_seq) {
+            return Ok(false);
+        }
         let head = self.head()?;
         let walked = scan::walk_lines(&head, true, start.next_seq, &mut at, |_| Ok(()));
         walked.map(|_| at.chain != start)

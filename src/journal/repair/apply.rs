@@ -98,7 +98,9 @@ impl Repair {
 
     /// This file goes.
     pub(super) fn drop(&mut self, name: &str) {
-        self.intention.drop.push(name.to_owned());
+        if !self.intention.drop.iter().any(|dropped| dropped == name) {
+            self.intention.drop.push(name.to_owned());
+        }
     }
 
     /// A file with this content comes.

@@ -92,6 +92,10 @@ impl Diagnosis {
                         .min(bytes.len()),
                 );
             }
+            if index > self.at_file || self.good.offset == 0 {
+                let again = self.repeats(file, self.chain())?;
+                before = again.map(|again| again.crc).or(before);
+            }
             let first = file.claimed.filter(|_| !file.is_live);
             // What its first line must follow on is missing; then its name must do.
             let mut named = first.filter(|first| *first > rest.highest + 1);
@@ -146,7 +150,7 @@ impl Diagnosis {
             let rest = &bytes[begin..];
             let stop = walk(rest, u64::MAX, &mut at);
             let end = usize::try_from(at.offset).ok()?;
-            let last = index + 1 == self.files.len();
+            let last = self.may_be_last(index);
             match scan::judge(&rest[end..], &at, 0, &stop) {
                 Tail::Clean => {}
                 Tail::Torn { .. } if last => {}

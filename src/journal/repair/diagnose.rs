@@ -43,6 +43,11 @@ pub enum Health {
     AfterDamage,
     /// It is no part of the log: what it has, or should have by its name, other files have.
     Stray,
+    /// Whole, under a name that is not its own.
+    Misnamed {
+        /// The record it begins with.
+        first: u64,
+    },
     /// A newer version wrote it.
     Newer {
         /// Its format.
@@ -98,7 +103,7 @@ pub struct Damage {
 /// What [`diagnose`] found.
 #[derive(Debug)]
 pub struct Diagnosis {
-    /// The files of the log, oldest first.
+    /// The files of the log, oldest first, as far as they go on from one another; then the others.
     pub segments: Vec<SegmentHealth>,
     /// Both snapshots, where they are.
     pub snapshots: Vec<SnapshotHealth>,
@@ -181,9 +186,7 @@ impl Diagnosis {
     fn walk(&mut self, state_dir: &Path) -> Result<(), JournalError> {
         let proof = snapshot::highest_seq(state_dir);
         let known = proof.as_ref().map_or(0, |(seq, _)| *seq);
-        if let Some(first) = self.files.first() {
-            self.good = Progress::new(origin_of(first)?, 0);
-        }
+        self.good = Progress::new(self.origin()?, 0);
         for index in 0..self.files.len() {
             let health = if self.damage.is_some() || self.newer.is_some() {
                 Health::AfterDamage
@@ -198,9 +201,14 @@ impl Diagnosis {
         if let Some(index) = self.strays.first().copied() {
             self.stray_is_damage(index)?;
         }
+        self.misnamed_is_damage()?;
         let whole = self.damage.is_none() && self.newer.is_none();
         if let Some((seq, file)) = proof.filter(|(seq, _)| whole && *seq > self.last_good()) {
-            self.end_is_missing(seq, &name_of(&file));
+            self.end_is_missing(format!(
+                "the log ends with record {}, and {} was taken after record {seq}",
+                self.last_good(),
+                name_of(&file)
+            ));
         }
         // On a whole log it is left aside; but a damaged one is not for an older version to repair.
         let newer = self.snapshots.iter().find(|snapshot| snapshot.newer);
@@ -214,15 +222,18 @@ impl Diagnosis {
 
     /// Goes through one more file; the good end moves along.
     fn enter(&mut self, index: usize, known: u64) -> Result<Health, JournalError> {
-        let bytes = all_of(&self.files[index])?;
         let start = self.good.chain;
-        if index > 0 && self.others_have(index, start)? {
+        self.bring_next(index, start)?;
+        let file = &self.files[index];
+        let bytes = all_of(file)?;
+        let goes_on = file.follows_on(start)?;
+        if index > 0 && !goes_on && self.others_have(index, start)? {
             self.strays.push(index);
             self.good_upto.push(self.last_good());
             return Ok(Health::Stray);
         }
-        let file = &self.files[index];
-        if !file.is_live && file.claimed.is_some_and(|first| first > start.next_seq) {
+        let is_later = file.claimed.is_some_and(|first| first > start.next_seq);
+        if is_later && !goes_on && !file.is_live {
             let why = format!(
                 "the file's name says that it begins with record {}: the records before it are missing",
                 file.claimed.unwrap_or_default()
@@ -244,7 +255,7 @@ impl Diagnosis {
         }
         self.move_to(index, at);
         let rest = &bytes[usize::try_from(at.offset).unwrap_or(bytes.len())..];
-        let last = index + 1 == self.files.len();
+        let last = self.may_be_last(index);
         Ok(match scan::judge(rest, &at, known, &stop) {
             Tail::Clean if bytes.is_empty() => Health::Empty,
             Tail::Clean => Health::Ok,
@@ -275,9 +286,11 @@ impl Diagnosis {
         end: &Progress,
     ) -> Result<Option<Progress>, JournalError> {
         let fits = |first: &u64| (start.next_seq + 1..=end.chain.next_seq).contains(first);
-        // Between the two may lie files that are no part of the log.
+        if self.goes_on(index + 1, end.chain)? {
+            return Ok(Some(*end));
+        }
         for next in self.files.iter().skip(index + 1) {
-            let Some(first) = next.claimed.filter(fits) else {
+            let Some(first) = next.begins()?.filter(fits) else {
                 continue;
             };
             let mut at = Progress::new(start, 0);
@@ -287,6 +300,11 @@ impl Diagnosis {
             }
         }
         Ok(None)
+    }
+
+    /// Whether its end may be torn: no later one proves that it was on disk.
+    pub(super) fn may_be_last(&self, index: usize) -> bool {
+        self.files[index].is_live || index + 1 == self.files.len()
     }
 
     fn move_to(&mut self, index: usize, at: Progress) {
@@ -308,17 +326,15 @@ impl Diagnosis {
         }
     }
 
-    fn end_is_missing(&mut self, seq: u64, snapshot: &str) {
+    /// The log is whole as far as it goes, but `why` tells that there was more.
+    pub fn end_is_missing(&mut self, why: String) {
         let last = self.files.last().map(|file| name_of(&file.path));
         self.damage = Some(Damage {
             file: last.unwrap_or_else(|| segments::LIVE_FILE.to_owned()),
             offset: self.good.offset,
             line: 0,
             seq: self.good.chain.next_seq,
-            why: format!(
-                "the log ends with record {}, and {snapshot} was taken after record {seq}",
-                self.last_good()
-            ),
+            why,
             looks: "nothing: the file ends there".to_owned(),
         });
         if let Some(last) = self.segments.last_mut() {

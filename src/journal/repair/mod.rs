@@ -8,6 +8,7 @@
 mod apply;
 mod beyond;
 mod diagnose;
+mod order;
 mod plan;
 mod restored;
 mod stray;

@@ -49,6 +49,13 @@ impl Diagnosis {
                 repair.drop(&name_of(&file.path));
             }
         }
+        // The last one with good records gets its name below.
+        let misnamed = self.misnamed()?.into_iter();
+        for (index, first) in misnamed.filter(|(index, _)| *index < self.at_file) {
+            let file = &self.files[index];
+            repair.drop(&name_of(&file.path));
+            repair.put(&rotated_name(first), &all_of(file)?)?;
+        }
         for snapshot in &self.snapshots {
             // It is of records that are gone, or of another log.
             if snapshot.seq.is_some_and(|seq| seq > last_good.seq) {

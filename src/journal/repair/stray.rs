@@ -1,8 +1,10 @@
 //! Files that have the name of a segment and are no part of the log: copies, under whatever name.
 //!
-//! Invariant: a file is one of these only when the log goes on without it, whole, by the crcs; so nothing is lost when it goes.
+//! Invariant: a file is one of these only when it goes on at no good record (see `order`) and its records come before the end of the good ones;
+//! so nothing is lost when it goes.
 
 use crate::journal::error::JournalError;
+use crate::journal::found::Found;
 use crate::journal::scan::{ChainStart, Progress};
 use crate::journal::segments::ALREADY_THERE;
 
@@ -10,24 +12,23 @@ use super::diagnose::{Damage, Diagnosis, all_of, looks, name_of, walk};
 use super::restored::origin_of;
 
 impl Diagnosis {
-    /// Whether the log goes on without this file, by what others have. One that has the end of the file before it once more was seen there.
+    /// Whether this file, at which nothing goes on, is one that the log goes on without: the records it begins with, or should by its name, are
+    /// in others.
     pub(super) fn others_have(
         &self,
         index: usize,
         start: ChainStart,
     ) -> Result<bool, JournalError> {
         let file = &self.files[index];
-        let Some(first) = file.claimed.filter(|_| !file.is_live) else {
+        if file.is_live || file.claimed == Some(start.next_seq) {
             return Ok(false);
-        };
-        if first < start.next_seq {
+        }
+        let begins = file.begins()?;
+        let is_before = |first: u64| first < start.next_seq;
+        if file.claimed.is_some_and(is_before) && begins.is_none_or(is_before) {
             return Ok(true);
         }
-        if first == start.next_seq && (file.size == 0 || file.follows_on(start)?) {
-            return Ok(false);
-        }
-        let mut later = self.files.iter().skip(index + 1);
-        later.try_fold(false, |found, later| Ok(found || later.follows_on(start)?))
+        Ok(self.repeats(file, start)?.is_some())
     }
 
     /// The record that the live file begins with, if one of the files before has it too.
@@ -37,8 +38,21 @@ impl Diagnosis {
         start: ChainStart,
     ) -> Result<Option<u64>, JournalError> {
         let file = &self.files[index];
-        let is_earlier = |first: &u64| file.is_live && (1..start.next_seq).contains(first);
-        let Some(first) = file.claimed.filter(is_earlier) else {
+        if !file.is_live {
+            return Ok(None);
+        }
+        let again = self.repeats(file, start)?;
+        Ok(again.map(|again| again.next_seq))
+    }
+
+    /// Where this file goes on, if it begins with a good record that came before `start`.
+    pub(super) fn repeats(
+        &self,
+        file: &Found,
+        start: ChainStart,
+    ) -> Result<Option<ChainStart>, JournalError> {
+        let is_earlier = |first: &u64| (1..start.next_seq).contains(first);
+        let Some(first) = file.begins()?.filter(is_earlier) else {
             return Ok(None);
         };
         let mut at = Progress::new(origin_of(&self.files[0])?, 0);
@@ -46,7 +60,7 @@ impl Diagnosis {
             at = Progress::new(at.chain, 0);
             walk(&all_of(earlier)?, (*upto).min(first - 1), &mut at);
         }
-        Ok(file.follows_on(at.chain)?.then_some(first))
+        Ok(file.follows_on(at.chain)?.then_some(at.chain))
     }
 
     /// A start refuses a log with such files; nothing of it is lost when they go.

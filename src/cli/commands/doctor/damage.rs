@@ -177,6 +177,9 @@ fn health(health: &Health) -> String {
         Health::AfterGap => "events before its first one are missing".into(),
         Health::AfterDamage => "after the damage".into(),
         Health::Stray => "no part of the log: others have what it has".into(),
+        Health::Misnamed { first } => {
+            format!("whole, but it begins with event {first}: its name is that of another")
+        }
         Health::Newer { format } => format!("of format {format}"),
     }
 }

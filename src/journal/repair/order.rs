@@ -1,0 +1,125 @@
+//! Which file of the log comes after which: by what they have, not by what they are called.
+//!
+//! Invariant: a file whose first line follows, by its crc, on the last good record goes on there, whatever its name. So neither a file under
+//! a wrong name nor a copy costs a record that some file has.
+
+use crate::journal::error::JournalError;
+use crate::journal::found::Found;
+use crate::journal::scan::{ChainStart, Progress};
+
+use super::diagnose::{Damage, Diagnosis, Health, all_of, looks, name_of, walk};
+use super::restored::origin_of;
+
+impl Diagnosis {
+    /// What the log begins with.
+    pub(super) fn origin(&self) -> Result<ChainStart, JournalError> {
+        let Some(first) = self.files.first() else {
+            return Ok(ChainStart::ORIGIN);
+        };
+        let origin = origin_of(first)?;
+        if origin != ChainStart::ORIGIN || self.goes_on(0, origin)? {
+            return Ok(origin);
+        }
+        // Its first file may have the name of a later one.
+        let mut origins = self.files.iter().map(origin_of);
+        origins
+            .find(|found| !matches!(found, Ok(ChainStart::ORIGIN)))
+            .unwrap_or(Ok(origin))
+    }
+
+    /// Whether one of the files from `index` on goes on at `start`.
+    pub(super) fn goes_on(&self, index: usize, start: ChainStart) -> Result<bool, JournalError> {
+        let mut files = self.files.iter().skip(index);
+        files.try_fold(false, |found, file| Ok(found || file.follows_on(start)?))
+    }
+
+    /// Brings the file that goes on at `start` to the place `index`, if there is one there or later; the others keep their order.
+    pub(super) fn bring_next(
+        &mut self,
+        index: usize,
+        start: ChainStart,
+    ) -> Result<(), JournalError> {
+        let is_named = |file: &Found| !file.is_live && file.claimed == Some(start.next_seq);
+        let empty = self.position(index, |file| is_named(file) && file.size == 0);
+        let next = match empty {
+            None => self.farthest(index, start)?,
+            empty => empty,
+        };
+        // Where nothing goes on, what should go on is judged.
+        let named = || self.position(index, is_named);
+        if let Some(next) = next.or_else(named) {
+            self.files[index..=next].rotate_right(1);
+        }
+        Ok(())
+    }
+
+    fn position(&self, from: usize, is_it: impl Fn(&Found) -> bool) -> Option<usize> {
+        let mut files = self.files.iter().enumerate().skip(from);
+        files.find(|(_, file)| is_it(file)).map(|(index, _)| index)
+    }
+
+    /// Of the files that go on at `start` the one with the most good records, and of two such the one whose name fits.
+    fn farthest(&self, from: usize, start: ChainStart) -> Result<Option<usize>, JournalError> {
+        let mut best = None;
+        for (index, file) in self.files.iter().enumerate().skip(from) {
+            if file.follows_on(start)? {
+                let mut at = Progress::new(start, 0);
+                walk(&all_of(file)?, u64::MAX, &mut at);
+                let rank = (at.last_seq(), file.claimed == Some(start.next_seq));
+                if best.is_none_or(|(best, _)| best < rank) {
+                    best = Some((rank, index));
+                }
+            }
+        }
+        Ok(best.map(|(_, index)| index))
+    }
+
+    /// Good files under names that are not theirs: which, and the record that each begins with.
+    pub(super) fn misnamed(&self) -> Result<Vec<(usize, u64)>, JournalError> {
+        let mut found = Vec::new();
+        let goods = self.at_file + usize::from(self.good.offset > 0);
+        let good = self.files.iter().enumerate().take(goods);
+        for (index, file) in good.filter(|(index, _)| !self.is_stray(*index)) {
+            let Some(first) = file.begins()? else {
+                continue;
+            };
+            let fits = if file.is_live {
+                index == self.at_file
+            } else {
+                file.claimed == Some(first)
+            };
+            if !fits {
+                found.push((index, first));
+            }
+        }
+        Ok(found)
+    }
+
+    /// A start goes by the names, and refuses a log with such files; nothing of it is lost when they get their own.
+    pub(super) fn misnamed_is_damage(&mut self) -> Result<(), JournalError> {
+        for (index, first) in self.misnamed()? {
+            let file = &self.files[index];
+            let why = match file.claimed.filter(|_| !file.is_live) {
+                Some(claimed) => {
+                    format!(
+                        "its name says that it begins with record {claimed}, and that is {first}"
+                    )
+                }
+                None => "other files have the records after it".to_owned(),
+            };
+            let found = Damage {
+                file: name_of(&file.path),
+                offset: 0,
+                line: 1,
+                seq: self.good.chain.next_seq,
+                why,
+                looks: looks(&all_of(file)?),
+            };
+            if self.segments[index].health == Health::Ok {
+                self.segments[index].health = Health::Misnamed { first };
+            }
+            self.damage.get_or_insert(found);
+        }
+        Ok(())
+    }
+}
