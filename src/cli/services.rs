@@ -67,7 +67,7 @@ impl From<DaemonError> for CliError {
             DaemonError::DiskFailed(_) => Self::new(Kind::Disk, error.to_string()),
             DaemonError::Append(error) => Self::new(Kind::Disk, error.to_string()),
             DaemonError::Journal(error) => error.into(),
-            DaemonError::NewerRun(_) | DaemonError::LogGone => {
+            DaemonError::NewerRun(_) | DaemonError::LogGone | DaemonError::EndGone(_) => {
                 Self::new(Kind::Damaged, error.to_string())
             }
             DaemonError::Rejected(rejection) => rejection.into(),

@@ -68,6 +68,12 @@ pub enum DaemonError {
          anew instead, move the list away: mv .swarm/ideas.jsonl ideas-before.jsonl"
     )]
     LogGone,
+    /// The log ends before what the list of ideas tells of.
+    #[error(
+        "{0}: the event log has lost its end? Nothing is changed. Put .swarm/state/ back from where it went or from a backup; without one, see \
+         what is lost and what can be done: swarm doctor"
+    )]
+    EndGone(String),
     /// The event log cannot be written.
     #[error(transparent)]
     Append(#[from] AppendError),

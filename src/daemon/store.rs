@@ -37,6 +37,8 @@ impl Store {
         if let Err(error) = super::views::clear(paths) {
             tracing::warn!(%error, "unfinished view files could not be removed");
         }
+        // Before anything is touched.
+        let (state, from) = read(paths)?;
         let (journal, opened) = Journal::open(&paths.state)?;
         if let Some(kept) = opened.torn {
             tracing::warn!(
@@ -44,7 +46,6 @@ impl Store {
                 "the log ended in a line that was never acknowledged; it was put aside"
             );
         }
-        let (state, from) = read(paths)?;
         tracing::info!(seq = state.seq, ?from, "state read");
         Ok(Self {
             state,
@@ -73,8 +74,10 @@ pub fn lock(paths: &Paths) -> Result<StateLock, DaemonError> {
 /// The state after the last event: the snapshot's and the events after it. Needs no lock and changes nothing.
 ///
 /// # Errors
-/// Damage to acknowledged events; a log that was removed.
+/// Damage to acknowledged events; a log that was removed, or lost its end.
 pub fn read(paths: &Paths) -> Result<(State, StartFrom), DaemonError> {
+    // Before the log, which may grow meanwhile.
+    let latest = repair::Latest::read(paths);
     let loaded = load::<State, Event>(&paths.state)?;
     let read = loaded.try_fold(State::default, |state, record| {
         apply(&paths.state, state, &record)
@@ -82,6 +85,9 @@ pub fn read(paths: &Paths) -> Result<(State, StartFrom), DaemonError> {
     // The first event of another log would be followed by a new list of ideas, over the only trace of the old ones.
     if read.0.seq == 0 && repair::is_log_gone(paths)? {
         return Err(DaemonError::LogGone);
+    }
+    if let Some(why) = latest.beyond(&read.0) {
+        return Err(DaemonError::EndGone(why));
     }
     Ok(read)
 }

@@ -1,4 +1,5 @@
-//! The view files: `ideas.jsonl` and `learnings.md`, for people and scripts that like files. Never read back.
+//! The view files: `ideas.jsonl` and `learnings.md`, for people and scripts that like files. No state is read from them; what they know
+//! beyond the log tells that it lost its end (see `repair`).
 //!
 //! Invariant: replaced atomically, never half written. They lag behind by a time that grows with their size, so that writing them costs at
 //! most about [`BYTES_PER_SECOND`]; at a clean end they are exact.

@@ -10,12 +10,12 @@ use swarm::crash;
 
 use crate::harness::{Fingerprint, Ran, Sandbox};
 
-const CUT: &[&str] = &["doctor", "--fix", "--way", "cut", "--yes"];
+pub const CUT: &[&str] = &["doctor", "--fix", "--way", "cut", "--yes"];
 const REBUILD: &[&str] = &["doctor", "--fix", "--way", "rebuild", "--yes"];
 const SNAPSHOT: &[&str] = &["doctor", "--fix", "--way", "snapshot", "--yes"];
 
 /// Three ideas that landed one after the other, in small segments, and a clean end.
-fn with_history() -> Sandbox {
+pub fn with_history() -> Sandbox {
     let sandbox = Sandbox::ready();
     sandbox.configure(&json!({"agents": {"maxParallel": 1}}));
     for name in ["a", "b", "c"] {
@@ -29,7 +29,7 @@ fn with_history() -> Sandbox {
 }
 
 /// The files of the log, oldest first.
-fn segments(sandbox: &Sandbox) -> Vec<PathBuf> {
+pub fn segments(sandbox: &Sandbox) -> Vec<PathBuf> {
     let names = fs::read_dir(sandbox.dot_swarm("state")).unwrap();
     let first = |path: &Path| {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
@@ -45,7 +45,7 @@ fn segments(sandbox: &Sandbox) -> Vec<PathBuf> {
 }
 
 /// The first file that has this text, and where.
-fn find(sandbox: &Sandbox, text: &str) -> (PathBuf, usize) {
+pub fn find(sandbox: &Sandbox, text: &str) -> (PathBuf, usize) {
     let files = segments(sandbox);
     let place = |path: PathBuf| {
         let bytes = fs::read(&path).unwrap();
@@ -847,7 +847,9 @@ fn survives_kills(way: &[&str], harm: Harm) -> Sandbox {
     let sandbox = with_history();
     harm(&sandbox);
     let (state, saved) = (sandbox.dot_swarm("state"), sandbox.path("saved"));
+    let (list, saved_list) = (sandbox.dot_swarm("ideas.jsonl"), sandbox.path("saved-list"));
     copied(&state, &saved);
+    fs::copy(&list, &saved_list).unwrap();
     let points = points(&sandbox, way);
     let wanted = shape(&sandbox);
     for label in crash::LABELS
@@ -860,6 +862,7 @@ fn survives_kills(way: &[&str], harm: Harm) -> Sandbox {
     let mut interrupted = 0;
     for point in &points {
         copied(&saved, &state);
+        fs::copy(&saved_list, &list).unwrap();
         assert_eq!(killed_at(&sandbox, way, point), 137, "{point}");
         if state.join("repair.json").exists() {
             interrupted += 1;

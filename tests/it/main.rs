@@ -16,6 +16,7 @@ mod crashes;
 mod damage;
 mod demo;
 mod doctor;
+mod doctor_lost_end;
 mod ending;
 mod endurance;
 mod harness;

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
+use super::rebuild;
 use crate::daemon::checkpoints::file;
 use crate::daemon::error::DaemonError;
 use crate::daemon::loader::Loader;
@@ -44,19 +45,13 @@ pub(super) struct Evidence {
 impl Evidence {
     /// Of keeping the events before the damage. Changes nothing.
     pub(super) fn of_cut(paths: &Paths, diagnosis: &Diagnosis) -> Result<Self, DaemonError> {
-        let mut prefix = State::default();
-        let mut applied = Ok(());
-        diagnosis.read_good(|record: Record<Event>| {
-            if applied.is_ok() {
-                applied = store::apply(&paths.state, &mut prefix, &record);
-            }
-        })?;
-        applied?;
+        let prefix = state_of(paths, diagnosis)?;
         let rest: Rest<Event> = diagnosis.read_on()?;
         let snapshot = newest_snapshot(paths, diagnosis, &prefix);
         let mut seen = snapshot.unwrap_or_else(|| prefix.clone());
         let highest = rest.highest.max(seen.seq);
         let floors = last_numbers(&mut seen, &rest.records, highest);
+        rebuild::look_at_list(paths, &mut seen);
         Ok(Self::around(
             paths,
             prefix,
@@ -118,6 +113,19 @@ impl Evidence {
             .last_event_at
             .max(self.after.swarm.last_event_at)
     }
+}
+
+/// The state after the last good event.
+pub(super) fn state_of(paths: &Paths, diagnosis: &Diagnosis) -> Result<State, DaemonError> {
+    let mut state = State::default();
+    let mut applied = Ok(());
+    diagnosis.read_good(|record: Record<Event>| {
+        if applied.is_ok() {
+            applied = store::apply(&paths.state, &mut state, &record);
+        }
+    })?;
+    applied?;
+    Ok(state)
 }
 
 /// The state of the newest whole snapshot that was taken behind the damage, of this very log.
@@ -283,6 +291,11 @@ impl Numbers {
             raise(&mut counters.agents, agent.and_then(number_before));
         }
     }
+}
+
+/// The number of `idea-003`.
+pub(super) fn number_in(idea: &str) -> Option<u64> {
+    number_at(idea.strip_prefix("idea-")?)
 }
 
 fn number_at(text: &str) -> Option<u64> {

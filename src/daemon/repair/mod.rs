@@ -3,6 +3,7 @@
 //! Invariant: [`examine`] changes nothing and takes no lock. A way is offered only when all of it can be done; taking it keeps every file as
 //! it was, never gives a number twice, and never lets an idea land that the target has already.
 
+mod ahead;
 mod evidence;
 mod losses;
 mod rebuild;
@@ -13,13 +14,14 @@ use serde::Serialize;
 use super::clock::Clock;
 use super::error::DaemonError;
 use super::paths::Paths;
-use super::store;
+use super::{store, views};
 use crate::domain::event::{Event, LostEvents, RepairWay};
 use crate::domain::state::State;
 use crate::journal::repair::{self, Begin, Diagnosis, Restorable, diagnose};
 use crate::journal::{Survey, read_snapshot};
 use crate::process::{self, RunDir, RunStatus};
 
+pub(super) use ahead::Latest;
 use evidence::Evidence;
 pub use losses::{IdeaChange, Losses};
 
@@ -100,7 +102,7 @@ pub(super) fn is_log_gone(paths: &Paths) -> Result<bool, DaemonError> {
 
 fn look(paths: &Paths) -> Result<(Findings, Vec<Open>), DaemonError> {
     let interrupted = repair::is_unfinished(&paths.state);
-    let diagnosis = (!interrupted).then(|| diagnose(&paths.state)).transpose()?;
+    let diagnosis = (!interrupted).then(|| diagnosis_of(paths)).transpose()?;
     // A log that is not there at all is no damage; but there may have been one.
     let repairable = diagnosis.as_ref().filter(|found| {
         found.newer.is_none() && (found.damage.is_some() || found.last_good() == 0)
@@ -124,6 +126,20 @@ fn look(paths: &Paths) -> Result<(Findings, Vec<Open>), DaemonError> {
         ways,
     };
     Ok((findings, open))
+}
+
+/// What the bytes of the log tell, and where they are whole what the list of ideas knows beyond them.
+fn diagnosis_of(paths: &Paths) -> Result<Diagnosis, DaemonError> {
+    let latest = Latest::read(paths);
+    let mut found = diagnose(&paths.state)?;
+    let is_whole = found.damage.is_none() && found.newer.is_none();
+    if is_whole && found.last_good() > 0 {
+        let state = evidence::state_of(paths, &found)?;
+        if let Some(why) = latest.beyond(&state) {
+            found.end_is_missing(why);
+        }
+    }
+    Ok(found)
 }
 
 /// The best one first.
@@ -282,12 +298,14 @@ fn finish_locked(paths: &Paths) -> Result<Option<Repaired>, DaemonError> {
     let finished = repair::finish(&paths.state, || {
         let survey = Survey::in_repair(&paths.state)?;
         survey.verify()?;
-        let state = &paths.state;
-        survey
+        let folder = &paths.state;
+        let state = survey
             .load::<State, Event>()?
             .try_fold(State::default, |folded, record| {
-                store::apply(state, folded, &record)
+                store::apply(folder, folded, &record)
             })?;
+        // A list that tells of what is gone would be taken for proof that it was lost just now.
+        views::write(paths, &state.0).map_err(DaemonError::io("write .swarm/ideas.jsonl"))?;
         Ok::<(), DaemonError>(())
     })?;
     Ok(finished.map(|copy| Repaired { copy }))

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::evidence::{Evidence, names_in};
+use super::evidence::{Evidence, names_in, number_in};
 use super::used;
 use crate::daemon::checkpoints::file;
 use crate::daemon::paths::Paths;
@@ -89,11 +89,7 @@ fn checkpoints(paths: &Paths) -> BTreeMap<CheckpointName, Checkpoint> {
 
 /// The view first: it is what people saw. What it does not have yet may be in lines that can still be read.
 fn listed(paths: &Paths, cut: &Evidence) -> Vec<Listed> {
-    let text = std::fs::read_to_string(paths.ideas()).unwrap_or_default();
-    let lines = text
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok());
-    let mut found: Vec<Listed> = lines.collect();
+    let mut found = in_list(paths);
     for seen in view::ideas(&cut.seen, None) {
         if found.iter().any(|listed| listed.id == seen.id) {
             continue;
@@ -115,6 +111,32 @@ fn listed(paths: &Paths, cut: &Evidence) -> Vec<Listed> {
         });
     }
     found
+}
+
+fn in_list(paths: &Paths) -> Vec<Listed> {
+    let text = std::fs::read_to_string(paths.ideas()).unwrap_or_default();
+    let lines = text.lines();
+    lines
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect()
+}
+
+/// Takes from the list what came after all that `seen` has: it is going to be told as lost.
+pub(super) fn look_at_list(paths: &Paths, seen: &mut State) {
+    let (last, numbers) = (seen.swarm.last_event_at, seen.counters.ideas);
+    for listed in in_list(paths) {
+        let later = listed.updated_at > last;
+        let unknown = number_in(listed.id.as_str()).is_some_and(|number| number > numbers);
+        // What is written from now on is later than that.
+        let at = &mut seen.swarm.last_event_at;
+        *at = listed.updated_at.max(*at);
+        let is_new = unknown && !seen.ideas.contains_key(&listed.id);
+        if later || is_new {
+            let mut idea = idea(&listed, listed.updated_at);
+            idea.status = listed.status;
+            seen.ideas.insert(listed.id, idea);
+        }
+    }
 }
 
 fn idea(listed: &Listed, now: Timestamp) -> Idea {
