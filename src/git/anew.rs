@@ -7,6 +7,7 @@
 use git2::Oid;
 
 use super::error::GitError;
+use super::noted;
 use super::registry::Found;
 use super::release::{Proof, Release};
 use super::repo::{Identity, Repo};
@@ -76,6 +77,12 @@ impl Repo {
         let Found::Ours(kept) = self.look_up(&earlier.worktree)? else {
             return Ok(false);
         };
+        // A resolver has thrown the work away: its merge's note says where that was, and who aborts the merge brings it back.
+        if let Some(ours) = self.work_before(noted::read(&kept).as_ref())?
+            && !self.contains(anew.tip, ours)?
+        {
+            return Ok(true);
+        }
         // What cannot be read might be work.
         let (Ok(head), Ok(entries)) = (self.last_head(&kept), self.status(&kept)) else {
             return Ok(true);

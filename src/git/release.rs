@@ -9,6 +9,7 @@ use git2::Oid;
 
 use super::error::GitError;
 use super::names::{branch_ref, check_worktree};
+use super::noted;
 use super::registry::{Found, Worktree};
 use super::repo::{Identity, Repo};
 use super::reset::{HeadTo, index_is_plain};
@@ -118,12 +119,20 @@ impl Repo {
         if nothing_left || self.snapshot_worktree(&snapshot)?.is_none() {
             self.rescue_strayed(worktree, want)?;
         }
+        // What a resolver of the merge that is open here may have thrown away.
+        if let Some(ours) = self.work_before(noted::read(worktree).as_ref())? {
+            self.rescue_commit(ours, want)?;
+        }
         self.keep_nested(worktree, &want.name, entries.as_deref().ok())
     }
 
     /// Commits made on no branch, or with the branch deleted under them.
     fn rescue_strayed(&self, worktree: &Worktree, want: &Release) -> Result<(), GitError> {
-        let head = self.last_head(worktree)?;
+        self.rescue_commit(self.last_head(worktree)?, want)
+    }
+
+    /// Keeps this commit, unless the branch has it or what the branch landed on.
+    fn rescue_commit(&self, head: Oid, want: &Release) -> Result<(), GitError> {
         let mut safe = vec![self.branch_commit(&want.branch)?];
         if let Proof::Contained { target, .. } = &want.proof {
             safe.push(self.branch_commit(target)?);

@@ -27,7 +27,7 @@ impl Repo {
         tip: Oid,
         note: Option<&Resolution>,
     ) -> Result<Option<Oid>, GitError> {
-        let Some((note, ours)) = note.and_then(|note| Some((note, note.ours?))) else {
+        let (Some(note), Some(ours)) = (note, self.work_before(note)?) else {
             return Ok(None);
         };
         let is_lost = self.is_thrown_away(branch, tip, ours, note.target)?;
@@ -35,6 +35,14 @@ impl Repo {
             self.restore_thrown(worktree, branch, (tip, ours), note)?;
         }
         Ok(is_lost.then_some(ours))
+    }
+
+    /// The commit that the branch had before the merge of this note. An agent can write there what it likes: what is no commit is none.
+    pub(super) fn work_before(&self, note: Option<&Resolution>) -> Result<Option<Oid>, GitError> {
+        let Some(ours) = note.and_then(|note| note.ours) else {
+            return Ok(None);
+        };
+        Ok(self.library()?.find_commit(ours).is_ok().then_some(ours))
     }
 
     /// Whether nothing is left of the work that the branch had before the merge.
@@ -109,7 +117,7 @@ impl Repo {
         head: Oid,
         note: Option<&Resolution>,
     ) -> Result<(), GitError> {
-        match note.and_then(|note| note.ours) {
+        match self.work_before(note)? {
             Some(ours) if !self.contains(head, ours)? => self.keep_commit(&rescue_ref(name), ours),
             _ => Ok(()),
         }

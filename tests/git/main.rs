@@ -13,4 +13,5 @@ mod moved;
 mod opening;
 mod resolving;
 mod sealing;
+mod thrown;
 mod worktrees;

@@ -1,7 +1,7 @@
 //! Conflicts settled in the worktree of the attempt.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use swarm::git::{Finish, FinishResolution, GitError, Oid, rescue_ref};
 
@@ -235,7 +235,7 @@ fn markers_that_a_side_brought_are_no_conflict_left_open() {
 }
 
 /// A conflict in `docs` between an agent's and a person's last line; above it this text.
-fn in_docs(above: &str) -> (Fixture, PathBuf, Oid) {
+pub fn in_docs(above: &str) -> (Fixture, PathBuf, Oid) {
     let fixture = Fixture::new();
     let text = |last: &str| format!("{above}{}{last}\n", "\n".repeat(8));
     fixture.commit(&[("docs", &text("before"))]);
@@ -277,150 +277,4 @@ fn what_is_left_of_a_conflict_leaves_it_open() {
     let started = fixture.repo.start_resolution(&name(1), &branch(1), target);
     assert_eq!(started.unwrap(), ["docs"]);
     assert_eq!(fixture.repo.finish_resolution(&finish(1)).unwrap(), open);
-}
-
-#[test]
-fn a_resolver_that_throws_the_work_away_has_settled_nothing() {
-    for leaves in ["reset --hard -q MERGE_HEAD", "reset --hard -q MERGE_HEAD~1"] {
-        let (fixture, path, target) = in_docs("");
-        let tip = fixture.oid(&branch(1));
-        git(&path, &leaves.split(' ').collect::<Vec<_>>());
-        write(&path, "notes", "of the resolver\n");
-        if leaves.ends_with("~1") {
-            // Not even the target is in it: then the next start has to see to it.
-            let again = fixture.repo.start_resolution(&name(1), &branch(1), target);
-            assert_eq!(again.unwrap(), ["docs"]);
-        } else {
-            let open = Finish::StillConflicted {
-                files: vec!["docs".into()],
-            };
-            assert_eq!(fixture.repo.finish_resolution(&finish(1)).unwrap(), open);
-        }
-        assert_eq!(fixture.oid(&branch(1)), tip);
-        let kept = format!("{}:notes", rescue_ref(&name(1)));
-        assert_eq!(fixture.git(&["show", &kept]), "of the resolver");
-        let head = commit_in(&path, &[("docs", "both\n")]);
-        assert_eq!(
-            fixture.repo.finish_resolution(&finish(1)).unwrap(),
-            Finish::Finished { head }
-        );
-    }
-}
-
-/// The conflict of [`in_docs`] is open, with the work on the branch, and can be settled.
-fn is_open_again(fixture: &Fixture, path: &Path, tip: Oid) {
-    assert_eq!(fixture.oid(&branch(1)), tip);
-    assert!(read(path, "docs").contains("<<<<<<<"));
-    let head = commit_in(path, &[("docs", "both\n")]);
-    assert_eq!(
-        fixture.repo.finish_resolution(&finish(1)).unwrap(),
-        Finish::Finished { head }
-    );
-    assert!(fixture.repo.contains(head, tip).unwrap());
-    fixture.check();
-}
-
-#[test]
-fn a_resolver_that_takes_a_target_that_has_gone_on_has_settled_nothing() {
-    for ends in ["finish", "start", "abort"] {
-        let (fixture, path, target) = in_docs("");
-        let tip = fixture.oid(&branch(1));
-        let later = fixture.commit(&[("other", "o")]);
-        git(&path, &["reset", "--hard", "-q", "main"]);
-        let start = |target| {
-            let started = fixture.repo.start_resolution(&name(1), &branch(1), target);
-            started.unwrap()
-        };
-        match ends {
-            "finish" => {
-                let open = Finish::StillConflicted {
-                    files: vec!["docs".into()],
-                };
-                assert_eq!(fixture.repo.finish_resolution(&finish(1)).unwrap(), open);
-            }
-            "start" => assert_eq!(start(later), ["docs"]),
-            _ => {
-                assert!(fixture.repo.abort_resolution(&finish(1)).unwrap());
-                assert_eq!(fixture.oid(&branch(1)), tip);
-                assert_eq!(git(&path, &["status", "--porcelain"]), "");
-                assert_eq!(start(target), ["docs"]);
-            }
-        }
-        is_open_again(&fixture, &path, tip);
-    }
-}
-
-#[test]
-fn a_resolver_that_takes_another_branch_has_settled_nothing() {
-    // With the target in it, and without; at its commit, and before it.
-    for (with_target, leaves) in [(true, "~0"), (true, "~1"), (false, "~0"), (false, "~1")] {
-        let (fixture, path, target) = in_docs("");
-        let tip = fixture.oid(&branch(1));
-        let other = fixture.prepare(2).path;
-        if !with_target {
-            git(&other, &["reset", "--hard", "-q", &format!("{target}~1")]);
-        }
-        commit_in(&other, &[("other", "o")]);
-        commit_in(&other, &[("other", "oo")]);
-        let to = format!("{}{leaves}", branch(2));
-        git(&path, &["reset", "--hard", "-q", &to]);
-        let open = Finish::StillConflicted {
-            files: vec!["docs".into()],
-        };
-        let finished = fixture.repo.finish_resolution(&finish(1));
-        assert_eq!(finished.unwrap(), open, "{to}, {with_target}");
-        is_open_again(&fixture, &path, tip);
-    }
-}
-
-#[test]
-fn an_aborted_merge_gives_back_the_work_that_was_thrown_away() {
-    let (fixture, path, _) = in_docs("");
-    let tip = fixture.oid(&branch(1));
-    git(&path, &["reset", "--hard", "-q", "MERGE_HEAD"]);
-    assert!(fixture.repo.abort_resolution(&finish(1)).unwrap());
-    assert_eq!(fixture.oid(&branch(1)), tip);
-    assert_eq!(git(&path, &["status", "--porcelain"]), "");
-}
-
-#[test]
-fn work_that_a_resolver_made_anew_settles_it_and_what_it_replaces_stays() {
-    let (fixture, path, target) = in_docs("");
-    let tip = fixture.oid(&branch(1));
-    git(&path, &["reset", "--hard", "-q", "MERGE_HEAD"]);
-    let head = commit_in(&path, &[("docs", "both\n")]);
-    assert_eq!(
-        fixture.repo.finish_resolution(&finish(1)).unwrap(),
-        Finish::Finished { head }
-    );
-    assert_eq!(fixture.oid(&rescue_ref(&name(1))), tip);
-    assert!(
-        fixture
-            .repo
-            .start_resolution(&name(1), &branch(1), target)
-            .unwrap()
-            .is_empty()
-    );
-}
-
-/// A second name of the branch, and branches that name nothing, are no other branch that has the work.
-#[test]
-fn work_that_a_resolver_made_anew_is_taken_beside_odd_branches() {
-    let (fixture, path, _) = in_docs("");
-    git(&path, &["reset", "--hard", "-q", "MERGE_HEAD"]);
-    let head = commit_in(&path, &[("docs", "both\n")]);
-    let heads = fixture.root().join(".git/refs/heads");
-    for (name, says) in [
-        ("alias", format!("ref: refs/heads/{}", branch(1))),
-        ("nowhere", "ref: refs/heads/gone".into()),
-        ("missing", "1".repeat(40)),
-        ("tree", fixture.git(&["rev-parse", "main^{tree}"])),
-        ("garbage", "?".into()),
-    ] {
-        write(&heads, name, &format!("{says}\n"));
-    }
-    assert_eq!(
-        fixture.repo.finish_resolution(&finish(1)).unwrap(),
-        Finish::Finished { head }
-    );
 }

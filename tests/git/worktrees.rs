@@ -9,7 +9,7 @@ use swarm::git::{GitError, Prepare, Proof, Release, Snapshot, rescue_ref};
 
 use crate::fixture::{Fixture, TIME, branch, commit_in, earlier, git, identity, name, read, write};
 
-fn release(number: u32, proof: Proof) -> Release {
+pub fn release(number: u32, proof: Proof) -> Release {
     Release {
         name: name(number),
         branch: branch(number),
