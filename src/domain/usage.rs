@@ -175,6 +175,23 @@ impl Price {
     }
 }
 
+/// The price of this model: under its whole name, else under the one without its version.
+fn price_of<'a>(prices: &'a BTreeMap<String, Price>, model: &str) -> Option<&'a Price> {
+    prices.get(model).or_else(|| prices.get(undated(model)))
+}
+
+/// The name of a model without the version that programs put behind it: a date of eight digits, or `latest`.
+pub fn undated(model: &str) -> &str {
+    let is_version = |version: &str| {
+        let is_date = version.len() == 8 && version.bytes().all(|byte| byte.is_ascii_digit());
+        is_date || version == "latest"
+    };
+    match model.rsplit_once('-') {
+        Some((name, version)) if !name.is_empty() && is_version(version) => name,
+        _ => model,
+    }
+}
+
 /// What one run used, its own part only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -205,7 +222,7 @@ impl Usage {
             Scope::Session => MicroUsd(cost.0.checked_sub(before.cost.0).unwrap_or(cost.0)),
         });
         let estimate = || {
-            let price = prices.get(self.model.as_deref()?)?;
+            let price = price_of(prices, self.model.as_deref()?)?;
             Some(price.of(tokens.as_ref()?))
         };
         let cost = told.or_else(estimate);
@@ -384,6 +401,35 @@ mod tests {
         usage.cost = None;
         usage.model = Some("unknown".into());
         assert_eq!(usage.bill(Counted::default(), &prices).cost, None);
+    }
+
+    #[test]
+    fn a_price_holds_for_every_version_of_its_model() {
+        let named = |name: &str| (name.to_owned(), Price::default());
+        let names = ["opus-4-20250514", "sonnet-4", "sonnet-4-5"];
+        let mut prices = BTreeMap::from(names.map(named));
+        for (model, holds) in [
+            ("sonnet-4-5", true),
+            ("sonnet-4-5-20250929", true),
+            ("sonnet-4-5-latest", true),
+            ("opus-4-20250514", true),
+            ("opus-4", false),
+            ("opus-4-20250101", false),
+            ("sonnet-4-6", false),
+            ("sonnet-4-5-fast", false),
+            ("sonnet-4-5-2025092", false),
+            ("sonnet-4-5-2025-09-29", false),
+            ("-20250929", false),
+        ] {
+            assert_eq!(price_of(&prices, model).is_some(), holds, "{model}");
+        }
+        // The longest name counts.
+        let own = Price {
+            input: 1,
+            ..Price::default()
+        };
+        prices.insert("sonnet-4-5-20250929".to_owned(), own);
+        assert_eq!(price_of(&prices, "sonnet-4-5-20250929"), Some(&own));
     }
 
     #[test]
