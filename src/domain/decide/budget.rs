@@ -5,7 +5,7 @@
 //! has decided, and is reminded of that; other limits are another matter.
 
 use super::plan::{End, Plan};
-use super::{conflict, service};
+use super::{conflict, service, unpriced};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, IdeaId, RunId};
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
@@ -237,6 +237,8 @@ pub(super) fn seen(plan: &mut Plan<'_>, run: &RunId, usage: &Usage) {
         return;
     };
     let bill = service::bill(plan.state, attempt, settings, None, usage);
+    let profile = service::profile(plan.state, settings, attempt);
+    unpriced::watch(plan, settings, profile, usage, &bill);
     if attempt.using.as_deref() == Some(&bill) {
         return;
     }

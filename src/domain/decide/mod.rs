@@ -23,6 +23,7 @@ mod signals;
 mod swarm;
 mod train;
 mod trouble;
+mod unpriced;
 
 pub use checkpoints::unknown as unknown_checkpoint;
 

@@ -108,7 +108,11 @@ pub(super) fn session_seen(plan: &mut Plan<'_>, run: &RunId, session: &SessionId
 }
 
 /// Whose program an attempt's run is.
-fn profile<'a>(state: &'a State, settings: &'a Settings, attempt: &'a Attempt) -> &'a ProfileName {
+pub(super) fn profile<'a>(
+    state: &'a State,
+    settings: &'a Settings,
+    attempt: &'a Attempt,
+) -> &'a ProfileName {
     let run = attempt.run.as_ref();
     let running = run.and_then(|run| state.profile_of_run(run));
     running.unwrap_or_else(|| settings.profile_of(attempt))

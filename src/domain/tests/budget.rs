@@ -12,7 +12,7 @@ use crate::domain::settings::Budget;
 use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, IdeaStatus};
 use crate::domain::testkit::{Scenario, agent, idea};
-use crate::domain::usage::{MicroUsd, Scope, Usage};
+use crate::domain::usage::{MicroUsd, Price, Scope, Usage};
 
 /// One agent at work under this budget.
 fn under(budget: Budget) -> Scenario {
@@ -283,4 +283,110 @@ fn a_hard_stop_ends_all_runs_of_a_day_and_pauses() {
     assert!(s.pending("stopRun").is_none());
     s.all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+/// An answer of this model, which tells tokens and no cost.
+fn answer(s: &mut Scenario, model: Option<&str>, input: u64) {
+    let (_, run) = run_of(s, 1);
+    let usage = Usage {
+        tokens: Some(tokens(input)),
+        model: model.map(str::to_owned),
+        ..Usage::default()
+    };
+    s.when(Observation::UsageSeen { run, usage });
+}
+
+fn hard(budget: Budget) -> Scenario {
+    under(Budget {
+        hard_stop: true,
+        ..budget
+    })
+}
+
+const SONNET: Option<&str> = Some("sonnet-4-5-20250929");
+
+#[test]
+fn a_hard_stop_that_knows_no_price_says_so_once() {
+    let mut s = hard(of_idea(1_000_000));
+    answer(&mut s, SONNET, 0);
+    assert!(s.state.warnings.is_empty(), "nothing is used yet");
+    s.quietly();
+    answer(&mut s, SONNET, 500_000);
+    assert_snapshot!(s.then(), @r#"
+    warningRaised {key: unpriced-sonnet-4-5, message: there is no price for the model `sonnet-4-5`, so what a run costs is not known before its end, and budget.hardStop ends none in the middle for budget.usdPerIdea; add it to .swarm/config.json, in dollars for a million tokens: "pricing": {"sonnet-4-5": {"input": N, "cached": N, "cacheWritten": N, "output": N}}}
+    usageSeen {agent: ed-001, bill: {tokens: {input: 500000, output: 0}}, run: r0001-ed-001-i1}
+    "#);
+    // Whatever it uses, nothing ends it. The next run is no news, nor is another version, nor the next daemon.
+    answer(&mut s, SONNET, 900_000_000);
+    assert!(s.pending("stopRun").is_none());
+    spend(&mut s, 100_000);
+    answer(&mut s, SONNET, 10);
+    answer(&mut s, Some("sonnet-4-5-20260101"), 20);
+    s.restart();
+    answer(&mut s, SONNET, 30);
+    assert_eq!(raised(&s, "unpriced-sonnet-4-5"), 1);
+    assert_eq!(s.state.warnings.len(), 1);
+    // With a price the same tokens are seen.
+    s.load(|settings| {
+        let price = Price {
+            input: 3_000_000,
+            ..Price::default()
+        };
+        settings.prices.insert("sonnet-4-5".to_owned(), price);
+    });
+    assert!(s.state.warnings.is_empty());
+    answer(&mut s, SONNET, 200_000);
+    assert!(s.pending("stopRun").is_none());
+    answer(&mut s, SONNET, 300_000);
+    assert!(s.pending("stopRun").is_some());
+    assert!(s.state.warnings.is_empty());
+}
+
+#[test]
+fn a_model_without_a_name_has_no_price_either() {
+    let mut s = hard(Budget {
+        usd_per_idea: Some(MicroUsd(1_000_000)),
+        ..of_day(1_000_000)
+    });
+    answer(&mut s, None, 10);
+    assert_snapshot!(s.then(), @r"
+    warningRaised {key: unnamed-model-ed, message: the program of the profile `ed` does not say which model it uses, and there is no price without a name, so what a run costs is not known before its end, and budget.hardStop ends none in the middle for budget.usdPerIdea and budget.usdPerDay; name the model in agents.profiles.ed.model of .swarm/config.json, and its price in pricing}
+    usageSeen {agent: ed-001, bill: {tokens: {input: 10, output: 0}}, run: r0001-ed-001-i1}
+    ");
+    // Another budget: what is still so is said again.
+    s.load(|settings| settings.budget.usd_per_day = None);
+    assert!(s.state.warnings.is_empty());
+    answer(&mut s, None, 20);
+    assert_eq!(raised(&s, "unnamed-model-ed"), 2);
+    s.load(|settings| settings.budget.hard_stop = false);
+    answer(&mut s, None, 30);
+    assert!(s.state.warnings.is_empty());
+}
+
+#[test]
+fn a_missing_price_matters_only_to_a_hard_stop_for_dollars() {
+    let of_tokens = Budget {
+        tokens_per_idea: Some(1_000_000),
+        ..Budget::default()
+    };
+    for mut s in [under(of_idea(1_000_000)), hard(of_tokens)] {
+        answer(&mut s, SONNET, 500_000);
+        assert!(s.state.warnings.is_empty());
+    }
+    // Where the program tells what it costs, no price is needed.
+    let mut s = hard(of_idea(1_000_000));
+    seen(&mut s, 500_000);
+    assert!(s.state.warnings.is_empty());
+}
+
+#[test]
+fn names_of_models_are_a_programs_words() {
+    let mut s = hard(of_day(1_000_000));
+    for number in 0..100 {
+        answer(&mut s, Some(&format!("\"m{number}\"\u{1b}")), number + 1);
+    }
+    assert_eq!(s.state.warnings.len(), 8);
+    let (_, warning) = s.state.warnings.first_key_value().unwrap();
+    let line = r#""pricing": {"\"m0\"\u{1b}": {"#;
+    assert!(warning.message.contains(line), "{}", warning.message);
 }

@@ -1,0 +1,74 @@
+//! Money that is spent out of the sight of a hard stop: a model that no price is known for.
+//!
+//! Invariant: said only where `budget.hardStop` is to hold for dollars, and once for each model under the same configuration; another
+//! configuration takes it back, and what is still so is said again when it is seen again.
+
+use super::plan::Plan;
+use crate::domain::ids::ProfileName;
+use crate::domain::settings::{Budget, Settings};
+use crate::domain::usage::{Bill, Usage, undated};
+
+/// Begins the key of the warning about a model; its name follows.
+const MODEL: &str = "unpriced-";
+/// Begins the key of the warning about a profile whose program does not name its model; its name follows.
+const PROFILE: &str = "unnamed-model-";
+/// So many stand at a time: the names are those that programs tell.
+const MOST: usize = 8;
+
+/// A run has used so much up to now, and of its cost nothing is known.
+pub(super) fn watch(
+    plan: &mut Plan<'_>,
+    settings: &Settings,
+    profile: &ProfileName,
+    usage: &Usage,
+    bill: &Bill,
+) {
+    let used = bill.tokens.is_some_and(|tokens| tokens.total() > 0);
+    let (true, None, Some(limits)) = (used, bill.cost, of_dollars(&settings.budget)) else {
+        return;
+    };
+    let unseen = format!(
+        "so what a run costs is not known before its end, and budget.hardStop ends none in the middle for {limits}"
+    );
+    let (key, message) = match usage.model.as_deref().map(undated) {
+        Some(model) => (
+            format!("{MODEL}{model}"),
+            format!(
+                "there is no price for the model `{model}`, {unseen}; add it to .swarm/config.json, in dollars for a million tokens: \
+                 \"pricing\": {{{model:?}: {{\"input\": N, \"cached\": N, \"cacheWritten\": N, \"output\": N}}}}"
+            ),
+        ),
+        None => (
+            format!("{PROFILE}{profile}"),
+            format!(
+                "the program of the profile `{profile}` does not say which model it uses, and there is no price without a name, {unseen}; \
+                 name the model in agents.profiles.{profile}.model of .swarm/config.json, and its price in pricing"
+            ),
+        ),
+    };
+    if plan.state.warnings.contains_key(&key) || standing(plan).len() < MOST {
+        plan.warn(&key, &message);
+    }
+}
+
+/// Another configuration holds from now on.
+pub(super) fn configured(plan: &mut Plan<'_>) {
+    for key in standing(plan) {
+        plan.clear_warning(&key);
+    }
+}
+
+fn standing(plan: &Plan<'_>) -> Vec<String> {
+    let keys = plan.state.warnings.keys();
+    keys.filter(|key| key.starts_with(MODEL) || key.starts_with(PROFILE))
+        .cloned()
+        .collect()
+}
+
+/// The limits in dollars, as they are called; none: there is none.
+fn of_dollars(budget: &Budget) -> Option<String> {
+    let of_idea = budget.usd_per_idea.map(|_| "budget.usdPerIdea");
+    let of_day = budget.usd_per_day.map(|_| "budget.usdPerDay");
+    let limits: Vec<&str> = of_idea.into_iter().chain(of_day).collect();
+    (!limits.is_empty()).then(|| limits.join(" and "))
+}
