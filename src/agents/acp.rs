@@ -17,7 +17,9 @@ mod updates;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use super::adapter::{Adapter, AdapterError, Launch, LaunchContext, StartedAs, Talk, program_path};
+use super::adapter::{
+    Adapter, AdapterError, Launch, LaunchContext, Meanwhile, StartedAs, Talk, program_path,
+};
 use super::stream::{ByLine, OutputReader};
 
 /// The hidden subcommand of this program that is the bridge.
@@ -56,6 +58,11 @@ impl Adapter for AcpAdapter {
 
     fn reader(&self, started: &StartedAs) -> Box<dyn OutputReader + Send> {
         Box::new(ByLine::new(reader::EventReader::new(started)))
+    }
+
+    /// Not all agents do.
+    fn meanwhile(&self) -> Meanwhile {
+        Meanwhile::Dollars
     }
 }
 

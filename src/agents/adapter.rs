@@ -40,6 +40,11 @@ pub trait Adapter: Send + Sync {
         self.about().map(|about| (about.login)(environment))
     }
 
+    /// What is known of its use while a run goes on. At its end there is more.
+    fn meanwhile(&self) -> Meanwhile {
+        Meanwhile::Nothing
+    }
+
     /// Adds to what a run came to by its output what only the program's own records tell.
     ///
     /// # Errors
@@ -72,6 +77,17 @@ pub struct About {
     pub login: fn(&Environment) -> Login,
     /// Whether a conversation can be taken up.
     pub resumes: bool,
+}
+
+/// What a program tells of its use in the middle of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meanwhile {
+    /// Nothing before its end.
+    Nothing,
+    /// Tokens, after each answer of the model.
+    Tokens,
+    /// What it costs as well, where it knows that.
+    Dollars,
 }
 
 /// Whether a program is logged in.

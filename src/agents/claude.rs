@@ -9,7 +9,9 @@ mod reader;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::adapter::{About, Adapter, AdapterError, Launch, LaunchContext, Login, StartedAs, Talk};
+use super::adapter::{
+    About, Adapter, AdapterError, Launch, LaunchContext, Login, Meanwhile, StartedAs, Talk,
+};
 use super::environment::{Environment, set};
 use super::stream::{ByLine, OutputReader};
 
@@ -122,6 +124,10 @@ impl Adapter for ClaudeAdapter {
 
     fn reader(&self, started: &StartedAs) -> Box<dyn OutputReader + Send> {
         Box::new(ByLine::new(reader::ClaudeReader::new(started.resumed)))
+    }
+
+    fn meanwhile(&self) -> Meanwhile {
+        Meanwhile::Tokens
     }
 
     fn about(&self) -> Option<&'static About> {

@@ -9,7 +9,9 @@ mod reader;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::adapter::{About, Adapter, AdapterError, Launch, LaunchContext, Login, StartedAs, Talk};
+use super::adapter::{
+    About, Adapter, AdapterError, Launch, LaunchContext, Login, Meanwhile, StartedAs, Talk,
+};
 use super::environment::{Environment, set};
 use super::stream::{ByLine, OutputReader};
 
@@ -124,6 +126,10 @@ impl Adapter for OpencodeAdapter {
 
     fn reader(&self, started: &StartedAs) -> Box<dyn OutputReader + Send> {
         Box::new(ByLine::new(reader::OpencodeReader::new(started)))
+    }
+
+    fn meanwhile(&self) -> Meanwhile {
+        Meanwhile::Dollars
     }
 
     fn about(&self) -> Option<&'static About> {

@@ -54,6 +54,6 @@ mod watch;
 pub(crate) use began::transcript;
 pub use error::DaemonError;
 pub use handle::{Accepted, CommandError, Handle};
-pub use loader::owned_arguments;
+pub use loader::{owned_arguments, unasked};
 pub use paths::Paths;
 pub use run::{Daemon, End, Options};

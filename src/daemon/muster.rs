@@ -4,6 +4,7 @@
 //! Invariant: only looks, but for `PROGRAM --version`, of which nothing is left. No secret is read: of a login only its place is told. What cannot
 //! be told for certain is a doubt, and a doubt keeps nothing from starting.
 
+mod budget;
 mod gate;
 mod version;
 
@@ -22,6 +23,7 @@ use crate::agents::{self, AdapterKind, Profile};
 use crate::config::Config;
 use crate::process::{self, ProcessError};
 
+pub use budget::{Unseen, unseen};
 pub use gate::Unfound;
 
 /// Where agents are started, and with what of whose environment.

@@ -8,6 +8,7 @@
 mod answers;
 mod attacks;
 mod backlog;
+mod budget;
 mod checkpoints;
 mod clean;
 mod conflicts;

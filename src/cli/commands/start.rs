@@ -17,7 +17,8 @@ use crate::cli::progress::{Progress, Shown, Style};
 use crate::cli::repo::Repo;
 use crate::cli::summary::{Earlier, Summary};
 use crate::daemon::handle::Handle;
-use crate::daemon::muster::{Muster, Unfound};
+use crate::daemon::muster::{self, Muster, Unfound};
+use crate::daemon::unasked;
 use crate::domain::settings::Mode;
 
 /// How long the last words may take on a terminal that is stopped or a pipe that nobody reads.
@@ -81,7 +82,7 @@ impl From<ModeChoice> for Mode {
 pub fn run(args: &Start, context: &mut Context<'_>) -> Result<(), CliError> {
     let repo = context.repo()?;
     if !args.detached {
-        warn_of_gate(&repo, context);
+        warn(&repo, context);
     }
     if args.detach {
         return detach::run(args, &repo, context);
@@ -106,8 +107,9 @@ pub fn run(args: &Start, context: &mut Context<'_>) -> Result<(), CliError> {
     conclude(&end?, &before, args.detached, context)
 }
 
-/// Says which quality commands nothing can pass. What else is wrong with the configuration the daemon says itself.
-fn warn_of_gate(repo: &Repo, context: &mut Context<'_>) {
+/// Says which quality commands nothing can pass, and where a hard stop does not hold. What else is wrong with the configuration the daemon
+/// says itself.
+fn warn(repo: &Repo, context: &mut Context<'_>) {
     let Ok(layered) = load(repo) else {
         return;
     };
@@ -119,6 +121,10 @@ fn warn_of_gate(repo: &Repo, context: &mut Context<'_>) {
     for unfound in muster.unfound(&layered.config.quality_commands) {
         let advice = Unfound::ADVICE;
         context.output.note(format!("warning: {unfound}; {advice}"));
+    }
+    for unseen in muster::unseen(&layered.config, unasked(&layered.config)) {
+        let advice = unseen.advice();
+        context.output.note(format!("warning: {unseen}; {advice}"));
     }
 }
 

@@ -15,7 +15,7 @@ use crate::cli::repo::Repo;
 use crate::config::{Adapter, Config};
 use crate::daemon::muster::{self, Muster, Seen, Unfound};
 
-/// Looks at each profile, then for others, then for the programs of the quality commands.
+/// Looks at each profile, then for others, then for the programs of the quality commands and what a hard stop can see.
 pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
     let environment = environment(repo);
     let muster = Muster {
@@ -33,6 +33,7 @@ pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
     configured
         .chain(others.iter().filter_map(of_other))
         .chain([gate(&muster.unfound(&config.quality_commands), config)])
+        .chain(hard_stop(config))
         .collect()
 }
 
@@ -48,6 +49,15 @@ fn gate(unfound: &[Unfound], config: &Config) -> Check {
     }
     let lines: Vec<String> = unfound.iter().map(Unfound::to_string).collect();
     Check::warn("quality", lines.join("\n")).advice(Unfound::ADVICE)
+}
+
+/// Where a hard stop does not hold; nothing to say is no news.
+fn hard_stop(config: &Config) -> Vec<Check> {
+    let names = config.agents.profiles.keys().map(String::as_str);
+    let unseen = muster::unseen(config, names);
+    let each = unseen.iter();
+    each.map(|one| Check::warn("budget", one.to_string()).advice(one.advice()))
+        .collect()
 }
 
 fn of_profile(seen: &Seen, config: &Config) -> Check {
