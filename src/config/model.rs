@@ -57,7 +57,8 @@ pub struct Config {
     pub shutdown: Shutdown,
     /// What to do where a service's limit is reached.
     pub limits: Limits,
-    /// Prices by model, for programs that tell no cost: it is then estimated, and marked as that.
+    /// Prices by model, for programs that tell no cost, or not before the end of a run: it is then estimated, and marked as that. A model is
+    /// named by its whole id or by that without `-DATE` (eight digits) or `-latest`.
     pub pricing: BTreeMap<String, Pricing>,
 }
 
@@ -316,7 +317,7 @@ pub struct Budget {
     /// Tokens of all kinds that one day (UTC) may use; null: no limit.
     #[schemars(range(min = 1))]
     pub tokens_per_day: Option<u64>,
-    /// Stop also in the middle of an iteration; otherwise what runs is completed.
+    /// Stop also in the middle of an iteration; otherwise what runs is completed. Of dollars only what is known on the way counts: `pricing`.
     pub hard_stop: bool,
 }
 
