@@ -405,9 +405,9 @@ mod tests {
 
     #[test]
     fn a_price_holds_for_every_version_of_its_model() {
-        let named = |name: &str| (name.to_owned(), Price::default());
+        let pair = |name: &str| (name.to_owned(), Price::default());
         let names = ["opus-4-20250514", "sonnet-4", "sonnet-4-5"];
-        let mut prices = BTreeMap::from(names.map(named));
+        let mut prices = BTreeMap::from(names.map(pair));
         for (model, holds) in [
             ("sonnet-4-5", true),
             ("sonnet-4-5-20250929", true),
