@@ -74,6 +74,17 @@ fn the_checkout_follows_and_unrelated_work_in_it_stays() {
 }
 
 #[test]
+fn what_is_no_longer_in_the_way_lands_with_the_next_start() {
+    let sandbox = Sandbox::ready();
+    let id = sandbox.idea("write README.md changed; commit; say COMPLETE");
+    sandbox.write("README.md", "by hand\n");
+    assert_eq!(sandbox.run_until_idle(), 6);
+    sandbox.git(&["checkout", "-q", "--", "README.md"]);
+    assert_eq!(sandbox.run_until_idle(), 0);
+    assert_eq!(sandbox.idea_status(&id), "done");
+}
+
+#[test]
 fn a_checkout_of_another_branch_is_left_alone() {
     let sandbox = Sandbox::ready();
     sandbox.git(&["checkout", "-q", "-b", "other"]);

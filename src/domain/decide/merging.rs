@@ -290,6 +290,18 @@ fn entry_of<'a>(plan: &Plan<'a>, id: &IdeaId, what: &str) -> Result<&'a MergeEnt
     })
 }
 
+/// What a person was asked for, and what is tried again anyway, is tried at once: a start that ends at rest would end before its time.
+pub(super) fn look_again(plan: &mut Plan<'_>) {
+    for entry in &plan.state.queue {
+        let asked = entry.waits.as_ref().is_some_and(|waits| waits.person);
+        let again = entry.not_before.is_some_and(|at| at > plan.now);
+        if entry.phase == MergePhase::Queued && !entry.held && asked && again {
+            let id = entry.idea.clone();
+            plan.emit(Event::MergeReleased { id });
+        }
+    }
+}
+
 pub(super) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
     let entry = entry_of(plan, id, "merge")?;
     match entry.phase {

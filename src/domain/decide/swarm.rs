@@ -2,7 +2,7 @@
 
 use super::checkpoints::rolling_back;
 use super::plan::{Plan, shorten};
-use super::{service, unpriced};
+use super::{merging, service, unpriced};
 use crate::domain::event::Event;
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
 use crate::domain::rejection::Rejection;
@@ -20,6 +20,7 @@ pub(super) fn started(plan: &mut Plan<'_>, version: &str) {
     service::free(plan, |hold| {
         hold.until.is_none() && hold.kind == HoldKind::Login
     });
+    merging::look_again(plan);
 }
 
 pub(super) fn recovered(plan: &mut Plan<'_>) {

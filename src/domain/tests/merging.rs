@@ -389,6 +389,19 @@ fn a_checkout_in_the_way_is_looked_at_again_without_verifying_again() {
 }
 
 #[test]
+fn a_start_looks_at_once_whether_the_checkout_is_still_in_the_way() {
+    let mut s = building();
+    s.well_until("land");
+    let (reason, files) = ("local changes".into(), vec![]);
+    s.answer("land", Outcome::CheckoutBlocked { reason, files });
+    assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
+    s.restart();
+    assert_eq!(view::rest(&s.state), Rest::Busy);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
 fn other_quality_commands_are_asked_about_a_tree_that_had_passed() {
     let mut s = building();
     s.well_until("land");
