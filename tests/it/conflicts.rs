@@ -195,8 +195,17 @@ fn a_persons_conflict_survives_a_kill() {
     let (daemon, _, id) = one_after_the_other(&sandbox, "git rm -q lines.txt", second);
     sandbox.wait_needs_you("conflict");
     daemon.kill();
+    // Without a daemon nobody has judged yet what was said too early, and nothing is promised.
+    let said = sandbox.swarm(&["merge", "resolve", &id]);
+    said.ok();
+    assert!(said.stderr.contains("judged by the next daemon"), "{said}");
+    assert!(!said.stderr.contains("goes on"), "{said}");
     let daemon = sandbox.start();
-    let need = sandbox.wait_needs_you("conflict");
+    let need = sandbox.wait_for("what the next daemon makes of it", || {
+        let need = sandbox.wait_needs_you("conflict");
+        let message = need["message"].as_str()?;
+        message.contains("still in conflict").then_some(need)
+    });
     settle_by_hand(&sandbox, &need, "lines.txt", None);
     sandbox.wait_idea(&id, "done");
     assert!(!sandbox.repo().join("lines.txt").exists());

@@ -94,7 +94,7 @@ pub fn run(verb: &Merge, context: &mut Context<'_>) -> Result<(), CliError> {
         }
         Merge::Resolve(Resolve { idea }) => {
             let command = Command::ResolveMerge { id: idea.clone() };
-            change(context, &command, &format!("the merge of {idea} goes on"))
+            resolve(idea, &command, context)
         }
         Merge::Target(Target { choice }) => {
             let choice = (*choice).into();
@@ -105,6 +105,22 @@ pub fn run(verb: &Merge, context: &mut Context<'_>) -> Result<(), CliError> {
             )
         }
     }
+}
+
+/// What a daemon says is judged; without one nothing is, and the next one may find that the conflict is still there.
+fn resolve(idea: &IdeaId, command: &Command, context: &mut Context<'_>) -> Result<(), CliError> {
+    let (answer, alone) = context.with_access(|access| {
+        let alone = access.is_offline();
+        Ok((access.execute(command)?, alone))
+    })?;
+    let words = if alone {
+        format!(
+            "noted: whether the conflict of {idea} is settled is judged by the next daemon, which asks again if it is not; begin it: swarm start"
+        )
+    } else {
+        format!("the merge of {idea} goes on")
+    };
+    confirm(context, &answer, &words)
 }
 
 fn change(context: &mut Context<'_>, command: &Command, words: &str) -> Result<(), CliError> {
