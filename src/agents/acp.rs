@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use super::adapter::{
-    Adapter, AdapterError, Launch, LaunchContext, Meanwhile, StartedAs, Talk, program_path,
+    Adapter, AdapterError, Launch, LaunchContext, StartedAs, Talk, Told, program_path,
 };
 use super::stream::{ByLine, OutputReader};
 
@@ -61,8 +61,12 @@ impl Adapter for AcpAdapter {
     }
 
     /// Not all agents do.
-    fn meanwhile(&self) -> Meanwhile {
-        Meanwhile::Dollars
+    fn meanwhile(&self) -> Told {
+        Told::Dollars
+    }
+
+    fn at_end(&self) -> Told {
+        Told::Dollars
     }
 }
 

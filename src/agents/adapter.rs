@@ -40,10 +40,13 @@ pub trait Adapter: Send + Sync {
         self.about().map(|about| (about.login)(environment))
     }
 
-    /// What is known of its use while a run goes on. At its end there is more.
-    fn meanwhile(&self) -> Meanwhile {
-        Meanwhile::Nothing
+    /// What it tells of its use while a run goes on.
+    fn meanwhile(&self) -> Told {
+        Told::Nothing
     }
+
+    /// What it tells of its use at the end of a run.
+    fn at_end(&self) -> Told;
 
     /// Adds to what a run came to by its output what only the program's own records tell.
     ///
@@ -79,12 +82,12 @@ pub struct About {
     pub resumes: bool,
 }
 
-/// What a program tells of its use in the middle of a run.
+/// What a program tells of its use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meanwhile {
-    /// Nothing before its end.
+pub enum Told {
+    /// Nothing.
     Nothing,
-    /// Tokens, after each answer of the model.
+    /// Tokens.
     Tokens,
     /// What it costs as well, where it knows that.
     Dollars,

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::adapter::{
-    About, Adapter, AdapterError, Launch, LaunchContext, Login, Meanwhile, StartedAs, Talk,
+    About, Adapter, AdapterError, Launch, LaunchContext, Login, StartedAs, Talk, Told,
 };
 use super::environment::{Environment, set};
 use super::stream::{ByLine, OutputReader};
@@ -126,8 +126,12 @@ impl Adapter for ClaudeAdapter {
         Box::new(ByLine::new(reader::ClaudeReader::new(started.resumed)))
     }
 
-    fn meanwhile(&self) -> Meanwhile {
-        Meanwhile::Tokens
+    fn meanwhile(&self) -> Told {
+        Told::Tokens
+    }
+
+    fn at_end(&self) -> Told {
+        Told::Dollars
     }
 
     fn about(&self) -> Option<&'static About> {

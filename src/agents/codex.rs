@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use super::Profile;
 use super::adapter::{
-    About, Adapter, AdapterError, Launch, LaunchContext, Login, StartedAs, Talk, is_option,
+    About, Adapter, AdapterError, Launch, LaunchContext, Login, StartedAs, Talk, Told, is_option,
 };
 use super::environment::{Environment, set};
 use super::stream::{ByLine, Conclusion, OutputReader};
@@ -102,6 +102,10 @@ impl Adapter for CodexAdapter {
 
     fn reader(&self, started: &StartedAs) -> Box<dyn OutputReader + Send> {
         Box::new(ByLine::new(reader::CodexReader::new(started)))
+    }
+
+    fn at_end(&self) -> Told {
+        Told::Tokens
     }
 
     fn about(&self) -> Option<&'static About> {

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the messages are the output, byte for byte.
 
-use super::adapter::{Adapter, AdapterError, Launch, LaunchContext, StartedAs, program_path};
+use super::adapter::{Adapter, AdapterError, Launch, LaunchContext, StartedAs, Told, program_path};
 use super::stream::{Conclusion, OutputReader, Said};
 use crate::domain::observation::RunEndKind;
 
@@ -29,6 +29,10 @@ impl Adapter for CommandAdapter {
 
     fn reader(&self, _started: &StartedAs) -> Box<dyn OutputReader + Send> {
         Box::new(PlainReader)
+    }
+
+    fn at_end(&self) -> Told {
+        Told::Nothing
     }
 }
 

@@ -13,7 +13,7 @@ mod worker;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use super::adapter::{Adapter, AdapterError, Launch, LaunchContext, StartedAs};
+use super::adapter::{Adapter, AdapterError, Launch, LaunchContext, StartedAs, Told};
 use super::command::PlainReader;
 use super::stream::OutputReader;
 
@@ -40,6 +40,10 @@ impl Adapter for DemoAdapter {
 
     fn reader(&self, _started: &StartedAs) -> Box<dyn OutputReader + Send> {
         Box::new(PlainReader)
+    }
+
+    fn at_end(&self) -> Told {
+        Told::Nothing
     }
 }
 

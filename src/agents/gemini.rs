@@ -11,7 +11,9 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::adapter::{About, Adapter, AdapterError, Launch, LaunchContext, Login, StartedAs, Talk};
+use super::adapter::{
+    About, Adapter, AdapterError, Launch, LaunchContext, Login, StartedAs, Talk, Told,
+};
 use super::environment::{Environment, set};
 use super::stream::{ByLine, Conclusion, OutputReader};
 use crate::domain::verdict::Verdict;
@@ -111,6 +113,10 @@ impl Adapter for GeminiAdapter {
 
     fn reader(&self, started: &StartedAs) -> Box<dyn OutputReader + Send> {
         Box::new(ByLine::new(reader::GeminiReader::new(started)))
+    }
+
+    fn at_end(&self) -> Told {
+        Told::Tokens
     }
 
     fn about(&self) -> Option<&'static About> {

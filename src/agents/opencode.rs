@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::adapter::{
-    About, Adapter, AdapterError, Launch, LaunchContext, Login, Meanwhile, StartedAs, Talk,
+    About, Adapter, AdapterError, Launch, LaunchContext, Login, StartedAs, Talk, Told,
 };
 use super::environment::{Environment, set};
 use super::stream::{ByLine, OutputReader};
@@ -128,8 +128,12 @@ impl Adapter for OpencodeAdapter {
         Box::new(ByLine::new(reader::OpencodeReader::new(started)))
     }
 
-    fn meanwhile(&self) -> Meanwhile {
-        Meanwhile::Dollars
+    fn meanwhile(&self) -> Told {
+        Told::Dollars
+    }
+
+    fn at_end(&self) -> Told {
+        Told::Dollars
     }
 
     fn about(&self) -> Option<&'static About> {

@@ -102,7 +102,9 @@ fn a_hard_stop_for_dollars_needs_a_price_and_says_so() {
     // What is left to say is about the profile that no idea gets without asking.
     let doctor = sandbox.swarm(&["doctor"]);
     assert!(
-        doctor.ok().contains("hardStop ends no run of `ed` in"),
+        doctor
+            .ok()
+            .contains("no run of `ed` counts in budget.usdPerIdea"),
         "{doctor}"
     );
     let daemon = sandbox.start();

@@ -1,50 +1,76 @@
-//! A hard stop that cannot hold: agents of which nobody knows in the middle of a run what it has cost.
+//! Budgets in dollars that cannot hold: agents of which nobody knows what they cost, at all or in the middle of a run.
 //!
-//! Invariant: only what is certain from the configuration is told, and only where `budget.hardStop` is to hold for dollars. That a model has
-//! no price among others is seen when it is used.
+//! Invariant: only what is certain from the configuration is told, and only where a budget is in dollars. That a model has no price among
+//! others is seen when it is used.
 
 use std::fmt;
 
-use crate::agents::{self, AdapterKind, adapter::Meanwhile};
+use crate::agents::{self, AdapterKind, adapter::Told};
 use crate::config::Config;
 
-/// Profiles whose runs are not ended in the middle for a budget in dollars.
+/// Profiles for which a budget in dollars does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unseen {
     profiles: String,
     limits: String,
-    tells: Meanwhile,
+    why: Why,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// They tell nothing of what they use.
+    Untold,
+    /// They tell tokens, and no price is known.
+    Unpriced,
+    /// They tell tokens before the end of a run, and no price is known.
+    UnpricedMeanwhile,
+    /// They tell nothing before the end of a run.
+    UntoldMeanwhile,
 }
 
 impl fmt::Display for Unseen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
-            profiles, limits, ..
+            profiles,
+            limits,
+            why,
         } = self;
-        let why = match self.tells {
-            Meanwhile::Tokens => {
-                "before its end a run tells tokens only, their dollars are known from `pricing` alone, and that is empty"
-            }
-            _ => "what a run uses is not told before its end",
-        };
-        write!(
-            f,
-            "budget.hardStop ends no run of {profiles} in the middle for {limits}: {why}"
-        )
+        match why {
+            Why::Untold => write!(
+                f,
+                "no run of {profiles} counts in {limits}: it does not tell what it uses"
+            ),
+            Why::Unpriced => write!(
+                f,
+                "no run of {profiles} counts in {limits}: it tells tokens only, their dollars are known from `pricing` alone, and that is empty"
+            ),
+            Why::UnpricedMeanwhile => write!(
+                f,
+                "budget.hardStop ends no run of {profiles} in the middle for {limits}: before its end a run tells tokens only, their dollars \
+                 are known from `pricing` alone, and that is empty"
+            ),
+            Why::UntoldMeanwhile => write!(
+                f,
+                "budget.hardStop ends no run of {profiles} in the middle for {limits}: what a run uses is not told before its end"
+            ),
+        }
     }
 }
 
 impl Unseen {
     /// What to do about it.
     pub const fn advice(&self) -> &'static str {
-        match self.tells {
-            Meanwhile::Tokens => {
+        match self.why {
+            Why::Untold => {
+                "no budget holds these agents back; what does: completion.maxIterations, agents.timeoutMinutes"
+            }
+            Why::Unpriced | Why::UnpricedMeanwhile => {
                 "add what its model costs to .swarm/config.json, in dollars for a million tokens: \
                  \"pricing\": {\"MODEL\": {\"input\": N, \"cached\": N, \"cacheWritten\": N, \"output\": N}}"
             }
-            _ => {
-                "a run there may cost more than the budget, which is looked at after it (of codex and gemini by `pricing` alone, of command never); \
-                 what can be ended in the middle is claude, with `pricing`, and opencode, and acp where its agent tells what it costs"
+            Why::UntoldMeanwhile => {
+                "a run there may cost more than the budget, which is looked at after it; what can be ended in the middle is claude, with \
+                 `pricing`, and opencode, and acp where its agent tells what it costs"
             }
         }
     }
@@ -56,32 +82,43 @@ pub fn unseen<'a>(config: &Config, names: impl IntoIterator<Item = &'a str>) -> 
     let of_idea = budget.usd_per_idea.map(|_| "budget.usdPerIdea");
     let of_day = budget.usd_per_day.map(|_| "budget.usdPerDay");
     let limits: Vec<&str> = of_idea.into_iter().chain(of_day).collect();
-    if !budget.hard_stop || limits.is_empty() {
+    if limits.is_empty() {
         return vec![];
     }
-    let (mut tokens, mut nothing) = (vec![], vec![]);
+    let mut found: Vec<(Why, Vec<String>)> = vec![];
     for name in names {
-        let Some(profile) = config.agents.profiles.get(name) else {
+        let profile = config.agents.profiles.get(name);
+        let Some(why) = profile.and_then(|profile| why(profile.adapter, config)) else {
             continue;
         };
-        // The scripted agent costs nothing.
-        if profile.adapter == AdapterKind::Demo {
-            continue;
-        }
-        match agents::adapter(profile.adapter).meanwhile() {
-            Meanwhile::Tokens if config.pricing.is_empty() => tokens.push(format!("`{name}`")),
-            Meanwhile::Tokens | Meanwhile::Dollars => {}
-            Meanwhile::Nothing => nothing.push(format!("`{name}`")),
+        let name = format!("`{name}`");
+        match found.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) => names.push(name),
+            None => found.push((why, vec![name])),
         }
     }
-    let kinds = [(Meanwhile::Tokens, tokens), (Meanwhile::Nothing, nothing)];
-    let some = kinds.into_iter().filter(|(_, names)| !names.is_empty());
-    some.map(|(tells, names)| Unseen {
+    let said = found.into_iter().map(|(why, names)| Unseen {
         profiles: names.join(", "),
         limits: limits.join(" and "),
-        tells,
-    })
-    .collect()
+        why,
+    });
+    said.collect()
+}
+
+fn why(kind: AdapterKind, config: &Config) -> Option<Why> {
+    // The scripted agent costs nothing.
+    if kind == AdapterKind::Demo {
+        return None;
+    }
+    let adapter = agents::adapter(kind);
+    let (hard, no_price) = (config.budget.hard_stop, config.pricing.is_empty());
+    match (adapter.meanwhile(), adapter.at_end()) {
+        (_, Told::Nothing) => Some(Why::Untold),
+        (_, Told::Tokens) if no_price => Some(Why::Unpriced),
+        (Told::Nothing, _) if hard => Some(Why::UntoldMeanwhile),
+        (Told::Tokens, _) if hard && no_price => Some(Why::UnpricedMeanwhile),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -90,43 +127,57 @@ mod tests {
 
     use super::*;
 
-    /// What is said of these profiles under this budget.
-    fn said(adapters: &[&str], budget: &Value, pricing: &Value) -> Vec<String> {
+    /// What is said of all adapters under this budget.
+    fn said(budget: &Value, pricing: &Value) -> String {
+        let adapters = [
+            "claude", "codex", "gemini", "opencode", "acp", "command", "demo",
+        ];
         let profile = |name: &&str| ((*name).to_owned(), json!({"adapter": name}));
         let profiles: serde_json::Map<String, Value> = adapters.iter().map(profile).collect();
         let config =
             json!({"agents": {"profiles": profiles}, "budget": budget, "pricing": pricing});
         let config: Config = serde_json::from_value(config).unwrap();
-        let said = unseen(&config, adapters.iter().copied());
-        said.iter().map(Unseen::to_string).collect()
+        let said = unseen(&config, adapters);
+        let lines: Vec<String> = said.iter().map(Unseen::to_string).collect();
+        lines.join("\n")
     }
 
-    const ALL: [&str; 7] = [
-        "claude", "codex", "gemini", "opencode", "acp", "command", "demo",
-    ];
+    #[test]
+    fn what_is_not_told_counts_in_no_budget() {
+        let budget = json!({"usdPerIdea": 5.0, "usdPerDay": 50.0});
+        insta::assert_snapshot!(said(&budget, &json!({})), @r"
+        no run of `codex`, `gemini` counts in budget.usdPerIdea and budget.usdPerDay: it tells tokens only, their dollars are known from `pricing` alone, and that is empty
+        no run of `command` counts in budget.usdPerIdea and budget.usdPerDay: it does not tell what it uses
+        ");
+        let pricing = json!({"m": {"input": 1.0, "output": 1.0}});
+        insta::assert_snapshot!(said(&budget, &pricing), @r"
+        no run of `command` counts in budget.usdPerIdea and budget.usdPerDay: it does not tell what it uses
+        ");
+    }
 
     #[test]
     fn what_is_not_told_within_a_run_ends_none() {
-        let budget = json!({"usdPerIdea": 5.0, "usdPerDay": 50.0, "hardStop": true});
-        insta::assert_snapshot!(said(&ALL, &budget, &json!({})).join("\n"), @r"
-        budget.hardStop ends no run of `claude` in the middle for budget.usdPerIdea and budget.usdPerDay: before its end a run tells tokens only, their dollars are known from `pricing` alone, and that is empty
-        budget.hardStop ends no run of `codex`, `gemini`, `command` in the middle for budget.usdPerIdea and budget.usdPerDay: what a run uses is not told before its end
+        let budget = json!({"usdPerIdea": 5.0, "hardStop": true});
+        insta::assert_snapshot!(said(&budget, &json!({})), @r"
+        budget.hardStop ends no run of `claude` in the middle for budget.usdPerIdea: before its end a run tells tokens only, their dollars are known from `pricing` alone, and that is empty
+        no run of `codex`, `gemini` counts in budget.usdPerIdea: it tells tokens only, their dollars are known from `pricing` alone, and that is empty
+        no run of `command` counts in budget.usdPerIdea: it does not tell what it uses
         ");
         let pricing = json!({"m": {"input": 1.0, "output": 1.0}});
-        assert_eq!(said(&["claude", "opencode"], &budget, &pricing), [""; 0]);
-        let rest = said(&ALL, &budget, &pricing);
-        assert!(rest.len() == 1 && rest[0].contains("`codex`"), "{rest:?}");
+        insta::assert_snapshot!(said(&budget, &pricing), @r"
+        budget.hardStop ends no run of `codex`, `gemini` in the middle for budget.usdPerIdea: what a run uses is not told before its end
+        no run of `command` counts in budget.usdPerIdea: it does not tell what it uses
+        ");
     }
 
     #[test]
-    fn without_dollars_or_a_hard_stop_there_is_nothing_to_say() {
+    fn without_a_budget_in_dollars_there_is_nothing_to_say() {
         for budget in [
             json!({}),
             json!({"hardStop": true}),
             json!({"tokensPerIdea": 1000, "hardStop": true}),
-            json!({"usdPerIdea": 5.0, "usdPerDay": 50.0}),
         ] {
-            assert_eq!(said(&ALL, &budget, &json!({})), [""; 0], "{budget}");
+            assert_eq!(said(&budget, &json!({})), "", "{budget}");
         }
     }
 }

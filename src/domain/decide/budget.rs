@@ -238,7 +238,8 @@ pub(super) fn seen(plan: &mut Plan<'_>, run: &RunId, usage: &Usage) {
     };
     let bill = service::bill(plan.state, attempt, settings, None, usage);
     let profile = service::profile(plan.state, settings, attempt);
-    unpriced::watch(plan, settings, profile, usage, &bill);
+    let seen = unpriced::Seen::Meanwhile;
+    unpriced::watch(plan, settings, profile, (usage, &bill), seen);
     if attempt.using.as_deref() == Some(&bill) {
         return;
     }

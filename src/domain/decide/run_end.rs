@@ -3,7 +3,7 @@
 //! Invariant: what is written down of an end is complete: what the run used by itself is in the same event.
 
 use super::plan::{Plan, shorten};
-use super::service;
+use super::{service, unpriced};
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::SwarmPhase;
@@ -82,7 +82,9 @@ pub(super) fn iteration_ended(
             service::answered(plan, run);
         }
     }
-    ended_as(plan, run, outcome, |end| service::billed(state, agent, end))
+    let end = ended_as(plan, run, outcome, |end| service::billed(state, agent, end))?;
+    unpriced::ended(plan, agent, &end);
+    Some(end)
 }
 
 pub(super) fn is_asked_to_end(state: &State, run: &RunId, how: &RunEndKind) -> bool {

@@ -1,12 +1,15 @@
-//! Money that is spent out of the sight of a hard stop: a model that no price is known for.
+//! Money that is spent out of a budget's sight: a model that no price is known for.
 //!
-//! Invariant: said only where `budget.hardStop` is to hold for dollars, and once for each model under the same configuration; another
-//! configuration takes it back, and what is still so is said again when it is seen again.
+//! Invariant: said only where a budget is in dollars, and once for each model under the same configuration; another configuration takes it
+//! back, and what is still so is said again when it is seen again.
 
 use super::plan::Plan;
-use crate::domain::ids::ProfileName;
+use super::service;
+use crate::domain::ids::{AgentId, ProfileName};
+use crate::domain::observation::RunEnd;
 use crate::domain::settings::{Budget, Settings};
 use crate::domain::usage::{Bill, Usage, undated};
+use crate::domain::verdict::Verdict;
 
 /// Begins the key of the warning about a model; its name follows.
 const MODEL: &str = "unpriced-";
@@ -15,22 +18,54 @@ const PROFILE: &str = "unnamed-model-";
 /// So many stand at a time: the names are those that programs tell.
 const MOST: usize = 8;
 
-/// A run has used so much up to now, and of its cost nothing is known.
+/// Longer names of models are cut.
+const LONGEST: usize = 100;
+
+/// How much of a run is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// What it has used up to now; a hard stop looks at it.
+    Meanwhile,
+    /// All that there is to know.
+    AtEnd,
+}
+
+/// An iteration has ended. One that was cut short does not tell all that its program tells.
+pub(super) fn ended(plan: &mut Plan<'_>, agent: &AgentId, end: &RunEnd) {
+    let state = plan.state;
+    let (Some(attempt), Some(settings)) = (state.agents.get(agent), state.settings.as_deref())
+    else {
+        return;
+    };
+    let whole = end.verdict == Some(Verdict::Complete);
+    if let (true, Some(usage), Some(bill)) = (whole, &end.usage, &end.bill) {
+        let profile = service::profile(state, settings, attempt);
+        watch(plan, settings, profile, (usage, bill), Seen::AtEnd);
+    }
+}
+
+/// A run has used so much, and of its cost nothing may be known.
 pub(super) fn watch(
     plan: &mut Plan<'_>,
     settings: &Settings,
     profile: &ProfileName,
-    usage: &Usage,
-    bill: &Bill,
+    (usage, bill): (&Usage, &Bill),
+    seen: Seen,
 ) {
     let used = bill.tokens.is_some_and(|tokens| tokens.total() > 0);
     let (true, None, Some(limits)) = (used, bill.cost, of_dollars(&settings.budget)) else {
         return;
     };
-    let unseen = format!(
-        "so what a run costs is not known before its end, and budget.hardStop ends none in the middle for {limits}"
-    );
-    let (key, message) = match usage.model.as_deref().map(undated) {
+    let unseen = match seen {
+        Seen::Meanwhile => format!(
+            "so what a run costs is not known before its end, and budget.hardStop ends none in the middle for {limits}"
+        ),
+        Seen::AtEnd => {
+            format!("so what its runs cost is not known, and none of them counts in {limits}")
+        }
+    };
+    let model = usage.model.as_deref().map(undated);
+    let (key, message) = match model.map(|model| model.chars().take(LONGEST).collect::<String>()) {
         Some(model) => (
             format!("{MODEL}{model}"),
             format!(
@@ -46,7 +81,10 @@ pub(super) fn watch(
             ),
         ),
     };
-    if plan.state.warnings.contains_key(&key) || standing(plan).len() < MOST {
+    let stands = plan.state.warnings.contains_key(&key);
+    // What is known at the end says more.
+    let says_more = stands && seen == Seen::AtEnd;
+    if says_more || (!stands && standing(plan).len() < MOST) {
         plan.warn(&key, &message);
     }
 }

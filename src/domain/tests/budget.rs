@@ -13,6 +13,7 @@ use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, IdeaStatus};
 use crate::domain::testkit::{Scenario, agent, idea};
 use crate::domain::usage::{MicroUsd, Price, Scope, Usage};
+use crate::domain::verdict::Verdict;
 
 /// One agent at work under this budget.
 fn under(budget: Budget) -> Scenario {
@@ -389,4 +390,42 @@ fn names_of_models_are_a_programs_words() {
     let (_, warning) = s.state.warnings.first_key_value().unwrap();
     let line = r#""pricing": {"\"m0\"\u{1b}": {"#;
     assert!(warning.message.contains(line), "{}", warning.message);
+}
+
+/// A run of a program that tells tokens only, at its end.
+fn told_tokens(model: Option<&str>) -> RunEnd {
+    let mut end = used(Scope::Run, 10, 0);
+    let usage = end.usage.as_mut().unwrap();
+    (usage.cost, usage.model) = (None, model.map(str::to_owned));
+    end
+}
+
+#[test]
+fn runs_that_count_in_no_budget_are_told_without_a_hard_stop_too() {
+    let mut s = under(of_idea(1_000_000));
+    over(&mut s, 1, told_tokens(SONNET));
+    assert_snapshot!(s.state.warnings["unpriced-sonnet-4-5"].message, @r#"there is no price for the model `sonnet-4-5`, so what its runs cost is not known, and none of them counts in budget.usdPerIdea; add it to .swarm/config.json, in dollars for a million tokens: "pricing": {"sonnet-4-5": {"input": N, "cached": N, "cacheWritten": N, "output": N}}"#);
+    over(&mut s, 1, told_tokens(SONNET));
+    assert_eq!(raised(&s, "unpriced-sonnet-4-5"), 1);
+    // One that was cut short has not told all; another does not spend dollars.
+    let cut = RunEnd {
+        verdict: Some(Verdict::Cut),
+        ..told_tokens(Some("other"))
+    };
+    over(&mut s, 1, cut);
+    assert_eq!(s.state.warnings.len(), 1);
+    let mut s = under(Budget::default());
+    over(&mut s, 1, told_tokens(SONNET));
+    assert!(s.state.warnings.is_empty());
+    // What a hard stop cannot see is the smaller part of it.
+    let mut s = hard(of_idea(1_000_000));
+    answer(&mut s, SONNET, 500_000);
+    over(&mut s, 1, told_tokens(SONNET));
+    assert_eq!(raised(&s, "unpriced-sonnet-4-5"), 2);
+    answer(&mut s, SONNET, 500_000);
+    assert_eq!(raised(&s, "unpriced-sonnet-4-5"), 2);
+    // However long a program says that its model is called.
+    let mut s = under(of_idea(1_000_000));
+    over(&mut s, 1, told_tokens(Some(&"m".repeat(100_000))));
+    assert!(s.state.warnings.keys().all(|key| key.len() < 200));
 }
