@@ -39,10 +39,10 @@ fn an_idea_that_only_the_list_knows_is_named_and_its_number_is_not_given_again()
         &sandbox,
         "\"kind\":\"ideaAdded\",\"data\":{\"id\":\"idea-003\"",
     );
-    assert_refused(&sandbox, &["tells of idea-003", "no event added"]);
+    assert_refused(&sandbox, &["a change of idea-003 at"]);
     let doctor = sandbox.swarm(&["doctor"]);
     assert_eq!(doctor.code, 1, "{doctor}");
-    for words in ["tells of idea-003", "way `cut`", "write c.txt x"] {
+    for words in ["a change of idea-003 at", "way `cut`", "write c.txt x"] {
         assert!(doctor.stdout.contains(words), "{words}: {doctor}");
     }
     sandbox.swarm(CUT).ok();

@@ -293,11 +293,6 @@ impl Numbers {
     }
 }
 
-/// The number of `idea-003`.
-pub(super) fn number_in(idea: &str) -> Option<u64> {
-    number_at(idea.strip_prefix("idea-")?)
-}
-
 fn number_at(text: &str) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let number = text[..digits].parse().ok();

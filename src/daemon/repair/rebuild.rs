@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::evidence::{Evidence, names_in, number_in};
+use super::evidence::{Evidence, names_in};
 use super::used;
 use crate::daemon::checkpoints::file;
 use crate::daemon::paths::Paths;
@@ -27,8 +27,8 @@ const REASON: &str = "the state was put together from ideas.jsonl, git and the w
 /// An idea, as `ideas.jsonl` has it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Listed {
-    id: IdeaId,
+pub(super) struct Listed {
+    pub(super) id: IdeaId,
     status: IdeaStatus,
     content: String,
     tags: Vec<String>,
@@ -41,7 +41,7 @@ struct Listed {
     #[serde(default)]
     profile: Option<ProfileName>,
     created_at: Timestamp,
-    updated_at: Timestamp,
+    pub(super) updated_at: Timestamp,
 }
 
 /// The state as of record `seq`; none: nothing tells of an idea.
@@ -113,7 +113,8 @@ fn listed(paths: &Paths, cut: &Evidence) -> Vec<Listed> {
     found
 }
 
-fn in_list(paths: &Paths) -> Vec<Listed> {
+/// The lines of the list that we wrote.
+pub(super) fn in_list(paths: &Paths) -> Vec<Listed> {
     let text = std::fs::read_to_string(paths.ideas()).unwrap_or_default();
     let lines = text.lines();
     lines
@@ -123,15 +124,9 @@ fn in_list(paths: &Paths) -> Vec<Listed> {
 
 /// Takes from the list what came after all that `seen` has: it is going to be told as lost.
 pub(super) fn look_at_list(paths: &Paths, seen: &mut State) {
-    let (last, numbers) = (seen.swarm.last_event_at, seen.counters.ideas);
+    let last = seen.swarm.last_event_at;
     for listed in in_list(paths) {
-        let later = listed.updated_at > last;
-        let unknown = number_in(listed.id.as_str()).is_some_and(|number| number > numbers);
-        // What is written from now on is later than that.
-        let at = &mut seen.swarm.last_event_at;
-        *at = listed.updated_at.max(*at);
-        let is_new = unknown && !seen.ideas.contains_key(&listed.id);
-        if later || is_new {
+        if listed.updated_at > last {
             let mut idea = idea(&listed, listed.updated_at);
             idea.status = listed.status;
             seen.ideas.insert(listed.id, idea);
