@@ -10,7 +10,7 @@ use super::repo::Repo;
 use crate::api::client::Stream;
 use crate::api::{Client, ClientError, ConnectError};
 use crate::daemon::Paths;
-use crate::daemon::offline::is_locked;
+use crate::daemon::offline::{holder, is_locked};
 use crate::domain::command::Command;
 use crate::process;
 
@@ -34,10 +34,7 @@ impl Daemon {
             Err(ConnectError::DaemonFile { .. }) if !is_locked(&Paths::new(repo.root()))? => {
                 Ok(None)
             }
-            Err(error @ ConnectError::DaemonFile { .. }) => Err(CliError::refused(format!(
-                "a daemon runs, but cannot be found: {error}"
-            ))
-            .hint("end it where it was started (Ctrl+C, or TERM to its process), and start it again: nothing is lost")),
+            Err(error @ ConnectError::DaemonFile { .. }) => Err(hidden(repo, &error)),
             Err(error) => Err(
                 CliError::refused(format!("cannot talk to the daemon: {error}"))
                     .hint("see what is wrong: swarm doctor"),
@@ -116,6 +113,17 @@ impl Daemon {
             Ok(())
         })
     }
+}
+
+/// A daemon runs, and what says where cannot be read.
+fn hidden(repo: &Repo, error: &ConnectError) -> CliError {
+    let end = match holder(&Paths::new(repo.root())) {
+        Some(pid) => format!("kill -TERM {pid}"),
+        None => "TERM to its process".to_owned(),
+    };
+    CliError::refused(format!("a daemon runs, but cannot be found: {error}")).hint(format!(
+        "end it where it was started (Ctrl+C, or {end}), and start it again: nothing is lost"
+    ))
 }
 
 /// A change as a request.

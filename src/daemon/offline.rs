@@ -151,6 +151,14 @@ pub fn is_locked(paths: &Paths) -> Result<bool, DaemonError> {
     }
 }
 
+/// The process that holds the lock; none: nobody, or it has not said yet who it is.
+pub fn holder(paths: &Paths) -> Option<u32> {
+    match StateLock::acquire(&paths.state) {
+        Err(LockError::Held { pid }) => pid,
+        _ => None,
+    }
+}
+
 /// Events after `after`, oldest first, at most `limit`.
 ///
 /// # Errors

@@ -12,7 +12,7 @@ use crate::harness::{Fingerprint, Ran, Sandbox};
 
 pub const CUT: &[&str] = &["doctor", "--fix", "--way", "cut", "--yes"];
 const REBUILD: &[&str] = &["doctor", "--fix", "--way", "rebuild", "--yes"];
-const SNAPSHOT: &[&str] = &["doctor", "--fix", "--way", "snapshot", "--yes"];
+pub const SNAPSHOT: &[&str] = &["doctor", "--fix", "--way", "snapshot", "--yes"];
 
 /// Three ideas that landed one after the other, in small segments, and a clean end.
 pub fn with_history() -> Sandbox {

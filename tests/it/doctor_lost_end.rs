@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::doctor::{CUT, assert_repaired, find, segments, with_history};
+use crate::doctor::{CUT, SNAPSHOT, assert_repaired, find, segments, with_history};
 use crate::harness::{Fingerprint, Sandbox};
 
 /// Cuts the log off before the line that has this text. No snapshot proves that there was more.
@@ -88,4 +88,43 @@ fn a_live_file_that_is_deleted_beside_rotated_ones_is_missed() {
     sandbox.swarm(&["replay", "--verify"]).ok();
     assert_eq!(sandbox.run_until_idle(), 0);
     assert_eq!(sandbox.git(&["rev-parse", "main"]), landed);
+}
+
+#[test]
+fn a_snapshot_that_has_less_than_the_list_is_no_way_without_a_loss() {
+    let sandbox = with_history();
+    sandbox.idea("write d.txt x; say COMPLETE");
+    fs::write(sandbox.dot_swarm("state/events.jsonl"), "").unwrap();
+    let doctor = sandbox.swarm(&["doctor"]);
+    assert_eq!(doctor.code, 1, "{doctor}");
+    for words in [
+        "way `snapshot`",
+        "ideas.jsonl tells of more",
+        "idea-004: pending -> gone",
+        "write d.txt x",
+    ] {
+        assert!(doctor.stdout.contains(words), "{words}: {doctor}");
+    }
+    let fixed = sandbox.swarm(SNAPSHOT);
+    assert!(fixed.ok().contains("the texts of all ideas"), "{fixed}");
+    assert_repaired(&sandbox);
+    assert_eq!(sandbox.idea_status("idea-005"), "done");
+}
+
+#[test]
+fn an_edit_that_only_the_list_has_is_named() {
+    let sandbox = with_history();
+    let id = sandbox.idea("write d.txt x; say COMPLETE");
+    sandbox
+        .swarm(&["idea", "edit", &id, "--text", "something else"])
+        .ok();
+    lose_from(&sandbox, "\"kind\":\"ideaEdited\"");
+    assert_refused(&sandbox, &["a change of idea-004 at"]);
+    let doctor = sandbox.swarm(&["doctor"]);
+    for words in [
+        "only ideas.jsonl tells of",
+        "idea-004: loses its edit  something else",
+    ] {
+        assert!(doctor.stdout.contains(words), "{words}: {doctor}");
+    }
 }

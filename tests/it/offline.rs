@@ -225,7 +225,15 @@ fn whether_a_daemon_runs_is_known_where_its_file_cannot_be_read() {
     // Not "no daemon is running": one does, and would go on spending.
     for command in ["stop", "pause"] {
         let refused = sandbox.swarm(&[command]);
-        refused.refused(1, &["a daemon runs", "daemon.json", "start it again"]);
+        refused.refused(
+            1,
+            &[
+                "a daemon runs",
+                "daemon.json",
+                "kill -TERM ",
+                "start it again",
+            ],
+        );
     }
     let doctor = sandbox.swarm(&["doctor"]);
     assert!(doctor.stdout.contains("a daemon runs"), "{doctor}");

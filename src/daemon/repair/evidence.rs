@@ -69,7 +69,9 @@ impl Evidence {
             evolve(&mut seen, record.seq, record.ts, &record.event);
         }
         let (floors, highest) = (seen.counters, seen.seq);
-        Self::around(paths, seen.clone(), seen, floors, Vec::new(), highest)
+        let after = seen.clone();
+        rebuild::look_at_list(paths, &mut seen);
+        Self::around(paths, after, seen, floors, Vec::new(), highest)
     }
 
     /// Of a state that was put together, where `cut` is what is left of the log.

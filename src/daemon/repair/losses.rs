@@ -37,7 +37,7 @@ pub struct Losses {
 pub struct IdeaChange {
     /// Which.
     pub id: IdeaId,
-    /// How it stood, as far as that can be told; none: that is not known.
+    /// How it stood, as far as that can be told; none: that is not known. The same as it would stand: its text is another.
     pub from: Option<IdeaStatus>,
     /// How it would stand; none: it is gone.
     pub to: Option<IdeaStatus>,
@@ -80,7 +80,9 @@ fn changes(evidence: &Evidence) -> Vec<IdeaChange> {
             }
         });
         let idea = before.ideas.get(id).or_else(|| after.ideas.get(id))?;
-        (from != to).then(|| IdeaChange {
+        let text = |state: &State| state.ideas.get(id).map(|idea| idea.text.clone());
+        let is_edited = to.is_some() && text(before).is_some() && text(before) != text(after);
+        (from != to || is_edited).then(|| IdeaChange {
             id: id.clone(),
             from,
             to,

@@ -189,7 +189,12 @@ fn by_rebuilding(paths: &Paths, cut: &Evidence) -> Option<Open> {
 fn offered(open: &Open) -> WayOut {
     let kept = open.evidence.after.seq;
     let history = open.begin.as_ref().map_or(0, |(from, _)| from.seq);
+    let loses = Losses::of(&open.evidence, history);
     let why = match (open.way, &open.begin) {
+        (RepairWay::Snapshot, Some((found, _))) if !loses.ideas.is_empty() => format!(
+            "{} has the whole state after event {}, and every event after it is whole; but ideas.jsonl tells of more, which is lost",
+            found.file, found.seq
+        ),
         (RepairWay::Snapshot, Some((found, _))) => format!(
             "{} has the whole state after event {}, and every event after it is whole: nothing of the state is lost",
             found.file, found.seq
@@ -203,7 +208,7 @@ fn offered(open: &Open) -> WayOut {
     };
     WayOut {
         way: open.way,
-        loses: Losses::of(&open.evidence, history),
+        loses,
         recommended: false,
         why,
     }

@@ -90,7 +90,9 @@ fn done_check(done: &Repaired) -> Check {
     let copy = safe(&done.copy);
     mended(
         "repair",
-        format!("the state is repaired; the files as they were: .swarm/state/{copy}/old/"),
+        format!(
+            "the state is repaired; the files as they were, and the texts of all ideas: .swarm/state/{copy}/old/"
+        ),
     )
 }
 
@@ -239,6 +241,9 @@ fn events_lost(loses: &Losses) -> Vec<String> {
             loses.history
         )];
     }
+    if loses.events == 0 && !loses.ideas.is_empty() {
+        return vec!["  loses events that only ideas.jsonl tells of:".into()];
+    }
     if loses.events == 0 {
         return vec!["  loses no event that anything tells of".into()];
     }
@@ -258,6 +263,9 @@ fn events_lost(loses: &Losses) -> Vec<String> {
 }
 
 fn idea_line(change: &IdeaChange) -> String {
+    if change.from == change.to {
+        return format!("  {}: loses its edit  {}", change.id, safe(&change.text));
+    }
     let word = |status: Option<IdeaStatus>, none| status.map_or(none, IdeaStatus::as_str);
     format!(
         "  {}: {} -> {}  {}",
