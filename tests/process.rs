@@ -679,6 +679,18 @@ async fn a_run_of_an_earlier_boot_that_never_began_is_made_anew() {
 }
 
 #[tokio::test]
+async fn a_run_of_another_place_that_never_began_is_made_anew() {
+    let lab = Lab::new().await;
+    let dir = prepare(&lab.runs(), &lab.script("echo >>count"), &[]).unwrap();
+    assert_eq!(adopt(&lab.runs()).unwrap().len(), 1);
+    let moved = lab.path("moved");
+    fs::rename(lab.runs(), &moved).unwrap();
+    assert_eq!(adopt(&moved).unwrap(), []);
+    fs::rename(&moved, lab.runs()).unwrap();
+    assert!(!dir.path().exists());
+}
+
+#[tokio::test]
 async fn names_that_would_escape_are_refused() {
     let lab = Lab::new().await;
     for id in ["", "../x", "A", "-a", "a/b", &"a".repeat(65)] {

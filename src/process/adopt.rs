@@ -14,7 +14,7 @@ use super::launch::Launched;
 use super::lock;
 use super::record::{self, ExitRecord, Started};
 use super::regular::open_regular;
-use super::rundir::{RunDir, UNFINISHED, is_of_this_boot};
+use super::rundir::{RunDir, UNFINISHED, is_of_here_and_now};
 
 /// Where a run is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,8 +133,8 @@ pub(super) fn runner(dir: &RunDir) -> Result<Option<ProcessHandle>> {
     Ok(None)
 }
 
-/// Every run in `runs_dir`, by id. Half-written directories go, and so do runs of an earlier boot that never began: nothing of them
-/// was executed, and they may be torn; prepare them again.
+/// Every run in `runs_dir`, by id. Half-written directories go, and so do runs of an earlier boot or another place that never began: nothing of
+/// them was executed, and they may be torn or lead elsewhere; prepare them again.
 pub fn adopt(runs_dir: &Path) -> Result<Vec<(RunDir, RunStatus)>> {
     let mut found = Vec::new();
     for name in names(runs_dir)? {
@@ -148,8 +148,8 @@ pub fn adopt(runs_dir: &Path) -> Result<Vec<(RunDir, RunStatus)>> {
             continue;
         };
         let status = inspect(&dir)?;
-        if status == RunStatus::Prepared && !is_of_this_boot(&dir)? {
-            fs::remove_dir_all(&path).on("remove the run of an earlier boot", &path)?;
+        if status == RunStatus::Prepared && !is_of_here_and_now(&dir)? {
+            fs::remove_dir_all(&path).on("remove the run that never began", &path)?;
             continue;
         }
         found.push((dir, status));

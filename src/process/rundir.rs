@@ -4,6 +4,7 @@
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,8 @@ use crate::crash;
 
 /// Directories that are still being written begin with this.
 pub(super) const UNFINISHED: &str = ".new-";
+/// When and where it was written.
+const WRITTEN: &str = "boot-id";
 
 /// Names that callers may not use for their files.
 const OWN_NAMES: [&str; 12] = [
@@ -150,7 +153,7 @@ pub fn prepare(runs_dir: &Path, spec: &RunSpec, files: &[(&str, &[u8])]) -> Resu
     RunDir::open(&runs, &spec.id)
 }
 
-/// The run if it is there. One of an earlier boot, in which nothing ran, is removed, and so not there.
+/// The run if it is there. One of an earlier boot or another place, in which nothing ran, is removed, and so not there.
 fn existing(runs: &Path, id: &str) -> Result<Option<RunDir>> {
     let path = runs.join(id);
     if fs::symlink_metadata(&path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
@@ -159,18 +162,28 @@ fn existing(runs: &Path, id: &str) -> Result<Option<RunDir>> {
     let dir = RunDir::open(runs, id)?;
     let began = dir.started().exists() || dir.exit().exists();
     let held = lock::holder(&dir.lock()).on("read", &dir.lock())?.is_some();
-    if began || held || is_of_this_boot(&dir)? {
+    if began || held || is_of_here_and_now(&dir)? {
         return Ok(Some(dir));
     }
-    fs::remove_dir_all(&path).on("remove the run of an earlier boot", &path)?;
+    fs::remove_dir_all(&path).on("remove the run that never began", &path)?;
     Ok(None)
 }
 
-/// Only a reboot can tear what was written: then nothing of it is trusted, and nothing is lost, for nothing ran.
-pub(super) fn is_of_this_boot(dir: &RunDir) -> Result<bool> {
-    let path = dir.file("boot-id");
-    let current = boot_id().on("read the boot id for", &path)?;
-    Ok(fs::read_to_string(&path).is_ok_and(|written| written == current))
+/// Whether it was written here, since the machine began. Only a reboot can tear what was written, and in a copy, or where the repository was
+/// renamed, its paths lead elsewhere: then nothing of it is trusted, and nothing is lost, for nothing ran.
+pub(super) fn is_of_here_and_now(dir: &RunDir) -> Result<bool> {
+    let path = dir.file(WRITTEN);
+    let runs = dir.path().parent().unwrap_or(dir.path());
+    let current = here_and_now(runs)?;
+    Ok(fs::read(&path).is_ok_and(|written| written == current))
+}
+
+/// The boot, and a line with the folder that has the runs.
+fn here_and_now(runs: &Path) -> Result<Vec<u8>> {
+    let boot = boot_id().on("read the boot id for", runs)?;
+    let runs = fs::canonicalize(runs).on("find", runs)?;
+    let place = runs.as_os_str().as_bytes();
+    Ok([boot.trim_end().as_bytes(), b"\n", place, b"\n"].concat())
 }
 
 fn write_all(dir: &Path, spec: &RunSpec, files: &[(&str, &[u8])]) -> Result<()> {
@@ -191,8 +204,8 @@ fn write_all(dir: &Path, spec: &RunSpec, files: &[(&str, &[u8])]) -> Result<()> 
     for (name, content) in files {
         write_file(&dir.join(name), content)?;
     }
-    let boot = boot_id().on("read the boot id for", dir)?;
-    write_file(&dir.join("boot-id"), boot.as_bytes())?;
+    let written = here_and_now(dir.parent().unwrap_or(dir))?;
+    write_file(&dir.join(WRITTEN), &written)?;
     write_file(&dir.join("spec.json"), &json(spec, &spec.id)?)?;
     write_file(&dir.join("env.json"), &json(&spec.env, &spec.id)?)
 }

@@ -151,3 +151,29 @@ fn an_attempt_that_goes_on_in_a_copy_commits_there_and_not_in_the_original() {
     sandbox.swarm_in(&copy, &["stop"]).ok();
     assert_eq!(other.wait_exit(PATIENCE), 0);
 }
+
+/// Killed when a run was written down and had not begun: its paths are those of the original.
+#[test]
+fn a_run_that_had_not_begun_begins_where_the_repository_is_now() {
+    for way in ["cp -a", "mv"] {
+        let sandbox = Sandbox::ready();
+        sandbox.idea("write a.txt x; say COMPLETE");
+        let mut command = sandbox.swarm_command(&["start"]);
+        command.env(swarm::crash::VARIABLE, "run.prepared#1");
+        assert_eq!(sandbox.spawn(command).wait_exit(PATIENCE), 137);
+        let (repo, other) = (sandbox.repo(), sandbox.path("other"));
+        let refs = |repo: &std::path::Path| sandbox.git_in(repo, &["for-each-ref"]);
+        let before = refs(&repo);
+        let line = format!("{way} '{}' '{}'", repo.display(), other.display());
+        sandbox.shell(&line).ok();
+        sandbox.swarm_in(&other, &["start", "--until-idle"]).ok();
+        let landed = sandbox.git_in(&other, &["ls-tree", "--name-only", "main"]);
+        assert!(landed.contains("a.txt"), "{way}: {landed}");
+        if way == "cp -a" {
+            assert_eq!(refs(&repo), before);
+            assert_eq!(sandbox.run_until_idle(), 0);
+            let landed = sandbox.git(&["ls-tree", "--name-only", "main"]);
+            assert!(landed.contains("a.txt"), "{landed}");
+        }
+    }
+}
