@@ -188,6 +188,7 @@ impl Repo {
         let tip = self.head_commit(&worktree)?;
         let brought_back = self.bring_thrown_back(&worktree, &want.branch, tip, Some(&note))?;
         if brought_back.is_none() {
+            self.keep_replaced(&want.name, tip, Some(&note))?;
             self.reset(&worktree, tip, &HeadTo::Branch(reference), Clean::Untracked)?;
         }
         Ok(true)

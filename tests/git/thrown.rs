@@ -222,3 +222,15 @@ fn work_that_was_thrown_away_is_kept_when_its_worktree_goes() {
         fixture.check();
     }
 }
+
+#[test]
+fn work_that_a_resolver_replaced_is_kept_when_the_merge_is_aborted() {
+    let (fixture, path, _) = in_docs("");
+    let tip = fixture.oid(&branch(1));
+    git(&path, &["reset", "--hard", "-q", "MERGE_HEAD"]);
+    let junk = commit_in(&path, &[("other", "of the resolver\n")]);
+    assert!(fixture.repo.abort_resolution(&finish(1)).unwrap());
+    assert_eq!(fixture.oid(&branch(1)), junk);
+    assert_eq!(fixture.oid(&rescue_ref(&name(1))), tip);
+    fixture.check();
+}
