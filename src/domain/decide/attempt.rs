@@ -12,6 +12,7 @@ use super::run_end::{
 };
 use super::service::{self, Judged};
 use super::trouble::{self, nobodys_fault, release};
+use super::unrunnable;
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
@@ -271,6 +272,7 @@ pub(super) fn gate_over(
     if attempt.gate_next != index || !is_current(plan.state, index, command) {
         return;
     }
+    unrunnable::watch(plan, index, command, &end.how);
     match failure_of(&end.how) {
         None if matches!(end.how, RunEndKind::Exited { .. }) => plan.emit(Event::GatePassed {
             agent: agent.clone(),

@@ -9,6 +9,7 @@ use super::plan::{End, Plan, few, shorten};
 use super::run_end::{failure_of, is_stopped, run_ended};
 use super::train::request_finish;
 use super::trouble::nobodys_fault;
+use super::unrunnable;
 use crate::domain::command::TargetChoice;
 use crate::domain::effect::Effect;
 use crate::domain::event::Event;
@@ -166,6 +167,7 @@ pub(super) fn verify_over(
     if entry.verify_next != index || !is_current(plan.state, index, command) {
         return;
     }
+    unrunnable::watch(plan, index, command, &end.how);
     match failure_of(&end.how) {
         None if matches!(end.how, RunEndKind::Exited { .. }) => plan.emit(Event::VerifyPassed {
             id: id.clone(),

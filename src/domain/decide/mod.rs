@@ -24,6 +24,7 @@ mod swarm;
 mod train;
 mod trouble;
 mod unpriced;
+mod unrunnable;
 
 pub use checkpoints::unknown as unknown_checkpoint;
 

@@ -2,7 +2,7 @@
 
 use super::checkpoints::rolling_back;
 use super::plan::{Plan, shorten};
-use super::{merging, service, unpriced};
+use super::{merging, service, unpriced, unrunnable};
 use crate::domain::event::Event;
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
 use crate::domain::rejection::Rejection;
@@ -92,6 +92,7 @@ pub(super) fn load(plan: &mut Plan<'_>, hash: &str, settings: &Settings) {
     let same = plan.state.settings.as_deref() == Some(settings);
     if !same || plan.state.config_hash != hash {
         unpriced::configured(plan);
+        unrunnable::configured(plan);
         plan.emit(Event::SettingsLoaded {
             hash: hash.to_owned(),
             settings: Box::new(settings.clone()),

@@ -4,6 +4,7 @@ use insta::assert_snapshot;
 
 use crate::domain::command::Command;
 use crate::domain::effect::Effect;
+use crate::domain::event::Event;
 use crate::domain::ids::EffectId;
 use crate::domain::lifecycle::{AttemptPhase, SwarmPhase};
 use crate::domain::observation::{FailureKind, Observation, Outcome, RunEnd, RunEndKind};
@@ -644,4 +645,40 @@ fn what_is_over_is_ignored() {
         s.when(Observation::EffectDone { effect, outcome });
     }
     assert_snapshot!(s.then(), @"");
+}
+
+#[test]
+fn a_quality_command_that_cannot_run_is_told_until_it_can() {
+    let mut s = working();
+    for (code, standing) in [
+        (1, false),
+        (127, true),
+        (127, true),
+        (1, false),
+        (126, true),
+        (0, false),
+    ] {
+        s.completes(&agent(1)).well_until("gate").check(exit(code));
+        let warning = s.state.warnings.get("quality-0");
+        assert_eq!(warning.is_some(), standing, "{code}");
+        if let Some(warning) = warning {
+            assert!(
+                warning.message.contains(&format!("exit code {code}")),
+                "{}",
+                warning.message
+            );
+        }
+    }
+    let raised =
+        |event: &Event| matches!(event, Event::WarningRaised { key, .. } if key == "quality-0");
+    assert_eq!(s.log.iter().filter(|(_, event)| raised(event)).count(), 2);
+}
+
+#[test]
+fn another_configuration_takes_back_that_a_quality_command_cannot_run() {
+    let mut s = working();
+    s.completes(&agent(1)).well_until("gate").check(exit(127));
+    assert!(s.state.warnings.contains_key("quality-0"));
+    s.load(|settings| settings.quality_commands = vec!["another".into()]);
+    assert!(!s.state.warnings.contains_key("quality-0"));
 }
