@@ -254,7 +254,9 @@ impl Segments {
 
 /// The live segment and the rotated ones, as they were at one moment. Readers hold no lock: a live one that is found among the rotated ones
 /// as well was rotated in between, and there may be newer ones that it would seem to come after.
-fn found_together(state_dir: &Path) -> Result<(Option<Found>, Vec<Found>), JournalError> {
+pub(super) fn found_together(
+    state_dir: &Path,
+) -> Result<(Option<Found>, Vec<Found>), JournalError> {
     let mut tries = 0;
     loop {
         // The live one first, so that one that is being rotated is not missed.

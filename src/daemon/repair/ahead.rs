@@ -4,6 +4,7 @@
 //! last event proves a loss; one without proves nothing, as it lags behind. Nothing but that time is believed of it.
 
 use super::rebuild::{Listed, in_list};
+use crate::daemon::clock::Clock;
 use crate::daemon::paths::Paths;
 use crate::domain::ids::IdeaId;
 use crate::domain::state::State;
@@ -16,12 +17,13 @@ pub(in crate::daemon) struct Latest(Option<(Timestamp, IdeaId)>);
 impl Latest {
     /// Reads the list. The log may grow meanwhile: it is to be read after this.
     pub(in crate::daemon) fn read(paths: &Paths) -> Self {
+        Self::until(Clock::after(Timestamp::default()).peek(), paths)
+    }
+
+    fn until(now: Timestamp, paths: &Paths) -> Self {
         let changes = in_list(paths).into_iter();
-        Self(
-            changes
-                .map(|Listed { updated_at, id, .. }| (updated_at, id))
-                .max(),
-        )
+        let changes = changes.map(|Listed { updated_at, id, .. }| (updated_at, id));
+        Self(changes.filter(|(at, _)| *at <= now).max())
     }
 
     /// In words what this state, that of the log's last event, should know and does not.
@@ -51,15 +53,33 @@ mod tests {
         (dir, paths, s.state)
     }
 
+    fn latest(paths: &Paths) -> Latest {
+        Latest::until(Timestamp::from_millis(i64::MAX / 2), paths)
+    }
+
+    #[test]
+    fn a_time_that_has_not_come_proves_nothing() {
+        let (_dir, paths, mut state) = listed();
+        let changed = state.ideas[&IdeaId::numbered(2)].updated_at;
+        state.swarm.last_event_at = Timestamp::from_millis(0);
+        let before = Timestamp::from_millis(changed.millis() - 1);
+        let why = Latest::until(before, &paths).beyond(&state).unwrap();
+        assert!(why.contains("a change of idea-001"), "{why}");
+        assert_eq!(
+            Latest::until(Timestamp::from_millis(0), &paths).beyond(&state),
+            None
+        );
+    }
+
     #[test]
     fn a_list_is_ahead_of_what_was_before_its_last_change() {
         let (_dir, paths, mut state) = listed();
-        assert_eq!(Latest::read(&paths).beyond(&state), None);
+        assert_eq!(latest(&paths).beyond(&state), None);
         let changed = state.ideas[&IdeaId::numbered(2)].updated_at;
         state.swarm.last_event_at = changed;
-        assert_eq!(Latest::read(&paths).beyond(&state), None);
+        assert_eq!(latest(&paths).beyond(&state), None);
         state.swarm.last_event_at = Timestamp::from_millis(changed.millis() - 1);
-        let why = Latest::read(&paths).beyond(&state).unwrap();
+        let why = latest(&paths).beyond(&state).unwrap();
         assert!(
             why.contains(&format!("tells of a change of idea-002 at {changed}")),
             "{why}"
@@ -75,9 +95,9 @@ mod tests {
         let mine = "{\"id\":\"idea-999\",\"updatedAt\":\"2999-01-01T00:00:00.000Z\"}\n";
         for other in ["", half, mine, "[]\n", "\u{0}\u{0}"] {
             std::fs::write(paths.ideas(), other).unwrap();
-            assert_eq!(Latest::read(&paths).beyond(&state), None, "{other}");
+            assert_eq!(latest(&paths).beyond(&state), None, "{other}");
         }
         std::fs::remove_file(paths.ideas()).unwrap();
-        assert_eq!(Latest::read(&paths).beyond(&state), None);
+        assert_eq!(latest(&paths).beyond(&state), None);
     }
 }

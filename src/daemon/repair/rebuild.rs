@@ -122,11 +122,11 @@ pub(super) fn in_list(paths: &Paths) -> Vec<Listed> {
         .collect()
 }
 
-/// Takes from the list what came after all that `seen` has: it is going to be told as lost.
+/// Takes from the list what `seen` does not have, or not as it was last: it is going to be told as lost. No idea ever leaves a state.
 pub(super) fn look_at_list(paths: &Paths, seen: &mut State) {
-    let last = seen.swarm.last_event_at;
     for listed in in_list(paths) {
-        if listed.updated_at > last {
+        let known = seen.ideas.get(&listed.id);
+        if known.is_none_or(|known| known.updated_at < listed.updated_at) {
             let mut idea = idea(&listed, listed.updated_at);
             idea.status = listed.status;
             seen.ideas.insert(listed.id, idea);

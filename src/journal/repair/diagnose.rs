@@ -4,6 +4,7 @@
 //! the first damage (see `beyond`) is evidence, not truth.
 
 use std::convert::Infallible;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -15,7 +16,6 @@ use crate::journal::record::{self, Record};
 use crate::journal::scan::{self, ChainStart, Progress, Stop, Tail};
 use crate::journal::segments::{self, ALREADY_THERE, Position};
 use crate::journal::snapshot::{self, PREVIOUS_FILE, SNAPSHOT_FILE, SnapshotFault};
-use crate::journal::storage::plain_file;
 
 use super::restored::origin_of;
 
@@ -117,6 +117,8 @@ pub struct Diagnosis {
     pub(super) good: Progress,
     /// Of each file up to [`Self::at_file`] its last good record, or the last before it.
     pub(super) good_upto: Vec<u64>,
+    /// Where in the file that one ends, in bytes.
+    pub(super) good_ends: Vec<u64>,
     /// Files that are no part of the log.
     pub(super) strays: Vec<usize>,
 }
@@ -160,9 +162,9 @@ impl Diagnosis {
 
 /// Looks at every byte of the log and at the snapshots. Needs no lock, but no daemon may be at work.
 pub fn diagnose(state_dir: &Path) -> Result<Diagnosis, JournalError> {
-    let mut files = Found::rotated(state_dir)?;
+    let (live, mut files) = segments::found_together(state_dir)?;
     files.sort_by_key(|file| file.claimed);
-    files.extend(Found::live(state_dir)?);
+    files.extend(live);
     let snapshots = [SNAPSHOT_FILE, PREVIOUS_FILE]
         .into_iter()
         .filter_map(|name| look_at_snapshot(state_dir, name))
@@ -175,6 +177,7 @@ pub fn diagnose(state_dir: &Path) -> Result<Diagnosis, JournalError> {
         good: Progress::new(ChainStart::ORIGIN, 0),
         at_file: 0,
         good_upto: Vec::new(),
+        good_ends: Vec::new(),
         strays: Vec::new(),
         files,
     };
@@ -198,10 +201,14 @@ impl Diagnosis {
                 health,
             });
         }
+        let nothing_lost = self.damage.is_none() && self.newer.is_none();
         if let Some(index) = self.strays.first().copied() {
             self.stray_is_damage(index)?;
         }
         self.misnamed_is_damage()?;
+        if nothing_lost {
+            self.as_a_start_has_it(state_dir);
+        }
         let whole = self.damage.is_none() && self.newer.is_none();
         if let Some((seq, file)) = proof.filter(|(seq, _)| whole && *seq > self.last_good()) {
             self.end_is_missing(format!(
@@ -230,6 +237,7 @@ impl Diagnosis {
         if index > 0 && !goes_on && self.others_have(index, start)? {
             self.strays.push(index);
             self.good_upto.push(self.last_good());
+            self.good_ends.push(0);
             return Ok(Health::Stray);
         }
         let is_later = file.claimed.is_some_and(|first| first > start.next_seq);
@@ -311,6 +319,7 @@ impl Diagnosis {
         self.at_file = index;
         self.good = at;
         self.good_upto.push(at.last_seq());
+        self.good_ends.push(at.offset);
     }
 
     fn damage_at(&self, index: usize, bytes: &[u8], why: String) -> Damage {
@@ -358,14 +367,16 @@ pub(super) fn walk(bytes: &[u8], upto: u64, at: &mut Progress) -> Stop {
     stop
 }
 
-/// All bytes of a file of the log.
+/// All bytes of a file of the log, whatever its name is by now.
 pub(super) fn all_of(file: &Found) -> Result<Vec<u8>, JournalError> {
-    let mut bytes = Vec::new();
-    plain_file()
-        .open(&file.path)
-        .and_then(|mut open| std::io::Read::read_to_end(&mut open, &mut bytes))
-        .map_err(JournalError::io("read", &file.path))?;
-    Ok(bytes)
+    let read = || {
+        let mut open = &file.file;
+        let mut bytes = Vec::new();
+        open.seek(SeekFrom::Start(0))?;
+        open.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    read().map_err(JournalError::io("read", &file.path))
 }
 
 pub(super) fn name_of(path: &Path) -> String {

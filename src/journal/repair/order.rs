@@ -3,9 +3,12 @@
 //! Invariant: a file whose first line follows, by its crc, on the last good record goes on there, whatever its name. So neither a file under
 //! a wrong name nor a copy costs a record that some file has.
 
+use std::path::Path;
+
 use crate::journal::error::JournalError;
 use crate::journal::found::Found;
 use crate::journal::scan::{ChainStart, Progress};
+use crate::journal::verify;
 
 use super::diagnose::{Damage, Diagnosis, Health, all_of, looks, name_of, walk};
 use super::restored::origin_of;
@@ -86,13 +89,48 @@ impl Diagnosis {
             let fits = if file.is_live {
                 index == self.at_file
             } else {
-                file.claimed == Some(first)
+                // Of the first one nobody asks more.
+                file.claimed == Some(first) || (index == 0 && file.claimed < Some(first))
             };
             if !fits {
                 found.push((index, first));
             }
         }
         Ok(found)
+    }
+
+    /// The bytes of a file up to its last good record.
+    pub(super) fn good_of(&self, index: usize) -> Result<Vec<u8>, JournalError> {
+        let mut good = all_of(&self.files[index])?;
+        good.truncate(usize::try_from(self.good_ends[index]).unwrap_or(good.len()));
+        Ok(good)
+    }
+
+    /// Good files before the last that are to be written anew: under a name that is not theirs, or with more in them than good records; and the
+    /// record that each begins with.
+    pub(super) fn to_be_written(&self) -> Result<Vec<(usize, u64)>, JournalError> {
+        let mut found = self.misnamed()?;
+        for index in (0..self.at_file).filter(|index| !self.is_stray(*index)) {
+            let file = &self.files[index];
+            let has_more = self.good_ends[index] > 0 && self.good_ends[index] < file.size;
+            if has_more && !found.iter().any(|(known, _)| *known == index) {
+                found.extend(file.begins()?.map(|first| (index, first)));
+            }
+        }
+        found.retain(|(index, _)| *index < self.at_file);
+        Ok(found)
+    }
+
+    /// Where nothing is lost, it is for a start to say whether the files are as they should be: it takes some that others have too, and refuses
+    /// some that have too much.
+    pub(super) fn as_a_start_has_it(&mut self, state_dir: &Path) {
+        match verify(state_dir) {
+            Ok(last) if last == self.last_good() => self.damage = None,
+            Err(refused @ JournalError::Damaged { .. }) if self.damage.is_none() => {
+                self.end_is_missing(refused.to_string());
+            }
+            _ => {}
+        }
     }
 
     /// A start goes by the names, and refuses a log with such files; nothing of it is lost when they get their own.

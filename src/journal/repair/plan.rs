@@ -14,7 +14,7 @@ use crate::journal::segments::LIVE_FILE;
 
 use super::apply::Repair;
 use super::beyond::Restorable;
-use super::diagnose::{Diagnosis, all_of, name_of};
+use super::diagnose::{Diagnosis, name_of};
 use super::restored;
 
 fn unencodable(error: EncodeError, seq: u64) -> JournalError {
@@ -50,11 +50,10 @@ impl Diagnosis {
             }
         }
         // The last one with good records gets its name below.
-        let misnamed = self.misnamed()?.into_iter();
-        for (index, first) in misnamed.filter(|(index, _)| *index < self.at_file) {
+        for (index, first) in self.to_be_written()? {
             let file = &self.files[index];
             repair.drop(&name_of(&file.path));
-            repair.put(&rotated_name(first), &all_of(file)?)?;
+            repair.put(&rotated_name(first), &self.good_of(index)?)?;
         }
         for snapshot in &self.snapshots {
             // It is of records that are gone, or of another log.
@@ -62,13 +61,8 @@ impl Diagnosis {
                 repair.drop(&snapshot.file);
             }
         }
-        if let Some(file) = self
-            .files
-            .get(self.at_file)
-            .filter(|_| last_good.offset > 0)
-        {
-            let mut good = all_of(file)?;
-            good.truncate(usize::try_from(last_good.offset).unwrap_or(good.len()));
+        if last_good.offset > 0 {
+            let good = self.good_of(self.at_file)?;
             let first = record::header(&good).map_or(1, |header| header.seq);
             repair.put(&rotated_name(first), &good)?;
         }

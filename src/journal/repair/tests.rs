@@ -351,6 +351,44 @@ fn files_under_any_names_are_put_together_without_a_loss() {
     assert!(damaged > 30, "{damaged}");
 }
 
+/// Lines of another file behind a file's own, also where names were swapped: a cut takes them away, and nothing else.
+#[test]
+fn what_was_appended_to_a_file_goes_without_a_loss() {
+    let mut random = Random::from_environment();
+    for round in 0..20 {
+        let dir = tempfile::tempdir().unwrap();
+        let last = log(dir.path(), &mut random, 9);
+        let all: Vec<u64> = (1..=last).collect();
+        let files = files(dir.path());
+        let (to, from) = (random.below(files.len()), random.below(files.len()));
+        let more = match random.below(3) {
+            0 => b"half a line".to_vec(),
+            _ => files[from].1.clone(),
+        };
+        let path = &files[to].0;
+        fs::write(path, [files[to].1.clone(), more].concat()).unwrap();
+        let mut what = format!("round {round}: {from} behind {}", path.display());
+        if random.below(2) > 0 {
+            let (one, other) = (&files[random.below(files.len())].0, &files[to].0);
+            let swap = dir.path().join("swap");
+            for (from, to) in [(one, &swap), (other, one), (&swap, other)] {
+                if from.exists() {
+                    fs::rename(from, to).unwrap();
+                }
+            }
+            what = format!("{what}, swapped with {}", one.display());
+        }
+        check_ways(dir.path(), last, 9, &what);
+        let found = found_in(dir.path());
+        assert_eq!(found.last_good(), last, "{what}: {found:?}");
+        if found.damage.is_some() {
+            let repaired = copy(dir.path());
+            cut(repaired.path(), &found_in(repaired.path()));
+            assert_eq!(numbers(repaired.path()).unwrap(), all, "{what}");
+        }
+    }
+}
+
 #[test]
 fn anything_missing_is_judged_as_by_a_full_read_and_each_way_gives_a_whole_log() {
     let mut random = Random::from_environment();
