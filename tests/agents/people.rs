@@ -30,15 +30,14 @@ fn logs_can_be_read_and_are_there_as_they_were_written() {
         // After the line that names the run.
         assert!(raw.contains("<==\n{\""), "{raw}");
         // Its conversation is told, so that a person can take it up.
-        let shown = lab.sandbox.swarm(&["agent", "show", id, "--json"]).json();
+        // The daemon reads the output by itself, perhaps after who asked for the log.
+        let session = lab.wait("its conversation", || {
+            let shown = lab.sandbox.swarm(&["agent", "show", id, "--json"]).json();
+            shown["session"].as_str().map(str::to_owned)
+        });
         let asked = lab.stub.asked();
-        let session = shown["session"].as_str();
-        assert!(
-            asked
-                .iter()
-                .any(|asked| asked.session.as_deref() == session),
-            "{shown:#}"
-        );
+        let mut sessions = asked.iter().map(|asked| asked.session.as_ref());
+        assert!(sessions.any(|asked| asked == Some(&session)), "{session}");
     }
     lab.release_both();
     for idea in lab.sandbox.ideas() {
