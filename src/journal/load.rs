@@ -79,16 +79,21 @@ impl Survey {
     /// Verifies the live segment, and that the older ones join it. Damage, a newer format and a snapshot of records that
     /// are missing are errors.
     pub fn of(state_dir: &Path) -> Result<Self, JournalError> {
-        Self::of_segments(state_dir, Segments::open(state_dir)?)
+        Self::of_segments(state_dir, Segments::open)
     }
 
     /// The same, for who finishes a repair.
     pub fn in_repair(state_dir: &Path) -> Result<Self, JournalError> {
-        Self::of_segments(state_dir, Segments::open_in_repair(state_dir)?)
+        Self::of_segments(state_dir, Segments::open_in_repair)
     }
 
-    fn of_segments(state_dir: &Path, segments: Segments) -> Result<Self, JournalError> {
+    fn of_segments(
+        state_dir: &Path,
+        open: impl FnOnce(&Path) -> Result<Segments, JournalError>,
+    ) -> Result<Self, JournalError> {
+        // Before the log: a daemon goes on beside a reader, and may take a snapshot of what this reader's files do not have yet.
         let proof = snapshot::highest_seq(state_dir);
+        let segments = open(state_dir)?;
         let known_durable = proof.as_ref().map_or(0, |(seq, _)| *seq);
         let mut cursor = segments.last_start();
         let torn = segments.walk(&mut cursor, u64::MAX, known_durable, &mut |_, _| Ok(()))?;

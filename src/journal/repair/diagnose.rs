@@ -160,8 +160,10 @@ impl Diagnosis {
     }
 }
 
-/// Looks at every byte of the log and at the snapshots. Needs no lock, but no daemon may be at work.
+/// Looks at every byte of the log and at the snapshots. Needs no lock: what is written meanwhile is no damage.
 pub fn diagnose(state_dir: &Path) -> Result<Diagnosis, JournalError> {
+    // Before the log, which has by then what a snapshot was taken of.
+    let proof = snapshot::highest_seq(state_dir);
     let (live, mut files) = segments::found_together(state_dir)?;
     files.sort_by_key(|file| file.claimed);
     files.extend(live);
@@ -181,13 +183,16 @@ pub fn diagnose(state_dir: &Path) -> Result<Diagnosis, JournalError> {
         strays: Vec::new(),
         files,
     };
-    found.walk(state_dir)?;
+    found.walk(state_dir, proof)?;
     Ok(found)
 }
 
 impl Diagnosis {
-    fn walk(&mut self, state_dir: &Path) -> Result<(), JournalError> {
-        let proof = snapshot::highest_seq(state_dir);
+    fn walk(
+        &mut self,
+        state_dir: &Path,
+        proof: Option<(u64, PathBuf)>,
+    ) -> Result<(), JournalError> {
         let known = proof.as_ref().map_or(0, |(seq, _)| *seq);
         self.good = Progress::new(self.origin()?, 0);
         for index in 0..self.files.len() {

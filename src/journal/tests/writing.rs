@@ -3,6 +3,7 @@
 use std::sync::mpsc::{Receiver, channel};
 
 use super::*;
+use crate::journal::repair::diagnose;
 use crate::journal::testing::TS;
 
 #[test]
@@ -180,6 +181,40 @@ fn reading_goes_on_while_the_log_is_written_and_rotated() {
     while journal.position().seq < 300 {
         let count = 1 + journal.position().seq % 3;
         append_all(&mut journal, &[count]);
+    }
+    reader.join().unwrap();
+}
+
+#[test]
+fn a_look_at_the_log_finds_no_damage_while_it_is_written_and_rotated() {
+    let dir = quick_dir();
+    let (mut journal, _) = open_small(dir.path());
+    append_all(&mut journal, &[1]);
+    let path = dir.path().to_owned();
+    let reader = std::thread::spawn(move || {
+        let mut last = 0;
+        while last < 300 {
+            verify(&path).unwrap();
+            let found = diagnose(&path).unwrap();
+            assert_eq!((&found.damage, &found.newer), (&None, &None), "{found:?}");
+            last = found.last_good();
+            let loaded = load::<u64, Note>(&path).unwrap();
+            let upto = loaded.last_seq;
+            let (seq, _) = loaded.fold(|| 0, |seq, record| *seq = record.seq).unwrap();
+            assert_eq!(seq, upto, "the two ways to one state");
+        }
+    });
+    while journal.position().seq < 300 {
+        let count = 1 + journal.position().seq % 3;
+        append_all(&mut journal, &[count]);
+        let snapshot = Snapshot {
+            snapshot_at: TS,
+            swarm_version: "1".to_owned(),
+            position: journal.position(),
+            config_hash: String::new(),
+            state: journal.position().seq,
+        };
+        write_snapshot(dir.path(), &snapshot).unwrap();
     }
     reader.join().unwrap();
 }
