@@ -666,15 +666,15 @@ async fn a_run_of_an_earlier_boot_that_never_began_is_made_anew() {
     let lab = Lab::new().await;
     let spec = lab.script("echo >>count");
     let dir = prepare(&lab.runs(), &spec, &[("prompt.md", b"torn")]).unwrap();
-    fs::write(dir.file("boot-id"), "another").unwrap();
+    fs::write(dir.file("written-at"), "another").unwrap();
     assert_eq!(adopt(&lab.runs()).unwrap(), []);
     assert!(!dir.path().exists());
     let dir = prepare(&lab.runs(), &spec, &[("prompt.md", b"torn")]).unwrap();
-    fs::write(dir.file("boot-id"), "").unwrap();
+    fs::write(dir.file("written-at"), "").unwrap();
     prepare(&lab.runs(), &spec, &[("prompt.md", b"whole")]).unwrap();
     assert_eq!(fs::read(dir.file("prompt.md")).unwrap(), b"whole");
     finish(&dir).await;
-    fs::write(dir.file("boot-id"), "another").unwrap();
+    fs::write(dir.file("written-at"), "another").unwrap();
     assert_eq!(adopt(&lab.runs()).unwrap().len(), 1);
 }
 

@@ -17,11 +17,11 @@ use crate::crash;
 /// Directories that are still being written begin with this.
 pub(super) const UNFINISHED: &str = ".new-";
 /// When and where it was written.
-const WRITTEN: &str = "boot-id";
+const WRITTEN: &str = "written-at";
 
 /// Names that callers may not use for their files.
 const OWN_NAMES: [&str; 12] = [
-    "boot-id",
+    "written-at",
     "spec.json",
     "env.json",
     "lock",
