@@ -87,7 +87,8 @@ fn price((model, pricing): (&String, &config::Pricing)) -> (String, Price) {
     (model.clone(), price)
 }
 
-fn budget(budget: &config::Budget) -> Budget {
+/// The limits of the configuration, as the domain knows them.
+pub fn budget(budget: &config::Budget) -> Budget {
     let money = |dollars: Option<f64>| dollars.and_then(MicroUsd::from_dollars);
     Budget {
         usd_per_idea: money(budget.usd_per_idea),

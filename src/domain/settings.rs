@@ -114,6 +114,16 @@ pub struct Budget {
     pub hard_stop: bool,
 }
 
+impl Budget {
+    /// The limits in dollars, as the configuration calls them; none: there is none.
+    pub fn limits_in_dollars(&self) -> Option<String> {
+        let of_idea = self.usd_per_idea.map(|_| "budget.usdPerIdea");
+        let of_day = self.usd_per_day.map(|_| "budget.usdPerDay");
+        let limits: Vec<&str> = of_idea.into_iter().chain(of_day).collect();
+        (!limits.is_empty()).then(|| limits.join(" and "))
+    }
+}
+
 /// The limits of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]

@@ -107,7 +107,7 @@ pub fn run(args: &Start, context: &mut Context<'_>) -> Result<(), CliError> {
     conclude(&end?, &before, args.detached, context)
 }
 
-/// Says which quality commands nothing can pass, and where a hard stop does not hold. What else is wrong with the configuration the daemon
+/// Says which quality commands nothing can pass, and which budgets do not hold. What else is wrong with the configuration the daemon
 /// says itself.
 fn warn(repo: &Repo, context: &mut Context<'_>) {
     let Ok(layered) = load(repo) else {

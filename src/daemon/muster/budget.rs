@@ -7,6 +7,7 @@ use std::fmt;
 
 use crate::agents::{self, AdapterKind, adapter::Told};
 use crate::config::Config;
+use crate::daemon::settings;
 
 /// Profiles for which a budget in dollars does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,13 +79,9 @@ impl Unseen {
 
 /// Those of these profiles, the ones with the same reason together.
 pub fn unseen<'a>(config: &Config, names: impl IntoIterator<Item = &'a str>) -> Vec<Unseen> {
-    let budget = &config.budget;
-    let of_idea = budget.usd_per_idea.map(|_| "budget.usdPerIdea");
-    let of_day = budget.usd_per_day.map(|_| "budget.usdPerDay");
-    let limits: Vec<&str> = of_idea.into_iter().chain(of_day).collect();
-    if limits.is_empty() {
+    let Some(limits) = settings::budget(&config.budget).limits_in_dollars() else {
         return vec![];
-    }
+    };
     let mut found: Vec<(Why, Vec<String>)> = vec![];
     for name in names {
         let profile = config.agents.profiles.get(name);
@@ -99,7 +96,7 @@ pub fn unseen<'a>(config: &Config, names: impl IntoIterator<Item = &'a str>) -> 
     }
     let said = found.into_iter().map(|(why, names)| Unseen {
         profiles: names.join(", "),
-        limits: limits.join(" and "),
+        limits: limits.clone(),
         why,
     });
     said.collect()

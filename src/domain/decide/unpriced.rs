@@ -7,7 +7,7 @@ use super::plan::Plan;
 use super::service;
 use crate::domain::ids::{AgentId, ProfileName};
 use crate::domain::observation::RunEnd;
-use crate::domain::settings::{Budget, Settings};
+use crate::domain::settings::Settings;
 use crate::domain::usage::{Bill, Usage, undated};
 use crate::domain::verdict::Verdict;
 
@@ -53,7 +53,7 @@ pub(super) fn watch(
     seen: Seen,
 ) {
     let used = bill.tokens.is_some_and(|tokens| tokens.total() > 0);
-    let (true, None, Some(limits)) = (used, bill.cost, of_dollars(&settings.budget)) else {
+    let (true, None, Some(limits)) = (used, bill.cost, settings.budget.limits_in_dollars()) else {
         return;
     };
     let unseen = match seen {
@@ -101,12 +101,4 @@ fn standing(plan: &Plan<'_>) -> Vec<String> {
     keys.filter(|key| key.starts_with(MODEL) || key.starts_with(PROFILE))
         .cloned()
         .collect()
-}
-
-/// The limits in dollars, as they are called; none: there is none.
-fn of_dollars(budget: &Budget) -> Option<String> {
-    let of_idea = budget.usd_per_idea.map(|_| "budget.usdPerIdea");
-    let of_day = budget.usd_per_day.map(|_| "budget.usdPerDay");
-    let limits: Vec<&str> = of_idea.into_iter().chain(of_day).collect();
-    (!limits.is_empty()).then(|| limits.join(" and "))
 }

@@ -15,7 +15,7 @@ use crate::cli::repo::Repo;
 use crate::config::{Adapter, Config};
 use crate::daemon::muster::{self, Muster, Seen, Unfound};
 
-/// Looks at each profile, then for others, then for the programs of the quality commands and what a hard stop can see.
+/// Looks at each profile, then for others, then for the programs of the quality commands and which budgets hold.
 pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
     let environment = environment(repo);
     let muster = Muster {
@@ -33,7 +33,7 @@ pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
     configured
         .chain(others.iter().filter_map(of_other))
         .chain([gate(&muster.unfound(&config.quality_commands), config)])
-        .chain(hard_stop(config))
+        .chain(budgets(config))
         .collect()
 }
 
@@ -51,8 +51,8 @@ fn gate(unfound: &[Unfound], config: &Config) -> Check {
     Check::warn("quality", lines.join("\n")).advice(Unfound::ADVICE)
 }
 
-/// Where a hard stop does not hold; nothing to say is no news.
-fn hard_stop(config: &Config) -> Vec<Check> {
+/// Where a budget in dollars does not hold; nothing to say is no news.
+fn budgets(config: &Config) -> Vec<Check> {
     let names = config.agents.profiles.keys().map(String::as_str);
     let unseen = muster::unseen(config, names);
     let each = unseen.iter();
