@@ -81,6 +81,7 @@ fn while_a_torn_tail_is_kept_aside() {
         let mut bytes = std::fs::read(&live).unwrap();
         bytes.extend_from_slice(br#"{"v":1,"seq":4,"dur"#);
         std::fs::write(&live, &bytes).unwrap();
+        // It fails wherever the fault strikes; what it leaves is looked at.
         let _ = Journal::open_with(dir.path(), SMALL, faults.disk());
         assert_goes_on(dir.path(), 3, context);
         let mut torn = files(dir.path())
