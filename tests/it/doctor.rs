@@ -314,6 +314,28 @@ fn a_flipped_bit_is_named_and_the_good_beginning_goes_on() {
     assert_repaired(&sandbox);
 }
 
+/// The line that added it cannot be read, and no snapshot has it.
+#[test]
+fn an_idea_that_was_lost_in_the_middle_is_named_by_the_list() {
+    let sandbox = with_history();
+    let (path, at) = find(
+        &sandbox,
+        "\"kind\":\"ideaAdded\",\"data\":{\"id\":\"idea-003\"",
+    );
+    change(&path, |bytes| bytes[at] ^= 0x01);
+    for name in ["snapshot.json", "snapshot.prev.json"] {
+        fs::remove_file(sandbox.dot_swarm("state").join(name)).unwrap();
+    }
+    assert_named(&sandbox, &["way `cut`", "write c.txt x"]);
+    let found = damage(&sandbox);
+    let cut = way(&found, "cut").unwrap();
+    assert_eq!(cut["recommended"], true, "{cut}");
+    let gone = ideas_lost(cut);
+    assert_eq!(gone["idea-003"].0, "done", "{gone:?}");
+    sandbox.swarm(CUT).ok();
+    assert_repaired(&sandbox);
+}
+
 /// Flips a bit in the second event of this kind: the one of idea 2.
 fn flip_second(sandbox: &Sandbox, kind: &str) {
     let text = format!("\"kind\":\"{kind}\"");
