@@ -82,14 +82,24 @@ pub fn read(paths: &Paths) -> Result<(State, StartFrom), DaemonError> {
     let read = loaded.try_fold(State::default, |state, record| {
         apply(&paths.state, state, &record)
     })?;
-    // The first event of another log would be followed by a new list of ideas, over the only trace of the old ones.
-    if read.0.seq == 0 && repair::is_log_gone(paths)? {
+    has_its_end(paths, &latest, &read.0)?;
+    Ok(read)
+}
+
+/// Refuses what is whole, and not all that there was: the next event would be followed by a new list of ideas, over the only trace of the
+/// old ones.
+pub(super) fn has_its_end(
+    paths: &Paths,
+    latest: &repair::Latest,
+    state: &State,
+) -> Result<(), DaemonError> {
+    if state.seq == 0 && repair::is_log_gone(paths)? {
         return Err(DaemonError::LogGone);
     }
-    if let Some(why) = latest.beyond(&read.0) {
-        return Err(DaemonError::EndGone(why));
+    match latest.beyond(state) {
+        Some(why) => Err(DaemonError::EndGone(why)),
+        None => Ok(()),
     }
-    Ok(read)
 }
 
 /// Folds a record in. A log that was repaired may begin with a whole state, which lies beside it.

@@ -26,7 +26,12 @@ fn lose_from(sandbox: &Sandbox, text: &str) {
 fn assert_refused(sandbox: &Sandbox, words: &[&str]) {
     let before = Fingerprint::of(&sandbox.repo());
     let words = [words, &["lost its end", "swarm doctor"]].concat();
-    for args in [&["start"][..], &["idea", "add", "more"], &["status"]] {
+    for args in [
+        &["start"][..],
+        &["idea", "add", "more"],
+        &["status"],
+        &["replay", "--verify"],
+    ] {
         sandbox.swarm(args).refused(75, &words);
     }
     before.assert_same(&Fingerprint::of(&sandbox.repo()), "refusals");
