@@ -62,11 +62,11 @@ impl Adapter for AcpAdapter {
 
     /// Not all agents do.
     fn meanwhile(&self) -> Told {
-        Told::Dollars
+        Told::Cost
     }
 
     fn at_end(&self) -> Told {
-        Told::Dollars
+        Told::Both
     }
 }
 

@@ -89,8 +89,10 @@ pub enum Told {
     Nothing,
     /// Tokens.
     Tokens,
-    /// What it costs as well, where it knows that.
-    Dollars,
+    /// What it costs, where it knows that.
+    Cost,
+    /// Tokens, and what they cost, where it knows that.
+    Both,
 }
 
 /// Whether a program is logged in.

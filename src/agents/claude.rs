@@ -131,7 +131,7 @@ impl Adapter for ClaudeAdapter {
     }
 
     fn at_end(&self) -> Told {
-        Told::Dollars
+        Told::Both
     }
 
     fn about(&self) -> Option<&'static About> {

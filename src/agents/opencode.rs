@@ -129,11 +129,11 @@ impl Adapter for OpencodeAdapter {
     }
 
     fn meanwhile(&self) -> Told {
-        Told::Dollars
+        Told::Both
     }
 
     fn at_end(&self) -> Told {
-        Told::Dollars
+        Told::Both
     }
 
     fn about(&self) -> Option<&'static About> {

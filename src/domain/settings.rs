@@ -115,12 +115,18 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The limits in dollars, as the configuration calls them; none: there is none.
-    pub fn limits_in_dollars(&self) -> Option<String> {
+    /// The limits in dollars, as the configuration calls them.
+    pub fn limits_in_dollars(&self) -> Vec<&'static str> {
         let of_idea = self.usd_per_idea.map(|_| "budget.usdPerIdea");
         let of_day = self.usd_per_day.map(|_| "budget.usdPerDay");
-        let limits: Vec<&str> = of_idea.into_iter().chain(of_day).collect();
-        (!limits.is_empty()).then(|| limits.join(" and "))
+        of_idea.into_iter().chain(of_day).collect()
+    }
+
+    /// The limits in tokens, as the configuration calls them.
+    pub fn limits_in_tokens(&self) -> Vec<&'static str> {
+        let of_idea = self.tokens_per_idea.map(|_| "budget.tokensPerIdea");
+        let of_day = self.tokens_per_day.map(|_| "budget.tokensPerDay");
+        of_idea.into_iter().chain(of_day).collect()
     }
 }
 

@@ -53,9 +53,11 @@ pub(super) fn watch(
     seen: Seen,
 ) {
     let used = bill.tokens.is_some_and(|tokens| tokens.total() > 0);
-    let (true, None, Some(limits)) = (used, bill.cost, settings.budget.limits_in_dollars()) else {
+    let limits = settings.budget.limits_in_dollars();
+    if !used || bill.cost.is_some() || limits.is_empty() {
         return;
-    };
+    }
+    let limits = limits.join(" and ");
     let unseen = match seen {
         Seen::Meanwhile => format!(
             "so what a run costs is not known before its end, and budget.hardStop ends none in the middle for {limits}"

@@ -51,7 +51,7 @@ fn gate(unfound: &[Unfound], config: &Config) -> Check {
     Check::warn("quality", lines.join("\n")).advice(Unfound::ADVICE)
 }
 
-/// Where a budget in dollars does not hold; nothing to say is no news.
+/// Where a budget does not hold; nothing to say is no news.
 fn budgets(config: &Config) -> Vec<Check> {
     let names = config.agents.profiles.keys().map(String::as_str);
     let unseen = muster::unseen(config, names);
