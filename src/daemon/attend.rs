@@ -11,7 +11,7 @@ use super::handle::Handle;
 use super::inbox::Inbox;
 use super::run::Reloader;
 use super::watch::{self, Changed};
-use crate::domain::decide::KEPT_ASIDE;
+use crate::domain::decide::{KEPT_ASIDE, LEFT_OUT};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Observation;
 use crate::domain::view::{self, Rest};
@@ -83,17 +83,22 @@ impl Attendant {
         }
     }
 
-    /// Repositories of agents that were kept aside until a person deleted them.
+    /// What was kept until a person deleted it: repositories of agents, and work that a conflict was settled without.
     async fn forget_what_was_taken(&self) {
         let kept: Vec<String> = self.handle.read(|state| {
             let keys = state.warnings.keys();
-            keys.filter(|key| key.starts_with(KEPT_ASIDE))
+            keys.filter(|key| key.starts_with(KEPT_ASIDE) || key.starts_with(LEFT_OUT))
                 .cloned()
                 .collect()
         });
+        let repo = &self.reloader.tools.repo;
         for key in kept {
-            let worktree = key.trim_start_matches(KEPT_ASIDE);
-            if !self.reloader.tools.repo.has_kept_nested(worktree) {
+            let is_there = match key.strip_prefix(KEPT_ASIDE) {
+                Some(worktree) => repo.has_kept_nested(worktree),
+                // What cannot be read is asked again.
+                None => !matches!(repo.is_kept(&key), Ok(false)),
+            };
+            if !is_there {
                 self.handle.observe(Observation::TroubleOver { key }).await;
             }
         }

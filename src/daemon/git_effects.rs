@@ -204,6 +204,7 @@ fn leave_merge(tools: &Tools, earlier: &Earlier) -> Result<(), GitError> {
         message: String::new(),
         identity: tools.repo.identity()?,
         time: clock::wall(),
+        merged: None,
     });
     match left {
         // Whether one that is broken can be gone on from at all is judged next.

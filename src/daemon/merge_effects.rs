@@ -7,7 +7,7 @@ use super::git_effects::{oid, ours};
 use super::tools::Tools;
 use crate::domain::effect::{ConflictLevel, Effect};
 use crate::domain::ids::{EffectId, IdeaId, Oid};
-use crate::domain::observation::Outcome;
+use crate::domain::observation::{LeftOut, Outcome};
 use crate::domain::time::Timestamp;
 use crate::git::{
     self, BuildMerge, BuildOutcome, ConflictClass, Finish, FinishResolution, GitError, Land,
@@ -15,6 +15,9 @@ use crate::git::{
 };
 
 type Done = Result<Outcome, GitError>;
+
+/// The work and the target of a merge.
+type Merged = (git2::Oid, git2::Oid);
 
 /// So many ideas that a force-push dropped are named at most: a record has its limit.
 const DROPPED: usize = 1_000;
@@ -221,6 +224,7 @@ pub(super) fn start_resolution(tools: &Tools, effect: &Effect) -> Done {
         branch,
         worktree,
         target,
+        source,
         at,
     } = effect
     else {
@@ -232,10 +236,12 @@ pub(super) fn start_resolution(tools: &Tools, effect: &Effect) -> Done {
     if !files.is_empty() {
         return started(tools, branch, files);
     }
-    match conclude(tools, idea, branch, worktree, *at)? {
+    let merged = merged(source.as_ref(), Some(target))?;
+    match conclude(tools, idea, (branch, worktree), merged, *at)? {
         Finish::Finished { head } => Ok(Outcome::ResolutionStarted {
             head: ours(head),
             files,
+            left_out: left_out(tools, worktree, merged, head)?,
         }),
         Finish::StillConflicted { files } => started(tools, branch, files),
         // The branch holds the target already.
@@ -250,15 +256,24 @@ fn started(tools: &Tools, branch: &str, files: Vec<String>) -> Done {
         |head| Outcome::ResolutionStarted {
             head: ours(head),
             files,
+            left_out: None,
         },
     ))
+}
+
+/// The work and the target; none, too, where an older version asked, which named no work.
+fn merged(source: Option<&Oid>, target: Option<&Oid>) -> Result<Option<Merged>, GitError> {
+    source
+        .zip(target)
+        .map(|(source, target)| Ok((oid(source)?, oid(target)?)))
+        .transpose()
 }
 
 fn conclude(
     tools: &Tools,
     idea: &IdeaId,
-    branch: &str,
-    worktree: &str,
+    (branch, worktree): (&str, &str),
+    merged: Option<Merged>,
     time: Timestamp,
 ) -> Result<Finish, GitError> {
     tools.repo.finish_resolution(&FinishResolution {
@@ -267,6 +282,7 @@ fn conclude(
         message: format!("Merge the target into the work on {idea}\n\nSwarm-Idea: {idea}\n"),
         identity: tools.repo.identity()?,
         time,
+        merged,
     })
 }
 
@@ -277,28 +293,56 @@ pub(super) fn finish_resolution(tools: &Tools, effect: &Effect) -> Done {
         branch,
         worktree,
         target,
+        source,
         at,
     } = effect
     else {
         return Ok(failed("this effect is not the end of a resolution"));
     };
-    Ok(match conclude(tools, idea, branch, worktree, *at)? {
-        Finish::Finished { head } => Outcome::ResolutionFinished { head: ours(head) },
-        Finish::StillConflicted { files } => Outcome::StillConflicted { files },
-        Finish::NotStarted => match concluded(tools, branch, target.as_ref())? {
-            Some(head) => Outcome::ResolutionFinished { head },
-            None => failed(format!(
-                "no merge is in progress in .swarm/worktrees/{worktree}; merge the target there, or try again: swarm merge retry {idea}"
-            )),
+    let merged = merged(source.as_ref(), target.as_ref())?;
+    let finished = |head| -> Done {
+        Ok(Outcome::ResolutionFinished {
+            head: ours(head),
+            left_out: left_out(tools, worktree, merged, head)?,
+        })
+    };
+    Ok(
+        match conclude(tools, idea, (branch, worktree), merged, *at)? {
+            Finish::Finished { head } => finished(head)?,
+            Finish::StillConflicted { files } => Outcome::StillConflicted { files },
+            Finish::NotStarted => match concluded(tools, branch, target.as_ref())? {
+                Some(head) => finished(head)?,
+                None => failed(format!(
+                    "no merge is in progress in .swarm/worktrees/{worktree}; merge the target there, or try again: swarm merge retry {idea}"
+                )),
+            },
         },
-    })
+    )
 }
 
 /// Where the branch stands, if an earlier call, whose answer a kill took, has concluded the merge.
-fn concluded(tools: &Tools, branch: &str, target: Option<&Oid>) -> Result<Option<Oid>, GitError> {
+fn concluded(
+    tools: &Tools,
+    branch: &str,
+    target: Option<&Oid>,
+) -> Result<Option<git2::Oid>, GitError> {
     let (Some(head), Some(target)) = (tools.repo.branch_commit(branch)?, target) else {
         return Ok(None);
     };
     let contained = tools.repo.contains(head, oid(target)?)?;
-    Ok(contained.then(|| ours(head)))
+    Ok(contained.then_some(head))
+}
+
+/// Work that `head` settles the conflict without.
+fn left_out(
+    tools: &Tools,
+    worktree: &str,
+    merged: Option<Merged>,
+    head: git2::Oid,
+) -> Result<Option<LeftOut>, GitError> {
+    let Some(merged) = merged else {
+        return Ok(None);
+    };
+    let found = tools.repo.keep_left_out(worktree, merged, head)?;
+    Ok(found.map(|git::LeftOut { files, kept }| LeftOut { files, kept }))
 }

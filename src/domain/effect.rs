@@ -131,6 +131,9 @@ pub enum Effect {
         worktree: String,
         /// The target's commit.
         target: Oid,
+        /// The work that is merged: the branch's commit when it was queued.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        source: Option<Oid>,
         /// The merge commit's date.
         at: Timestamp,
     },
@@ -146,6 +149,9 @@ pub enum Effect {
         /// The target's commit that is being merged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<Oid>,
+        /// The work that is merged: the branch's commit when it was queued.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        source: Option<Oid>,
         /// The merge commit's date.
         at: Timestamp,
     },

@@ -198,11 +198,15 @@ pub enum Outcome {
         head: Oid,
         /// Files in conflict; none: the merge is concluded.
         files: Vec<String>,
+        /// Work that it was concluded without.
+        left_out: Option<LeftOut>,
     },
     /// The merge in the worktree is concluded.
     ResolutionFinished {
         /// The branch's commit.
         head: Oid,
+        /// Work that it was concluded without.
+        left_out: Option<LeftOut>,
     },
     /// Files are still in conflict.
     StillConflicted {
@@ -232,6 +236,15 @@ pub enum Outcome {
         /// What, why and what to do.
         message: String,
     },
+}
+
+/// Work that a conflict was settled without.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Files that the work changed and that are as the target has them.
+    pub files: Vec<String>,
+    /// The reference that has the work.
+    pub kept: String,
 }
 
 /// Kinds of failure that are treated differently.

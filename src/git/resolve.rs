@@ -35,6 +35,8 @@ pub struct FinishResolution {
     pub identity: Identity,
     /// Of the intention.
     pub time: Timestamp,
+    /// The work and the target that are merged, where that is known; the note beside the index is an agent's to delete.
+    pub merged: Option<(Oid, Oid)>,
 }
 
 /// How finishing went.
@@ -126,8 +128,11 @@ impl Repo {
             branch: want.branch.clone(),
         };
         let tip = self.read_ref(&reference)?.ok_or_else(missing)?;
-        let note = noted::read(&worktree);
         let heads = merge_heads(&worktree);
+        let note = match noted::read(&worktree) {
+            None if heads.is_empty() => self.note_of_lost_work(want.merged, tip)?,
+            note => note,
+        };
         let target = heads
             .first()
             .copied()

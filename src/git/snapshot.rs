@@ -94,14 +94,14 @@ impl Repo {
         Ok(Some(KeptWork { tip, wip }))
     }
 
-    /// Keeps a commit under the reference, so that git does not throw it away.
-    pub fn keep_commit(&self, reference: &str, commit: Oid) -> Result<(), GitError> {
+    /// Keeps a commit under the reference, so that git does not throw it away; answers with the name that it has by then.
+    pub fn keep_commit(&self, reference: &str, commit: Oid) -> Result<String, GitError> {
         check_ref(reference)?;
         self.keep_also(reference, commit)
     }
 
     /// Keeps this commit under the reference; what an earlier call has put there, and this commit does not have, under the next free name.
-    fn keep_also(&self, reference: &str, commit: Oid) -> Result<(), GitError> {
+    fn keep_also(&self, reference: &str, commit: Oid) -> Result<String, GitError> {
         self.make_durable(commit, &[])?;
         let mut name = reference.to_owned();
         let mut number = 2;
@@ -111,7 +111,10 @@ impl Repo {
                     name = format!("{reference}-{number}");
                     number += 1;
                 }
-                before => return self.keep_at(&name, before, commit),
+                before => {
+                    self.keep_at(&name, before, commit)?;
+                    return Ok(name);
+                }
             }
         }
     }

@@ -45,6 +45,27 @@ impl Repo {
         Ok(self.library()?.find_commit(ours).is_ok().then_some(ours))
     }
 
+    /// The note of a merge that somebody took away together with the work.
+    pub(super) fn note_of_lost_work(
+        &self,
+        merged: Option<(Oid, Oid)>,
+        tip: Oid,
+    ) -> Result<Option<Resolution>, GitError> {
+        let Some((source, target)) = merged else {
+            return Ok(None);
+        };
+        let note = Resolution {
+            started: true,
+            target,
+            ours: Some(source),
+            files: Vec::new(),
+        };
+        let is_lost = self.work_before(Some(&note))?.is_some()
+            && self.contains(tip, target)?
+            && !self.contains(tip, source)?;
+        Ok(is_lost.then_some(note))
+    }
+
     /// Whether nothing is left of the work that the branch had before the merge.
     fn is_thrown_away(
         &self,
@@ -118,8 +139,11 @@ impl Repo {
         note: Option<&Resolution>,
     ) -> Result<(), GitError> {
         match self.work_before(note)? {
-            Some(ours) if !self.contains(head, ours)? => self.keep_commit(&rescue_ref(name), ours),
-            _ => Ok(()),
+            Some(ours) if !self.contains(head, ours)? => {
+                self.keep_commit(&rescue_ref(name), ours)?;
+            }
+            _ => {}
         }
+        Ok(())
     }
 }

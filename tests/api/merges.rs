@@ -79,7 +79,13 @@ async fn what_is_still_in_conflict_is_a_refusal_with_the_files() {
 async fn what_is_settled_is_answered_when_it_was_judged() {
     let world = conflicted().await;
     let head = oid('d');
-    let finish = world.finish(is_finish, Outcome::ResolutionFinished { head });
+    let finish = world.finish(
+        is_finish,
+        Outcome::ResolutionFinished {
+            head,
+            left_out: None,
+        },
+    );
     let (answer, _) = tokio::join!(resolve(&world), finish);
     let seq = answer.unwrap()["seq"].as_u64().unwrap();
     let event = world
@@ -105,7 +111,13 @@ async fn two_who_ask_get_one_judgement() {
         }
         let head = oid('d');
         world
-            .finish(is_finish, Outcome::ResolutionFinished { head })
+            .finish(
+                is_finish,
+                Outcome::ResolutionFinished {
+                    head,
+                    left_out: None,
+                },
+            )
             .await
     };
     let ((one, two), _) = tokio::join!(both, judge);

@@ -8,6 +8,7 @@ mod fixture;
 mod hostile;
 mod kill;
 mod landing;
+mod left_out;
 mod merging;
 mod moved;
 mod opening;

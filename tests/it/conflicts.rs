@@ -87,6 +87,45 @@ fn a_medium_conflict_is_resolved_by_an_agent_and_checked() {
     sandbox.assert_repository_clean();
 }
 
+/// It lands, as the target's side may be the better one; but nobody is left to find out by himself.
+#[test]
+fn a_resolver_that_takes_the_targets_side_for_all_of_the_work_is_told_of() {
+    let sandbox = with_lines();
+    let first = "sed 's/^three$/three of the first/' lines.txt >new && mv new lines.txt";
+    let second = "sed 's/^three$/three of the second/' lines.txt >new && mv new lines.txt; commit; say COMPLETE\n\
+        RESOLVE: git checkout -q MERGE_HEAD -- lines.txt; say RESOLVED";
+    let (daemon, _, id) = one_after_the_other(&sandbox, first, second);
+    sandbox.wait_idea(&id, "done");
+    assert!(sandbox.read("lines.txt").contains("three of the first"));
+    let told = |sandbox: &Sandbox| {
+        let warnings = strings(&sandbox.status()["warnings"]);
+        let found = warnings
+            .iter()
+            .find(|warning| warning.contains("with nothing of its work in lines.txt"));
+        found.cloned()
+    };
+    let warning = told(&sandbox).unwrap();
+    let kept = sandbox.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/swarm/rescue/left-out-*",
+    ]);
+    assert!(
+        warning.contains(&format!("git update-ref -d {kept}")),
+        "{warning}"
+    );
+    let work = sandbox.git(&["show", &format!("{kept}:lines.txt")]);
+    assert!(work.contains("three of the second"), "{work}");
+    daemon.stop();
+    sandbox.git(&["update-ref", "-d", &kept]);
+    let daemon = sandbox.start();
+    sandbox.wait_for("the warning to go", || {
+        told(&sandbox).is_none().then_some(())
+    });
+    daemon.stop();
+    sandbox.assert_repository_clean();
+}
+
 #[test]
 fn a_conflict_that_no_resolver_settles_is_a_persons() {
     let sandbox = with_lines();

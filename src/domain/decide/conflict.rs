@@ -11,8 +11,13 @@ use crate::domain::effect::ConflictLevel;
 use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput, MergePhase};
-use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{LeftOut, Outcome, RunEnd, RunEndKind};
 use crate::domain::state::{Attempt, MergeEntry, Said, Task, Waits};
+
+/// Work that is kept lies under such references.
+const RESCUED: &str = "refs/swarm/rescue/";
+/// Begins the key of the warning about work that a conflict was settled without: the name of the reference that keeps it.
+pub const LEFT_OUT: &str = "left-out-";
 
 /// The merge has a conflict.
 pub(super) fn conflicted(
@@ -53,8 +58,12 @@ pub(super) fn resolution_started(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Out
         return;
     };
     match outcome {
-        Outcome::ResolutionStarted { head, files } if files.is_empty() => {
-            settled(plan, id, &entry.agent, head);
+        Outcome::ResolutionStarted {
+            head,
+            files,
+            left_out,
+        } if files.is_empty() => {
+            settled(plan, id, &entry.agent, head, left_out.as_ref());
         }
         Outcome::ResolutionStarted { files, .. } => laid_out(plan, entry, files),
         Outcome::Failed { message, .. } => to_person(plan, entry, message),
@@ -119,12 +128,32 @@ fn caught_up(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
 }
 
 /// The branch holds the target; back to its place in the queue.
-fn settled(plan: &mut Plan<'_>, id: &IdeaId, agent: &AgentId, head: &Oid) {
+fn settled(
+    plan: &mut Plan<'_>,
+    id: &IdeaId,
+    agent: &AgentId,
+    head: &Oid,
+    left_out: Option<&LeftOut>,
+) {
+    if let Some(left_out) = left_out {
+        say_what_is_left_out(plan, id, left_out);
+    }
     plan.emit(Event::ConflictSettled {
         id: id.clone(),
         head: head.clone(),
     });
     requeue(plan, id, agent);
+}
+
+/// Whether that is right is for a person to say: what the target has may be the better one.
+fn say_what_is_left_out(plan: &mut Plan<'_>, id: &IdeaId, left_out: &LeftOut) {
+    let (files, kept) = (few(&left_out.files).join(", "), &left_out.kept);
+    let name = kept.trim_start_matches(RESCUED);
+    let message = format!(
+        "the conflict of {id} was settled with nothing of its work in {files}: there the target's side was taken; the work is kept, look at it: \
+         git log -p {kept}; if nothing of it is missing: git update-ref -d {kept}"
+    );
+    plan.warn(name, &message);
 }
 
 fn requeue(plan: &mut Plan<'_>, id: &IdeaId, agent: &AgentId) {
@@ -266,7 +295,9 @@ pub(super) fn resolution_finished(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Ou
         return;
     };
     let problem = match outcome {
-        Outcome::ResolutionFinished { head } => return settled(plan, id, &entry.agent, head),
+        Outcome::ResolutionFinished { head, left_out } => {
+            return settled(plan, id, &entry.agent, head, left_out.as_ref());
+        }
         Outcome::StillConflicted { files } => {
             format!("still in conflict: {}", few(files).join(", "))
         }

@@ -41,6 +41,7 @@ pub use advance::{advance, next_deadline};
 /// Begins the key of the warning about repositories of an agent's own; the worktree's name follows.
 pub const KEPT_ASIDE: &str = "kept-aside-";
 
+pub use conflict::LEFT_OUT;
 pub use ideas::MAX_TEXT_BYTES;
 use plan::{Plan, shorten};
 

@@ -231,23 +231,27 @@ fn lay_out(plan: &mut Plan<'_>, attempt: &Attempt, target: &Oid) {
         branch: attempt.branch.clone(),
         worktree: attempt.worktree.clone(),
         target: target.clone(),
+        source: entry_of(plan, attempt).map(|entry| entry.source.clone()),
         at: plan.now,
     });
 }
 
+fn entry_of<'a>(plan: &'a Plan<'_>, attempt: &Attempt) -> Option<&'a MergeEntry> {
+    let mut queue = plan.state.queue.iter();
+    queue.find(|entry| entry.idea == attempt.idea)
+}
+
 /// Concludes the merge in the worktree.
 pub(super) fn request_finish(plan: &mut Plan<'_>, attempt: &Attempt) {
-    let entry = plan
-        .state
-        .queue
-        .iter()
-        .find(|entry| entry.idea == attempt.idea);
+    let entry = entry_of(plan, attempt);
     let target = entry.and_then(|entry| Some(entry.conflict.as_ref()?.target.clone()));
+    let source = entry.map(|entry| entry.source.clone());
     plan.request(Effect::FinishResolution {
         idea: attempt.idea.clone(),
         branch: attempt.branch.clone(),
         worktree: attempt.worktree.clone(),
         target,
+        source,
         at: plan.now,
     });
 }

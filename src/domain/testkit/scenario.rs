@@ -465,8 +465,12 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
         Effect::StartResolution { .. } => Outcome::ResolutionStarted {
             head: new,
             files: vec!["a.rs".into()],
+            left_out: None,
         },
-        Effect::FinishResolution { .. } => Outcome::ResolutionFinished { head: new },
+        Effect::FinishResolution { .. } => Outcome::ResolutionFinished {
+            head: new,
+            left_out: None,
+        },
         Effect::ReleaseWorktree { .. } => Outcome::Released { kept: None },
         Effect::MakeCheckpoint { reason, at, .. } => {
             Outcome::CheckpointMade(Box::new(checkpoint(*reason, *at, number)))

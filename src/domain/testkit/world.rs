@@ -11,7 +11,7 @@ use crate::domain::effect::{ConflictLevel, Effect, Purpose, Saved};
 use crate::domain::event::Event;
 use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
-use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{FailureKind, LeftOut, Outcome, RunEnd, RunEndKind};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
@@ -182,16 +182,26 @@ impl World {
                 0..5 => Outcome::ResolutionStarted {
                     head: self.commit(),
                     files: vec!["a.rs".into()],
+                    left_out: None,
                 },
                 5 | 6 => Outcome::ResolutionStarted {
                     head: self.commit(),
                     files: vec![],
+                    left_out: None,
                 },
                 _ => cannot(choices),
             },
             Effect::FinishResolution { .. } => match choices.pick(6) {
-                0..4 => Outcome::ResolutionFinished {
+                0 => Outcome::ResolutionFinished {
                     head: self.commit(),
+                    left_out: Some(LeftOut {
+                        files: vec!["a.rs".into()],
+                        kept: "refs/swarm/rescue/left-out-a".into(),
+                    }),
+                },
+                1..4 => Outcome::ResolutionFinished {
+                    head: self.commit(),
+                    left_out: None,
                 },
                 4 => Outcome::StillConflicted {
                     files: vec!["a.rs".into()],

@@ -196,6 +196,7 @@ fn a_cancelled_idea_leaves_nothing() {
         Outcome::ResolutionStarted {
             head: oid(5),
             files,
+            left_out: None,
         },
     );
     assert_snapshot!(s.then(), @r"

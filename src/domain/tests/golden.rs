@@ -482,6 +482,7 @@ fn effect_samples() -> Vec<Event> {
             branch: branch.into(),
             worktree: worktree.into(),
             target: oid(1),
+            source: None,
             at: START,
         },
         Effect::FinishResolution {
@@ -490,6 +491,7 @@ fn effect_samples() -> Vec<Event> {
             worktree: worktree.into(),
             // As the first logs have it.
             target: None,
+            source: None,
             at: START,
         },
         Effect::ReleaseWorktree {

@@ -7,7 +7,7 @@ use crate::domain::command::{Command, IdeaEdit, TargetChoice};
 use crate::domain::effect::{ConflictLevel, Effect};
 use crate::domain::event::Event;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
-use crate::domain::observation::{FailureKind, Outcome, RunEndKind};
+use crate::domain::observation::{FailureKind, LeftOut, Outcome, RunEndKind};
 use crate::domain::signal::Signal;
 use crate::domain::state::{IdeaStatus, Task, Waits};
 use crate::domain::testkit::scenario::{checkpoint, exit, failed};
@@ -40,6 +40,7 @@ fn laid_out(files: &[&str]) -> Outcome {
     Outcome::ResolutionStarted {
         head: oid(0x2001),
         files: files.iter().map(ToString::to_string).collect(),
+        left_out: None,
     }
 }
 
@@ -189,7 +190,10 @@ fn a_medium_conflict_goes_to_a_resolver() {
         .iteration(&agent(1), exit(0));
     s.answer(
         "finishResolution",
-        Outcome::ResolutionFinished { head: oid(0x2002) },
+        Outcome::ResolutionFinished {
+            head: oid(0x2002),
+            left_out: None,
+        },
     );
     assert_snapshot!(s.then(), @r"
     signalSeen {agent: ed-001, offset: 10, run: r0003-ed-001-i2, signal: resolved}
@@ -205,6 +209,28 @@ fn a_medium_conflict_goes_to_a_resolver() {
     ask #9 buildMerge idea-001 2002
     ");
     assert_eq!(s.attempt(1).task, Task::Work);
+    s.all_goes_well();
+    assert_eq!(s.idea(1).status, IdeaStatus::Done);
+}
+
+#[test]
+fn a_conflict_that_is_settled_without_the_work_is_told_of() {
+    let mut s = resolving();
+    s.well_until("iteration")
+        .says(&agent(1), Signal::Resolved(None))
+        .iteration(&agent(1), exit(0));
+    let kept = "refs/swarm/rescue/left-out-ed-001".to_owned();
+    s.answer(
+        "finishResolution",
+        Outcome::ResolutionFinished {
+            head: oid(0x2002),
+            left_out: Some(LeftOut {
+                files: vec!["src/a.rs".into()],
+                kept,
+            }),
+        },
+    );
+    assert_snapshot!(s.state.warnings["left-out-ed-001"].message, @"the conflict of idea-001 was settled with nothing of its work in src/a.rs: there the target's side was taken; the work is kept, look at it: git log -p refs/swarm/rescue/left-out-ed-001; if nothing of it is missing: git update-ref -d refs/swarm/rescue/left-out-ed-001");
     s.all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
 }
