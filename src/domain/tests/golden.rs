@@ -560,6 +560,22 @@ fn effect_samples() -> Vec<Event> {
             base: oid(1),
             at: START,
         },
+        Effect::StartResolution {
+            idea: idea(3),
+            branch: branch.into(),
+            worktree: worktree.into(),
+            target: oid(1),
+            source: Some(oid(2)),
+            at: START,
+        },
+        Effect::FinishResolution {
+            idea: idea(3),
+            branch: branch.into(),
+            worktree: worktree.into(),
+            target: Some(oid(1)),
+            source: Some(oid(2)),
+            at: START,
+        },
     ];
     let asked = (1..)
         .zip(effects)
