@@ -15,6 +15,7 @@ use super::repo::{Identity, Repo};
 use super::reset::{HeadTo, index_is_plain};
 use super::snapshot::Snapshot;
 use super::status::{Entry, Kind};
+use super::thrown::open_ref;
 use crate::crash;
 use crate::domain::time::Timestamp;
 
@@ -70,6 +71,7 @@ impl Repo {
         for name in [want.name.clone(), format!(".take-{}", want.name)] {
             self.retire(&name, &old, want)?;
         }
+        self.release_open_work(want)?;
         self.discard_leftover(&format!(".new-{}", want.name))?;
         match self.look_up(&old)? {
             Found::Ours(worktree) => self.recycle(&worktree)?,
@@ -124,6 +126,16 @@ impl Repo {
             self.rescue_commit(ours, want)?;
         }
         self.keep_nested(worktree, &want.name, entries.as_deref().ok())
+    }
+
+    /// What a conflict has kept that was never over.
+    fn release_open_work(&self, want: &Release) -> Result<(), GitError> {
+        let reference = open_ref(&want.name);
+        if let Some(ours) = self.read_ref(&reference)? {
+            self.rescue_commit(ours, want)?;
+            self.delete_ref(&reference, ours)?;
+        }
+        Ok(())
     }
 
     /// Commits made on no branch, or with the branch deleted under them.

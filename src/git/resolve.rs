@@ -101,6 +101,7 @@ impl Repo {
             ours: Some(tip),
             files: Vec::new(),
         };
+        self.keep_while_open(&worktree, tip)?;
         noted::write(&worktree, &note)?;
         crash::point("git.resolve.noted");
         self.merge_into(&worktree, tip, branch, target)?;
@@ -196,6 +197,8 @@ impl Repo {
             self.keep_replaced(&want.name, tip, Some(&note))?;
             self.reset(&worktree, tip, &HeadTo::Branch(reference), Clean::Untracked)?;
         }
+        let head = self.head_commit(&worktree)?;
+        self.let_open_work_go(&want.name, head)?;
         Ok(true)
     }
 
@@ -281,6 +284,7 @@ impl Repo {
                 ours: Some(tip),
                 files,
             };
+            self.keep_while_open(worktree, tip)?;
             noted::write(worktree, &note)?;
         }
         Ok(shown)
@@ -356,6 +360,7 @@ impl Repo {
             self.end_merge(worktree)?;
         }
         noted::remove(worktree)?;
+        self.let_open_work_go(&worktree.name, head)?;
         Ok(Finish::Finished { head })
     }
 }

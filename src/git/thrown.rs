@@ -17,6 +17,11 @@ use super::snapshot::Snapshot;
 use crate::crash;
 use crate::domain::time::Timestamp;
 
+/// Where the work of a worktree is kept while its conflict is open.
+pub(super) fn open_ref(name: &str) -> String {
+    format!("refs/swarm/open/{name}")
+}
+
 impl Repo {
     /// Gives the branch and its worktree the work back that is lost in a merge, and takes the merge away; answers with the commit that they
     /// are at then. None: the work is there.
@@ -129,6 +134,28 @@ impl Repo {
         let found = library.find_commit(commit);
         let found = found.map_err(GitError::library(format!("read {commit}")))?;
         Ok(Timestamp::from_millis(found.time().seconds() * 1_000))
+    }
+
+    /// Keeps the branch's work under a reference for as long as its conflict is open: whatever a resolver does to the branch, git does not
+    /// throw it away. What an earlier layout has kept there, and this work has not, stays under `refs/swarm/rescue/`.
+    pub(super) fn keep_while_open(&self, worktree: &Worktree, ours: Oid) -> Result<(), GitError> {
+        self.keep_replaced(&worktree.name, ours, noted::read(worktree).as_ref())?;
+        self.let_open_work_go(&worktree.name, ours)?;
+        self.make_durable(ours, &[])?;
+        self.create_ref(&open_ref(&worktree.name), ours, "swarm: a conflict is open")
+    }
+
+    /// The conflict is over, and `head` is what came of it: the work that it does not have is kept on.
+    pub(super) fn let_open_work_go(&self, name: &str, head: Oid) -> Result<(), GitError> {
+        let reference = open_ref(name);
+        let Some(ours) = self.read_ref(&reference)? else {
+            return Ok(());
+        };
+        let is_there = self.library()?.find_commit(ours).is_ok();
+        if is_there && !self.contains(head, ours)? {
+            self.keep_commit(&rescue_ref(name), ours)?;
+        }
+        self.delete_ref(&reference, ours)
     }
 
     /// What the branch had before the merge stays, whatever became of the branch.

@@ -133,6 +133,52 @@ fn work_that_a_resolver_made_anew_settles_it_and_what_it_replaces_stays() {
     );
 }
 
+fn open_work(fixture: &Fixture) -> String {
+    fixture.git(&["for-each-ref", "--format=%(objectname)", "refs/swarm/open"])
+}
+
+/// A person sees to it days later, and until then only this has the work.
+#[test]
+fn the_work_has_a_reference_while_its_conflict_is_open() {
+    let (fixture, path, _) = in_docs("");
+    let tip = fixture.oid(&branch(1));
+    git(&path, &["reset", "--hard", "-q", "MERGE_HEAD~1"]);
+    assert_eq!(open_work(&fixture), tip.to_string());
+    git(&path, &["reset", "--hard", "-q", &tip.to_string()]);
+    assert!(fixture.repo.abort_resolution(&finish(1)).unwrap());
+    assert_eq!(open_work(&fixture), "");
+}
+
+#[test]
+fn work_that_was_thrown_away_is_kept_when_its_conflict_is_laid_out_again() {
+    let (fixture, path, target) = in_docs("");
+    let tip = fixture.oid(&branch(1));
+    git(&path, &["merge", "--abort"]);
+    git(&path, &["reset", "--hard", "-q", &format!("{target}~2")]);
+    commit_in(&path, &[("junk", "junk\n")]);
+    let started = fixture.repo.start_resolution(&name(1), &branch(1), target);
+    assert_eq!(started.unwrap(), Vec::<String>::new());
+    let finished = fixture.repo.finish_resolution(&finish(1)).unwrap();
+    assert!(matches!(finished, Finish::Finished { .. }), "{finished:?}");
+    assert_eq!(fixture.oid(&rescue_ref(&name(1))), tip);
+    assert_eq!(open_work(&fixture), "");
+}
+
+#[test]
+fn work_of_an_open_conflict_is_kept_when_the_worktree_goes() {
+    let (fixture, path, _) = in_docs("");
+    let tip = fixture.oid(&branch(1));
+    git(&path, &["reset", "--hard", "-q", "MERGE_HEAD~1"]);
+    let beside = git(&path, &["rev-parse", "--git-path", "swarm-resolution"]);
+    fs::remove_file(path.join(beside)).unwrap();
+    fixture
+        .repo
+        .release_worktree(&release(1, Proof::Abandoned))
+        .unwrap();
+    assert_eq!(fixture.oid(&rescue_ref(&name(1))), tip);
+    assert_eq!(open_work(&fixture), "");
+}
+
 /// A second name of the branch, and branches that name nothing, are no other branch that has the work.
 #[test]
 fn work_that_a_resolver_made_anew_is_taken_beside_odd_branches() {
