@@ -344,5 +344,9 @@ fn left_out(
         return Ok(None);
     };
     let found = tools.repo.keep_left_out(worktree, merged, head)?;
-    Ok(found.map(|git::LeftOut { files, kept }| LeftOut { files, kept }))
+    Ok(found.map(|found| LeftOut {
+        files: found.files,
+        undone: found.undone,
+        kept: found.kept,
+    }))
 }

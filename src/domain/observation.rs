@@ -238,11 +238,13 @@ pub enum Outcome {
     },
 }
 
-/// Work that a conflict was settled without.
+/// What a conflict was settled without.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
     /// Files that the work changed and that are as the target has them.
     pub files: Vec<String>,
+    /// Files that only the target changed and that are as they were before.
+    pub undone: Vec<String>,
     /// The reference that has the work.
     pub kept: String,
 }

@@ -4,7 +4,7 @@
 //! each file that the work changed is still another than the target's.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use git2::Oid;
 
@@ -16,32 +16,51 @@ use super::repo::Repo;
 /// In the name of a reference to such work the worktree's name follows.
 const PREFIX: &str = "left-out-";
 
-/// Work that a settled conflict has not.
+/// What a settled conflict has not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
     /// Files that the work changed and that are as the target has them.
     pub files: Vec<String>,
+    /// Files that only the target changed and that are as they were before.
+    pub undone: Vec<String>,
     /// The reference that has the work.
     pub kept: String,
 }
 
+/// The sides of a merge, as paths that changed.
+struct Sides {
+    /// By the work, and not as the target has them.
+    work: BTreeSet<PathBuf>,
+    /// Of these, those that the settled merge has as the target.
+    left_out: Vec<PathBuf>,
+    /// By the target alone, and taken back.
+    undone: Vec<PathBuf>,
+}
+
 impl Repo {
-    /// What is left out of `head`, with which the conflict of `source` and `target` was settled in the worktree `name`, and keeps it under a
-    /// reference. None: nothing, or only in some files, and the history has the rest. May be repeated.
+    /// What is left out of `head`, with which the conflict of `source` and `target` was settled in the worktree `name`, and keeps the work under
+    /// a reference. None: nothing; or only some files of the work, and the history has the rest. May be repeated.
     pub fn keep_left_out(
         &self,
         name: &str,
-        (source, target): (Oid, Oid),
+        merged: (Oid, Oid),
         head: Oid,
     ) -> Result<Option<LeftOut>, GitError> {
-        let (all, out) = self.left_out(source, target, head)?;
-        if out.is_empty() || (out.len() < all && self.contains(head, source)?) {
+        let Some(mut sides) = self.sides(merged, head)? else {
+            return Ok(None);
+        };
+        let (source, _) = merged;
+        if sides.left_out.len() < sides.work.len() && self.contains(head, source)? {
+            sides.left_out.clear();
+        }
+        if sides.left_out.is_empty() && sides.undone.is_empty() {
             return Ok(None);
         }
-        let kept = self.keep_commit(&rescue_ref(&format!("{PREFIX}{name}")), source)?;
+        let shown = |paths: &[PathBuf]| paths.iter().map(|path| shown(path)).collect();
         Ok(Some(LeftOut {
-            files: out.iter().map(|path| shown(path)).collect(),
-            kept,
+            files: shown(&sides.left_out),
+            undone: shown(&sides.undone),
+            kept: self.keep_commit(&rescue_ref(&format!("{PREFIX}{name}")), source)?,
         }))
     }
 
@@ -50,23 +69,31 @@ impl Repo {
         Ok(self.read_ref(&rescue_ref(name))?.is_some())
     }
 
-    /// How many files of the work are not as the target has them, and which of them are in `head`.
-    fn left_out(
-        &self,
-        source: Oid,
-        target: Oid,
-        head: Oid,
-    ) -> Result<(usize, Vec<PathBuf>), GitError> {
+    /// None: commits that are gone, or have nothing in common, cannot be compared.
+    fn sides(&self, (source, target): (Oid, Oid), head: Oid) -> Result<Option<Sides>, GitError> {
         let library = self.library()?;
-        // Commits that are gone, or have nothing in common: there is nothing to compare.
         let Ok(base) = library.merge_base(source, target) else {
-            return Ok((0, Vec::new()));
+            return Ok(None);
         };
-        let of_work: BTreeSet<PathBuf> = self.changed_paths(base, source)?.into_iter().collect();
-        let differs: BTreeSet<PathBuf> = self.changed_paths(target, source)?.into_iter().collect();
-        let settled: BTreeSet<PathBuf> = self.changed_paths(target, head)?.into_iter().collect();
-        let work: BTreeSet<&PathBuf> = of_work.intersection(&differs).collect();
-        let out = work.iter().filter(|path| !settled.contains(**path));
-        Ok((work.len(), out.map(|path| (*path).clone()).collect()))
+        let has = |commit, path: &Path| {
+            let tree = library.find_commit(commit).and_then(|found| found.tree());
+            tree.is_ok_and(|tree| tree.get_path(path).is_ok())
+        };
+        // Where the target has renamed a file, the work on it is under the other name.
+        let is_elsewhere = |path: &Path| has(base, path) && !has(target, path);
+        let changed = |from, to| -> Result<BTreeSet<PathBuf>, GitError> {
+            Ok(self.changed_paths(from, to)?.into_iter().collect())
+        };
+        let (by_work, by_target) = (changed(base, source)?, changed(base, target)?);
+        let (settled, kept) = (changed(target, head)?, changed(base, head)?);
+        let work: BTreeSet<PathBuf> = &by_work & &changed(target, source)?;
+        Ok(Some(Sides {
+            left_out: (&work - &settled)
+                .into_iter()
+                .filter(|path| !is_elsewhere(path))
+                .collect(),
+            undone: (&(&by_target - &by_work) - &kept).into_iter().collect(),
+            work,
+        }))
     }
 }

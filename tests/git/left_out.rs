@@ -36,8 +36,9 @@ fn a_merge_that_takes_the_targets_side_is_told_and_the_work_kept() {
     let (fixture, (source, _), found) = settled(&["checkout -q MERGE_HEAD -- docs"]);
     let kept = format!("{KEPT}{}", name(1));
     assert_eq!(fixture.oid(&kept), source);
-    let files = vec!["docs".to_owned()];
-    assert_eq!(found, Some(LeftOut { files, kept }));
+    let found = found.unwrap();
+    assert_eq!((found.files, found.kept), (vec!["docs".to_owned()], kept));
+    assert_eq!(found.undone, Vec::<String>::new());
     let key = format!("left-out-{}", name(1));
     assert!(fixture.repo.is_kept(&key).unwrap());
     fixture.git(&["update-ref", "-d", &format!("{KEPT}{}", name(1))]);
@@ -73,6 +74,46 @@ fn a_file_that_is_taken_from_the_target_is_a_decision_where_the_history_has_the_
         commit_in(path, &[])
     });
     assert_eq!(found, None);
+}
+
+#[test]
+fn work_on_a_file_that_the_target_has_renamed_is_not_left_out() {
+    let fixture = Fixture::new();
+    let text = |first: &str| format!("{first}\n{}", "line\n".repeat(30));
+    fixture.commit(&[("docs", "before\n"), ("old", &text("before"))]);
+    let (path, source) = fixture.attempt(1, &[("old", &text("agent")), ("docs", "agent\n")]);
+    fixture.git(&["mv", "old", "new"]);
+    let target = fixture.commit(&[("docs", "person\n")]);
+    let started = fixture.repo.start_resolution(&name(1), &branch(1), target);
+    assert_eq!(started.unwrap(), ["docs"]);
+    run(&path, &["checkout -q MERGE_HEAD -- docs"]);
+    let finished = fixture.repo.finish_resolution(&finish(1)).unwrap();
+    let Finish::Finished { head } = finished else {
+        panic!("{finished:?}");
+    };
+    assert_eq!(git(&path, &["show", "HEAD:new"]), text("agent").trim_end());
+    let found = fixture.repo.keep_left_out(&name(1), (source, target), head);
+    assert_eq!(found.unwrap(), None);
+}
+
+/// `git merge -s ours`: in the history it is a merge like any other.
+#[test]
+fn a_merge_that_takes_back_what_the_target_had_got_is_told() {
+    let fixture = Fixture::new();
+    fixture.commit(&[("docs", "before\n"), ("other", "before\n")]);
+    let (path, source) = fixture.attempt(1, &[("docs", "agent\n")]);
+    let target = fixture.commit(&[("docs", "person\n"), ("other", "person\n"), ("new", "n")]);
+    let started = fixture.repo.start_resolution(&name(1), &branch(1), target);
+    assert_eq!(started.unwrap(), ["docs"]);
+    run(&path, &["checkout -q HEAD -- .", "rm -qf new"]);
+    let finished = fixture.repo.finish_resolution(&finish(1)).unwrap();
+    let Finish::Finished { head } = finished else {
+        panic!("{finished:?}");
+    };
+    let found = fixture.repo.keep_left_out(&name(1), (source, target), head);
+    let found = found.unwrap().unwrap();
+    assert_eq!(found.undone, ["new", "other"]);
+    assert_eq!(found.files, Vec::<String>::new());
 }
 
 #[test]

@@ -147,13 +147,29 @@ fn settled(
 
 /// Whether that is right is for a person to say: what the target has may be the better one.
 fn say_what_is_left_out(plan: &mut Plan<'_>, id: &IdeaId, left_out: &LeftOut) {
-    let (files, kept) = (few(&left_out.files).join(", "), &left_out.kept);
-    let name = kept.trim_start_matches(RESCUED);
+    let LeftOut {
+        files,
+        undone,
+        kept,
+    } = left_out;
+    let mut without = Vec::new();
+    if !files.is_empty() {
+        let files = few(files).join(", ");
+        without.push(format!(
+            "with nothing of its work in {files}: there the target's side was taken"
+        ));
+    }
+    if !undone.is_empty() {
+        let files = few(undone).join(", ");
+        without.push(format!(
+            "without what the target had got meanwhile in {files}: it is taken back"
+        ));
+    }
     let message = format!(
-        "the conflict of {id} was settled with nothing of its work in {files}: there the target's side was taken; the work is kept, look at it: \
-         git log -p {kept}; if nothing of it is missing: git update-ref -d {kept}"
+        "the conflict of {id} was settled {}; its work is kept, look at it: git log -p {kept}; if nothing is missing: git update-ref -d {kept}",
+        without.join(", and ")
     );
-    plan.warn(name, &message);
+    plan.warn(kept.trim_start_matches(RESCUED), &message);
 }
 
 fn requeue(plan: &mut Plan<'_>, id: &IdeaId, agent: &AgentId) {

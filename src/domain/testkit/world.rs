@@ -196,6 +196,7 @@ impl World {
                     head: self.commit(),
                     left_out: Some(LeftOut {
                         files: vec!["a.rs".into()],
+                        undone: vec![],
                         kept: "refs/swarm/rescue/left-out-a".into(),
                     }),
                 },
