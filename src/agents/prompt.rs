@@ -40,6 +40,8 @@ pub struct PromptInput {
     pub messages: Vec<String>,
     /// The idea that somebody worked on in this worktree before, whose work is committed on the branch.
     pub taken_over: Option<String>,
+    /// It may go on with the conversation of an attempt before, which was told an idea and rules that may have changed since.
+    pub older_conversation: bool,
     /// What is known about the attempt before, if that ended in a crash.
     pub recovery: Option<RecoveryContext>,
     /// The quality command that failed after the last iteration.
@@ -106,8 +108,8 @@ pub fn build(input: &PromptInput) -> String {
     let sections = [
         how_to_work(input),
         shared_rules(&input.shared_rules),
-        text("## Your role", &input.profile_prompt, budget::PROFILE),
-        text("## Your rules", &input.profile_rules, budget::PROFILE),
+        role(input),
+        own_rules(input),
         idea(input),
         list(
             "## What all agents have learned",
@@ -135,10 +137,17 @@ pub fn build(input: &PromptInput) -> String {
     joined(&sections)
 }
 
-/// What is new, for an agent that goes on with its conversation: it knows its idea and its rules.
+/// What is new, for an agent that goes on with its conversation: it knows its idea and its rules, but for what an attempt before was told of
+/// them.
 pub fn build_next(input: &PromptInput) -> String {
+    let again = |section: String, wanted: bool| if wanted { section } else { String::new() };
+    let rules = input.older_conversation && input.iteration == 1;
     let sections = [
         go_on(input),
+        again(shared_rules(&input.shared_rules), rules),
+        again(role(input), rules),
+        again(own_rules(input), rules),
+        again(idea(input), input.older_conversation),
         list(
             "## What all agents have learned",
             &input.learnings_global,
@@ -178,8 +187,13 @@ fn go_on(input: &PromptInput) -> String {
     } else {
         "The signals are the same as before: when the idea is finished and committed, give the signal `<swarm>COMPLETE</swarm>` once, at the very end.\n"
     };
+    let changed = if input.older_conversation {
+        " The idea may have been changed since you were told it: as it stands below it counts, and so do rules that stand there."
+    } else {
+        ""
+    };
     format!(
-        "## Go on\n\nYou were interrupted, or ended without a result. Go on with {task} (`{}`), in the same worktree: first look at what is there (`git status`, `git log`), for your last command may have been cut off. Branch: `{}`. Attempt {}, iteration {}.\n\n{}{signals}",
+        "## Go on\n\nYou were interrupted, or ended without a result. Go on with {task} (`{}`), in the same worktree: first look at what is there (`git status`, `git log`), for your last command may have been cut off.{changed} Branch: `{}`. Attempt {}, iteration {}.\n\n{}{signals}",
         name(&input.idea_id),
         name(&input.branch),
         input.attempt,
@@ -261,6 +275,14 @@ fn shared_rules(files: &[(String, String)]) -> String {
         }
     }
     text("## Shared rules", &rules, budget::SHARED_RULES)
+}
+
+fn role(input: &PromptInput) -> String {
+    text("## Your role", &input.profile_prompt, budget::PROFILE)
+}
+
+fn own_rules(input: &PromptInput) -> String {
+    text("## Your rules", &input.profile_rules, budget::PROFILE)
 }
 
 fn idea(input: &PromptInput) -> String {

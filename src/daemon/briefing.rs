@@ -85,6 +85,10 @@ fn from_state(state: &State, agent: &AgentId, attempt: &Attempt) -> Option<(Prom
         // An edit is for the next attempt.
         idea_text: attempt.text.as_ref().unwrap_or(&idea.text).to_string(),
         taken_over: taken_over(attempt),
+        older_conversation: attempt
+            .kept
+            .as_ref()
+            .is_some_and(|kept| kept.session.is_some()),
         learnings_global: learned(true),
         learnings_own: learned(false),
         messages: attempt.told.clone(),

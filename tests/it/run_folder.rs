@@ -163,3 +163,50 @@ fn a_run_is_read_as_it_was_begun_whatever_its_profile_says_by_now() {
         daemon.stop();
     }
 }
+
+/// Stands in for Claude Code: it ends without a word, is stopped, and is done, in one conversation.
+const STOPPED: &str = r#"
+case "$*" in *--version*) echo '99.1.2 (Claude Code)'; exit;; esac
+echo "$SWARM_RUN_ID" >> "$OUT/runs"
+runs=$(grep -c . "$OUT/runs")
+cat > "$OUT/prompt.$runs"
+echo "$*" > "$OUT/args.$runs"
+used='"usage":{"input_tokens":600,"output_tokens":50}'
+said='I begin.'
+echo '{"type":"system","subtype":"init","session_id":"a-session","model":"m"}'
+if [ "$runs" = 2 ]; then
+    : > "$OUT/second.here"
+    until [ -e "$OUT/second.go" ]; do sleep 0.02; done
+fi
+if [ "$runs" = 3 ]; then
+    echo done > a.txt; git add a.txt; git commit -qm work
+    said='<swarm>COMPLETE</swarm>'
+fi
+echo '{"type":"assistant","message":{"id":"m'"$runs"'","content":[{"type":"text","text":"'"$said"'"}],'"$used"'}}'
+echo '{"type":"result","subtype":"success","is_error":false,"session_id":"a-session","total_cost_usd":0.01,"result":"ok",'"$used"'}'
+"#;
+
+#[test]
+fn a_conversation_that_goes_on_in_the_next_attempt_is_told_what_the_idea_has_become() {
+    let sandbox = harmed_by("");
+    fs::write(sandbox.path("claude.sh"), STOPPED).unwrap();
+    let daemon = sandbox.start();
+    let id = sandbox.idea("Write OLD");
+    sandbox.wait_held("second");
+    sandbox
+        .swarm(&["idea", "edit", &id, "--text", "Write NEW"])
+        .ok();
+    let agent = sandbox.show(&id)["agent"].as_str().unwrap().to_owned();
+    sandbox.swarm(&["agent", "stop", &agent]).ok();
+    sandbox.wait_idea(&id, "done");
+    daemon.stop();
+    let told = |name: &str| fs::read_to_string(sandbox.path("out").join(name)).unwrap();
+    assert!(told("prompt.1").contains("Write OLD"));
+    assert!(told("args.3").contains("--resume a-session"));
+    let third = told("prompt.3");
+    assert!(
+        third.contains("Go on") && third.contains("Write NEW"),
+        "{third}"
+    );
+    sandbox.assert_repository_clean();
+}

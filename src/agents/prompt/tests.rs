@@ -20,6 +20,7 @@ fn example() -> PromptInput {
         learnings_own: vec!["begin with the test".into()],
         messages: vec!["keep it small\nplease".into()],
         taken_over: Some("idea-007".into()),
+        older_conversation: false,
         recovery: Some(RecoveryContext::new(1, Vec::new(), true)),
         feedback: Some(GateFeedback {
             command: "cargo test".into(),
@@ -234,4 +235,26 @@ proptest! {
         let escaped = prompt.contains('\u{1b}');
         prop_assert!(!escaped);
     }
+}
+
+#[test]
+fn a_conversation_of_an_attempt_before_is_told_the_idea_as_it_is_now() {
+    let next = |older_conversation, iteration| {
+        build_next(&PromptInput {
+            older_conversation,
+            iteration,
+            ..example()
+        })
+    };
+    let rules = ["Be terse.", "You are Ed.", "No new dependencies."];
+    let first = next(true, 1);
+    assert!(first.contains("Add a footer."), "{first}");
+    assert!(first.contains("as it stands below it counts"), "{first}");
+    assert!(rules.iter().all(|rule| first.contains(rule)), "{first}");
+    let second = next(true, 2);
+    assert!(second.contains("Add a footer."), "{second}");
+    assert!(rules.iter().all(|rule| !second.contains(rule)), "{second}");
+    let own = next(false, 1);
+    assert!(!own.contains("Add a footer."), "{own}");
+    assert!(!own.contains("stands below"), "{own}");
 }
