@@ -58,7 +58,7 @@ pub struct Config {
     /// What to do where a service's limit is reached.
     pub limits: Limits,
     /// Prices by model, for programs that tell no cost, or not before the end of a run: it is then estimated, and marked as that. A model is
-    /// named by its whole id or by that without `-DATE` (eight digits) or `-latest`.
+    /// named by its whole id or by that without `-DATE` (`-20250929`, `-2025-09-29`) or `-latest`.
     pub pricing: BTreeMap<String, Pricing>,
 }
 

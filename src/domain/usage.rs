@@ -180,16 +180,22 @@ fn price_of<'a>(prices: &'a BTreeMap<String, Price>, model: &str) -> Option<&'a 
     prices.get(model).or_else(|| prices.get(undated(model)))
 }
 
-/// The name of a model without the version that programs put behind it: a date of eight digits, or `latest`.
+/// The name of a model without the version that programs put behind it: a date (`-20250929`, `-2025-09-29`), or `-latest`.
 pub fn undated(model: &str) -> &str {
-    let is_version = |version: &str| {
-        let is_date = version.len() == 8 && version.bytes().all(|byte| byte.is_ascii_digit());
-        is_date || version == "latest"
+    let is_shaped = |version: &str, shape: &str| {
+        let fits = |(byte, like): (u8, u8)| match like {
+            b'0' => byte.is_ascii_digit(),
+            like => byte == like,
+        };
+        version.len() == shape.len() && version.bytes().zip(shape.bytes()).all(fits)
     };
-    match model.rsplit_once('-') {
-        Some((name, version)) if !name.is_empty() && is_version(version) => name,
-        _ => model,
-    }
+    let shapes = ["-00000000", "-0000-00-00", "-latest"];
+    let cuts = shapes.iter().filter_map(|shape| {
+        let at = model.len().checked_sub(shape.len()).filter(|at| *at > 0)?;
+        let version = model.get(at..)?;
+        is_shaped(version, shape).then(|| &model[..at])
+    });
+    cuts.last().unwrap_or(model)
 }
 
 /// What one run used, its own part only.
@@ -418,8 +424,12 @@ mod tests {
             ("sonnet-4-6", false),
             ("sonnet-4-5-fast", false),
             ("sonnet-4-5-2025092", false),
-            ("sonnet-4-5-2025-09-29", false),
+            ("sonnet-4-5-2025-09-29", true),
+            ("sonnet-4-5-2025-09-2", false),
+            ("sonnet-4-5-2025.09.29", false),
+            ("sonnet-4-5é20250929", false),
             ("-20250929", false),
+            ("-2025-09-29", false),
         ] {
             assert_eq!(price_of(&prices, model).is_some(), holds, "{model}");
         }
