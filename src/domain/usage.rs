@@ -190,12 +190,12 @@ pub fn undated(model: &str) -> &str {
         version.len() == shape.len() && version.bytes().zip(shape.bytes()).all(fits)
     };
     let shapes = ["-00000000", "-0000-00-00", "-latest"];
-    let cuts = shapes.iter().filter_map(|shape| {
+    let mut cuts = shapes.iter().filter_map(|shape| {
         let at = model.len().checked_sub(shape.len()).filter(|at| *at > 0)?;
         let version = model.get(at..)?;
         is_shaped(version, shape).then(|| &model[..at])
     });
-    cuts.last().unwrap_or(model)
+    cuts.next().unwrap_or(model)
 }
 
 /// What one run used, its own part only.
