@@ -71,7 +71,8 @@ pub enum DaemonError {
     /// The log ends before what the list of ideas tells of.
     #[error(
         "{0}: the event log has lost its end? Nothing is changed. Put .swarm/state/ back from where it went or from a backup; without one, see \
-         what is lost and what can be done: swarm doctor"
+         what is lost and what can be done: swarm doctor. (A copy made while a daemon worked may have a list that is newer than its log: the \
+         way `cut` loses nothing there that the copy's log has.)"
     )]
     EndGone(String),
     /// The event log cannot be written.
