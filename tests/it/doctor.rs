@@ -469,7 +469,7 @@ fn nothing_is_repaired_under_a_daemon() {
 }
 
 /// What the ideas are, whatever the log is.
-fn ideas(sandbox: &Sandbox) -> String {
+pub fn ideas(sandbox: &Sandbox) -> String {
     sandbox.swarm(&["idea", "list", "--json"]).ok().to_owned()
 }
 

@@ -3,11 +3,19 @@
 
 use std::fs;
 
-use crate::doctor::{CUT, SNAPSHOT, assert_repaired, find, segments, with_history};
+use crate::doctor::{CUT, SNAPSHOT, assert_repaired, find, ideas, segments, with_history};
 use crate::harness::{Fingerprint, Sandbox};
 
 /// Cuts the log off before the line that has this text. No snapshot proves that there was more.
 fn lose_from(sandbox: &Sandbox, text: &str) {
+    lose_lines_from(sandbox, text);
+    for name in ["snapshot.json", "snapshot.prev.json"] {
+        fs::remove_file(sandbox.dot_swarm("state").join(name)).unwrap();
+    }
+}
+
+/// Cuts the log off before the line that has this text.
+fn lose_lines_from(sandbox: &Sandbox, text: &str) {
     let (path, at) = find(sandbox, text);
     let bytes = fs::read(&path).unwrap();
     let line = bytes[..at].iter().rposition(|byte| *byte == b'\n');
@@ -17,9 +25,14 @@ fn lose_from(sandbox: &Sandbox, text: &str) {
     for file in &files[behind + 1..] {
         fs::remove_file(file).unwrap();
     }
-    for name in ["snapshot.json", "snapshot.prev.json"] {
-        fs::remove_file(sandbox.dot_swarm("state").join(name)).unwrap();
-    }
+}
+
+/// The event that a snapshot was taken after.
+fn taken_after(sandbox: &Sandbox, name: &str) -> u64 {
+    let text = fs::read_to_string(sandbox.dot_swarm("state").join(name)).unwrap();
+    let (_, seq) = text.split_once("\"seq\":").unwrap();
+    let digits = seq.split(|other: char| !other.is_ascii_digit()).next();
+    digits.unwrap().parse().unwrap()
 }
 
 /// Nothing begins, and nothing is changed.
@@ -132,4 +145,60 @@ fn an_edit_that_only_the_list_has_is_named() {
     ] {
         assert!(doctor.stdout.contains(words), "{words}: {doctor}");
     }
+}
+
+#[test]
+fn of_two_snapshots_behind_the_damage_the_one_that_keeps_most_is_the_way() {
+    let sandbox = with_history();
+    let whole = ideas(&sandbox);
+    let newer = taken_after(&sandbox, "snapshot.json");
+    let older = taken_after(&sandbox, "snapshot.prev.json");
+    lose_lines_from(
+        &sandbox,
+        "\"kind\":\"ideaClaimed\",\"data\":{\"id\":\"idea-001\"",
+    );
+    assert!(older < newer, "{older} {newer}");
+    let doctor = sandbox.swarm(&["doctor"]);
+    assert_eq!(doctor.code, 1, "{doctor}");
+    for words in [
+        &format!("snapshot.json has the whole state after event {newer}, the last"),
+        "nothing of the state is lost",
+        ".jsonl ends at byte ",
+        "found there: nothing: the file ends there",
+    ] {
+        assert!(doctor.stdout.contains(words), "{words}: {doctor}");
+    }
+    for words in ["snapshot.prev.json", "every event after it", "line 0"] {
+        assert!(!doctor.stdout.contains(words), "{words}: {doctor}");
+    }
+    sandbox.swarm(SNAPSHOT).ok();
+    assert_eq!(ideas(&sandbox), whole);
+    assert_repaired(&sandbox);
+}
+
+#[test]
+fn a_snapshot_of_another_log_is_no_way_and_says_that_there_may_have_been_more() {
+    let (sandbox, other) = (with_history(), with_history());
+    other.idea("write d.txt x; say COMPLETE");
+    assert_eq!(other.run_until_idle(), 0);
+    let newest = "state/snapshot.json";
+    fs::copy(other.dot_swarm(newest), sandbox.dot_swarm(newest)).unwrap();
+    let known = taken_after(&sandbox, "snapshot.json");
+    let kept = taken_after(&sandbox, "snapshot.prev.json");
+    lose_lines_from(
+        &sandbox,
+        "\"kind\":\"ideaClaimed\",\"data\":{\"id\":\"idea-001\"",
+    );
+    let doctor = sandbox.swarm(&["doctor"]);
+    for words in [
+        format!(
+            "way `snapshot` (recommended): snapshot.prev.json has the whole state after event {kept}; but a snapshot was taken after event {known}"
+        ),
+        format!("loses {} events from event {} on", known - kept, kept + 1),
+    ] {
+        assert!(doctor.stdout.contains(&words), "{words}: {doctor}");
+    }
+    assert!(!doctor.stdout.contains("nothing of the state"), "{doctor}");
+    sandbox.swarm(SNAPSHOT).ok();
+    assert_repaired(&sandbox);
 }

@@ -62,14 +62,23 @@ impl Evidence {
         ))
     }
 
-    /// Of keeping a snapshot's state and all events after it.
-    pub(super) fn of_snapshot(paths: &Paths, state: &State, tail: &[Record<Event>]) -> Self {
-        let mut seen = state.clone();
+    /// Of keeping a snapshot's state and all events after it, where something else tells of event `known`, and `cut` is what the log and the
+    /// newest snapshot tell.
+    pub(super) fn of_snapshot(
+        paths: &Paths,
+        state: &State,
+        tail: &[Record<Event>],
+        known: u64,
+        cut: &Self,
+    ) -> Self {
+        let mut after = state.clone();
         for record in tail {
-            evolve(&mut seen, record.seq, record.ts, &record.event);
+            evolve(&mut after, record.seq, record.ts, &record.event);
         }
-        let (floors, highest) = (seen.counters, seen.seq);
-        let after = seen.clone();
+        let highest = known.max(after.seq);
+        let knows_more = cut.seen.seq > after.seq;
+        let mut seen = if knows_more { &cut.seen } else { &after }.clone();
+        let floors = last_numbers(&mut seen, &[], highest);
         rebuild::look_at_list(paths, &mut seen);
         Self::around(paths, after, seen, floors, Vec::new(), highest)
     }
@@ -136,9 +145,11 @@ fn newest_snapshot(paths: &Paths, diagnosis: &Diagnosis, prefix: &State) -> Opti
         .snapshots
         .iter()
         .filter(|snapshot| snapshot.seq.is_some_and(|seq| seq > prefix.seq));
-    let newest = later.max_by_key(|snapshot| snapshot.seq)?;
-    let state: State = read_snapshot(&paths.state.join(&newest.file)).ok()?.state;
-    is_later_state(&state, prefix).then_some(state)
+    let states = later.filter_map(|snapshot| {
+        let state: State = read_snapshot(&paths.state.join(&snapshot.file)).ok()?.state;
+        is_later_state(&state, prefix).then_some(state)
+    });
+    states.max_by_key(|state| state.seq)
 }
 
 /// Whether a state may be of the same log as the good events, later on: no idea ever leaves it.

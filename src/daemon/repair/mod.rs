@@ -149,7 +149,7 @@ fn open_ways(paths: &Paths, diagnosis: &Diagnosis) -> Result<Vec<Open>, DaemonEr
         evidence: Evidence::of_cut(paths, diagnosis)?,
         begin: None,
     };
-    let snapshot = by_snapshot(paths, diagnosis, &cut.evidence.after);
+    let snapshot = by_snapshot(paths, diagnosis, &cut.evidence);
     let nothing_else = snapshot.is_none() && diagnosis.last_good() == 0;
     let rebuild = nothing_else.then(|| by_rebuilding(paths, &cut.evidence));
     let better = snapshot.into_iter().chain(rebuild.flatten());
@@ -157,17 +157,22 @@ fn open_ways(paths: &Paths, diagnosis: &Diagnosis) -> Result<Vec<Open>, DaemonEr
     Ok(better.chain(cut).collect())
 }
 
-/// None: there is no such snapshot, or not all of it can be read.
-fn by_snapshot(paths: &Paths, diagnosis: &Diagnosis, prefix: &State) -> Option<Open> {
-    let found = diagnosis.restorable(&paths.state)?;
-    let state: State = read_snapshot(&paths.state.join(&found.file)).ok()?.state;
-    let tail = found.records::<Event>().ok()?;
-    let fits = state.seq == found.seq && evidence::is_later_state(&state, prefix);
-    fits.then(|| Open {
-        way: RepairWay::Snapshot,
-        evidence: Evidence::of_snapshot(paths, &state, &tail),
-        begin: Some((found, state)),
-    })
+/// By the one that keeps most. None: there is no such snapshot, or not all of it can be read.
+fn by_snapshot(paths: &Paths, diagnosis: &Diagnosis, cut: &Evidence) -> Option<Open> {
+    let taken = diagnosis.snapshots.iter().filter_map(|taken| taken.seq);
+    let known = taken.max().unwrap_or(0);
+    let open = |found: Restorable| {
+        let state: State = read_snapshot(&paths.state.join(&found.file)).ok()?.state;
+        let tail = found.records::<Event>().ok()?;
+        let fits = state.seq == found.seq && evidence::is_later_state(&state, &cut.after);
+        fits.then(|| Open {
+            way: RepairWay::Snapshot,
+            evidence: Evidence::of_snapshot(paths, &state, &tail, known, cut),
+            begin: Some((found, state)),
+        })
+    };
+    let found = diagnosis.restorable(&paths.state);
+    found.into_iter().find_map(open)
 }
 
 /// None: nothing tells of an idea.
@@ -191,14 +196,9 @@ fn offered(open: &Open) -> WayOut {
     let history = open.begin.as_ref().map_or(0, |(from, _)| from.seq);
     let loses = Losses::of(&open.evidence, history);
     let why = match (open.way, &open.begin) {
-        (RepairWay::Snapshot, Some((found, _))) if !loses.ideas.is_empty() => format!(
-            "{} has the whole state after event {}, and every event after it is whole; but ideas.jsonl tells of more, which is lost",
-            found.file, found.seq
-        ),
-        (RepairWay::Snapshot, Some((found, _))) => format!(
-            "{} has the whole state after event {}, and every event after it is whole: nothing of the state is lost",
-            found.file, found.seq
-        ),
+        (RepairWay::Snapshot, Some((found, _))) => {
+            why_this_snapshot(found, &open.evidence, !loses.ideas.is_empty())
+        }
         (RepairWay::Rebuild, _) => "the ideas are put together from ideas.jsonl, the target's history, the worktrees and what can be read of the \
              log; of tokens and money it knows what readable events tell, so that budgets may begin anew; nothing starts until a person has \
              looked and said: swarm resume"
@@ -212,6 +212,26 @@ fn offered(open: &Open) -> WayOut {
         recommended: false,
         why,
     }
+}
+
+/// In words what a snapshot keeps, and claims no more.
+fn why_this_snapshot(from: &Restorable, evidence: &Evidence, list_has_more: bool) -> String {
+    let (end, known) = (evidence.after.seq, evidence.highest);
+    let after = match (end > from.seq, known > end) {
+        (true, false) => ", and every event after it is whole".to_owned(),
+        (true, true) => format!(", and the events after it are whole up to event {end}"),
+        (false, false) => ", the last that the log and the snapshots tell of".to_owned(),
+        (false, true) => String::new(),
+    };
+    let lost = match (known > end, list_has_more) {
+        (true, _) => format!(
+            "; but a snapshot was taken after event {known}: what came after event {end} is lost"
+        ),
+        (false, true) => "; but ideas.jsonl tells of more, which is lost".to_owned(),
+        (false, false) => ": nothing of the state is lost".to_owned(),
+    };
+    let (file, seq) = (&from.file, from.seq);
+    format!("{file} has the whole state after event {seq}{after}{lost}")
 }
 
 /// Takes a way out. Returns none when nothing is damaged.

@@ -3,6 +3,7 @@
 //! Invariant: a line is read only when it fits the crc that the line before it has, as far as that is there. That makes it evidence of what
 //! was, no part of the log: only a [`Restorable`]'s lines follow, each by its crc, on a record that is known whole.
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -22,7 +23,9 @@ pub struct Restorable {
     pub file: String,
     /// The record it was taken after.
     pub seq: u64,
-    /// The lines after that record; all are good.
+    /// The last record that it keeps.
+    last: u64,
+    /// The lines after the snapshot's record; all are good.
     pub(super) tail: Vec<u8>,
 }
 
@@ -32,6 +35,7 @@ impl Restorable {
         Self {
             file: String::new(),
             seq,
+            last: seq,
             tail: Vec::new(),
         }
     }
@@ -108,32 +112,35 @@ impl Diagnosis {
         Ok(rest)
     }
 
-    /// The snapshot that the log can begin with: of those taken at or behind the damage the oldest after which every line is good.
-    pub fn restorable(&self, state_dir: &Path) -> Option<Restorable> {
-        let damage = self.damage.as_ref()?;
-        let mut fit: Vec<_> = self
-            .snapshots
-            .iter()
-            .filter_map(|snapshot| Some((snapshot.seq?, snapshot)))
-            .filter(|(seq, _)| *seq >= damage.seq)
-            .collect();
-        fit.sort_by_key(|(seq, _)| *seq);
-        fit.into_iter().find_map(|(seq, snapshot)| {
-            let position = snapshot::position_in(&state_dir.join(&snapshot.file)).ok()?;
-            let tail = self.good_after(ChainStart {
-                next_seq: seq + 1,
-                crc: position.crc,
-            })?;
-            Some(Restorable {
-                file: snapshot.file.clone(),
-                seq,
-                tail,
+    /// The snapshots that the log can begin with, taken at or behind the damage and with only good lines after them: first the one that keeps
+    /// the latest record, and of two that keep the same the older, which leaves more of the history.
+    pub fn restorable(&self, state_dir: &Path) -> Vec<Restorable> {
+        let from = self.damage.as_ref().map_or(u64::MAX, |damage| damage.seq);
+        let taken = self.snapshots.iter();
+        let taken = taken.filter_map(|snapshot| Some((snapshot.seq?, snapshot)));
+        let mut fit: Vec<Restorable> = taken
+            .filter(|(seq, _)| *seq >= from)
+            .filter_map(|(seq, snapshot)| {
+                let position = snapshot::position_in(&state_dir.join(&snapshot.file)).ok()?;
+                let (tail, last) = self.good_after(ChainStart {
+                    next_seq: seq + 1,
+                    crc: position.crc,
+                })?;
+                Some(Restorable {
+                    file: snapshot.file.clone(),
+                    seq,
+                    last,
+                    tail,
+                })
             })
-        })
+            .collect();
+        fit.sort_by_key(|found| (Reverse(found.last), found.seq));
+        fit
     }
 
-    /// All lines that follow on `start`, if there is none among the later ones that does not; a torn tail ends them.
-    fn good_after(&self, start: ChainStart) -> Option<Vec<u8>> {
+    /// All lines that follow on `start`, if there is none among the later ones that does not, and the seq of the last, or of that before `start`;
+    /// a torn tail ends them.
+    fn good_after(&self, start: ChainStart) -> Option<(Vec<u8>, u64)> {
         let mut good = Vec::new();
         let mut chain = start;
         for (index, file) in self.parts().filter(|(index, _)| *index >= self.at_file) {
@@ -161,7 +168,7 @@ impl Diagnosis {
         }
         let rest = self.read_on::<IgnoredAny>().ok()?;
         let later = rest.records.last().map_or(0, |record| record.seq);
-        (later < chain.next_seq).then_some(good)
+        (later < chain.next_seq).then_some((good, chain.next_seq - 1))
     }
 }
 

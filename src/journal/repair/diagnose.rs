@@ -90,8 +90,9 @@ pub struct Damage {
     pub file: String,
     /// Bytes from its beginning.
     pub offset: u64,
-    /// The line, from 1.
-    pub line: u64,
+    /// The line, from 1; none: the file ends there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
     /// The seq that should be there.
     pub seq: u64,
     /// What is wrong, and what proves that it was acknowledged.
@@ -333,7 +334,7 @@ impl Diagnosis {
         Damage {
             file: name_of(&self.files[index].path),
             offset: self.good.offset,
-            line: before.count() as u64 + 1,
+            line: Some(before.count() as u64 + 1),
             seq: self.good.chain.next_seq,
             why,
             looks: looks(&bytes[offset..]),
@@ -346,7 +347,7 @@ impl Diagnosis {
         self.damage = Some(Damage {
             file: last.unwrap_or_else(|| segments::LIVE_FILE.to_owned()),
             offset: self.good.offset,
-            line: 0,
+            line: None,
             seq: self.good.chain.next_seq,
             why,
             looks: "nothing: the file ends there".to_owned(),

@@ -148,7 +148,7 @@ impl Diagnosis {
             let found = Damage {
                 file: name_of(&file.path),
                 offset: 0,
-                line: 1,
+                line: Some(1),
                 seq: self.good.chain.next_seq,
                 why,
                 looks: looks(&all_of(file)?),

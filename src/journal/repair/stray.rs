@@ -70,7 +70,7 @@ impl Diagnosis {
         let found = Damage {
             file: name_of(&file.path),
             offset: 0,
-            line: 1,
+            line: Some(1),
             seq: self.good.chain.next_seq,
             why: format!("it is no part of the log, as {ALREADY_THERE} {first}"),
             looks: looks(&all_of(file)?),

@@ -170,7 +170,7 @@ fn check_ways(dir: &Path, last: u64, snapshot: u64, what: &str) -> (bool, bool) 
     let rest = found.read_on::<Fact>().unwrap();
     let mut seqs = rest.records.iter().map(|record| record.seq);
     assert!(seqs.all(|seq| (damage.seq..=last).contains(&seq)), "{what}");
-    let from = found.restorable(dir);
+    let from = found.restorable(dir).into_iter().next();
     if let Some(from) = &from {
         assert!(from.seq >= damage.seq, "{what}");
         let repaired = copy(dir);

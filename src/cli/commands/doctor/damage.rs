@@ -155,10 +155,13 @@ pub(super) fn checks(findings: &Findings) -> Vec<Check> {
 fn damaged(found: &Diagnosis) -> Check {
     let mut lines = Vec::new();
     if let Some(damage) = &found.damage {
-        lines.push(format!(
-            "{} is damaged at byte {} (line {}), where event {} should be",
-            damage.file, damage.offset, damage.line, damage.seq
-        ));
+        let (file, offset, seq) = (&damage.file, damage.offset, damage.seq);
+        lines.push(match damage.line {
+            Some(line) => format!(
+                "{file} is damaged at byte {offset} (line {line}), where event {seq} should be"
+            ),
+            None => format!("{file} ends at byte {offset}, where event {seq} should be"),
+        });
         lines.push(format!("because {}", safe(&damage.why)));
         lines.push(format!("found there: {}", safe(&damage.looks)));
     }
@@ -235,11 +238,15 @@ fn some_of(lines: impl ExactSizeIterator<Item = String>) -> Vec<String> {
 }
 
 fn events_lost(loses: &Losses) -> Vec<String> {
+    let mut lines = Vec::new();
     if loses.history > 0 {
-        return vec![format!(
+        lines.push(format!(
             "  what happened up to event {} can no longer be looked at (events, replay --at)",
             loses.history
-        )];
+        ));
+        if loses.events == 0 {
+            return lines;
+        }
     }
     if loses.events == 0 && !loses.ideas.is_empty() {
         return vec!["  loses events that only ideas.jsonl tells of:".into()];
@@ -247,10 +254,10 @@ fn events_lost(loses: &Losses) -> Vec<String> {
     if loses.events == 0 {
         return vec!["  loses no event that anything tells of".into()];
     }
-    let mut lines = vec![format!(
+    lines.push(format!(
         "  loses {} events from event {} on; {} of them cannot be read",
         loses.events, loses.from, loses.unreadable
-    )];
+    ));
     let kinds: Vec<String> = loses
         .kinds
         .iter()
