@@ -202,3 +202,27 @@ fn a_snapshot_of_another_log_is_no_way_and_says_that_there_may_have_been_more() 
     sandbox.swarm(SNAPSHOT).ok();
     assert_repaired(&sandbox);
 }
+
+/// The wall clock was set back since: the times in the list have not come, and the number tells all the same.
+#[test]
+fn a_number_that_only_the_list_has_is_not_given_again_whatever_its_time() {
+    let sandbox = with_history();
+    let list = sandbox.dot_swarm("ideas.jsonl");
+    let text = fs::read_to_string(&list).unwrap();
+    let ahead = text.replace("\"updatedAt\":\"2", "\"updatedAt\":\"9");
+    assert_ne!(ahead, text);
+    fs::write(&list, ahead).unwrap();
+    sandbox.swarm(&["status"]).ok();
+    lose_from(
+        &sandbox,
+        "\"kind\":\"ideaAdded\",\"data\":{\"id\":\"idea-003\"",
+    );
+    assert_refused(&sandbox, &["no number above 2", "has idea-003"]);
+    let doctor = sandbox.swarm(&["doctor"]);
+    for words in ["has idea-003", "idea-003: done -> gone", "way `cut`"] {
+        assert!(doctor.stdout.contains(words), "{words}: {doctor}");
+    }
+    sandbox.swarm(CUT).ok();
+    assert_repaired(&sandbox);
+    assert_eq!(sandbox.idea_status("idea-004"), "done");
+}

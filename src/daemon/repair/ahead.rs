@@ -1,8 +1,10 @@
 //! A list of ideas that is ahead of the log: the log has lost its end, at the end of a line or of a file, where nothing in it tells.
 //!
 //! Invariant: an event is on disk before `ideas.jsonl` has what came of it, with the event's time. So a list with a later time than the log's
-//! last event proves a loss; one without proves nothing, as it lags behind. Nothing but that time is believed of it.
+//! last event proves a loss, and so does one with an idea's number that the log never gave, whatever the clock said; one without proves
+//! nothing, as it lags behind. Nothing but that is believed of it.
 
+use super::evidence::number_of;
 use super::rebuild::{Listed, in_list};
 use crate::daemon::clock::Clock;
 use crate::daemon::paths::Paths;
@@ -10,9 +12,14 @@ use crate::domain::ids::IdeaId;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
-/// The idea that changed last, as the list has it, and when; none: there is no list, or none that we wrote.
+/// What the list has last; nothing: there is no list, or none that we wrote.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::daemon) struct Latest(Option<(Timestamp, IdeaId)>);
+pub(in crate::daemon) struct Latest {
+    /// The idea that changed last, and when.
+    changed: Option<(Timestamp, IdeaId)>,
+    /// The highest number, and the idea that has it.
+    numbered: Option<(u64, IdeaId)>,
+}
 
 impl Latest {
     /// Reads the list. The log may grow meanwhile: it is to be read after this.
@@ -21,17 +28,30 @@ impl Latest {
     }
 
     fn until(now: Timestamp, paths: &Paths) -> Self {
-        let changes = in_list(paths).into_iter();
-        let changes = changes.map(|Listed { updated_at, id, .. }| (updated_at, id));
-        Self(changes.filter(|(at, _)| *at <= now).max())
+        let mut latest = Self::default();
+        for Listed { updated_at, id, .. } in in_list(paths) {
+            let numbered = number_of(&id).map(|number| (number, id.clone()));
+            latest.numbered = latest.numbered.max(numbered);
+            let changed = (updated_at <= now).then_some((updated_at, id));
+            latest.changed = latest.changed.max(changed);
+        }
+        latest
     }
 
     /// In words what this state, that of the log's last event, should know and does not.
     pub(in crate::daemon) fn beyond(&self, state: &State) -> Option<String> {
         let (end, last) = (state.seq, state.swarm.last_event_at);
-        let (at, id) = self.0.as_ref().filter(|(at, _)| *at > last)?;
+        if let Some((at, id)) = self.changed.as_ref().filter(|(at, _)| *at > last) {
+            return Some(format!(
+                "the log ends with event {end} of {last}, and .swarm/ideas.jsonl tells of a change of {id} at {at}"
+            ));
+        }
+        // Ideas that are known stay, so a higher number was given by an event that is gone.
+        let known = state.ideas.keys().filter_map(number_of).max();
+        let given = known.unwrap_or(0).max(state.counters.ideas);
+        let (_, id) = self.numbered.as_ref().filter(|(it, _)| *it > given)?;
         Some(format!(
-            "the log ends with event {end} of {last}, and .swarm/ideas.jsonl tells of a change of {id} at {at}"
+            "the log ends with event {end} of {last} and gave no number above {given}, and .swarm/ideas.jsonl has {id}"
         ))
     }
 }
@@ -84,6 +104,22 @@ mod tests {
             why.contains(&format!("tells of a change of idea-002 at {changed}")),
             "{why}"
         );
+    }
+
+    #[test]
+    fn a_number_that_the_log_never_gave_proves_a_loss_whatever_the_time() {
+        let (_dir, paths, whole) = listed();
+        let changed = whole.ideas[&IdeaId::numbered(2)].updated_at;
+        let mut state = Scenario::running().add("one").state.clone();
+        state.swarm.last_event_at = changed;
+        let same_time = latest(&paths).beyond(&state).unwrap();
+        let before = Timestamp::from_millis(0);
+        let not_come = Latest::until(before, &paths).beyond(&state).unwrap();
+        for why in [same_time, not_come] {
+            assert!(why.contains("ideas.jsonl has idea-002"), "{why}");
+        }
+        state.counters.ideas = 2;
+        assert_eq!(latest(&paths).beyond(&state), None, "a repair knew of it");
     }
 
     #[test]

@@ -312,6 +312,12 @@ fn number_at(text: &str) -> Option<u64> {
     number.filter(|_| digits <= DIGITS)
 }
 
+/// The number of an idea, where it has its id by that.
+pub(super) fn number_of(idea: &IdeaId) -> Option<u64> {
+    let number = number_at(idea.as_str().strip_prefix("idea-")?)?;
+    (IdeaId::numbered(number) == *idea).then_some(number)
+}
+
 /// The number at the end of `ed-001`.
 fn number_before(text: &str) -> Option<u64> {
     let (_, digits) = text.rsplit_once('-')?;
