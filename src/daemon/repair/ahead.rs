@@ -59,7 +59,9 @@ impl Latest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::daemon::views;
+    use crate::daemon::repair::{is_log_gone, take};
+    use crate::daemon::{store, views};
+    use crate::domain::event::RepairWay;
     use crate::domain::testkit::Scenario;
 
     /// The list of two ideas that waited, and the state that it is of.
@@ -120,6 +122,27 @@ mod tests {
         }
         state.counters.ideas = 2;
         assert_eq!(latest(&paths).beyond(&state), None, "a repair knew of it");
+    }
+
+    #[test]
+    fn a_byte_that_is_no_text_hides_its_own_line_only() {
+        let (_dir, paths, mut state) = listed();
+        let mut list = std::fs::read(paths.ideas()).unwrap();
+        let text = list.windows(3).position(|part| part == b"one").unwrap();
+        list[text] = 0xff;
+        std::fs::write(paths.ideas(), &list).unwrap();
+        state.swarm.last_event_at = Timestamp::from_millis(0);
+        let why = latest(&paths).beyond(&state).unwrap();
+        assert!(why.contains("a change of idea-002"), "{why}");
+        assert!(is_log_gone(&paths).unwrap());
+        let id = list.windows(8).position(|part| part == b"idea-001");
+        let id = id.unwrap();
+        list[id..id + 8].copy_from_slice(b"idea-007");
+        std::fs::write(paths.ideas(), &list).unwrap();
+        take(&paths, RepairWay::Rebuild).unwrap().unwrap();
+        let (rebuilt, _) = store::read(&paths).unwrap();
+        assert!(rebuilt.counters.ideas >= 7, "{:?}", rebuilt.counters);
+        assert!(rebuilt.ideas.contains_key(&IdeaId::numbered(2)));
     }
 
     #[test]

@@ -274,8 +274,8 @@ impl Numbers {
         for (name, _) in refs.unwrap_or_default() {
             self.note(&name);
         }
-        let ideas = std::fs::read_to_string(paths.ideas()).unwrap_or_default();
-        for line in ideas.lines() {
+        let ideas = std::fs::read(paths.ideas()).unwrap_or_default();
+        for line in String::from_utf8_lossy(&ideas).lines() {
             let id = serde_json::from_str::<serde_json::Value>(line).ok();
             if let Some(id) = id.as_ref().and_then(|idea| idea["id"].as_str()) {
                 self.note(id);

@@ -113,12 +113,12 @@ fn listed(paths: &Paths, cut: &Evidence) -> Vec<Listed> {
     found
 }
 
-/// The lines of the list that we wrote.
+/// The lines of the list that we wrote. A byte that is no text spoils only its own line.
 pub(super) fn in_list(paths: &Paths) -> Vec<Listed> {
-    let text = std::fs::read_to_string(paths.ideas()).unwrap_or_default();
-    let lines = text.lines();
+    let bytes = std::fs::read(paths.ideas()).unwrap_or_default();
+    let lines = bytes.split(|byte| *byte == b'\n');
     lines
-        .filter_map(|line| serde_json::from_str(line).ok())
+        .filter_map(|line| serde_json::from_slice(line).ok())
         .collect()
 }
 
