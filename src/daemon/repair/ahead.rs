@@ -59,10 +59,12 @@ impl Latest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::daemon::clock::wall;
     use crate::daemon::repair::{is_log_gone, take};
     use crate::daemon::{store, views};
     use crate::domain::event::RepairWay;
     use crate::domain::testkit::Scenario;
+    use crate::domain::view;
 
     /// The list of two ideas that waited, and the state that it is of.
     fn listed() -> (tempfile::TempDir, Paths, State) {
@@ -143,6 +145,29 @@ mod tests {
         let (rebuilt, _) = store::read(&paths).unwrap();
         assert!(rebuilt.counters.ideas >= 7, "{:?}", rebuilt.counters);
         assert!(rebuilt.ideas.contains_key(&IdeaId::numbered(2)));
+    }
+
+    #[test]
+    fn what_is_put_together_from_a_list_of_the_future_is_not_ahead_of_its_own_log() {
+        let (_dir, paths, state) = listed();
+        let tomorrow = wall().plus_millis(86_400_000);
+        let mut list = String::new();
+        for mut idea in view::ideas(&state, None) {
+            idea.created_at = tomorrow;
+            idea.updated_at = tomorrow.plus_millis(1);
+            list += &serde_json::to_string(&idea).unwrap();
+            list.push('\n');
+        }
+        std::fs::write(paths.ideas(), list).unwrap();
+        take(&paths, RepairWay::Rebuild).unwrap().unwrap();
+        let (rebuilt, _) = store::read(&paths).unwrap();
+        assert_eq!(rebuilt.ideas.len(), 2);
+        for idea in rebuilt.ideas.values() {
+            let end = rebuilt.swarm.last_event_at;
+            assert!(idea.updated_at <= end && idea.created_at <= end);
+        }
+        let after = tomorrow.plus_millis(86_400_000);
+        assert_eq!(Latest::until(after, &paths).beyond(&rebuilt), None);
     }
 
     #[test]

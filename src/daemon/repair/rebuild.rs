@@ -134,6 +134,8 @@ pub(super) fn look_at_list(paths: &Paths, seen: &mut State) {
     }
 }
 
+/// Its times are at most `now`: the clock may have been ahead when the list was written, and a list with later times than the log's last
+/// event tells of a lost end.
 fn idea(listed: &Listed, now: Timestamp) -> Idea {
     let status = match listed.status {
         IdeaStatus::Active | IdeaStatus::Merging => IdeaStatus::Pending,
@@ -162,8 +164,8 @@ fn idea(listed: &Listed, now: Timestamp) -> Idea {
             what: "rebuilt".to_owned(),
             detail: format!("was {}", listed.status.as_str()),
         }],
-        created_at: listed.created_at,
-        updated_at: listed.updated_at,
+        created_at: listed.created_at.min(now),
+        updated_at: listed.updated_at.min(now),
     }
 }
 
