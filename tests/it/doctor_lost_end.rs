@@ -226,3 +226,27 @@ fn a_number_that_only_the_list_has_is_not_given_again_whatever_its_time() {
     assert_repaired(&sandbox);
     assert_eq!(sandbox.idea_status("idea-004"), "done");
 }
+
+#[test]
+fn a_snapshot_that_does_not_know_a_landing_is_not_said_to_have_everything() {
+    let sandbox = with_history();
+    lose_lines_from(
+        &sandbox,
+        "\"kind\":\"ideaClaimed\",\"data\":{\"id\":\"idea-001\"",
+    );
+    for gone in ["state/snapshot.json", "ideas.jsonl"] {
+        fs::remove_file(sandbox.dot_swarm(gone)).unwrap();
+    }
+    let doctor = sandbox.swarm(&["doctor"]);
+    for words in [
+        "snapshot.prev.json has the whole state",
+        "has landings that it does not know",
+        "idea-003 is on main already",
+    ] {
+        assert!(doctor.stdout.contains(words), "{words}: {doctor}");
+    }
+    assert!(!doctor.stdout.contains("nothing of the state"), "{doctor}");
+    sandbox.swarm(SNAPSHOT).ok();
+    assert_repaired(&sandbox);
+    assert_eq!(sandbox.idea_status("idea-004"), "done");
+}

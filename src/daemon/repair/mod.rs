@@ -197,7 +197,7 @@ fn offered(open: &Open) -> WayOut {
     let loses = Losses::of(&open.evidence, history);
     let why = match (open.way, &open.begin) {
         (RepairWay::Snapshot, Some((found, _))) => {
-            why_this_snapshot(found, &open.evidence, !loses.ideas.is_empty())
+            why_this_snapshot(found, &open.evidence, &loses)
         }
         (RepairWay::Rebuild, _) => "the ideas are put together from ideas.jsonl, the target's history, the worktrees and what can be read of the \
              log; of tokens and money it knows what readable events tell, so that budgets may begin anew; nothing starts until a person has \
@@ -215,7 +215,7 @@ fn offered(open: &Open) -> WayOut {
 }
 
 /// In words what a snapshot keeps, and claims no more.
-fn why_this_snapshot(from: &Restorable, evidence: &Evidence, list_has_more: bool) -> String {
+fn why_this_snapshot(from: &Restorable, evidence: &Evidence, loses: &Losses) -> String {
     let (end, known) = (evidence.after.seq, evidence.highest);
     let after = match (end > from.seq, known > end) {
         (true, false) => ", and every event after it is whole".to_owned(),
@@ -223,12 +223,17 @@ fn why_this_snapshot(from: &Restorable, evidence: &Evidence, list_has_more: bool
         (false, false) => ", the last that the log and the snapshots tell of".to_owned(),
         (false, true) => String::new(),
     };
-    let lost = match (known > end, list_has_more) {
-        (true, _) => format!(
+    let lost = if known > end {
+        format!(
             "; but a snapshot was taken after event {known}: what came after event {end} is lost"
-        ),
-        (false, true) => "; but ideas.jsonl tells of more, which is lost".to_owned(),
-        (false, false) => ": nothing of the state is lost".to_owned(),
+        )
+    } else if !loses.ideas.is_empty() {
+        "; but ideas.jsonl tells of more, which is lost".to_owned()
+    } else if !loses.landed_unknown.is_empty() {
+        // They may have come right before the end, so they prove no loss; nor is none proven.
+        "; but the target has landings that it does not know".to_owned()
+    } else {
+        ": nothing of the state is lost".to_owned()
     };
     let (file, seq) = (&from.file, from.seq);
     format!("{file} has the whole state after event {seq}{after}{lost}")
