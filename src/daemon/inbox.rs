@@ -1,7 +1,8 @@
 //! The inbox: a Markdown file dropped into `.swarm/inbox/` becomes an idea, once, and moves to `inbox/accepted/`.
 //!
 //! Invariant: a file is taken by name and content. Its idea and the intention to move it are one batch in the log; while that intention is
-//! open the same file is not taken again. A file that cannot become an idea stays where it is, with a warning that says why.
+//! open the same file is not taken again. A file that cannot become an idea stays where it is, with a warning that says why; the
+//! warning goes with the file.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
@@ -20,6 +21,9 @@ use crate::domain::command::{Command, InboxFile, NewIdea};
 use crate::domain::effect::Effect;
 use crate::domain::ids::BadId;
 use crate::domain::observation::{Observation, Outcome};
+
+/// Begins the key of a warning; the file's name follows.
+const KEY: &str = "inbox-";
 
 /// Largest file that is read.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -65,14 +69,27 @@ impl Inbox {
         };
         self.taken
             .retain(|name, _| dropped.iter().any(|file| file.name == *name));
+        self.forget_gone(&dropped).await;
         for file in dropped {
             crash::point("inbox.read");
             self.take(file).await;
         }
     }
 
+    /// A warning about a file that is no more has been heeded, maybe while no daemon ran.
+    async fn forget_gone(&self, dropped: &[Dropped]) {
+        let is_there = |name: &str| dropped.iter().any(|file| file.name == name);
+        let is_over = |key: &&String| key.strip_prefix(KEY).is_some_and(|name| !is_there(name));
+        let over: Vec<String> = self
+            .handle
+            .read(|state| state.warnings.keys().filter(is_over).cloned().collect());
+        for key in over {
+            self.handle.observe(Observation::TroubleOver { key }).await;
+        }
+    }
+
     async fn take(&mut self, file: Dropped) {
-        let key = format!("inbox-{}", file.name);
+        let key = format!("{KEY}{}", file.name);
         let result = match file.content {
             Ok((sha256, _)) if self.taken.get(&file.name) == Some(&sha256) => return,
             Ok((sha256, text)) => {

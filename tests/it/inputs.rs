@@ -87,6 +87,29 @@ fn a_file_dropped_while_no_daemon_runs_is_taken_at_the_start_and_once_over_kills
 }
 
 #[test]
+fn the_warning_about_an_inbox_file_goes_with_the_file() {
+    let sandbox = Sandbox::ready();
+    let warned = |name: &str, is: bool| {
+        sandbox.wait_status("the warnings", |status| {
+            status["warnings"].to_string().contains(name) == is
+        });
+    };
+    let daemon = sandbox.start();
+    for name in ["first.md", "second.md"] {
+        drop_into_inbox(&sandbox, name, "---\nafterwards: [idea-001]\n---\nText\n");
+        warned(name, true);
+    }
+    fs::remove_file(sandbox.dot_swarm("inbox/first.md")).unwrap();
+    warned("first.md", false);
+    warned("second.md", true);
+    daemon.stop();
+    fs::remove_file(sandbox.dot_swarm("inbox/second.md")).unwrap();
+    let daemon = sandbox.start();
+    warned("second.md", false);
+    daemon.stop();
+}
+
+#[test]
 fn an_inbox_file_that_is_wrong_stays_and_is_reported() {
     let sandbox = Sandbox::ready();
     let daemon = sandbox.start();
