@@ -305,13 +305,13 @@ pub(super) fn look_again(plan: &mut Plan<'_>) {
 }
 
 pub(super) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
-    let entry = entry_of(plan, id, "merge")?;
+    let entry = entry_of(plan, id, "merge retry")?;
     match entry.phase {
         MergePhase::Queued if entry.held || entry.waits.is_some() || entry.not_before.is_some() => {
             plan.emit(Event::MergeReleased { id: id.clone() });
         }
         MergePhase::Person => {
-            refuse_while_settling(plan, entry, "merge")?;
+            refuse_while_settling(plan, entry, "merge retry")?;
             back_to_work(plan, &entry.agent);
             plan.move_merge(id, MergeInput::Requeue);
         }
@@ -322,10 +322,10 @@ pub(super) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
 }
 
 pub(super) fn resolve(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
-    let entry = entry_of(plan, id, "resolve")?;
+    let entry = entry_of(plan, id, "merge resolve")?;
     if entry.phase != MergePhase::Person {
         return Err(Rejection::NotNow {
-            what: format!("resolve {id}"),
+            what: format!("merge resolve {id}"),
             why: "no person is needed for its merge".into(),
             instead: Some("swarm merge list".into()),
         });
@@ -335,23 +335,24 @@ pub(super) fn resolve(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection>
     if plan.state.is_pending(finishing) {
         return Ok(());
     }
-    refuse_while_settling(plan, entry, "resolve")?;
+    refuse_while_settling(plan, entry, "merge resolve")?;
     if let Some(attempt) = plan.attempt(&entry.agent) {
         request_finish(plan, attempt);
     }
     Ok(())
 }
 
-/// While the conflict is being laid out or concluded nothing else may touch the worktree.
+/// While the conflict is being laid out or concluded nothing else may touch the worktree. `what` is the command as it is typed. Whether a
+/// daemon is there to do that is not known here.
 fn refuse_while_settling(plan: &Plan<'_>, entry: &MergeEntry, what: &str) -> Result<(), Rejection> {
     if !plan.state.is_under_way(&entry.agent, &entry.idea) {
         return Ok(());
     }
     Err(Rejection::NotNow {
         what: format!("{what} {}", entry.idea),
-        why: "its worktree is being prepared or judged at this moment".into(),
+        why: "its worktree is being prepared or judged, which the daemon does".into(),
         instead: Some(format!(
-            "in a moment again: swarm merge {what} {}",
+            "in a moment again: swarm {what} {}; if no daemon runs: swarm start",
             entry.idea
         )),
     })

@@ -316,38 +316,38 @@ fn every_intervention_in_every_situation() {
         -> swarm idea add "..."
     edit idea-001 is not possible: it is merging
         -> swarm idea add "..."
-    merge idea-001 is not possible: it is active, and not in the merge queue
+    merge resolve idea-001 is not possible: it is active, and not in the merge queue
         -> its agent has it still: swarm agent list
-    merge idea-001 is not possible: it is blocked, and not in the merge queue
+    merge resolve idea-001 is not possible: it is blocked, and not in the merge queue
         -> swarm idea retry idea-001
-    merge idea-001 is not possible: it is cancelled, and not in the merge queue
+    merge resolve idea-001 is not possible: it is cancelled, and not in the merge queue
         -> swarm idea retry idea-001
-    merge idea-001 is not possible: it is done, and not in the merge queue
+    merge resolve idea-001 is not possible: it is done, and not in the merge queue
         -> see what is in it: swarm merge list
-    merge idea-001 is not possible: it is failed, and not in the merge queue
+    merge resolve idea-001 is not possible: it is failed, and not in the merge queue
         -> swarm idea retry idea-001
-    merge idea-001 is not possible: it is pending, and not in the merge queue
+    merge resolve idea-001 is not possible: it is pending, and not in the merge queue
         -> see what is in it: swarm merge list
-    merge idea-001 is not possible: it is timeout, and not in the merge queue
+    merge resolve idea-001 is not possible: it is timeout, and not in the merge queue
+        -> swarm idea retry idea-001
+    merge resolve idea-001 is not possible: no person is needed for its merge
+        -> swarm merge list
+    merge retry idea-001 is not possible: it is active, and not in the merge queue
+        -> its agent has it still: swarm agent list
+    merge retry idea-001 is not possible: it is blocked, and not in the merge queue
+        -> swarm idea retry idea-001
+    merge retry idea-001 is not possible: it is cancelled, and not in the merge queue
+        -> swarm idea retry idea-001
+    merge retry idea-001 is not possible: it is done, and not in the merge queue
+        -> see what is in it: swarm merge list
+    merge retry idea-001 is not possible: it is failed, and not in the merge queue
+        -> swarm idea retry idea-001
+    merge retry idea-001 is not possible: it is pending, and not in the merge queue
+        -> see what is in it: swarm merge list
+    merge retry idea-001 is not possible: it is timeout, and not in the merge queue
         -> swarm idea retry idea-001
     redirect ed-001 to idea-002 is not possible: its work is complete and in the merge queue
         -> swarm idea assign idea-002
-    resolve idea-001 is not possible: it is active, and not in the merge queue
-        -> its agent has it still: swarm agent list
-    resolve idea-001 is not possible: it is blocked, and not in the merge queue
-        -> swarm idea retry idea-001
-    resolve idea-001 is not possible: it is cancelled, and not in the merge queue
-        -> swarm idea retry idea-001
-    resolve idea-001 is not possible: it is done, and not in the merge queue
-        -> see what is in it: swarm merge list
-    resolve idea-001 is not possible: it is failed, and not in the merge queue
-        -> swarm idea retry idea-001
-    resolve idea-001 is not possible: it is pending, and not in the merge queue
-        -> see what is in it: swarm merge list
-    resolve idea-001 is not possible: it is timeout, and not in the merge queue
-        -> swarm idea retry idea-001
-    resolve idea-001 is not possible: no person is needed for its merge
-        -> swarm merge list
     retry idea-001 is not possible: it is active
         -> to have it begun anew: swarm agent stop ed-001; to tell it something: swarm agent say ed-001 "..."
     retry idea-001 is not possible: it is done

@@ -295,8 +295,12 @@ fn a_complex_conflict_goes_to_a_person_who_settles_it() {
     s.answer("buildMerge", conflict(ConflictLevel::Complex));
     let resolve = Command::ResolveMerge { id: idea(1) };
     assert_snapshot!(s.refused(&resolve), @r"
-    NOT_NOW: resolve idea-001 is not possible: its worktree is being prepared or judged at this moment
-    in a moment again: swarm merge resolve idea-001
+    NOT_NOW: merge resolve idea-001 is not possible: its worktree is being prepared or judged, which the daemon does
+    in a moment again: swarm merge resolve idea-001; if no daemon runs: swarm start
+    ");
+    assert_snapshot!(s.refused(&Command::RetryMerge { id: idea(1) }), @r"
+    NOT_NOW: merge retry idea-001 is not possible: its worktree is being prepared or judged, which the daemon does
+    in a moment again: swarm merge retry idea-001; if no daemon runs: swarm start
     ");
     s.answer("startResolution", laid_out(&["src/a.rs"]))
         .quietly();
