@@ -675,6 +675,20 @@ fn a_quality_command_that_cannot_run_is_told_until_it_can() {
 }
 
 #[test]
+fn a_quality_command_that_does_not_end_is_told_until_it_does() {
+    let mut s = working();
+    let mut gate = |how: RunEndKind| {
+        s.completes(&agent(1)).well_until("gate").check(how);
+        let warning = s.state.warnings.get("quality-0");
+        warning.map(|warning| warning.message.clone())
+    };
+    let hangs = gate(RunEndKind::TimedOut).unwrap();
+    assert!(hangs.contains("did not end within 10 min"), "{hangs}");
+    assert_eq!(gate(RunEndKind::TimedOut), Some(hangs));
+    assert_eq!(gate(exit(1)), None);
+}
+
+#[test]
 fn another_configuration_takes_back_that_a_quality_command_cannot_run() {
     let mut s = working();
     s.completes(&agent(1)).well_until("gate").check(exit(127));
