@@ -2,6 +2,8 @@
 //!
 //! Invariant: one thread, one connection; the runtime exists only while a daemon is there to talk to.
 
+use std::fmt::Display;
+
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
@@ -116,12 +118,12 @@ impl Daemon {
 }
 
 /// A daemon runs, and what says where cannot be read.
-fn hidden(repo: &Repo, error: &ConnectError) -> CliError {
+pub(in crate::cli) fn hidden(repo: &Repo, why: &dyn Display) -> CliError {
     let end = match holder(&Paths::new(repo.root())) {
         Some(pid) => format!("kill -TERM {pid}"),
         None => "TERM to its process".to_owned(),
     };
-    CliError::refused(format!("a daemon runs, but cannot be found: {error}")).hint(format!(
+    CliError::refused(format!("a daemon runs, but cannot be found: {why}")).hint(format!(
         "end it where it was started (Ctrl+C, or {end}), and start it again: nothing is lost"
     ))
 }

@@ -237,6 +237,14 @@ fn whether_a_daemon_runs_is_known_where_its_file_cannot_be_read() {
     }
     let doctor = sandbox.swarm(&["doctor"]);
     assert!(doctor.stdout.contains("a daemon runs"), "{doctor}");
+    // What refuses for the lock says to stop it: that must not lead in a circle.
+    std::fs::remove_file(&file).unwrap();
+    sandbox
+        .swarm(&["idea", "add", "x"])
+        .refused(1, &["swarm stop"]);
+    sandbox
+        .swarm(&["stop"])
+        .refused(1, &["a daemon runs", "daemon.json", "kill -TERM "]);
     std::fs::write(&file, whole).unwrap();
     daemon.stop();
     // Where none runs, it says nothing that anybody needs.

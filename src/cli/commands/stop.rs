@@ -15,6 +15,8 @@ use crate::cli::backend::Offline;
 use crate::cli::context::Context;
 use crate::cli::doc::list;
 use crate::cli::error::{CliError, Kind};
+use crate::cli::remote::hidden;
+use crate::cli::repo::Repo;
 
 /// How long the end may take. What has a time of its own within it: the grace for boundaries, the end of each process tree, the last snapshot.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -42,7 +44,9 @@ pub struct Stop {
 pub fn run(args: &Stop, context: &mut Context<'_>) -> Result<(), CliError> {
     let repo = context.repo()?;
     let offline = context.offline(&repo)?;
-    let daemon = context.daemon()?;
+    let daemon = context
+        .daemon()
+        .map_err(|error| unless_hidden(error, &repo, offline.as_ref()))?;
     let pid = daemon.pid();
     let status = daemon.get("status");
     let busy = status.is_ok_and(|status| !list(&status, "agents").is_empty());
@@ -71,6 +75,18 @@ pub fn run(args: &Stop, context: &mut Context<'_>) -> Result<(), CliError> {
         .output
         .note(format!("the daemon (pid {pid}) has ended"));
     Ok(())
+}
+
+/// Nobody can be found, and somebody holds the lock for longer than a command does: then that is not "no daemon".
+fn unless_hidden(error: CliError, repo: &Repo, offline: &dyn Offline) -> CliError {
+    let is_held = || wait_while(LOCK_PATIENCE, || offline.is_locked());
+    if error.kind != Kind::NoDaemon || is_held().unwrap_or(true) {
+        return error;
+    }
+    hidden(
+        repo,
+        &"it holds the lock of .swarm/state, and state/daemon.json is not there: it was deleted, or the daemon only starts or ends",
+    )
 }
 
 fn wait_until_gone(pid: u32, offline: &dyn Offline) -> Result<(), CliError> {
