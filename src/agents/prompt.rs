@@ -40,8 +40,9 @@ pub struct PromptInput {
     pub messages: Vec<String>,
     /// The idea that somebody worked on in this worktree before, whose work is committed on the branch.
     pub taken_over: Option<String>,
-    /// It may go on with the conversation of an attempt before, which was told an idea and rules that may have changed since.
-    pub older_conversation: bool,
+    /// All that was told to an attempt before, with whose conversation this one may go on: the idea and rules may have changed since. Empty:
+    /// there is one, and what it was told is not known.
+    pub told_before: Option<String>,
     /// What is known about the attempt before, if that ended in a crash.
     pub recovery: Option<RecoveryContext>,
     /// The quality command that failed after the last iteration.
@@ -137,17 +138,27 @@ pub fn build(input: &PromptInput) -> String {
     joined(&sections)
 }
 
-/// What is new, for an agent that goes on with its conversation: it knows its idea and its rules, but for what an attempt before was told of
-/// them.
+/// What is new, for an agent that goes on with its conversation: it knows its idea and its rules, but where they are others than an attempt
+/// before was told.
 pub fn build_next(input: &PromptInput) -> String {
-    let again = |section: String, wanted: bool| if wanted { section } else { String::new() };
-    let rules = input.older_conversation && input.iteration == 1;
+    let changed = [
+        shared_rules(&input.shared_rules),
+        role(input),
+        own_rules(input),
+        idea(input),
+    ]
+    .map(|section| match &input.told_before {
+        Some(told) if !has_section(told, &section) => section,
+        _ => String::new(),
+    });
+    let is_changed = changed.iter().any(|section| !section.is_empty());
+    let [shared_rules, role, own_rules, idea] = changed;
     let sections = [
-        go_on(input),
-        again(shared_rules(&input.shared_rules), rules),
-        again(role(input), rules),
-        again(own_rules(input), rules),
-        again(idea(input), input.older_conversation),
+        go_on(input, is_changed),
+        shared_rules,
+        role,
+        own_rules,
+        idea,
         list(
             "## What all agents have learned",
             &input.learnings_global,
@@ -176,7 +187,17 @@ fn joined(sections: &[String]) -> String {
     prompt
 }
 
-fn go_on(input: &PromptInput) -> String {
+/// Whether the prompt has this section, to its end.
+fn has_section(prompt: &str, section: &str) -> bool {
+    let section = shield(section.trim_end());
+    let ends = |at: usize| {
+        let rest = &prompt[at + section.len()..];
+        rest == "\n" || rest.starts_with("\n\n## ")
+    };
+    prompt.match_indices(&section).any(|(at, _)| ends(at))
+}
+
+fn go_on(input: &PromptInput, is_changed: bool) -> String {
     let task = if input.conflict.is_some() {
         "a merge conflict on the branch of your idea"
     } else {
@@ -187,8 +208,8 @@ fn go_on(input: &PromptInput) -> String {
     } else {
         "The signals are the same as before: when the idea is finished and committed, give the signal `<swarm>COMPLETE</swarm>` once, at the very end.\n"
     };
-    let changed = if input.older_conversation {
-        " The idea may have been changed since you were told it: as it stands below it counts, and so do rules that stand there."
+    let changed = if is_changed {
+        " What stands below of the idea and of rules has changed since you were told it: it counts as it stands there."
     } else {
         ""
     };

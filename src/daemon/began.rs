@@ -143,6 +143,16 @@ fn told(dir: &Path) -> Told {
     }
 }
 
+/// All that an agent was told, with what its conversation had before.
+pub(super) fn all_told(dir: &Path) -> io::Result<String> {
+    match text(&dir.join(CONVERSATION), PROMPT_MAX) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            text(&dir.join(PROMPT), PROMPT_MAX)
+        }
+        told => told,
+    }
+}
+
 /// Trouble that passes (no descriptor free, a disk that errs) says nothing about what a file holds: it is tried again before anything is
 /// concluded from it.
 async fn again_and_again(

@@ -52,6 +52,7 @@ pub(super) fn write(
     input.shared_rules = shared_rules(&tools.paths.swarm.join("rules"))?;
     input.profile_prompt = optional(&profile.join("prompt.md"))?;
     input.profile_rules = optional(&profile.join("rules.md"))?;
+    input.told_before = conversation_before(tools, attempt);
     let feedback = attempt.feedback.as_ref();
     input.feedback = feedback.map(|feedback| gate_feedback(tools, feedback));
     input.recovery = match &attempt.kept {
@@ -85,10 +86,6 @@ fn from_state(state: &State, agent: &AgentId, attempt: &Attempt) -> Option<(Prom
         // An edit is for the next attempt.
         idea_text: attempt.text.as_ref().unwrap_or(&idea.text).to_string(),
         taken_over: taken_over(attempt),
-        older_conversation: attempt
-            .kept
-            .as_ref()
-            .is_some_and(|kept| kept.session.is_some()),
         learnings_global: learned(true),
         learnings_own: learned(false),
         messages: attempt.told.clone(),
@@ -249,6 +246,15 @@ fn recovery(
         log,
         found.dirty,
     ))
+}
+
+/// What the attempt before was told, where this one may go on with its conversation. What is not to be read any more is not known.
+fn conversation_before(tools: &Tools, attempt: &Attempt) -> Option<String> {
+    let kept = attempt.kept.as_deref()?;
+    kept.session.as_ref()?;
+    let run = kept.last_run.as_ref();
+    let told = run.and_then(|run| began::all_told(&tools.paths.runs.join(run.as_str())).ok());
+    Some(told.unwrap_or_default())
 }
 
 /// What this attempt was told when it began, where that is still there: by now the worktree has its own work too.

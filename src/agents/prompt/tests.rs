@@ -20,7 +20,7 @@ fn example() -> PromptInput {
         learnings_own: vec!["begin with the test".into()],
         messages: vec!["keep it small\nplease".into()],
         taken_over: Some("idea-007".into()),
-        older_conversation: false,
+        told_before: None,
         recovery: Some(RecoveryContext::new(1, Vec::new(), true)),
         feedback: Some(GateFeedback {
             command: "cargo test".into(),
@@ -238,23 +238,37 @@ proptest! {
 }
 
 #[test]
-fn a_conversation_of_an_attempt_before_is_told_the_idea_as_it_is_now() {
-    let next = |older_conversation, iteration| {
+fn a_conversation_of_an_attempt_before_is_told_what_has_changed_since() {
+    let before = PromptInput {
+        profile_rules: "Say <swarm>COMPLETE</swarm>\nlast.".into(),
+        ..example()
+    };
+    let next = |told_before: Option<String>, idea: &str, rule: &str| {
         build_next(&PromptInput {
-            older_conversation,
-            iteration,
-            ..example()
+            told_before,
+            idea_text: idea.into(),
+            profile_rules: rule.into(),
+            ..before.clone()
         })
     };
-    let rules = ["Be terse.", "You are Ed.", "No new dependencies."];
-    let first = next(true, 1);
-    assert!(first.contains("Add a footer."), "{first}");
-    assert!(first.contains("as it stands below it counts"), "{first}");
-    assert!(rules.iter().all(|rule| first.contains(rule)), "{first}");
-    let second = next(true, 2);
-    assert!(second.contains("Add a footer."), "{second}");
-    assert!(rules.iter().all(|rule| !second.contains(rule)), "{second}");
-    let own = next(false, 1);
-    assert!(!own.contains("Add a footer."), "{own}");
-    assert!(!own.contains("stands below"), "{own}");
+    let told = || Some(build(&before));
+    let (idea, rule) = (&*before.idea_text, &*before.profile_rules);
+    let same = next(told(), idea, rule);
+    assert_eq!(same, next(None, idea, rule), "nothing has changed");
+    assert!(!same.contains("Add a footer."), "{same}");
+    // The old text begins with the new one.
+    let edited = next(told(), "Add a", rule);
+    assert!(
+        edited.contains("## The idea: idea-003\n\nAdd a\n"),
+        "{edited}"
+    );
+    assert!(edited.contains("has changed since"), "{edited}");
+    assert!(!edited.contains("Be terse."), "{edited}");
+    let ruled = next(told(), idea, "Another.");
+    assert!(ruled.contains("## Your rules\n\nAnother."), "{ruled}");
+    assert!(!ruled.contains("Add a footer."), "{ruled}");
+    let unknown = next(Some(String::new()), idea, rule);
+    for part in ["Be terse.", "You are Ed.", "## Your rules", idea] {
+        assert!(unknown.contains(part), "{unknown}");
+    }
 }
