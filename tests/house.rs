@@ -193,7 +193,7 @@ fn git_is_started_in_one_place() {
         let starts = source.code.matches(r#"Command::new("git")"#).count();
         places.extend(std::iter::repeat_n(source.path.clone(), starts));
     }
-    assert_eq!(places, [PathBuf::from("git/command.rs")]);
+    assert_eq!(places, [PathBuf::from("git/exec/command.rs")]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use git2::Oid;
 
-use super::names::shown;
+use super::objects::names::shown;
 
 /// The status of a command that got SIGKILL.
 const KILLED: &str = "ended by signal 9";

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use git2::{ErrorCode, Oid};
 
-use super::command::{self, Git, Host};
 use super::error::{At, GitError};
-use super::guard::{Guard, Setting};
-use super::names::branch_ref;
-use super::running::Running;
+use super::exec::command::{self, Git, Host};
+use super::exec::config_guard::{Guard, Setting};
+use super::exec::running::Running;
+use super::objects::names::branch_ref;
 use crate::domain::time::Timestamp;
 
 /// How a repository is opened, where the defaults do not fit.
@@ -330,7 +330,7 @@ pub(crate) enum Head {
 /// Reads `HEAD` of a git directory. The branch may be unborn.
 pub(crate) fn read_head(git_dir: &Path) -> Result<Head, GitError> {
     let file = git_dir.join("HEAD");
-    let bytes = match super::special::read(&file) {
+    let bytes = match super::exec::special_files::read(&file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && git_dir.is_dir() => {
             Vec::new()
         }
@@ -355,7 +355,7 @@ pub(crate) fn subject_of(commit: &git2::Commit<'_>) -> String {
         .split(|byte| *byte == b'\n')
         .next()
         .unwrap_or_default();
-    super::names::printable(first.trim_ascii_end())
+    super::objects::names::printable(first.trim_ascii_end())
 }
 
 const DURABLE: &str =

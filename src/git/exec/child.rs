@@ -1,0 +1,215 @@
+//! A started git, up to its answer.
+//!
+//! Invariant: it ends. After its time its whole process group is killed, and a pipe that some descendant holds open holds up nobody.
+
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use super::command::MINIMUM;
+use super::running::Running;
+use crate::git::GitError;
+use crate::git::error::{At, is_for_want_of_room, speaks_of_full_disk};
+use crate::git::objects::names::printable;
+
+const STDERR_KEPT: usize = 2_000;
+
+/// What git answered.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+    pub(crate) call: Call,
+}
+
+/// What was run and where, for messages.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) command: String,
+    pub(crate) place: PathBuf,
+}
+
+impl Output {
+    /// The error that this answer amounts to.
+    pub(crate) fn failure(&self) -> GitError {
+        if speaks_of_full_disk(&self.stderr) || is_for_want_of_room(&self.stderr, &self.call.place)
+        {
+            return GitError::DiskFull {
+                doing: self.call.command.clone(),
+            };
+        }
+        GitError::Failed {
+            command: self.call.command.clone(),
+            status: format!("exit {}", self.code),
+            stderr: self.stderr.clone(),
+        }
+    }
+
+    /// The pieces of an answer in which each is ended by a NUL.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        self.stdout
+            .split(|byte| *byte == 0)
+            .filter(|piece| !piece.is_empty())
+    }
+
+    /// An answer of one line.
+    pub(crate) fn line(&self) -> &[u8] {
+        self.stdout.trim_ascii_end()
+    }
+}
+
+/// A missing directory looks to the system like a missing program.
+pub(crate) fn not_started(place: &Path, source: std::io::Error) -> GitError {
+    if place.is_dir() {
+        return GitError::GitMissing {
+            minimum: MINIMUM,
+            source,
+        };
+    }
+    GitError::io("enter", place, source)
+}
+
+/// Collects the output and the end of a child; ends its whole group when `limit` is over.
+pub(crate) fn finish(
+    mut child: Child,
+    limit: Duration,
+    call: Call,
+    running: &Running,
+) -> Result<Output, GitError> {
+    let end = Instant::now() + limit;
+    let (answers, errors) = (reader(child.stdout.take()), reader(child.stderr.take()));
+    let stdout = answers.recv_timeout(limit);
+    let stderr = errors.recv_timeout(end.saturating_duration_since(Instant::now()));
+    let (Ok(stdout), Ok(stderr)) = (stdout, stderr) else {
+        end_group(&child);
+        running.wait(&mut child).at("wait for", Path::new("git"))?;
+        return Err(GitError::TimedOut {
+            command: call.command,
+            after: limit,
+        });
+    };
+    let status = running.wait(&mut child).at("wait for", Path::new("git"))?;
+    answer(status, stdout, &stderr, call)
+}
+
+/// Reads to the end on a thread of its own: a pipe that some descendant holds open for ever holds up nobody.
+fn reader(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            // A pipe that breaks ends the output; the exit status then tells.
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        // Fails only when nobody waits any more.
+        let _ = sender.send(bytes);
+    });
+    receiver
+}
+
+fn answer(
+    status: ExitStatus,
+    stdout: Vec<u8>,
+    stderr: &[u8],
+    call: Call,
+) -> Result<Output, GitError> {
+    let stderr = tail(stderr);
+    match status.code() {
+        Some(code) => Ok(Output {
+            code,
+            stdout,
+            stderr,
+            call,
+        }),
+        None => Err(GitError::Failed {
+            command: call.command,
+            status: format!("ended by signal {}", status.signal().unwrap_or_default()),
+            stderr,
+        }),
+    }
+}
+
+fn tail(stderr: &[u8]) -> String {
+    let from = stderr.len().saturating_sub(STDERR_KEPT);
+    let lines = stderr[from..].trim_ascii().split(|byte| *byte == b'\n');
+    let shown: Vec<String> = lines.map(printable).collect();
+    shown.join("\n")
+}
+
+fn end_group(child: &Child) {
+    // The child is not yet waited for, so its id is still its own; an error means that it has ended.
+    if let Ok(id) = i32::try_from(child.id()) {
+        let _ = killpg(Pid::from_raw(id), Signal::SIGKILL);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    fn shell(script: &str) -> Child {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", script])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        command.spawn().unwrap()
+    }
+
+    fn call() -> Call {
+        Call {
+            command: "test".into(),
+            place: "/".into(),
+        }
+    }
+
+    #[test]
+    fn what_does_not_end_is_ended_with_its_children() {
+        let stuck = shell("sleep 600 & wait");
+        let group = i32::try_from(stuck.id()).unwrap();
+        let refused = finish(
+            stuck,
+            Duration::from_millis(50),
+            call(),
+            &Running::default(),
+        );
+        assert!(
+            matches!(refused, Err(GitError::TimedOut { .. })),
+            "{refused:?}"
+        );
+        while killpg(Pid::from_raw(group), None).is_ok() {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_signal_is_an_error_and_a_code_is_an_answer() {
+        let limit = Duration::from_secs(60);
+        let running = Running::default();
+        let answered = finish(
+            shell("echo out; echo err >&2; exit 3"),
+            limit,
+            call(),
+            &running,
+        )
+        .unwrap();
+        assert_eq!(
+            (answered.code, answered.line(), answered.stderr.as_str()),
+            (3, &b"out"[..], "err")
+        );
+        let ended = finish(shell("kill -9 $$"), limit, call(), &running);
+        assert!(matches!(ended, Err(GitError::Failed { status, .. }) if status.contains('9')));
+    }
+}

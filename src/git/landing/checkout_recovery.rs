@@ -1,0 +1,395 @@
+//! What a kill in the middle of a landing leaves in a person's checkout, and how it is put right.
+//!
+//! Invariant: before the first file is touched, the note `swarm-landing` is written beside the index, synced. With the note there and
+//! - the index still the old one: files that have the new content, or a beginning of it, or are gone, are ours and go back to the old;
+//! - the index already the new one: the two-way merge is repeated (it then does nothing) or run backwards.
+//!
+//! A file with any other content is the person's and stays. A checkout that is on another branch by now is left alone.
+//!
+//! Before that, while it is only tried out whether the checkout can follow, the note `swarm-rehearsal` says that a lock of the index may be
+//! ours. Nothing else is put right for it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use git2::Oid;
+
+use super::checkout_sync::Move;
+use crate::git::error::{At, GitError};
+use crate::git::exec::lock_files;
+use crate::git::objects::names::path_of;
+use crate::git::repo::{Head, Repo};
+use crate::git::worktree::registry::Worktree;
+use crate::git::worktree::status::Kind;
+
+/// Where the branches of agents are.
+const AGENTS: &str = "refs/heads/agent";
+const NOTE: &str = "swarm-landing";
+const REHEARSAL: &str = "swarm-rehearsal";
+/// So often a two-way merge that failed in the middle is begun.
+const TRIES: u32 = 3;
+/// Paths on one command line.
+pub(crate) const AT_ONCE: usize = 400;
+
+/// A path that a move changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Touched {
+    pub(crate) path: PathBuf,
+    /// The old commit has no such path.
+    pub(crate) added: bool,
+}
+
+impl Repo {
+    /// Puts checkouts back that a killed landing left between two commits. For the start of a daemon; landings do it by themselves.
+    /// Dead locks of the packed references and of agents' branches go too: a git that was killed has left them, and every `git gc` would
+    /// stumble over them.
+    pub fn settle_checkouts(&self) -> Result<(), GitError> {
+        lock_files::outlive(&self.common_dir().join("packed-refs.lock"))?;
+        lock_files::outlive_all(&self.common_dir().join(AGENTS))?;
+        self.settle_all(None)
+    }
+
+    /// The same; the checkouts that are on their way through `current` are left to it.
+    pub(crate) fn settle_all(&self, current: Option<Move<'_>>) -> Result<(), GitError> {
+        for checkout in self.peoples_checkouts()? {
+            if let Some((branch, old, new)) = read_note(&checkout) {
+                let noted = Move {
+                    branch: &branch,
+                    old,
+                    new,
+                };
+                self.settle_one(&checkout, noted, current == Some(noted))?;
+            } else if is_ours(&checkout) {
+                // If somebody else holds the index now, the lock is theirs.
+                self.wait_for_index(&checkout)?;
+                end_rehearsal(&checkout)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn settle_one(
+        &self,
+        checkout: &Worktree,
+        noted: Move<'_>,
+        is_current: bool,
+    ) -> Result<(), GitError> {
+        if let Some(held) = self.wait_for_index(checkout)? {
+            let path = checkout.git_dir.join("index.lock");
+            return Err(GitError::Locked {
+                path,
+                why: held.reason,
+                next: "Wait for it, then try again".into(),
+            });
+        }
+        let away = checkout.head()? != Head::Branch(noted.branch.to_owned());
+        let tip = self.branch_commit(noted.branch)?;
+        if away || tip == Some(noted.new) {
+            return self.settle_away(checkout, noted, away);
+        }
+        if !self.index_is_at(checkout, noted)? {
+            self.put_back(checkout, noted)?;
+        } else if is_current {
+            // The landing goes on from here: its two-way merge finds the work done.
+            return Ok(());
+        } else if self.still_old(tip, noted)? {
+            let back = Move {
+                old: noted.new,
+                new: noted.old,
+                ..noted
+            };
+            self.two_way_or_theirs(checkout, back)?;
+        }
+        remove_note(checkout)
+    }
+
+    /// The person is elsewhere by now, or the branch has moved: nothing is to be put back.
+    fn settle_away(
+        &self,
+        checkout: &Worktree,
+        noted: Move<'_>,
+        away: bool,
+    ) -> Result<(), GitError> {
+        if !away && !self.index_is_at(checkout, noted)? {
+            // The branch moved, the files did not get there whole (the machine stopped): they follow now.
+            self.put_back(checkout, noted)?;
+            self.two_way_or_theirs(checkout, noted)?;
+        }
+        remove_note(checkout)
+    }
+
+    /// The two-way merge under the note. It is refused only if the person has since changed those very files; then they are theirs, and the rest
+    /// goes without them. A git that was killed, or that the disk failed, has left files between the two commits: they are put back, and it is started again.
+    fn two_way_or_theirs(&self, checkout: &Worktree, step: Move<'_>) -> Result<(), GitError> {
+        let mut tries = 0;
+        loop {
+            let Err(error) = self.two_way(checkout, step.old, step.new, &[]) else {
+                return Ok(());
+            };
+            tries += 1;
+            if tries == TRIES || self.wait_for_index(checkout)?.is_some() {
+                return Err(error);
+            }
+            self.put_back(checkout, step)?;
+            if self.rehearse(checkout, step)?.is_err() {
+                return self.all_but_theirs(checkout, step);
+            }
+        }
+    }
+
+    /// Whether the branch, wherever it is now, has none of the noted change.
+    fn still_old(&self, tip: Option<Oid>, noted: Move<'_>) -> Result<bool, GitError> {
+        let Some(tip) = tip else { return Ok(false) };
+        let ours: BTreeSet<PathBuf> = self
+            .changed_paths(noted.old, noted.new)?
+            .into_iter()
+            .collect();
+        let theirs = self.changed_paths(noted.old, tip)?;
+        Ok(theirs.iter().all(|path| !ours.contains(path)))
+    }
+
+    /// The paths that the move changes, renames not followed.
+    pub(crate) fn touched_paths(&self, step: Move<'_>) -> Result<Vec<Touched>, GitError> {
+        let words = [
+            "diff-tree",
+            "-r",
+            "-z",
+            "--name-status",
+            "--no-renames",
+            "--no-ext-diff",
+        ];
+        let output = self
+            .git()
+            .args(words)
+            .args([step.old.to_string(), step.new.to_string()])
+            .ok()?;
+        let pieces: Vec<_> = output.pieces().collect();
+        let touched = pieces.chunks_exact(2).map(|pair| Touched {
+            added: pair[0] == b"A",
+            path: path_of(pair[1]),
+        });
+        Ok(touched.collect())
+    }
+
+    /// Answers of a listing command for many paths; a command line holds only so much.
+    pub(crate) fn list(
+        &self,
+        checkout: &Worktree,
+        words: &[&str],
+        paths: &[PathBuf],
+    ) -> Result<Vec<PathBuf>, GitError> {
+        let mut found = Vec::new();
+        for some in paths.chunks(AT_ONCE) {
+            let output = checkout.git(self).args(words).paths(some).ok()?;
+            found.extend(output.pieces().map(path_of));
+        }
+        Ok(found)
+    }
+
+    /// Whether the index holds the new commit's version of every path that the move changes.
+    fn index_is_at(&self, checkout: &Worktree, step: Move<'_>) -> Result<bool, GitError> {
+        let wanted: BTreeSet<PathBuf> = self
+            .changed_paths(step.old, step.new)?
+            .into_iter()
+            .collect();
+        let words = [
+            "diff-index",
+            "--cached",
+            "-z",
+            "--name-only",
+            "--no-renames",
+            "--no-ext-diff",
+            "--ignore-submodules=dirty",
+        ];
+        let output = checkout
+            .git(self)
+            .args(words)
+            .arg(step.new.to_string())
+            .arg("--")
+            .ok()?;
+        Ok(output.pieces().all(|path| !wanted.contains(&path_of(path))))
+    }
+
+    /// The index is the old one: files that a killed move had already written or deleted go back to what they were.
+    pub(crate) fn put_back(&self, checkout: &Worktree, step: Move<'_>) -> Result<(), GitError> {
+        if self.index_is_at(checkout, step)? {
+            return Ok(());
+        }
+        let wanted: BTreeSet<PathBuf> = self
+            .changed_paths(step.old, step.new)?
+            .into_iter()
+            .collect();
+        let mut restored = Vec::new();
+        for entry in self.status(checkout)? {
+            let ours = match entry.kind {
+                _ if !wanted.contains(&entry.path) => false,
+                Kind::Missing => true,
+                Kind::Changed => self.is_written_by_us(checkout, &entry.path, step.new)?,
+                _ => false,
+            };
+            if ours {
+                restored.push(entry.path);
+            }
+        }
+        let added = self.touched_paths(step)?.into_iter();
+        let added = added.filter(|one| one.added).map(|one| one.path);
+        for path in self.untracked_among(checkout, added.collect())? {
+            let file = checkout.path.join(&path);
+            if self.is_written_by_us(checkout, &path, step.new)? {
+                fs::remove_file(&file).at("delete", &file)?;
+            }
+        }
+        self.restore(checkout, &restored)
+    }
+
+    /// Writes the index's version of the paths; what the index does not have stays as it is.
+    fn restore(&self, checkout: &Worktree, paths: &[PathBuf]) -> Result<(), GitError> {
+        let known = self.list(checkout, &["ls-files", "-z", "--cached"], paths)?;
+        for some in known.chunks(AT_ONCE) {
+            let git = checkout.git(self).long();
+            git.args(["checkout-index", "-f", "-q"]).paths(some).ok()?;
+        }
+        Ok(())
+    }
+
+    /// Those that are there, and of which the index has nothing.
+    fn untracked_among(
+        &self,
+        checkout: &Worktree,
+        paths: Vec<PathBuf>,
+    ) -> Result<Vec<PathBuf>, GitError> {
+        let mut there = paths;
+        there.retain(|path| fs::symlink_metadata(checkout.path.join(path)).is_ok());
+        let known = self.list(checkout, &["ls-files", "-z", "--cached"], &there)?;
+        let known: BTreeSet<PathBuf> = known.into_iter().collect();
+        there.retain(|path| {
+            let next = known.range::<PathBuf, _>(path..).next();
+            next.is_none_or(|next| !next.starts_with(path))
+        });
+        Ok(there)
+    }
+
+    /// Whether the file has nothing but what the commit has there: without asking git, which is slow for thousands of files.
+    fn is_beginning_of(&self, file: &Path, path: &Path, commit: Oid) -> Result<bool, GitError> {
+        let library = self.library()?;
+        let tree = library.find_commit(commit).and_then(|it| it.tree());
+        let blob = tree
+            .and_then(|tree| tree.get_path(path))
+            .and_then(|entry| library.find_blob(entry.id()));
+        Ok(blob.is_ok_and(|blob| {
+            let all = blob.content();
+            content(file, all.len()).is_some_and(|found| all.starts_with(&found))
+        }))
+    }
+
+    /// Whether the file is the new commit's, or a beginning of it, as a checkout would write it.
+    fn is_written_by_us(
+        &self,
+        checkout: &Worktree,
+        path: &Path,
+        new: Oid,
+    ) -> Result<bool, GitError> {
+        let file = checkout.path.join(path);
+        if self.is_beginning_of(&file, path, new)? {
+            return Ok(true);
+        }
+        let written = self.as_checked_out(checkout, path, new)?;
+        Ok(written.is_some_and(|all| {
+            content(&file, all.len()).is_some_and(|found| all.starts_with(&found))
+        }))
+    }
+
+    /// Whether a checkout of the commit's file would write exactly this one.
+    pub(crate) fn is_written_by(
+        &self,
+        checkout: &Worktree,
+        path: &Path,
+        commit: Oid,
+        file: &Path,
+    ) -> Result<bool, GitError> {
+        let written = self.as_checked_out(checkout, path, commit)?;
+        Ok(written.is_some_and(|all| content(file, all.len()).is_some_and(|found| found == all)))
+    }
+
+    /// What a checkout of the commit would write there.
+    fn as_checked_out(
+        &self,
+        checkout: &Worktree,
+        path: &Path,
+        commit: Oid,
+    ) -> Result<Option<Vec<u8>>, GitError> {
+        let mut name = std::ffi::OsString::from(format!("{commit}:"));
+        name.push(path);
+        let git = checkout.git(self).args(["cat-file", "--filters"]);
+        let output = git.arg(name).run()?;
+        Ok((output.code == 0).then_some(output.stdout))
+    }
+}
+
+/// Content of a file, or target of a symbolic link. None also for what is longer than that, and for pipes and devices, which would be read for ever.
+fn content(file: &Path, longest: usize) -> Option<Vec<u8>> {
+    let meta = fs::symlink_metadata(file).ok()?;
+    if meta.is_symlink() {
+        return fs::read_link(file)
+            .ok()
+            .map(|target| target.as_os_str().as_bytes().to_vec());
+    }
+    if !meta.is_file() || meta.len() > longest as u64 {
+        return None;
+    }
+    fs::read(file).ok()
+}
+
+/// The branch is last: its name may hold anything but a line end.
+pub(crate) fn write_note(checkout: &Worktree, step: Move<'_>) -> Result<(), GitError> {
+    let path = checkout.git_dir.join(NOTE);
+    let text = format!("{} {} {}\n", step.old, step.new, step.branch);
+    fs::write(&path, text).at("write", &path)?;
+    fs::File::open(&path)
+        .and_then(|file| file.sync_all())
+        .at("sync", &path)?;
+    fs::File::open(&checkout.git_dir)
+        .and_then(|dir| dir.sync_all())
+        .at("sync", &checkout.git_dir)
+}
+
+/// Says, before a git of ours takes the index's lock, that it may be ours. Not synced: neither is the lock, which comes later in the same
+/// directory.
+pub(crate) fn begin_rehearsal(checkout: &Worktree) -> Result<(), GitError> {
+    let path = checkout.git_dir.join(REHEARSAL);
+    fs::write(&path, "").at("write", &path)
+}
+
+/// Nothing of ours is at the index any more, or the landing's note says so.
+pub(crate) fn end_rehearsal(checkout: &Worktree) -> Result<(), GitError> {
+    remove(&checkout.git_dir.join(REHEARSAL))
+}
+
+/// Whether a lock that nobody holds is ours.
+pub(crate) fn is_ours(checkout: &Worktree) -> bool {
+    checkout.git_dir.join(REHEARSAL).exists() || read_note(checkout).is_some()
+}
+
+pub(crate) fn remove(path: &Path) -> Result<(), GitError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).at("delete", path),
+        _ => Ok(()),
+    }
+}
+
+/// None also for a note that a kill left half written: then nothing had been touched yet.
+pub(crate) fn read_note(checkout: &Worktree) -> Option<(String, Oid, Oid)> {
+    let text = fs::read_to_string(checkout.git_dir.join(NOTE)).ok()?;
+    let mut fields = text.strip_suffix('\n')?.splitn(3, ' ');
+    let (old, new) = (
+        Oid::from_str(fields.next()?).ok()?,
+        Oid::from_str(fields.next()?).ok()?,
+    );
+    Some((fields.next()?.to_owned(), old, new))
+}
+
+pub(crate) fn remove_note(checkout: &Worktree) -> Result<(), GitError> {
+    remove(&checkout.git_dir.join(NOTE))
+}

@@ -1,0 +1,246 @@
+//! Merges in memory: no work tree, no reference moves.
+//!
+//! Invariant: the same inputs give the same commit, dates included, so a build may be repeated after a kill; and when a build is reported,
+//! all its objects are on disk. SIMPLE conflicts are settled on the way, see [`super::three_way`].
+//!
+//! Why the git command: `merge-tree --write-tree` (merge-ort) takes 2.7 ms on 5,000 files where git2 takes 33. Commit and blobs by git2.
+
+use std::path::{Path, PathBuf};
+
+use git2::Oid;
+
+use super::classify::{self, ConflictClass, ConflictFile, ConflictKind, Merged, Stages};
+use super::three_way::{Woven, weave};
+use super::whitespace::Layout;
+use crate::domain::time::Timestamp;
+use crate::git::error::GitError;
+use crate::git::objects::names::{printable, shown};
+use crate::git::repo::{Identity, NewCommit, Repo, write_commit};
+
+/// What is to be merged.
+#[derive(Debug, Clone)]
+pub struct BuildMerge {
+    /// The branch to merge onto, as it is now.
+    pub target_branch: String,
+    /// The commit to merge, sealed: its objects are on disk.
+    pub source: Oid,
+    /// Subject, body and trailers.
+    pub message: String,
+    /// Author and committer.
+    pub identity: Identity,
+    /// Of the intention.
+    pub time: Timestamp,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BuildOutcome {
+    /// A merge commit, on disk, that no branch has yet.
+    Built {
+        /// The merge commit; its first parent is `target`.
+        commit: Oid,
+        /// The commit of the target that it was built on.
+        target: Oid,
+        /// Files whose SIMPLE conflicts were settled.
+        simple_resolved: Vec<String>,
+    },
+    /// It takes judgement.
+    Conflict {
+        /// The commit of the target that it was tried on.
+        target: Oid,
+        /// Who can settle it.
+        class: ConflictClass,
+        /// All files in conflict.
+        files: Vec<ConflictFile>,
+    },
+    /// The target has the commit already.
+    NothingToMerge {
+        /// The commit of the target.
+        target: Oid,
+    },
+}
+
+/// A tree, or why there is none.
+pub(crate) enum Settled {
+    Tree {
+        tree: Oid,
+        resolved: Vec<String>,
+    },
+    Open {
+        class: ConflictClass,
+        files: Vec<ConflictFile>,
+    },
+}
+
+/// Texts that are larger are not woven.
+const MOST_BYTES: usize = 4 << 20;
+
+impl Repo {
+    /// Merges `source` onto the target branch, in memory.
+    pub fn build_merge(&self, want: &BuildMerge) -> Result<BuildOutcome, GitError> {
+        let missing = || GitError::BranchMissing {
+            branch: want.target_branch.clone(),
+        };
+        let target = self
+            .branch_commit(&want.target_branch)?
+            .ok_or_else(missing)?;
+        self.tree_of(want.source)?;
+        if self.contains(target, want.source)? {
+            return Ok(BuildOutcome::NothingToMerge { target });
+        }
+        match self.merge_trees(target, want.source)? {
+            Settled::Open { class, files } => Ok(BuildOutcome::Conflict {
+                target,
+                class,
+                files,
+            }),
+            Settled::Tree { tree, resolved } => {
+                let signature = want.identity.signature(want.time)?;
+                let new = NewCommit {
+                    tree,
+                    parents: &[target, want.source],
+                    message: &want.message,
+                    author: &signature,
+                    committer: &signature,
+                };
+                let commit = write_commit(&self.library()?, &new)?;
+                self.make_durable(commit, &[target, want.source])?;
+                Ok(BuildOutcome::Built {
+                    commit,
+                    target,
+                    simple_resolved: resolved,
+                })
+            }
+        }
+    }
+
+    /// The merge of two commits as a tree, SIMPLE conflicts settled.
+    pub(crate) fn merge_trees(&self, ours: Oid, theirs: Oid) -> Result<Settled, GitError> {
+        let output = self
+            .git()
+            .long()
+            .attributes_of(ours)
+            .args(["merge-tree", "--write-tree", "-z", "--messages"])
+            .args([ours.to_string(), theirs.to_string()])
+            .run()?;
+        if !matches!(output.code, 0 | 1) {
+            return Err(output.failure());
+        }
+        let merged = classify::parse(&output.stdout).ok_or_else(|| GitError::Unreadable {
+            command: "git merge-tree -z",
+            found: printable(&output.stdout[..output.stdout.len().min(80)]),
+        })?;
+        if output.code == 0 {
+            return Ok(Settled::Tree {
+                tree: merged.tree,
+                resolved: Vec::new(),
+            });
+        }
+        self.settle(&merged)
+    }
+
+    fn settle(&self, merged: &Merged) -> Result<Settled, GitError> {
+        let library = self.library()?;
+        let (mut texts, mut regions, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
+        for (path, (stages, kind)) in &merged.conflicts {
+            match weave_file(&library, path, stages, *kind)? {
+                Ok(text) => texts.push((path, stages, text)),
+                Err((kind, open)) => {
+                    kinds.push((path, kind));
+                    regions.extend(open);
+                }
+            }
+        }
+        kinds.extend(merged.others.iter().map(|(path, kind)| (path, *kind)));
+        if kinds.is_empty() && !texts.is_empty() {
+            let tree = with_texts(&library, merged.tree, &texts)?;
+            let resolved = texts.iter().map(|(path, ..)| shown(path)).collect();
+            return Ok(Settled::Tree { tree, resolved });
+        }
+        let only: Vec<ConflictKind> = kinds.iter().map(|(_, kind)| *kind).collect();
+        // What could be woven is in conflict all the same when the whole merge has to be settled by hand.
+        let woven = texts
+            .iter()
+            .map(|(path, stages, _)| (*path, kind_of_text(stages)));
+        let mut files: Vec<ConflictFile> = kinds
+            .iter()
+            .copied()
+            .chain(woven)
+            .map(|(path, kind)| ConflictFile {
+                path: shown(path),
+                kind,
+            })
+            .collect();
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(Settled::Open {
+            class: classify::classify(&only, &regions),
+            files,
+        })
+    }
+}
+
+fn kind_of_text(stages: &Stages) -> ConflictKind {
+    if stages.base.is_some() {
+        ConflictKind::Content
+    } else {
+        ConflictKind::BothAdded
+    }
+}
+
+type Unwoven = (ConflictKind, Vec<usize>);
+
+fn weave_file(
+    library: &git2::Repository,
+    path: &Path,
+    stages: &Stages,
+    kind: ConflictKind,
+) -> Result<Result<Vec<u8>, Unwoven>, GitError> {
+    let textual = matches!(kind, ConflictKind::Content | ConflictKind::BothAdded);
+    let Some((base, ours, theirs)) = stages.texts().filter(|_| textual) else {
+        return Ok(Err((kind, Vec::new())));
+    };
+    let read = |blob: Oid| -> Result<Vec<u8>, GitError> {
+        let found = library.find_blob(blob).map(|blob| blob.content().to_vec());
+        found.map_err(GitError::library(format!("read {}", shown(path))))
+    };
+    let base = base
+        .map(|version| read(version.blob))
+        .transpose()?
+        .unwrap_or_default();
+    let (ours, theirs) = (read(ours.blob)?, read(theirs.blob)?);
+    if [&base, &ours, &theirs].iter().any(|text| text.contains(&0)) {
+        return Ok(Err((ConflictKind::Binary, Vec::new())));
+    }
+    if [&base, &ours, &theirs]
+        .iter()
+        .any(|text| text.len() > MOST_BYTES)
+    {
+        return Ok(Err((kind, vec![usize::MAX])));
+    }
+    Ok(match weave(&base, &ours, &theirs, Layout::of(path)) {
+        Woven::Whole(text) => Ok(text),
+        Woven::Open(regions) => Err((kind, regions)),
+    })
+}
+
+/// The tree with these files in place of those with conflict markers.
+fn with_texts(
+    library: &git2::Repository,
+    tree: Oid,
+    texts: &[(&PathBuf, &Stages, Vec<u8>)],
+) -> Result<Oid, GitError> {
+    let write = || -> Result<Oid, git2::Error> {
+        let mut update = git2::build::TreeUpdateBuilder::new();
+        for (path, stages, text) in texts {
+            let executable = stages.mode().is_some_and(|mode| mode & 0o111 != 0);
+            let mode = if executable {
+                git2::FileMode::BlobExecutable
+            } else {
+                git2::FileMode::Blob
+            };
+            update.upsert(path.as_path(), library.blob(text)?, mode);
+        }
+        update.create_updated(library, &library.find_tree(tree)?)
+    };
+    write().map_err(GitError::library("write the merged tree"))
+}

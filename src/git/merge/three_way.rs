@@ -1,0 +1,323 @@
+//! Three versions of one text woven into one, where that takes no judgement.
+//!
+//! Invariant: pure. Where the line edits of both sides do not overlap, each is applied; where they do, the region is settled only if
+//! both made the same change, or one side changed nothing but its layout (then the other side's change is taken). Anything else
+//! is left open. So no side's added line is lost and no deleted line comes back, layout aside.
+
+use std::ops::Range;
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use super::whitespace::Layout;
+
+/// Texts with more lines are left to a person or an agent: comparing them could take long.
+const MOST_LINES: usize = 50_000;
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Woven {
+    /// The text.
+    Whole(Vec<u8>),
+    /// Regions that need judgement: for each the lines of the longer side.
+    Open(Vec<usize>),
+}
+
+type Lines<'a> = Vec<&'a [u8]>;
+
+/// One edit of one side: these lines of the base became those of the side.
+#[derive(Debug, Clone)]
+struct Hunk {
+    base: Range<usize>,
+    side: Range<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Side {
+    Ours,
+    Theirs,
+}
+
+/// Edits that hang together because they overlap.
+#[derive(Debug)]
+struct Cluster {
+    base: Range<usize>,
+    hunks: Vec<(Side, Hunk)>,
+}
+
+/// Weaves the three texts; `layout` says what is only layout in a file of its kind.
+pub fn weave(base: &[u8], ours: &[u8], theirs: &[u8], layout: Layout) -> Woven {
+    let (base, ours, theirs) = (lines(base), lines(ours), lines(theirs));
+    if base.len().max(ours.len()).max(theirs.len()) > MOST_LINES {
+        return Woven::Open(vec![MOST_LINES]);
+    }
+    let texts = Texts {
+        base,
+        ours,
+        theirs,
+        layout,
+    };
+    let (mut result, mut open, mut at): (Lines<'_>, Vec<usize>, usize) =
+        (Vec::new(), Vec::new(), 0);
+    for cluster in texts.clusters() {
+        result.extend(&texts.base[at..cluster.base.start]);
+        at = cluster.base.end;
+        match texts.settle(&cluster) {
+            Ok(lines) => result.extend(lines),
+            Err(size) => open.push(size),
+        }
+    }
+    result.extend(&texts.base[at..]);
+    if open.is_empty() && !ends_early(&result) {
+        return Woven::Whole(result.concat());
+    }
+    open.push(usize::from(open.is_empty()));
+    open.retain(|size| *size > 0);
+    Woven::Open(open)
+}
+
+/// A line without an end is only in its place at the end of the text.
+fn ends_early(lines: &[&[u8]]) -> bool {
+    let all_but_last = lines.split_last().map_or(&[][..], |(_, rest)| rest);
+    all_but_last.iter().any(|line| !line.ends_with(b"\n"))
+}
+
+fn lines(text: &[u8]) -> Lines<'_> {
+    text.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+struct Texts<'a> {
+    base: Lines<'a>,
+    ours: Lines<'a>,
+    theirs: Lines<'a>,
+    layout: Layout,
+}
+
+impl<'a> Texts<'a> {
+    fn side(&self, side: Side) -> &[&'a [u8]] {
+        match side {
+            Side::Ours => &self.ours,
+            Side::Theirs => &self.theirs,
+        }
+    }
+
+    fn clusters(&self) -> Vec<Cluster> {
+        let mut hunks: Vec<(Side, Hunk)> = Vec::new();
+        for side in [Side::Ours, Side::Theirs] {
+            hunks.extend(
+                edits(&self.base, self.side(side))
+                    .into_iter()
+                    .map(|hunk| (side, hunk)),
+            );
+        }
+        // An insertion at a place comes before the edit of the line that begins there.
+        hunks.sort_by_key(|(side, hunk)| (hunk.base.start, hunk.base.end, *side));
+        let mut clusters: Vec<Cluster> = Vec::new();
+        for (side, hunk) in hunks {
+            match clusters.last_mut().filter(|last| last.meets(side, &hunk)) {
+                Some(last) => last.add(side, hunk),
+                None => clusters.push(Cluster {
+                    base: hunk.base.clone(),
+                    hunks: vec![(side, hunk)],
+                }),
+            }
+        }
+        clusters
+    }
+
+    /// The lines that take the place of the cluster, or its size.
+    fn settle(&self, cluster: &Cluster) -> Result<Lines<'a>, usize> {
+        let base = &self.base[cluster.base.clone()];
+        let ours = self.text(cluster, Side::Ours);
+        let theirs = self.text(cluster, Side::Theirs);
+        if ours == theirs || theirs == base || self.layout.same(base, &theirs) {
+            return Ok(ours);
+        }
+        if ours == base || self.layout.same(base, &ours) {
+            return Ok(theirs);
+        }
+        if self.layout.same(&ours, &theirs) {
+            return Ok(ours);
+        }
+        Err(ours.len().max(theirs.len()).max(1))
+    }
+
+    /// What a side made of the cluster's lines.
+    fn text(&self, cluster: &Cluster, side: Side) -> Lines<'a> {
+        let (mut lines, mut at) = (Vec::new(), cluster.base.start);
+        for (_, hunk) in cluster.hunks.iter().filter(|(of, _)| *of == side) {
+            lines.extend(&self.base[at..hunk.base.start]);
+            lines.extend(&self.side(side)[hunk.side.clone()]);
+            at = hunk.base.end;
+        }
+        lines.extend(&self.base[at..cluster.base.end]);
+        lines
+    }
+}
+
+impl Cluster {
+    /// Whether the edit overlaps one of the other side in here.
+    fn meets(&self, side: Side, hunk: &Hunk) -> bool {
+        self.hunks
+            .iter()
+            .any(|(other, member)| *other != side && overlap(&member.base, &hunk.base))
+    }
+
+    fn add(&mut self, side: Side, hunk: Hunk) {
+        self.base.end = self.base.end.max(hunk.base.end);
+        self.hunks.push((side, hunk));
+    }
+}
+
+/// Whether two edits touch the same lines. Side by side is not overlapping; two insertions at one place are.
+fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
+    if a.is_empty() && b.is_empty() {
+        return a.start == b.start;
+    }
+    a.start < b.end && b.start < a.end
+}
+
+/// The edits that lead from the base to a side; deletion and insertion at one place are one edit.
+fn edits(base: &[&[u8]], side: &[&[u8]]) -> Vec<Hunk> {
+    let mut hunks: Vec<Hunk> = Vec::new();
+    for op in capture_diff_slices(Algorithm::Histogram, base, side) {
+        if matches!(op, DiffOp::Equal { .. }) {
+            continue;
+        }
+        let (base, side) = (op.old_range(), op.new_range());
+        match hunks
+            .last_mut()
+            .filter(|last| last.base.end == base.start && last.side.end == side.start)
+        {
+            Some(last) => (last.base.end, last.side.end) = (base.end, side.end),
+            None => hunks.push(Hunk { base, side }),
+        }
+    }
+    hunks
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn woven(base: &str, ours: &str, theirs: &str) -> Woven {
+        weave(
+            base.as_bytes(),
+            ours.as_bytes(),
+            theirs.as_bytes(),
+            Layout::of("x.rs".as_ref()),
+        )
+    }
+
+    fn whole(text: &str) -> Woven {
+        Woven::Whole(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn edits_of_neighbouring_lines_are_both_kept() {
+        assert_eq!(
+            woven("a\nb\nc\n", "A\nb\nc\n", "a\nB\nc\n"),
+            whole("A\nB\nc\n")
+        );
+        assert_eq!(woven("a\nb\n", "a\nx\nb\n", "a\nB\n"), whole("a\nx\nB\n"));
+        assert_eq!(woven("a\nb\n", "A\nb\n", "a\ny\nb\n"), whole("A\ny\nb\n"));
+    }
+
+    #[test]
+    fn the_same_change_counts_once() {
+        assert_eq!(woven("a\nb\n", "a\nx\n", "a\nx\n"), whole("a\nx\n"));
+        assert_eq!(woven("a\n", "a\nnew\n", "a\nnew\n"), whole("a\nnew\n"));
+    }
+
+    #[test]
+    fn a_change_of_layout_gives_way_to_a_change_of_content() {
+        assert_eq!(
+            woven("f(a, b);\n", "f( a,  b );\n", "f(a, c);\n"),
+            whole("f(a, c);\n")
+        );
+        assert_eq!(woven("x\ny\n", "x \ny\t\n", "x\nz\n"), whole("x\nz\n"));
+        assert_eq!(
+            woven("a\r\nb\r\n", "a\nb\n", "a\r\nc\r\n"),
+            whole("a\r\nc\r\n")
+        );
+    }
+
+    #[test]
+    fn what_needs_judgement_stays_open_with_its_size() {
+        assert_eq!(woven("a\n", "b\n", "c\nd\n"), Woven::Open(vec![2]));
+        assert_eq!(woven("a\n", "a\nx\n", "a\ny\n"), Woven::Open(vec![1]));
+        assert!(matches!(
+            woven("a\nb\nc\n", "a\nc\n", "a\nB\nc\n"),
+            Woven::Open(_)
+        ));
+    }
+
+    #[test]
+    fn a_last_line_without_an_end_never_runs_into_another() {
+        let result = woven("a\nb", "a\nB", "a\nb\nc\n");
+        assert!(
+            !matches!(&result, Woven::Whole(text) if text == b"a\nBc\n"),
+            "{result:?}"
+        );
+    }
+
+    /// For each line of the base what a side does: keep, delete, replace, put a line before it.
+    fn side(tag: char, edits: &[(usize, u8)], length: usize) -> (String, Vec<String>, Vec<String>) {
+        let (mut text, mut added, mut deleted) = (String::new(), Vec::new(), Vec::new());
+        for line in 0..length {
+            let edit = edits
+                .iter()
+                .find(|(at, _)| *at == line)
+                .map_or(0, |(_, kind)| kind % 4);
+            let (old, new) = (format!("base {line}\n"), format!("{tag} {line}\n"));
+            match edit {
+                1 => deleted.push(old),
+                2 => {
+                    text.push_str(&new);
+                    added.push(new);
+                    deleted.push(old);
+                }
+                3 => {
+                    text.push_str(&new);
+                    text.push_str(&old);
+                    added.push(new);
+                }
+                _ => text.push_str(&old),
+            }
+        }
+        (text, added, deleted)
+    }
+
+    proptest! {
+        #[test]
+        fn no_added_line_is_lost_and_no_deleted_line_comes_back(
+            length in 1_usize..14,
+            ours in proptest::collection::vec((0_usize..14, any::<u8>()), 0..6),
+            theirs in proptest::collection::vec((0_usize..14, any::<u8>()), 0..6),
+        ) {
+            let (base, ..) = side('-', &[], length);
+            let (left, left_added, left_deleted) = side('o', &ours, length);
+            let (right, right_added, right_deleted) = side('t', &theirs, length);
+            if let Woven::Whole(text) = woven(&base, &left, &right) {
+                let text = String::from_utf8(text).unwrap();
+                let has = |line: &String| text.split_inclusive('\n').any(|found| found == line);
+                prop_assert!(left_added.iter().chain(&right_added).all(has), "{text}");
+                prop_assert!(!left_deleted.iter().chain(&right_deleted).any(has), "{text}");
+                let kept = text.split_inclusive('\n').filter(|line| line.starts_with("base")).count();
+                let gone: std::collections::BTreeSet<_> = left_deleted.iter().chain(&right_deleted).collect();
+                prop_assert_eq!(kept, length - gone.len());
+            }
+        }
+
+        #[test]
+        fn disjoint_edits_always_weave(length in 2_usize..14, ours in any::<u16>(), theirs in any::<u16>(), kinds in proptest::collection::vec(1_u8..3, 14)) {
+            let (base, ..) = side('-', &[], length);
+            let pick = |mask: u16| -> Vec<(usize, u8)> { (0..length).filter(|line| mask >> line & 1 == 1).map(|line| (line, kinds[line])).collect() };
+            let (left, ..) = side('o', &pick(ours & !theirs), length);
+            let (right, ..) = side('t', &pick(theirs & !ours), length);
+            prop_assert!(matches!(woven(&base, &left, &right), Woven::Whole(_)));
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Whether a branch may be merged at all, as far as that can be told before anybody merges it.
+//!
+//! Invariant: reads only. What is found is for the branch's author to mend: a history that the target has no part in cannot be merged, and
+//! files in swarm's own directories would land among the state of the checkout that follows.
+
+use git2::Oid;
+
+use crate::git::error::GitError;
+use crate::git::repo::Repo;
+
+/// Directories that hold the state of swarm on a machine, and so never belong to a commit.
+const PRIVATE: &[&str] = &[
+    ".swarm/state",
+    ".swarm/runs",
+    ".swarm/worktrees",
+    ".swarm/provenance",
+    ".swarm/logs",
+];
+
+/// Why a branch may not be merged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unfit {
+    /// It shares no commit with where it began: its history was replaced, or the branch was deleted under a commit.
+    Unrelated,
+    /// It adds or changes something in these directories of swarm's own.
+    Private(Vec<String>),
+}
+
+impl Repo {
+    /// What is wrong with the branch at `head` that began at `base`; none: nothing.
+    pub fn unfit(&self, head: Oid, base: Oid) -> Result<Option<Unfit>, GitError> {
+        let library = self.library()?;
+        match library.merge_base(head, base) {
+            Err(error) if error.code() == git2::ErrorCode::NotFound => {
+                return Ok(Some(Unfit::Unrelated));
+            }
+            found => found.map_err(GitError::library(format!("compare {head} with {base}")))?,
+        };
+        let tree = |commit: Oid| {
+            let commit = library.find_commit(commit);
+            commit.and_then(|commit| commit.tree())
+        };
+        let read = GitError::library(format!("read the files of {head}"));
+        let (new, old) = tree(head)
+            .and_then(|new| Ok((new, tree(base)?)))
+            .map_err(read)?;
+        let at = |tree: &git2::Tree<'_>, path: &str| {
+            let entry = tree.get_path(path.as_ref()).ok();
+            entry.map(|entry| entry.id())
+        };
+        let touched = |path: &&&str| at(&new, path).is_some() && at(&new, path) != at(&old, path);
+        let private: Vec<String> = PRIVATE
+            .iter()
+            .filter(touched)
+            .map(ToString::to_string)
+            .collect();
+        Ok((!private.is_empty()).then_some(Unfit::Private(private)))
+    }
+}

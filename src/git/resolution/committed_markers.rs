@@ -1,0 +1,116 @@
+//! Conflicts that were left open, committed as they lay there or not.
+//!
+//! Invariant: a commit with markers settles nothing, whoever made it; only files that were in conflict are looked at, and only markers that
+//! neither side brought count, since a file may hold some on purpose.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use git2::Oid;
+
+use super::note::Resolution;
+use crate::git::error::GitError;
+use crate::git::merge::markers::marker_lines;
+use crate::git::objects::names::shown;
+use crate::git::repo::Repo;
+use crate::git::worktree::release::rescue_ref;
+
+/// Lines, and how often each is there.
+type Markers = BTreeMap<Vec<u8>, usize>;
+
+impl Repo {
+    /// Noted files that hold markers in a commit which has the noted merge.
+    pub(crate) fn committed_open(
+        &self,
+        tip: Oid,
+        note: Option<&Resolution>,
+    ) -> Result<Vec<String>, GitError> {
+        let Some(note) = note.filter(|note| note.started) else {
+            return Ok(Vec::new());
+        };
+        if !self.contains(tip, note.target)? {
+            return Ok(Vec::new());
+        }
+        // Where the target was reached without a merge there is no telling what the branch had.
+        let before = self.before_merge(tip, note.target)?;
+        let ours = Some(before).filter(|before| *before != tip);
+        let mut open = Vec::new();
+        for path in &note.files {
+            if self.is_left_open(path, &self.markers_in(tip, path)?, ours, note.target)? {
+                open.push(shown(path));
+            }
+        }
+        Ok(open)
+    }
+
+    /// Whether the file, with these markers, holds one that a merge of the two commits would not have brought.
+    pub(crate) fn is_left_open(
+        &self,
+        path: &Path,
+        held: &Markers,
+        ours: Option<Oid>,
+        theirs: Oid,
+    ) -> Result<bool, GitError> {
+        if held.is_empty() {
+            return Ok(false);
+        }
+        let by_them = self.markers_in(theirs, path)?;
+        let by_us = ours.map_or(Ok(Markers::new()), |ours| self.markers_in(ours, path))?;
+        let base = ours.and_then(|ours| self.library().ok()?.merge_base(ours, theirs).ok());
+        let before = base.map_or(Ok(Markers::new()), |base| self.markers_in(base, path))?;
+        let brought = |line: &Vec<u8>| {
+            let count = |of: &Markers| of.get(line).copied().unwrap_or(0);
+            let (us, them) = (count(&by_us), count(&by_them));
+            (us + them).saturating_sub(count(&before)).max(us).max(them)
+        };
+        Ok(held.iter().any(|(line, count)| *count > brought(line)))
+    }
+
+    /// The markers in this file of the commit.
+    fn markers_in(&self, commit: Oid, path: &Path) -> Result<Markers, GitError> {
+        let library = self.library()?;
+        let tree = library.find_commit(commit).and_then(|found| found.tree());
+        let tree = tree.map_err(GitError::library(format!("read the files of {commit}")))?;
+        let entry = tree.get_path(path).ok();
+        let blob = entry.and_then(|entry| library.find_blob(entry.id()).ok());
+        Ok(blob.map_or_else(Markers::new, |blob| marker_lines(blob.content())))
+    }
+
+    /// Takes the branch back behind a merge whose conflict was committed as it lay there; what it had is kept under `refs/swarm/rescue/`.
+    pub(crate) fn take_back_open_merge(
+        &self,
+        name: &str,
+        reference: &str,
+        tip: Oid,
+        note: &Resolution,
+    ) -> Result<(), GitError> {
+        if self.committed_open(tip, Some(note))?.is_empty() {
+            return Ok(());
+        }
+        let back = self.before_merge(tip, note.target)?;
+        if back == tip {
+            return Ok(());
+        }
+        self.keep_commit(&rescue_ref(name), tip)?;
+        let why = "merge: a conflict that was committed is taken back";
+        self.move_ref(reference, tip, back, why)
+    }
+
+    /// The commit before the one that merged `target` on the way to `tip`; where there is none, `tip`.
+    fn before_merge(&self, tip: Oid, target: Oid) -> Result<Oid, GitError> {
+        let library = self.library()?;
+        let parents = |commit| {
+            let commit = library.find_commit(commit);
+            let parents = commit.map(|commit| commit.parent_ids().collect::<Vec<Oid>>());
+            parents.map_err(GitError::library(format!("read what is before {tip}")))
+        };
+        let mut commit = tip;
+        loop {
+            match parents(commit)?.as_slice() {
+                [first, merged @ ..] if merged.contains(&target) => return Ok(*first),
+                [first, ..] if self.contains(*first, target)? => commit = *first,
+                _ => return Ok(tip),
+            }
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! Conflicts settled by hand: an agent's or a person's, in the worktree of the attempt.
+//!
+//! Invariant: a merge is started only in a worktree without uncommitted work (nested repositories aside), so that starting over after a kill
+//! loses nothing; the note `swarm-resolution` beside the index says how far it got and which files were in conflict. It is finished only
+//! when none of those files holds conflict markers that neither side brought, and nothing that needs a decision is undecided.
+
+use std::path::PathBuf;
+
+use git2::Oid;
+
+use super::note::{self, Resolution};
+use crate::crash;
+use crate::domain::time::Timestamp;
+use crate::git::error::GitError;
+use crate::git::merge::markers::marker_lines_in;
+use crate::git::objects::names::{branch_ref, shown};
+use crate::git::repo::{Identity, NewCommit, Repo, write_commit};
+use crate::git::worktree::commit_leftovers::{merge_heads, under_way};
+use crate::git::worktree::registry::Worktree;
+use crate::git::worktree::release::rescue_ref;
+use crate::git::worktree::reset::{Clean, HeadTo};
+use crate::git::worktree::snapshot::{Snapshot, add_all, read_oid};
+use crate::git::worktree::status::{Entry, Kind};
+
+/// Who commits what was settled, and when.
+#[derive(Debug, Clone)]
+pub struct FinishResolution {
+    /// The worktree.
+    pub name: String,
+    /// Its branch.
+    pub branch: String,
+    /// Message of the merge commit.
+    pub message: String,
+    /// Author and committer.
+    pub identity: Identity,
+    /// Of the intention.
+    pub time: Timestamp,
+    /// The work and the target that are merged, where that is known; the note beside the index is an agent's to delete.
+    pub merged: Option<(Oid, Oid)>,
+}
+
+/// How finishing went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finish {
+    /// The branch contains the target and the settled merge, on disk.
+    Finished {
+        /// Its commit.
+        head: Oid,
+    },
+    /// Files with markers, or without a decision.
+    StillConflicted {
+        /// Which.
+        files: Vec<String>,
+    },
+    /// No merge was started, or somebody aborted it.
+    NotStarted,
+}
+
+impl Repo {
+    /// Merges the target into the worktree and leaves the conflict there; answers with the files in conflict. May be
+    /// repeated: a merge of that target that is under way is left as it is.
+    pub fn start_resolution(
+        &self,
+        name: &str,
+        branch: &str,
+        target: Oid,
+    ) -> Result<Vec<String>, GitError> {
+        let worktree = self.worktree(name)?;
+        worktree.free_locks(self)?;
+        let missing = || GitError::BranchMissing {
+            branch: branch.to_owned(),
+        };
+        let tip = self.branch_commit(branch)?.ok_or_else(missing)?;
+        let note = note::read(&worktree);
+        let brought_back = self.bring_thrown_back(&worktree, branch, tip, note.as_ref())?;
+        let tip = brought_back.unwrap_or(tip);
+        if note::was_cut_short(&worktree) {
+            self.reset(
+                &worktree,
+                tip,
+                &HeadTo::Branch(branch_ref(branch)?),
+                Clean::Untracked,
+            )?;
+        }
+        worktree.require_branch(branch)?;
+        if merge_heads(&worktree) == [target] {
+            return self.open_files(&worktree, tip);
+        }
+        // Somebody committed the conflict as it lay there: it is settled before another merge hides it.
+        let open = self.committed_open(tip, note::read(&worktree).as_ref())?;
+        if !open.is_empty() {
+            return Ok(open);
+        }
+        if self.contains(tip, target)? {
+            return Ok(Vec::new());
+        }
+        self.require_idle(&worktree)?;
+        let mut note = Resolution {
+            started: false,
+            target,
+            ours: Some(tip),
+            files: Vec::new(),
+        };
+        self.keep_while_open(&worktree, tip)?;
+        note::write(&worktree, &note)?;
+        crash::point("git.resolve.noted");
+        self.merge_into(&worktree, tip, branch, target)?;
+        crash::point("git.resolve.merged");
+        note.started = true;
+        note.files = self.unmerged(&worktree)?;
+        note::write(&worktree, &note)?;
+        Ok(note.files.iter().map(|path| shown(path)).collect())
+    }
+
+    /// Commits the settled merge.
+    pub fn finish_resolution(&self, want: &FinishResolution) -> Result<Finish, GitError> {
+        let reference = branch_ref(&want.branch)?;
+        let worktree = self.worktree(&want.name)?;
+        worktree.free_locks(self)?;
+        // An earlier call was killed while it gave the branch its work back: the conflict is laid out again.
+        if let Some(note) = note::read(&worktree).filter(|note| !note.started) {
+            let files = self.start_resolution(&want.name, &want.branch, note.target)?;
+            if !files.is_empty() {
+                return Ok(Finish::StillConflicted { files });
+            }
+        }
+        worktree.require_branch(&want.branch)?;
+        let missing = || GitError::BranchMissing {
+            branch: want.branch.clone(),
+        };
+        let tip = self.read_ref(&reference)?.ok_or_else(missing)?;
+        let heads = merge_heads(&worktree);
+        let note = match note::read(&worktree) {
+            None if heads.is_empty() => self.note_of_lost_work(want.merged, tip)?,
+            note => note,
+        };
+        let target = heads
+            .first()
+            .copied()
+            .or(note.as_ref().map(|note| note.target));
+        let Some(target) = target.filter(|_| note.as_ref().is_none_or(|note| note.started)) else {
+            return Ok(Finish::NotStarted);
+        };
+        let brought_back = self.bring_thrown_back(&worktree, &want.branch, tip, note.as_ref())?;
+        if let (Some(_), Some(note)) = (brought_back, &note) {
+            let files = self.start_resolution(&want.name, &want.branch, note.target)?;
+            return Ok(Finish::StillConflicted { files });
+        }
+        if self.contains(tip, target)? {
+            let open = self.committed_open(tip, note.as_ref())?;
+            if !open.is_empty() {
+                return Ok(Finish::StillConflicted { files: open });
+            }
+            return self.finished(&worktree, tip, target, note.as_ref());
+        }
+        if heads.is_empty() {
+            return Ok(Finish::NotStarted);
+        }
+        let open = self.still_open(&worktree, (tip, target), note.as_ref())?;
+        if !open.is_empty() {
+            return Ok(Finish::StillConflicted { files: open });
+        }
+        let commit = self.commit_merge(&worktree, want, tip, &heads)?;
+        self.make_durable(commit, &[])?;
+        crash::point("git.resolve.before-ref");
+        self.move_ref(&reference, tip, commit, "merge: conflict settled")?;
+        crash::point("git.resolve.after-ref");
+        self.finished(&worktree, commit, target, note.as_ref())
+    }
+
+    /// Puts the worktree back to its branch. What was settled so far is kept under `refs/swarm/rescue/<name>`. False: no merge of ours was under
+    /// way; one that an agent began by itself is its own.
+    pub fn abort_resolution(&self, want: &FinishResolution) -> Result<bool, GitError> {
+        let reference = branch_ref(&want.branch)?;
+        let worktree = self.worktree(&want.name)?;
+        worktree.free_locks(self)?;
+        let Some(mut note) = note::read(&worktree) else {
+            return Ok(false);
+        };
+        if note.started {
+            worktree.require_branch(&want.branch)?;
+            self.snapshot_worktree(&Snapshot {
+                name: want.name.clone(),
+                reference: rescue_ref(&want.name),
+                message: "A merge that was aborted\n".into(),
+                identity: want.identity.clone(),
+                time: want.time,
+            })?;
+            let tip = self.head_commit(&worktree)?;
+            self.take_back_open_merge(&want.name, &reference, tip, &note)?;
+            note.started = false;
+            note::write(&worktree, &note)?;
+        }
+        let tip = self.head_commit(&worktree)?;
+        let brought_back = self.bring_thrown_back(&worktree, &want.branch, tip, Some(&note))?;
+        if brought_back.is_none() {
+            self.keep_replaced(&want.name, tip, Some(&note))?;
+            self.reset(&worktree, tip, &HeadTo::Branch(reference), Clean::Untracked)?;
+        }
+        let head = self.head_commit(&worktree)?;
+        self.let_open_work_go(&want.name, head)?;
+        Ok(true)
+    }
+
+    fn require_idle(&self, worktree: &Worktree) -> Result<(), GitError> {
+        if let Some(what) = under_way(&worktree.git_dir) {
+            return Err(GitError::UnderWay {
+                name: worktree.name.clone(),
+                what: format!("a {what}"),
+            });
+        }
+        self.require_clean(worktree)
+    }
+
+    /// `git merge`, stopped before its commit. Exit 1 is a conflict; anything else undoes what it may have begun.
+    fn merge_into(
+        &self,
+        worktree: &Worktree,
+        tip: Oid,
+        branch: &str,
+        target: Oid,
+    ) -> Result<(), GitError> {
+        // No commit is made here, but git wants to know who would make it.
+        let identity = self.identity()?;
+        let output = worktree
+            .git(self)
+            .long()
+            .config(&format!("user.name={}", identity.name))
+            .config(&format!("user.email={}", identity.email))
+            .args([
+                "merge",
+                "--no-commit",
+                "--no-ff",
+                "--no-edit",
+                "--no-stat",
+                "--no-squash",
+                "--no-autostash",
+            ])
+            .args([
+                "--no-verify",
+                "--no-rerere-autoupdate",
+                "--no-progress",
+                "--strategy=ort",
+            ])
+            .arg(target.to_string())
+            .run();
+        match output {
+            Ok(output)
+                if output.code == 0 || (output.code == 1 && !merge_heads(worktree).is_empty()) =>
+            {
+                Ok(())
+            }
+            other => {
+                self.reset(
+                    worktree,
+                    tip,
+                    &HeadTo::Branch(branch_ref(branch)?),
+                    Clean::Untracked,
+                )?;
+                Err(other.map_or_else(|error| error, |output| output.failure()))
+            }
+        }
+    }
+
+    fn unmerged(&self, worktree: &Worktree) -> Result<Vec<PathBuf>, GitError> {
+        let entries = self.status(worktree)?;
+        Ok(entries
+            .into_iter()
+            .filter(is_unmerged)
+            .map(|entry| entry.path)
+            .collect())
+    }
+
+    fn open_files(&self, worktree: &Worktree, tip: Oid) -> Result<Vec<String>, GitError> {
+        let files = self.unmerged(worktree)?;
+        let shown = files.iter().map(|path| shown(path)).collect();
+        // A person or agent may have started this merge: then there is no note yet.
+        if note::read(worktree).is_none()
+            && let [target] = merge_heads(worktree)[..]
+        {
+            let note = Resolution {
+                started: true,
+                target,
+                ours: Some(tip),
+                files,
+            };
+            self.keep_while_open(worktree, tip)?;
+            note::write(worktree, &note)?;
+        }
+        Ok(shown)
+    }
+
+    /// Files with markers; files that git could not merge as text and that nobody has added or removed since.
+    fn still_open(
+        &self,
+        worktree: &Worktree,
+        (tip, target): (Oid, Oid),
+        note: Option<&Resolution>,
+    ) -> Result<Vec<String>, GitError> {
+        let entries = self.status(worktree)?;
+        let undecided = entries
+            .iter()
+            .filter(|entry| matches!(entry.kind, Kind::Unmerged { both_text: false }));
+        let mut open: Vec<PathBuf> = undecided.map(|entry| entry.path.clone()).collect();
+        let noted = note.map(|note| note.files.clone()).unwrap_or_default();
+        // Without a list, everything that the merge changed is looked at.
+        let all = entries
+            .iter()
+            .filter(|entry| noted.is_empty() || is_unmerged(entry))
+            .map(|entry| entry.path.clone());
+        for path in all.chain(noted.iter().cloned()) {
+            let held = marker_lines_in(&worktree.path.join(&path));
+            if self.is_left_open(&path, &held, Some(tip), target)? {
+                open.push(path);
+            }
+        }
+        open.sort();
+        open.dedup();
+        Ok(open.iter().map(|path| shown(path)).collect())
+    }
+
+    fn commit_merge(
+        &self,
+        worktree: &Worktree,
+        want: &FinishResolution,
+        tip: Oid,
+        heads: &[Oid],
+    ) -> Result<Oid, GitError> {
+        let entries = self.status(worktree)?;
+        let nested: Vec<PathBuf> = entries
+            .into_iter()
+            .filter(|entry| entry.kind == Kind::Nested)
+            .map(|entry| entry.path)
+            .collect();
+        add_all(worktree.git(self).long(), &nested).ok()?;
+        let tree = read_oid(&worktree.git(self).arg("write-tree").ok()?)?;
+        let signature = want.identity.signature(want.time)?;
+        let parents: Vec<Oid> = std::iter::once(tip).chain(heads.iter().copied()).collect();
+        let new = NewCommit {
+            tree,
+            parents: &parents,
+            message: &want.message,
+            author: &signature,
+            committer: &signature,
+        };
+        write_commit(&self.library()?, &new)
+    }
+
+    /// The notes of git and of ours go; what the target and the branch have becomes durable.
+    fn finished(
+        &self,
+        worktree: &Worktree,
+        head: Oid,
+        target: Oid,
+        note: Option<&Resolution>,
+    ) -> Result<Finish, GitError> {
+        self.keep_replaced(&worktree.name, head, note)?;
+        self.make_durable(head, &[target])?;
+        if merge_heads(worktree).iter().all(|merged| *merged == target) {
+            self.end_merge(worktree)?;
+        }
+        note::remove(worktree)?;
+        self.let_open_work_go(&worktree.name, head)?;
+        Ok(Finish::Finished { head })
+    }
+}
+
+fn is_unmerged(entry: &Entry) -> bool {
+    matches!(entry.kind, Kind::Unmerged { .. })
+}

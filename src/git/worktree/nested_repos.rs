@@ -1,0 +1,114 @@
+//! Git repositories that an agent made inside its worktree. No commit of the branch holds what is in them, so they are moved aside,
+//! whole, before their worktree is cleaned.
+//!
+//! Invariant: a kept repository lies under `.kept-<worktree>` at the path that it had in the worktree; one rename brings it there, so a kill
+//! leaves it in one of the two places. Nothing of swarm's deletes it but `swarm clean`, after its time. Not kept: repositories below
+//! ignored folders (dependencies that tools fetch).
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use super::registry::Worktree;
+use super::status::{Entry, Kind};
+use crate::crash;
+use crate::git::error::{At, GitError};
+use crate::git::objects::names::{path_of, shown};
+use crate::git::repo::Repo;
+
+/// Mode of an index entry that is a link to a commit of another repository.
+const LINK: u32 = 0o160_000;
+
+impl Repo {
+    /// Moves the repositories inside `worktree` aside. `entries` is its status; without one (the index is damaged) they are looked for.
+    pub(crate) fn keep_nested(
+        &self,
+        worktree: &Worktree,
+        name: &str,
+        entries: Option<&[Entry]>,
+    ) -> Result<(), GitError> {
+        let mut found = linked(worktree);
+        match entries {
+            Some(entries) => found.extend(untracked(entries)),
+            None => search(&worktree.path, Path::new(""), &mut found),
+        }
+        for path in found {
+            let from = worktree.path.join(&path);
+            // Named twice, or it lay in one that has been moved.
+            if fs::symlink_metadata(from.join(".git")).is_err() {
+                continue;
+            }
+            let to = self.free_place(name, &path)?;
+            crash::point("git.release.before-nested");
+            fs::rename(&from, &to).at("rename", &from)?;
+        }
+        Ok(())
+    }
+
+    /// Whether repositories that lay inside the worktree of that name are kept.
+    pub fn has_kept_nested(&self, name: &str) -> bool {
+        self.worktree_path(&kept_name(name)).is_dir()
+    }
+
+    /// A path for it that nothing is at; its parent is there.
+    fn free_place(&self, name: &str, path: &Path) -> Result<PathBuf, GitError> {
+        let wanted = self.worktrees_dir()?.join(kept_name(name)).join(path);
+        let parent = wanted.parent().unwrap_or(&wanted);
+        fs::create_dir_all(parent).at("make", parent)?;
+        let mut place = wanted.clone();
+        let mut number = 2;
+        while fs::symlink_metadata(&place).is_ok() {
+            let mut other = wanted.clone().into_os_string();
+            other.push(format!("-{number}"));
+            place = other.into();
+            number += 1;
+        }
+        Ok(place)
+    }
+}
+
+/// The folder beside the worktrees in which the repositories of one are kept.
+pub fn kept_name(worktree: &str) -> String {
+    format!(".kept-{worktree}")
+}
+
+fn untracked(entries: &[Entry]) -> impl Iterator<Item = PathBuf> {
+    let nested = entries.iter().filter(|entry| entry.kind == Kind::Nested);
+    nested.map(|entry| entry.path.clone())
+}
+
+/// Those that were added as if they were submodules. A submodule proper has its repository elsewhere.
+fn linked(worktree: &Worktree) -> Vec<PathBuf> {
+    let Ok(index) = git2::Index::open(&worktree.git_dir.join("index")) else {
+        return Vec::new();
+    };
+    let links = index.iter().filter(|entry| entry.mode == LINK);
+    let paths = links.map(|entry| path_of(&entry.path));
+    paths
+        .filter(|path| is_inside(path) && worktree.path.join(path).join(".git").is_dir())
+        .collect()
+}
+
+fn is_inside(path: &Path) -> bool {
+    path.components()
+        .all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// Every folder with a `.git` directory. What cannot be read is passed over; it shows when it is cleaned.
+fn search(root: &Path, below: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(root.join(below))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let path = below.join(entry.file_name());
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) || entry.file_name() == ".git" {
+            continue;
+        }
+        if root.join(&path).join(".git").is_dir() {
+            tracing::info!(path = shown(&path), "a repository inside a worktree");
+            found.push(path);
+        } else {
+            search(root, &path, found);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! What is in a worktree: its uncommitted files and how far its branch has come.
+//!
+//! Invariant: looking changes nothing, not even the index (`GIT_OPTIONAL_LOCKS=0`), so it may be done beside a working agent.
+
+use std::path::PathBuf;
+
+use git2::Oid;
+
+use super::registry::Worktree;
+use crate::git::error::GitError;
+use crate::git::exec::command::Git;
+use crate::git::objects::names::{path_of, printable, shown};
+use crate::git::repo::{Head, Repo, subject_of};
+
+/// A worktree at a glance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorktreeState {
+    /// The commit checked out.
+    pub head: Oid,
+    /// Whether anything is uncommitted, untracked files included, ignored ones not.
+    pub dirty: bool,
+    /// What differs from where the branch's own work begins, committed or not, escaped for people, sorted.
+    pub files_modified: Vec<String>,
+    /// Commits that `head` has and neither the base nor the target.
+    pub commits_ahead: usize,
+    /// The last of them, with its subject.
+    pub last_commit: Option<(Oid, String)>,
+}
+
+/// One uncommitted path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) kind: Kind,
+    pub(crate) path: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Differs in the index or in the work tree.
+    Changed,
+    /// As in the index, but the file is not there.
+    Missing,
+    /// A conflict that is not settled; whether both sides changed the text of one file.
+    Unmerged {
+        both_text: bool,
+    },
+    Untracked,
+    /// A git repository of its own inside the work tree that nothing tracks.
+    Nested,
+}
+
+impl Repo {
+    /// Looks at the worktree; `base` is the commit that its branch started from. What it has from the target by now, others' landings
+    /// among it, is not its own.
+    pub fn inspect(
+        &self,
+        name: &str,
+        base: Oid,
+        target: Option<Oid>,
+    ) -> Result<WorktreeState, GitError> {
+        let worktree = self.worktree(name)?;
+        let head = self.head_commit(&worktree)?;
+        let base = self.own_begins(head, base, target)?;
+        let entries = self.status(&worktree)?;
+        let mut files: Vec<String> = entries.iter().map(|entry| shown(&entry.path)).collect();
+        files.extend(
+            self.changed_paths(base, head)?
+                .iter()
+                .map(|path| shown(path)),
+        );
+        files.sort();
+        files.dedup();
+        let library = self.library()?;
+        let ahead = library
+            .graph_ahead_behind(head, base)
+            .map_err(GitError::library(format!("compare {head} with {base}")))?
+            .0;
+        let last = library.find_commit(head).ok().filter(|_| ahead > 0);
+        Ok(WorktreeState {
+            head,
+            dirty: !entries.is_empty(),
+            files_modified: files,
+            commits_ahead: ahead,
+            last_commit: last.map(|commit| (head, subject_of(&commit))),
+        })
+    }
+
+    /// The commit from which on what `head` has is its own: where it left the target, unless that is before its base, because the target
+    /// has gone back.
+    fn own_begins(&self, head: Oid, base: Oid, target: Option<Oid>) -> Result<Oid, GitError> {
+        let base = self.merge_base(head, base)?.unwrap_or(base);
+        let left = match target {
+            Some(target) => self.merge_base(head, target)?,
+            None => None,
+        };
+        match left {
+            Some(left) if self.contains(left, base)? => Ok(left),
+            _ => Ok(base),
+        }
+    }
+
+    /// The commit that a worktree has checked out.
+    pub(crate) fn head_commit(&self, worktree: &Worktree) -> Result<Oid, GitError> {
+        match worktree.head()? {
+            Head::Detached(oid) => Ok(oid),
+            Head::Branch(branch) => self
+                .read_ref(&format!("refs/heads/{branch}"))?
+                .ok_or(GitError::BranchMissing { branch }),
+        }
+    }
+
+    /// Everything uncommitted, untracked files one by one.
+    pub(crate) fn status(&self, worktree: &Worktree) -> Result<Vec<Entry>, GitError> {
+        let git = worktree.git(self).env("GIT_OPTIONAL_LOCKS", "0");
+        status_by(worktree, git)
+    }
+
+    /// Paths that differ between two trees, renames not followed.
+    pub(crate) fn changed_paths(&self, old: Oid, new: Oid) -> Result<Vec<PathBuf>, GitError> {
+        let output = self
+            .git()
+            .args([
+                "diff-tree",
+                "-r",
+                "-z",
+                "--name-only",
+                "--no-renames",
+                "--no-ext-diff",
+                "--no-textconv",
+            ])
+            .args([old.to_string(), new.to_string()])
+            .ok()?;
+        Ok(output.pieces().map(path_of).collect())
+    }
+}
+
+/// The status by a git command that was prepared for it.
+pub(crate) fn status_by(worktree: &Worktree, git: Git<'_>) -> Result<Vec<Entry>, GitError> {
+    let output = git
+        .long()
+        .args([
+            "status",
+            "--porcelain=v2",
+            "-z",
+            "--no-renames",
+            "--untracked-files=all",
+            "--ignore-submodules=dirty",
+        ])
+        .ok()
+        .map_err(|error| index_trouble(worktree, error))?;
+    output
+        .pieces()
+        .filter(|piece| !piece.starts_with(b"# "))
+        .map(parse)
+        .collect()
+}
+
+/// Recognises a damaged index in what git says, and says how to mend it.
+pub(crate) fn index_trouble(worktree: &Worktree, error: GitError) -> GitError {
+    let signs = [
+        "index file",
+        "bad signature",
+        "bad index",
+        "index uses",
+        "cache entry",
+    ];
+    match &error {
+        GitError::Failed { stderr, .. } if signs.iter().any(|sign| stderr.contains(sign)) => {
+            GitError::IndexCorrupt {
+                worktree: worktree.path.clone(),
+                git_dir: worktree.git_dir.clone(),
+                why: stderr.clone(),
+            }
+        }
+        _ => error,
+    }
+}
+
+/// One record of `status --porcelain=v2 -z`: a letter, a fixed number of fields, the path.
+fn parse(record: &[u8]) -> Result<Entry, GitError> {
+    let fields = match record.first() {
+        Some(b'1') => 8,
+        Some(b'u') => 10,
+        Some(b'?') => 1,
+        _ => return Err(unreadable(record)),
+    };
+    let path = record
+        .splitn(fields + 1, |byte| *byte == b' ')
+        .nth(fields)
+        .ok_or_else(|| unreadable(record))?;
+    let kind = match record[0] {
+        b'1' if record.starts_with(b"1 .D") => Kind::Missing,
+        b'1' => Kind::Changed,
+        b'u' => Kind::Unmerged {
+            both_text: both_text(record),
+        },
+        _ if path.ends_with(b"/") => Kind::Nested,
+        _ => Kind::Untracked,
+    };
+    let path = path_of(path.strip_suffix(b"/").unwrap_or(path));
+    Ok(Entry { kind, path })
+}
+
+/// Both sides changed (`UU`) or added (`AA`) one regular file.
+fn both_text(record: &[u8]) -> bool {
+    let mut fields = record.split(|byte| *byte == b' ').skip(1);
+    let both = matches!(fields.next(), Some(b"UU" | b"AA"));
+    let modes: Vec<&[u8]> = fields.skip(1).take(3).collect();
+    both && modes
+        .iter()
+        .all(|mode| mode.starts_with(b"100") || *mode == b"000000")
+}
+
+fn unreadable(record: &[u8]) -> GitError {
+    GitError::Unreadable {
+        command: "git status --porcelain=v2 -z",
+        found: printable(&record[..record.len().min(80)]),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_read_with_odd_names() {
+        let changed = parse(b"1 .M N... 100644 100644 100644 aaa bbb  two  words\n-x").unwrap();
+        assert_eq!(
+            changed,
+            Entry {
+                kind: Kind::Changed,
+                path: " two  words\n-x".into()
+            }
+        );
+        assert_eq!(
+            parse(b"? a b/").unwrap(),
+            Entry {
+                kind: Kind::Nested,
+                path: "a b".into()
+            }
+        );
+        assert_eq!(parse(b"? \xff").unwrap().path, path_of(b"\xff"));
+        assert!(parse(b"x").is_err() && parse(b"1 .M").is_err());
+    }
+
+    #[test]
+    fn a_conflict_of_text_is_told_from_the_others() {
+        let kind = |record: &[u8]| parse(record).unwrap().kind;
+        let text = b"u UU N... 100644 100755 100644 100644 a b c file";
+        assert_eq!(kind(text), Kind::Unmerged { both_text: true });
+        for other in [
+            &b"u UD N... 100644 100644 000000 100644 a b c f"[..],
+            b"u UU N... 120000 120000 120000 120000 a b c f",
+        ] {
+            assert_eq!(kind(other), Kind::Unmerged { both_text: false });
+        }
+    }
+}
