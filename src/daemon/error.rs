@@ -68,11 +68,9 @@ pub enum DaemonError {
          anew instead, move the list away: mv .swarm/ideas.jsonl ideas-before.jsonl"
     )]
     LogGone,
-    /// The log ends before what the list of ideas tells of.
+    /// The log ends before a checkpoint that was made of it.
     #[error(
-        "{0}: the event log has lost its end? Nothing is changed. Put .swarm/state/ back from where it went or from a backup; without one, see \
-         what is lost and what can be done: swarm doctor. (A copy made while a daemon worked may have a list that is newer than its log: the \
-         way `cut` loses nothing there that the copy's log has.)"
+        "{0}: the log has lost its end. Nothing was changed. Restore .swarm/state/ from a backup, or see your options: swarm doctor"
     )]
     EndGone(String),
     /// The event log cannot be written.

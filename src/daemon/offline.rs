@@ -10,7 +10,7 @@ use super::handle::{Accepted, Journaled};
 use super::hooks;
 use super::loader::Loader;
 use super::paths::Paths;
-use super::repair::Latest;
+use super::repair::MadeBefore;
 use super::store::{self, Store};
 use super::tools::target_in;
 use super::{settings, views};
@@ -235,14 +235,14 @@ pub struct TwoWays {
 /// Damage on the way; a log that was removed, or lost its end.
 pub fn both_ways(paths: &Paths) -> Result<TwoWays, DaemonError> {
     // Before the log, which may grow meanwhile.
-    let latest = Latest::read(paths);
+    let made = MadeBefore::reading(paths);
     let loaded = load::<State, Event>(&paths.state)?;
     let upto = loaded.last_seq;
     let (by_snapshot, start) = loaded.try_fold(State::default, |state, record| {
         store::apply(&paths.state, state, &record)
     })?;
     let by_replay = state_at(paths, Upto::Seq(upto))?;
-    store::has_its_end(paths, &latest, &by_replay)?;
+    store::has_its_end(paths, &made, &by_replay)?;
     let snapshot_seq = match start {
         StartFrom::Snapshot { seq } | StartFrom::PreviousSnapshot { seq, .. } => Some(seq),
         StartFrom::FullReplay { .. } => None,

@@ -77,29 +77,28 @@ pub fn lock(paths: &Paths) -> Result<StateLock, DaemonError> {
 /// Damage to acknowledged events; a log that was removed, or lost its end.
 pub fn read(paths: &Paths) -> Result<(State, StartFrom), DaemonError> {
     // Before the log, which may grow meanwhile.
-    let latest = repair::Latest::read(paths);
+    let made = repair::MadeBefore::reading(paths);
     let loaded = load::<State, Event>(&paths.state)?;
     let read = loaded.try_fold(State::default, |state, record| {
         apply(&paths.state, state, &record)
     })?;
-    has_its_end(paths, &latest, &read.0)?;
+    has_its_end(paths, &made, &read.0)?;
     Ok(read)
 }
 
-/// Refuses what is whole, and not all that there was: the next event would be followed by a new list of ideas, over the only trace of the
-/// old ones.
+/// Refuses a log that is whole as far as it goes, but was longer.
 pub(super) fn has_its_end(
     paths: &Paths,
-    latest: &repair::Latest,
+    made: &repair::MadeBefore,
     state: &State,
 ) -> Result<(), DaemonError> {
-    if state.seq == 0 && repair::is_log_gone(paths)? {
+    if let Some(why) = made.missing_in(paths, state) {
+        return Err(DaemonError::EndGone(why));
+    }
+    if state.seq == 0 && repair::is_log_gone(paths) {
         return Err(DaemonError::LogGone);
     }
-    match latest.beyond(state) {
-        Some(why) => Err(DaemonError::EndGone(why)),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Folds a record in. A log that was repaired may begin with a whole state, which lies beside it.

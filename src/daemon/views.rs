@@ -1,5 +1,5 @@
-//! The view files: `ideas.jsonl` and `learnings.md`, for people and scripts that like files. No state is read from them; what they know
-//! beyond the log tells that it lost its end (see `repair`).
+//! The view files: `ideas.jsonl` and `learnings.md`, for people and scripts that like files. The log is never judged by them; the repair
+//! `rebuild` reads the list, as there is nothing else left then.
 //!
 //! Invariant: replaced atomically, never half written. They lag behind by a time that grows with their size, so that writing them costs at
 //! most about [`BYTES_PER_SECOND`]; at a clean end they are exact.

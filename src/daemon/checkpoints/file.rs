@@ -164,13 +164,19 @@ pub fn read(paths: &Paths, name: &CheckpointName) -> Result<(CheckpointFile, Str
     Ok((file, sha256(&bytes)))
 }
 
-/// The files of all checkpoints that can be read, with the SHA-256 of each: for who has no log to ask.
-pub(in crate::daemon) fn all(paths: &Paths) -> Vec<(CheckpointFile, String)> {
+/// The names that the files have.
+pub(in crate::daemon) fn names(paths: &Paths) -> Vec<CheckpointName> {
     let entries = fs::read_dir(&paths.checkpoints).into_iter().flatten();
-    let names = entries.flatten().filter_map(|entry| {
+    let name = |entry: fs::DirEntry| {
         let name = entry.file_name();
         name.to_str()?.strip_suffix(".json")?.parse().ok()
-    });
+    };
+    entries.flatten().filter_map(name).collect()
+}
+
+/// The files of all checkpoints that can be read, with the SHA-256 of each: for who has no log to ask.
+pub(in crate::daemon) fn all(paths: &Paths) -> Vec<(CheckpointFile, String)> {
+    let names = names(paths).into_iter();
     names.filter_map(|name| read(paths, &name).ok()).collect()
 }
 

@@ -266,6 +266,7 @@ impl Numbers {
         }
         for (checkpoint, _) in file::all(paths) {
             self.0 = self.0.at_least(checkpoint.state_snapshot.counters);
+            self.0.effects = self.0.effects.max(checkpoint.op.0);
         }
         let refs = Repo::open(&paths.root).and_then(|repo| {
             let branches = repo.list_refs("refs/heads/agent/")?;
@@ -310,12 +311,6 @@ fn number_at(text: &str) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let number = text[..digits].parse().ok();
     number.filter(|_| digits <= DIGITS)
-}
-
-/// The number of an idea, where it has its id by that.
-pub(super) fn number_of(idea: &IdeaId) -> Option<u64> {
-    let number = number_at(idea.as_str().strip_prefix("idea-")?)?;
-    (IdeaId::numbered(number) == *idea).then_some(number)
 }
 
 /// The number at the end of `ed-001`.

@@ -3,9 +3,9 @@
 //! Invariant: [`examine`] changes nothing and takes no lock. A way is offered only when all of it can be done; taking it keeps every file as
 //! it was, never gives a number twice, and never lets an idea land that the target has already.
 
-mod ahead;
 mod evidence;
 mod losses;
+mod lost_end;
 mod rebuild;
 mod used;
 
@@ -21,9 +21,9 @@ use crate::journal::repair::{self, Begin, Diagnosis, Restorable, diagnose};
 use crate::journal::{Survey, read_snapshot};
 use crate::process::{self, RunDir, RunStatus};
 
-pub(super) use ahead::Latest;
 use evidence::Evidence;
 pub use losses::{IdeaChange, Losses};
+pub(super) use lost_end::MadeBefore;
 
 /// Landings that one event names: a line of the log has 64 KiB.
 const LANDINGS_AN_EVENT: usize = 200;
@@ -92,12 +92,9 @@ pub fn examine(paths: &Paths) -> Result<Findings, DaemonError> {
     Ok(look(paths)?.0)
 }
 
-/// Whether something tells of ideas although there is no event: a log that somebody removed. For a log without events only: it is read whole.
-///
-/// # Errors
-/// A file or git cannot be read.
-pub(super) fn is_log_gone(paths: &Paths) -> Result<bool, DaemonError> {
-    Ok(!examine(paths)?.ways.is_empty())
+/// Whether a start would replace the only list of ideas that is left. For a log without events only.
+pub(super) fn is_log_gone(paths: &Paths) -> bool {
+    !rebuild::in_list(paths).is_empty()
 }
 
 fn look(paths: &Paths) -> Result<(Findings, Vec<Open>), DaemonError> {
@@ -128,14 +125,13 @@ fn look(paths: &Paths) -> Result<(Findings, Vec<Open>), DaemonError> {
     Ok((findings, open))
 }
 
-/// What the bytes of the log tell, and where they are whole what the list of ideas knows beyond them.
+/// What the bytes of the log tell, and where they are whole what a checkpoint tells beyond them.
 fn diagnosis_of(paths: &Paths) -> Result<Diagnosis, DaemonError> {
-    let latest = Latest::read(paths);
+    let made = MadeBefore::reading(paths);
     let mut found = diagnose(&paths.state)?;
-    let is_whole = found.damage.is_none() && found.newer.is_none();
-    if is_whole && found.last_good() > 0 {
+    if found.damage.is_none() && found.newer.is_none() {
         let state = evidence::state_of(paths, &found)?;
-        if let Some(why) = latest.beyond(&state) {
+        if let Some(why) = made.missing_in(paths, &state) {
             found.end_is_missing(why);
         }
     }
@@ -334,7 +330,6 @@ fn finish_locked(paths: &Paths) -> Result<Option<Repaired>, DaemonError> {
             .try_fold(State::default, |folded, record| {
                 store::apply(folder, folded, &record)
             })?;
-        // A list that tells of what is gone would be taken for proof that it was lost just now.
         views::write(paths, &state.0).map_err(DaemonError::io("write .swarm/ideas.jsonl"))?;
         Ok::<(), DaemonError>(())
     })?;

@@ -28,7 +28,7 @@ const REASON: &str = "the state was put together from ideas.jsonl, git and the w
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Listed {
-    pub(super) id: IdeaId,
+    id: IdeaId,
     status: IdeaStatus,
     content: String,
     tags: Vec<String>,
@@ -41,7 +41,7 @@ pub(super) struct Listed {
     #[serde(default)]
     profile: Option<ProfileName>,
     created_at: Timestamp,
-    pub(super) updated_at: Timestamp,
+    updated_at: Timestamp,
 }
 
 /// The state as of record `seq`; none: nothing tells of an idea.
@@ -134,8 +134,6 @@ pub(super) fn look_at_list(paths: &Paths, seen: &mut State) {
     }
 }
 
-/// Its times are at most `now`: the clock may have been ahead when the list was written, and a list with later times than the log's last
-/// event tells of a lost end.
 fn idea(listed: &Listed, now: Timestamp) -> Idea {
     let status = match listed.status {
         IdeaStatus::Active | IdeaStatus::Merging => IdeaStatus::Pending,
@@ -164,8 +162,8 @@ fn idea(listed: &Listed, now: Timestamp) -> Idea {
             what: "rebuilt".to_owned(),
             detail: format!("was {}", listed.status.as_str()),
         }],
-        created_at: listed.created_at.min(now),
-        updated_at: listed.updated_at.min(now),
+        created_at: listed.created_at,
+        updated_at: listed.updated_at,
     }
 }
 
