@@ -17,7 +17,8 @@
 //! | [`api`] | JSON over HTTP on the unix socket, and its client |
 //! | [`cli`] | arguments, rendering, one file for each verb |
 //!
-//! `domain` is known to all. `journal`, `process`, `git` and `config` are siblings that do not know each other; `agents` stands on them,
+//! Two small files are known to all but the domain: [`crash`], the points at which tests kill the program, and [`remove`], the only place
+//! that removes files. `domain` is known to all. `journal`, `process`, `git` and `config` are siblings that do not know each other; `agents` stands on them,
 //! then `daemon`, then `api`, then `cli`. A test reads the sources and fails when this is broken.
 //!
 //! ## The loop
@@ -36,7 +37,8 @@
 //! 4. Damage to acknowledged events is never guessed over.
 //! 5. The target moves by compare-and-swap, to a commit that the gate has passed, and nobody's uncommitted work is touched.
 //! 6. No process is signalled by its number alone.
-//! 7. One `Command::new("git")` in the program, and it runs nothing that an agent could have configured.
+//! 7. Nothing is removed but by [`remove`], which never follows a link.
+//! 8. One `Command::new("git")` in the program, and it runs nothing that an agent could have configured.
 
 pub mod agents;
 pub mod api;
@@ -49,6 +51,7 @@ pub mod git;
 pub mod hooks;
 pub mod journal;
 pub mod process;
+pub mod remove;
 
 /// Runs the program for `std::env::args`: a hidden child program (a runner, the demo's agent, the bridge to an agent's protocol), or the command line.
 pub fn main() -> std::process::ExitCode {

@@ -10,32 +10,36 @@ use std::path::{Path, PathBuf};
 const ROOMS: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("crash", &[]),
-    ("journal", &["domain", "crash"]),
-    ("process", &["domain", "crash"]),
-    ("git", &["domain", "crash"]),
-    ("config", &["domain", "crash"]),
+    ("remove", &[]),
+    ("journal", &["domain", "crash", "remove"]),
+    ("process", &["domain", "crash", "remove"]),
+    ("git", &["domain", "crash", "remove"]),
+    ("config", &["domain", "crash", "remove"]),
     ("hooks", &["domain"]),
     (
         "agents",
-        &["domain", "journal", "process", "git", "config", "crash"],
+        &[
+            "domain", "journal", "process", "git", "config", "crash", "remove",
+        ],
     ),
     (
         "daemon",
         &[
-            "domain", "journal", "process", "git", "config", "hooks", "agents", "crash",
+            "domain", "journal", "process", "git", "config", "hooks", "agents", "crash", "remove",
         ],
     ),
     (
         "api",
         &[
             "domain", "journal", "process", "git", "config", "hooks", "agents", "daemon", "crash",
+            "remove",
         ],
     ),
     (
         "cli",
         &[
             "domain", "journal", "process", "git", "config", "hooks", "agents", "daemon", "api",
-            "crash",
+            "crash", "remove",
         ],
     ),
 ];
@@ -277,4 +281,24 @@ fn the_table_of_effects_has_every_effect() {
             "{name} is missing in docs/effects.md"
         );
     }
+}
+
+/// The calls that remove files and directories, wherever they come from.
+const REMOVALS: &[&str] = &["remove_dir", "remove_file", "unlink", "rmdir"];
+
+#[test]
+fn only_one_file_removes_files_and_directories() {
+    let mut broken = Vec::new();
+    for source in sources() {
+        if is_test_file(&source.path) || source.room == "remove" {
+            continue;
+        }
+        let calls = REMOVALS.iter().filter(|name| source.code.contains(**name));
+        broken.extend(calls.map(|name| format!("{}: `{name}`", source.path.display())));
+    }
+    assert!(
+        broken.is_empty(),
+        "use `crate::remove`, which never follows a link:\n{}",
+        broken.join("\n")
+    );
 }

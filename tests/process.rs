@@ -18,8 +18,8 @@ use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
 use swarm::process::{
     EndReason, ExitRecord, Lease, OutputFollower, PIECE, Past, ProcessError, RunDir, RunEnd,
-    RunSpec, RunStatus, Started, Stop, StopOutcome, adopt, end_survivors, hold, inspect, launch,
-    past, prepare, stop, tail, wait,
+    RunSpec, RunStatus, Started, Stop, StopOutcome, end_survivors, hold, inspect, launch, past,
+    prepare, stop, tail, wait,
 };
 use tokio::sync::{RwLock, RwLockReadGuard};
 
@@ -73,6 +73,19 @@ impl Lab {
         }
     }
 
+    /// The runs in the lab. A link in place of their folder leads to other people's: none.
+    fn made(&self) -> Vec<RunDir> {
+        let runs = self.runs();
+        if !fs::symlink_metadata(&runs).is_ok_and(|meta| meta.is_dir()) {
+            return Vec::new();
+        }
+        let names = fs::read_dir(&runs).unwrap().map(|entry| entry.unwrap());
+        let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+        names
+            .filter_map(|name| RunDir::open(&runs, &name).ok())
+            .collect()
+    }
+
     fn prepare(&self, spec: &RunSpec) -> RunDir {
         prepare(&self.runs(), spec, &[]).unwrap()
     }
@@ -98,7 +111,7 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        for (dir, _) in adopt(&self.runs()).unwrap_or_default() {
+        for dir in self.made() {
             let started = started_now(&dir);
             let _ = stop(&dir, Stop::Now);
             if let Some(started) = started {
@@ -650,6 +663,7 @@ async fn preparing_again_changes_nothing() {
     let lab = Lab::new().await;
     let spec = lab.script("echo >>count");
     fs::create_dir_all(lab.path("runs/.new-run-1/old")).unwrap();
+    fs::write(lab.path("runs/.new-run-1/written-at"), "cut off").unwrap();
     let dir = prepare(&lab.runs(), &spec, &[("prompt.md", b"one")]).unwrap();
     assert!(!lab.path("runs/.new-run-1").exists());
     let again = prepare(&lab.runs(), &spec, &[("prompt.md", b"two")]).unwrap();
@@ -667,27 +681,26 @@ async fn a_run_of_an_earlier_boot_that_never_began_is_made_anew() {
     let spec = lab.script("echo >>count");
     let dir = prepare(&lab.runs(), &spec, &[("prompt.md", b"torn")]).unwrap();
     fs::write(dir.file("written-at"), "another").unwrap();
-    assert_eq!(adopt(&lab.runs()).unwrap(), []);
-    assert!(!dir.path().exists());
     let dir = prepare(&lab.runs(), &spec, &[("prompt.md", b"torn")]).unwrap();
     fs::write(dir.file("written-at"), "").unwrap();
     prepare(&lab.runs(), &spec, &[("prompt.md", b"whole")]).unwrap();
     assert_eq!(fs::read(dir.file("prompt.md")).unwrap(), b"whole");
     finish(&dir).await;
     fs::write(dir.file("written-at"), "another").unwrap();
-    assert_eq!(adopt(&lab.runs()).unwrap().len(), 1);
+    prepare(&lab.runs(), &spec, &[("prompt.md", b"once more")]).unwrap();
+    assert_eq!(fs::read(dir.file("prompt.md")).unwrap(), b"whole", "it ran");
 }
 
 #[tokio::test]
 async fn a_run_of_another_place_that_never_began_is_made_anew() {
     let lab = Lab::new().await;
-    let dir = prepare(&lab.runs(), &lab.script("echo >>count"), &[]).unwrap();
-    assert_eq!(adopt(&lab.runs()).unwrap().len(), 1);
+    let spec = lab.script("echo >>count");
+    prepare(&lab.runs(), &spec, &[("prompt.md", b"there")]).unwrap();
     let moved = lab.path("moved");
     fs::rename(lab.runs(), &moved).unwrap();
-    assert_eq!(adopt(&moved).unwrap(), []);
+    let dir = prepare(&moved, &spec, &[("prompt.md", b"here")]).unwrap();
+    assert_eq!(fs::read(dir.file("prompt.md")).unwrap(), b"here");
     fs::rename(&moved, lab.runs()).unwrap();
-    assert!(!dir.path().exists());
 }
 
 #[tokio::test]
@@ -706,8 +719,58 @@ async fn names_that_would_escape_are_refused() {
             "{name}"
         );
     }
-    std::os::unix::fs::symlink("/tmp", lab.runs()).ok();
     assert!(RunDir::open(lab.dir.path(), "runs").is_err());
+}
+
+/// A folder of somebody else's, with names that would do for runs.
+fn somebody_elses() -> tempfile::TempDir {
+    let other = tempfile::tempdir().unwrap();
+    for name in ["run-1", "work", ".new-run-1"] {
+        fs::create_dir(other.path().join(name)).unwrap();
+        fs::write(other.path().join(name).join("precious"), "x").unwrap();
+    }
+    other
+}
+
+fn all_there(other: &Path) -> bool {
+    let precious = |name: &str| other.join(name).join("precious").exists();
+    ["run-1", "work", ".new-run-1"].into_iter().all(precious)
+}
+
+#[tokio::test]
+async fn a_link_in_place_of_the_folder_of_runs_is_refused_and_nothing_behind_it_is_removed() {
+    let lab = Lab::new().await;
+    let other = somebody_elses();
+    std::os::unix::fs::symlink(other.path(), lab.runs()).unwrap();
+    for id in ["run-1", "run-2"] {
+        let opened = RunDir::open(&lab.runs(), id);
+        assert!(matches!(opened, Err(ProcessError::LinkRefused(_))), "{id}");
+        let spec = RunSpec {
+            id: id.to_owned(),
+            ..lab.script("true")
+        };
+        let prepared = prepare(&lab.runs(), &spec, &[]);
+        assert!(
+            matches!(prepared, Err(ProcessError::LinkRefused(_))),
+            "{id}"
+        );
+    }
+    drop(lab);
+    assert!(all_there(other.path()));
+}
+
+#[tokio::test]
+async fn a_directory_that_is_no_run_is_never_removed() {
+    let lab = Lab::new().await;
+    let other = somebody_elses();
+    fs::rename(other.path(), lab.runs()).unwrap();
+    let run = prepare(&lab.runs(), &lab.script("true"), &[]);
+    assert!(matches!(run, Err(ProcessError::NotARun(path)) if path.ends_with("run-1")));
+    fs::rename(lab.path("runs/run-1"), lab.path("runs/moved-away")).unwrap();
+    let run = prepare(&lab.runs(), &lab.script("true"), &[]);
+    assert!(matches!(run, Err(ProcessError::NotARun(path)) if path.ends_with(".new-run-1")));
+    fs::rename(lab.path("runs/moved-away"), lab.path("runs/run-1")).unwrap();
+    assert!(all_there(&lab.runs()));
 }
 
 /// Starts the runner with a crash point, waits for it, and gives what the run then is.
@@ -824,24 +887,23 @@ async fn a_runner_of_a_dead_daemon_is_adopted() {
     let lab = Lab::new().await;
     let (go, ready) = (lab.pipe("go"), lab.pipe("ready"));
     let dir = lab.prepare(&lab.script("echo >ready; read x <go; exit 6"));
-    fs::create_dir_all(lab.path("runs/.new-run-2")).unwrap();
-    fs::write(lab.path("runs/NOTES"), "not a run").unwrap();
     // A shell stands for the daemon: it starts the runner and ends.
     let daemon = r#""$0" __runner "$1" & exit 0"#;
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", daemon, EXE]).arg(dir.path());
     assert!(shell.stdin(Stdio::null()).status().unwrap().success());
     first_line(&ready).await;
-    let adopted = adopt(&lab.runs()).unwrap();
-    assert!(!lab.path("runs/.new-run-2").exists());
-    assert!(matches!(&adopted[..], [(one, RunStatus::Running { .. })] if *one == dir));
+    let found = RunDir::open(&lab.runs(), dir.id()).unwrap();
+    assert!(matches!(
+        inspect(&found).unwrap(),
+        RunStatus::Running { .. }
+    ));
     let waiting = tokio::spawn({
         let dir = dir.clone();
         async move { end(&dir).await }
     });
     fs::write(go, "\n").unwrap();
     assert_eq!(exited(waiting.await.unwrap()).code, Some(6));
-    assert_eq!(adopt(&lab.path("never")).unwrap(), []);
 }
 
 #[tokio::test]

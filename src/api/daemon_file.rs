@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::socket;
 use crate::domain::time::Timestamp;
 use crate::process::open_regular;
+use crate::remove;
 
 const NAME: &str = "daemon.json";
 const NEW: &str = "daemon.json.new";
@@ -82,10 +83,8 @@ impl DaemonFile {
 
     /// Removes it; that it is not there is fine.
     pub fn remove(state_dir: &Path) -> io::Result<()> {
-        match fs::remove_file(state_dir.join(NAME)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => sync_dir(state_dir),
-        }
+        remove::file_if_there(&state_dir.join(NAME))?;
+        sync_dir(state_dir)
     }
 }
 

@@ -14,6 +14,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::geteuid;
 
 use super::daemon_file::DaemonFile;
+use crate::remove;
 
 const NAME: &str = "swarm.sock";
 /// Begins the name of a directory made for a socket whose own path would be too long.
@@ -109,9 +110,9 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         // Nothing can be done where it fails; the next bind clears what is left.
-        drop(fs::remove_file(&self.path));
+        drop(remove::file(&self.path));
         if let Some(dir) = &self.own_dir {
-            drop(fs::remove_dir(dir));
+            drop(remove::empty_dir(dir));
         }
     }
 }
@@ -151,7 +152,7 @@ fn clear(path: &Path) -> Result<(), SocketError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(at(path, error)),
         Ok(meta) if meta.file_type().is_socket() => {
-            fs::remove_file(path).map_err(|error| at(path, error))
+            remove::file(path).map_err(|error| at(path, error))
         }
         Ok(_) => Err(SocketError::InTheWay(path.to_owned())),
     }
@@ -166,6 +167,7 @@ fn elsewhere() -> Result<PathBuf, SocketError> {
     let base = bases
         .into_iter()
         .flatten()
+        .filter_map(|base| fs::canonicalize(base).ok())
         .find(|base| base.is_absolute() && base.is_dir() && fits(&base.join(&sample)))
         .ok_or(SocketError::TooLong)?;
     let made = tempfile::Builder::new()
@@ -186,7 +188,7 @@ fn remove_leftover(state_dir: &Path) {
     };
     if old.socket.file_name().is_some_and(|name| name == NAME) && is_our_own(dir) {
         drop(clear(&old.socket));
-        drop(fs::remove_dir(dir));
+        drop(remove::empty_dir(dir));
     }
 }
 

@@ -1,7 +1,8 @@
 //! Which repository a command is about.
 //!
-//! Invariant: the root is canonical, holds a `.swarm` that is a directory and no symbolic link, and is never one of our own worktrees: those hold
-//! a checked-out copy of `.swarm` that is not the state.
+//! Invariant: the root is canonical and holds a `.swarm` directory. Neither `.swarm` nor a folder in
+//! it that swarm writes to is a symbolic link. The root is never one of our own worktrees: those
+//! hold a checked-out copy of `.swarm` that is not the state.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,18 @@ use super::error::CliError;
 
 /// The name of the folder that holds everything of ours.
 pub const FOLDER: &str = ".swarm";
+
+/// The folders below `.swarm` that swarm writes to.
+const WRITTEN: [&str; 8] = [
+    "state",
+    "runs",
+    "worktrees",
+    "checkpoints",
+    "provenance",
+    "logs",
+    "inbox",
+    "inbox/accepted",
+];
 
 /// A repository that `swarm init` has been run in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +46,7 @@ impl Repo {
             root = main;
         }
         check_folder(&root)?;
+        refuse_links(&root.join(FOLDER))?;
         Ok(Self { root })
     }
 
@@ -114,6 +128,23 @@ fn check_folder(root: &Path) -> Result<(), CliError> {
     )))
 }
 
+/// Through a link swarm would write, and remove, files that are not its own.
+fn refuse_links(folder: &Path) -> Result<(), CliError> {
+    let is_link = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
+    let mut written = WRITTEN.iter().map(|name| folder.join(name));
+    let Some(link) = written.find(is_link) else {
+        return Ok(());
+    };
+    Err(CliError::refused(format!(
+        "{} is a symbolic link; swarm writes and removes files there, so it only accepts a folder of its own",
+        link.display()
+    ))
+    .hint(format!(
+        "remove the link; swarm makes the folder again: rm {}",
+        link.display()
+    )))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,6 +204,19 @@ mod tests {
         assert_eq!(error.kind.exit_code(), 1);
         assert!(error.hints[0].contains("swarm init"));
         assert!(Repo::find(&dir.path().join("nowhere")).is_err());
+    }
+
+    #[test]
+    fn a_link_in_place_of_a_folder_that_swarm_writes_is_refused() {
+        for name in WRITTEN {
+            let (dir, root) = repo();
+            let link = root.join(FOLDER).join(name);
+            mkdir(link.parent().unwrap());
+            std::os::unix::fs::symlink(dir.path(), &link).unwrap();
+            let error = Repo::find(&root).unwrap_err();
+            assert!(error.message.contains("symbolic link"), "{name}: {error}");
+            assert!(error.hints[0].contains(name), "{name}: {error}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
 use super::init::{InitError, InitPlan, SWARM_DIR};
+use crate::remove;
 
 /// Whether `.swarm` can be written in `repo_root`: to be asked before the plan is shown.
 ///
@@ -39,7 +40,7 @@ pub fn write(repo_root: &Path, plan: &InitPlan) -> Result<(), InitError> {
     let written = write_tree(&fresh, plan).and_then(|()| publish(repo_root, &fresh));
     if written.is_err() {
         // The reason for the failure is what counts; what cannot be removed now, the next run removes.
-        drop(fs::remove_dir_all(&fresh));
+        drop(remove::tree(&fresh));
     }
     written
 }
@@ -54,7 +55,7 @@ fn remove_leftovers(repo_root: &Path) -> Result<(), InitError> {
         let name = path.file_name().and_then(|name| name.to_str());
         let pid = name.and_then(|name| name.strip_prefix(NEW_PREFIX)?.parse().ok());
         if pid.is_some_and(is_left) && fs::symlink_metadata(&path).is_ok_and(|m| m.is_dir()) {
-            fs::remove_dir_all(&path).map_err(io_at(&path))?;
+            remove::tree(&path).map_err(io_at(&path))?;
         }
     }
     Ok(())

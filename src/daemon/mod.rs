@@ -1,31 +1,59 @@
-//! The running daemon: one writer, and the drivers that it sends out; and the same state without a daemon (`offline`).
+//! The running daemon: one writer, and the drivers that it sends out; and the same state without a daemon.
 //!
-//! `lifecycle` starts and ends it; `actor` is the one writer; `effects` has the drivers, `runs` those of agents and commands, `hooks` the
-//! person's own programs, `checkpoints` going back. `files` is what it reads and writes. `preflight` looks at programs before a start,
-//! `clean` makes room, `repair` mends a damaged state.
 //! Invariant: an event is on disk before anything that follows from it happens; only the actor decides, and no driver touches the state.
+//!
+//! `run` starts and ends it; `actor` is the loop; `ledger`, `snapshots` and `views` are what it writes; `dispatch` sends effects to `runs`,
+//! `git_effects` and `inbox`; `hooks` knows which programs of a person's are told of what; `attend` looks at files, `ending` heeds signals; `clean` makes room.
 
-pub mod actor;
+mod actor;
+mod attend;
+mod began;
+mod briefing;
 pub mod checkpoints;
 pub mod clean;
-pub mod effects;
+pub mod clock;
+mod dispatch;
+mod ear;
+mod ending;
 pub mod error;
-pub mod files;
+mod git_effects;
+pub mod handle;
 pub mod hooks;
-pub mod lifecycle;
+mod inbox;
+mod launch;
+mod ledger;
+mod listen;
+mod loader;
+mod log;
+mod memory;
+mod merge_effects;
+pub mod muster;
 pub mod offline;
-pub mod preflight;
+pub mod paths;
+mod redirect;
+mod remains;
 pub mod repair;
+mod returns;
+pub mod run;
 mod runs;
+mod settings;
+mod signals;
+mod snapshots;
+mod store;
+pub mod supervisor;
 #[doc(hidden)]
 pub mod testkit;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a test fails by panicking
 mod tests;
+mod tools;
+pub mod trust;
+pub mod views;
+mod watch;
 
-pub use actor::handle::{Accepted, CommandError, Handle};
+pub(crate) use began::transcript;
 pub use error::DaemonError;
-pub use files::config_loader::{owned_arguments, unasked};
-pub use files::paths::Paths;
-pub use lifecycle::daemon::{Daemon, End, Options};
-pub(crate) use runs::launch_record::transcript;
+pub use handle::{Accepted, CommandError, Handle};
+pub use loader::{owned_arguments, unasked};
+pub use paths::Paths;
+pub use run::{Daemon, End, Options};

@@ -11,6 +11,7 @@ use std::os::unix::fs::{
 };
 use std::path::Path;
 
+use crate::remove;
 use nix::fcntl::OFlag;
 
 /// Where segments live.
@@ -128,10 +129,7 @@ pub(super) fn plain_file() -> OpenOptions {
 
 /// Removes a file; it is no error if there is none.
 pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-        _ => Ok(()),
-    }
+    remove::file_if_there(path)
 }
 
 /// Makes the state directory, if it is not there, and makes it ours alone. A symbolic link is refused.

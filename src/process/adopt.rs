@@ -4,9 +4,7 @@
 //! `started.json` after it is taken, so: read the claim, then the lock, then the record, and believe "not locked" only of a claim
 //! that was seen before the lock was looked at.
 
-use std::fs;
 use std::io;
-use std::path::Path;
 
 use super::error::{Context as _, ProcessError, Result};
 use super::handle::ProcessHandle;
@@ -14,7 +12,7 @@ use super::launch::Launched;
 use super::lock;
 use super::record::{self, ExitRecord, Started};
 use super::regular::open_regular;
-use super::rundir::{RunDir, UNFINISHED, is_of_here_and_now};
+use super::rundir::RunDir;
 
 /// Where a run is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,43 +129,4 @@ pub(super) fn runner(dir: &RunDir) -> Result<Option<ProcessHandle>> {
         }
     }
     Ok(None)
-}
-
-/// Every run in `runs_dir`, by id. Half-written directories go, and so do runs of an earlier boot or another place that never began: nothing of
-/// them was executed, and they may be torn or lead elsewhere; prepare them again.
-pub fn adopt(runs_dir: &Path) -> Result<Vec<(RunDir, RunStatus)>> {
-    let mut found = Vec::new();
-    for name in names(runs_dir)? {
-        let path = runs_dir.join(&name);
-        if name.starts_with(UNFINISHED) {
-            fs::remove_dir_all(&path).on("remove the leftover", &path)?;
-            continue;
-        }
-        // What is not a run (no such id, no directory) is not ours to judge or to remove.
-        let Ok(dir) = RunDir::open(runs_dir, &name) else {
-            continue;
-        };
-        let status = inspect(&dir)?;
-        if status == RunStatus::Prepared && !is_of_here_and_now(&dir)? {
-            fs::remove_dir_all(&path).on("remove the run that never began", &path)?;
-            continue;
-        }
-        found.push((dir, status));
-    }
-    Ok(found)
-}
-
-fn names(runs_dir: &Path) -> Result<Vec<String>> {
-    let entries = match fs::read_dir(runs_dir) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error).on("list", runs_dir),
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        let entry = entry.on("list", runs_dir)?;
-        names.extend(entry.file_name().to_str().map(str::to_owned));
-    }
-    names.sort();
-    Ok(names)
 }

@@ -31,6 +31,18 @@ pub enum ProcessError {
     /// It is there, but this user may not execute it.
     #[error("program `{}` is not an executable file; try `chmod +x` on it or correct the command in the configuration", .0.display())]
     NotExecutable(PathBuf),
+    /// The folder that has the runs is not a folder of ours.
+    #[error(
+        "`{}` is a symbolic link or not a folder, so swarm does not use it; move it away and swarm makes a folder there",
+        .0.display()
+    )]
+    LinkRefused(PathBuf),
+    /// Where a run is to be prepared lies something that no run's preparation wrote.
+    #[error(
+        "`{}` was not made by swarm, so swarm does not remove it; move it away, then try again",
+        .0.display()
+    )]
+    NotARun(PathBuf),
     /// A file or directory of a run could not be used.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io {

@@ -40,7 +40,7 @@ mod spec;
 mod stop;
 mod tree;
 
-pub use adopt::{RunEnd, RunStatus, adopt, inspect, wait};
+pub use adopt::{RunEnd, RunStatus, inspect, wait};
 pub use ask::{Answer, ask};
 pub use error::ProcessError;
 pub use identity::{Identity, is_stopped};

@@ -18,6 +18,7 @@ use super::regular::{is_odd, open_regular};
 use super::rundir::RunDir;
 use crate::crash;
 use crate::domain::time::Timestamp;
+use crate::remove;
 
 /// The format of these records, and of `spec.json`. What a newer one changes so that this version would misread it carries a higher `v`;
 /// format 1 carries none.
@@ -185,7 +186,7 @@ pub(super) fn claim(dir: &RunDir, started: &Started) -> io::Result<bool> {
     let won = write_synced(&temporary, &serde_json::to_vec(started)?)
         .and_then(|()| link_unless_there(&temporary, &dir.started()));
     // A leftover only takes room; what counts is the link.
-    let _ = fs::remove_file(&temporary);
+    let _ = remove::file(&temporary);
     let won = won?;
     sync_dir(dir.path())?;
     if let Some(runs) = dir.path().parent() {

@@ -13,9 +13,10 @@ use super::identity::boot_id;
 use super::spec::RunSpec;
 use super::{lock, record};
 use crate::crash;
+use crate::remove;
 
 /// Directories that are still being written begin with this.
-pub(super) const UNFINISHED: &str = ".new-";
+const UNFINISHED: &str = ".new-";
 /// When and where it was written.
 const WRITTEN: &str = "written-at";
 
@@ -46,7 +47,7 @@ impl RunDir {
     /// The run `id`, which must have been prepared.
     pub fn open(runs_dir: &Path, id: &str) -> Result<Self> {
         check_id(id)?;
-        let runs = fs::canonicalize(runs_dir).on("find", runs_dir)?;
+        let runs = plain_dir(runs_dir)?;
         let path = runs.join(id);
         let there = fs::symlink_metadata(&path).on("find", &path)?;
         if !there.is_dir() {
@@ -136,7 +137,7 @@ pub fn prepare(runs_dir: &Path, spec: &RunSpec, files: &[(&str, &[u8])]) -> Resu
         check_file_name(name)?;
     }
     private_dir(runs_dir)?;
-    let runs = fs::canonicalize(runs_dir).on("find", runs_dir)?;
+    let runs = plain_dir(runs_dir)?;
     if let Some(existing) = existing(&runs, &spec.id)? {
         return Ok(existing);
     }
@@ -146,14 +147,15 @@ pub fn prepare(runs_dir: &Path, spec: &RunSpec, files: &[(&str, &[u8])]) -> Resu
         fs::rename(&unfinished, runs.join(&spec.id)).on("rename", &unfinished)
     });
     if let Err(error) = written {
-        // The first error is the one to report; what is left is removed by the next `prepare` or `adopt`.
-        let _ = fs::remove_dir_all(&unfinished);
+        // The first error is the one to report; what is left is removed by the next `prepare`.
+        let _ = remove_ours(&unfinished);
         return Err(error);
     }
     RunDir::open(&runs, &spec.id)
 }
 
-/// The run if it is there. One of an earlier boot or another place, in which nothing ran, is removed, and so not there.
+/// The run if it is there. A run of an earlier boot or another place, in which nothing ran, is
+/// removed, and so not there.
 fn existing(runs: &Path, id: &str) -> Result<Option<RunDir>> {
     let path = runs.join(id);
     if fs::symlink_metadata(&path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
@@ -165,13 +167,30 @@ fn existing(runs: &Path, id: &str) -> Result<Option<RunDir>> {
     if began || held || is_of_here_and_now(&dir)? {
         return Ok(Some(dir));
     }
-    fs::remove_dir_all(&path).on("remove the run that never began", &path)?;
+    remove_ours(&path)?;
     Ok(None)
+}
+
+/// Removes a run's directory, whole or half written, and no other: each has [`WRITTEN`] from its
+/// first moment on, and only an empty one goes without it.
+fn remove_ours(path: &Path) -> Result<()> {
+    let marker = path.join(WRITTEN);
+    let removed = match fs::symlink_metadata(&marker) {
+        Ok(_) => remove::tree_if_there(path),
+        Err(_) => match remove::empty_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                return Err(ProcessError::NotARun(path.to_owned()));
+            }
+            removed => removed,
+        },
+    };
+    removed.on("remove the run that never began", path)
 }
 
 /// Whether it was written here, since the machine began. Only a reboot can tear what was written, and in a copy, or where the repository was
 /// renamed, its paths lead elsewhere: then nothing of it is trusted, and nothing is lost, for nothing ran.
-pub(super) fn is_of_here_and_now(dir: &RunDir) -> Result<bool> {
+fn is_of_here_and_now(dir: &RunDir) -> Result<bool> {
     let path = dir.file(WRITTEN);
     let runs = dir.path().parent().unwrap_or(dir.path());
     let current = here_and_now(runs)?;
@@ -187,16 +206,13 @@ fn here_and_now(runs: &Path) -> Result<Vec<u8>> {
 }
 
 fn write_all(dir: &Path, spec: &RunSpec, files: &[(&str, &[u8])]) -> Result<()> {
-    match fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(error).on("remove the leftover", dir);
-        }
-        _ => {}
-    }
+    remove_ours(dir)?;
     DirBuilder::new()
         .mode(0o700)
         .create(dir)
         .on("create", dir)?;
+    let written = here_and_now(dir.parent().unwrap_or(dir))?;
+    write_file(&dir.join(WRITTEN), &written)?;
     for name in ["lock", "stdout.log", "stderr.log"] {
         write_file(&dir.join(name), b"")?;
     }
@@ -204,8 +220,6 @@ fn write_all(dir: &Path, spec: &RunSpec, files: &[(&str, &[u8])]) -> Result<()> 
     for (name, content) in files {
         write_file(&dir.join(name), content)?;
     }
-    let written = here_and_now(dir.parent().unwrap_or(dir))?;
-    write_file(&dir.join(WRITTEN), &written)?;
     write_file(&dir.join("spec.json"), &json(spec, &spec.id)?)?;
     write_file(&dir.join("env.json"), &json(&spec.env, &spec.id)?)
 }
@@ -224,6 +238,15 @@ fn write_file(path: &Path, content: &[u8]) -> Result<()> {
         .on("write", path)
 }
 
+/// The folder's canonical path. A link in its place is refused: it leads to somebody else's files.
+fn plain_dir(path: &Path) -> Result<PathBuf> {
+    let meta = fs::symlink_metadata(path).on("find", path)?;
+    if !meta.is_dir() {
+        return Err(ProcessError::LinkRefused(path.to_owned()));
+    }
+    fs::canonicalize(path).on("find", path)
+}
+
 fn private_dir(path: &Path) -> Result<()> {
     let mut builder = DirBuilder::new();
     builder
@@ -231,6 +254,7 @@ fn private_dir(path: &Path) -> Result<()> {
         .mode(0o700)
         .create(path)
         .on("create", path)?;
+    plain_dir(path)?;
     let mode = fs::metadata(path).on("find", path)?.permissions().mode();
     if mode & 0o077 != 0 {
         fs::set_permissions(path, Permissions::from_mode(0o700)).on("make private", path)?;

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 
 use super::tag_of;
 use crate::crash;
-use crate::daemon::files::paths::Paths;
+use crate::daemon::paths::Paths;
 use crate::domain::checkpoint::{Checkpoint, Reason, SavedWork};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid};
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
 use crate::git::read_plain;
+use crate::remove;
 use serde::{Deserialize, Serialize};
 
 /// The version that this program writes.
@@ -187,10 +188,7 @@ pub(super) fn write(paths: &Paths, file: &CheckpointFile) -> io::Result<String> 
     let path = path_of(paths, &file.name);
     // One name for each: what a kill left is overwritten by the same call made again.
     let next = paths.checkpoints.join(format!(".{}.json.tmp", file.name));
-    match fs::remove_file(&next) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    remove::file_if_there(&next)?;
     // What somebody else has put there is not written through.
     let mut out = File::create_new(&next)?;
     out.write_all(&bytes)?;
@@ -206,10 +204,7 @@ pub(super) fn write(paths: &Paths, file: &CheckpointFile) -> io::Result<String> 
 pub(super) fn remove(paths: &Paths, name: &CheckpointName) -> io::Result<()> {
     let next = paths.checkpoints.join(format!(".{name}.json.tmp"));
     for path in [path_of(paths, name), next] {
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        remove::file_if_there(&path)?;
     }
     match sync_dir(&paths.checkpoints) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -222,5 +217,5 @@ fn sync_dir(path: &Path) -> io::Result<()> {
 }
 
 pub(super) fn sha256(bytes: &[u8]) -> String {
-    crate::daemon::effects::inbox::hex(bytes)
+    crate::daemon::inbox::hex(bytes)
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::report::Failure;
 use crate::crash;
+use crate::remove;
 
 /// How the names of what is to be deleted begin.
 pub(super) const PREFIX: &str = ".trash-";
@@ -52,24 +53,12 @@ impl Trash {
     pub(super) fn empty(self) -> Vec<Failure> {
         let mut failed = Vec::new();
         for path in self.paths {
-            if let Err(error) = delete(&path) {
+            if let Err(error) = remove::tree_if_there(&path) {
                 failed.push(Failure::of(&path, &error));
             }
             crash::point("clean.deleted");
         }
         failed
-    }
-}
-
-fn delete(path: &Path) -> io::Result<()> {
-    let deleted = match fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    match deleted {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
     }
 }
 

@@ -7,14 +7,14 @@ mod evidence;
 mod losses;
 mod lost_end;
 mod rebuild;
-mod usage;
+mod used;
 
 use serde::Serialize;
 
-use super::actor::clock::Clock;
+use super::clock::Clock;
 use super::error::DaemonError;
-use super::files::paths::Paths;
-use super::files::{exports, store};
+use super::paths::Paths;
+use super::{store, views};
 use crate::domain::event::{Event, LostEvents, RepairWay};
 use crate::domain::state::State;
 use crate::journal::repair::{self, Begin, Diagnosis, Restorable, diagnose};
@@ -330,7 +330,7 @@ fn finish_locked(paths: &Paths) -> Result<Option<Repaired>, DaemonError> {
             .try_fold(State::default, |folded, record| {
                 store::apply(folder, folded, &record)
             })?;
-        exports::write(paths, &state.0).map_err(DaemonError::io("write .swarm/ideas.jsonl"))?;
+        views::write(paths, &state.0).map_err(DaemonError::io("write .swarm/ideas.jsonl"))?;
         Ok::<(), DaemonError>(())
     })?;
     Ok(finished.map(|copy| Repaired { copy }))

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::git::GitError;
 use crate::git::error::At;
+use crate::remove;
 
 const GRACE: Duration = Duration::from_millis(300);
 /// No git holds a lock that long; only used where it cannot be seen who does.
@@ -51,10 +52,7 @@ pub(crate) fn remove_if_dead(lock: &Path) -> Result<(), GitError> {
     if look(lock)? != Lock::Dead {
         return Ok(());
     }
-    match fs::remove_file(lock) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).at("remove", lock),
-        _ => Ok(()),
-    }
+    remove::file_if_there(lock).at("remove", lock)
 }
 
 /// The same, and a lock too new to be judged is given the moment that it takes. Whose owner lives stays.

@@ -11,6 +11,7 @@ use std::path::Path;
 use nix::fcntl::OFlag;
 
 use crate::git::error::{At, GitError};
+use crate::remove;
 
 /// Read in the administrative directory by every git.
 const ADMINISTRATIVE: &[&str] = &[
@@ -45,7 +46,7 @@ pub(crate) fn clear_administrative(git_dir: &Path) -> Result<(), GitError> {
 
 fn clear(path: &Path) -> Result<(), GitError> {
     if is_special(path) {
-        fs::remove_file(path).at("delete", path)?;
+        remove::file(path).at("delete", path)?;
     }
     Ok(())
 }

@@ -23,6 +23,7 @@ use crate::git::objects::names::path_of;
 use crate::git::repo::{Head, Repo};
 use crate::git::worktree::registry::Worktree;
 use crate::git::worktree::status::Kind;
+use crate::remove;
 
 /// Where the branches of agents are.
 const AGENTS: &str = "refs/heads/agent";
@@ -238,7 +239,7 @@ impl Repo {
         for path in self.untracked_among(checkout, added.collect())? {
             let file = checkout.path.join(&path);
             if self.is_written_by_us(checkout, &path, step.new)? {
-                fs::remove_file(&file).at("delete", &file)?;
+                remove::file(&file).at("delete", &file)?;
             }
         }
         self.restore(checkout, &restored)
@@ -373,10 +374,7 @@ pub(crate) fn is_ours(checkout: &Worktree) -> bool {
 }
 
 pub(crate) fn remove(path: &Path) -> Result<(), GitError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).at("delete", path),
-        _ => Ok(()),
-    }
+    remove::file_if_there(path).at("delete", path)
 }
 
 /// None also for a note that a kill left half written: then nothing had been touched yet.

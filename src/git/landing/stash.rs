@@ -23,6 +23,7 @@ use crate::git::repo::Repo;
 use crate::git::worktree::commit_leftovers::under_way;
 use crate::git::worktree::registry::Worktree;
 use crate::git::worktree::snapshot::{Snapshot, Work, read_oid};
+use crate::remove;
 
 /// Beside the index of the checkout.
 const FOLDER: &str = "swarm-aside";
@@ -226,14 +227,14 @@ impl Repo {
                 }
                 let name = path.strip_prefix(folder).unwrap_or(&path);
                 if self.has_of_it(checkout, commit, name, &path)? {
-                    fs::remove_file(&path).at("delete", &path)?;
+                    remove::file(&path).at("delete", &path)?;
                 }
             }
             folders.push(dir);
         }
         for dir in folders.into_iter().rev() {
             // One that still has something stays.
-            let _ = fs::remove_dir(&dir);
+            let _ = remove::empty_dir(&dir);
         }
         Ok(())
     }

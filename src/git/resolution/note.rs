@@ -11,6 +11,7 @@ use git2::Oid;
 use crate::git::error::{At, GitError};
 use crate::git::objects::names::path_of;
 use crate::git::worktree::registry::Worktree;
+use crate::remove;
 
 /// Its name.
 pub(crate) const RESOLUTION: &str = "swarm-resolution";
@@ -70,10 +71,5 @@ pub(crate) fn was_cut_short(worktree: &Worktree) -> bool {
 /// Takes it away: all is settled.
 pub(crate) fn remove(worktree: &Worktree) -> Result<(), GitError> {
     let path = worktree.git_dir.join(RESOLUTION);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).at("delete", &path)
-        }
-        _ => Ok(()),
-    }
+    remove::file_if_there(&path).at("delete", &path)
 }

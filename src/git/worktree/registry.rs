@@ -27,6 +27,7 @@ use crate::git::exec::lock_files::{self, Lock};
 use crate::git::exec::special_files;
 use crate::git::objects::names::path_of;
 use crate::git::repo::{Head, Repo, read_head};
+use crate::remove;
 
 /// A worktree of ours, its two halves known to point at each other.
 #[derive(Debug, Clone)]
@@ -369,10 +370,8 @@ fn discard_registration(git_dir: &Path, trash: &Path) -> Result<(), GitError> {
         other => return other,
     }
     let pointer = git_dir.join("gitdir");
-    match fs::remove_file(&pointer) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error).at("delete", &pointer),
-        _ => remove_tree(git_dir),
-    }
+    remove::file_if_there(&pointer).at("delete", &pointer)?;
+    remove_tree(git_dir)
 }
 
 /// Renames; refuses to replace anything.
@@ -388,10 +387,10 @@ pub(crate) fn rename_new(from: &Path, to: &Path) -> Result<(), GitError> {
 
 /// Deletes a directory, also where programs left directories without write permission (package caches do).
 pub(crate) fn remove_tree(path: &Path) -> Result<(), GitError> {
-    match fs::remove_dir_all(path) {
+    match remove::tree(path) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             make_writable(path);
-            fs::remove_dir_all(path).at("delete", path)
+            remove::tree(path).at("delete", path)
         }
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error).at("delete", path),
         _ => Ok(()),

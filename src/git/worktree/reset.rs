@@ -7,8 +7,6 @@
 //! `checkout -f --detach`, and `HEAD` set to the branch afterwards, so that no branch moves. `read-tree --reset -u` would do too, but forgets
 //! which trees the index holds and reads them all again (28 ms of processor time for 5,000 files, against 17). Figures: see [`super::pool`].
 
-use std::fs;
-
 use git2::Oid;
 
 use super::registry::Worktree;
@@ -16,6 +14,7 @@ use crate::crash;
 use crate::git::error::{At, GitError};
 use crate::git::repo::Repo;
 use crate::git::resolution::note::RESOLUTION;
+use crate::remove;
 
 /// Bits of an index entry that hide a changed file from git.
 const ASSUME_VALID: u16 = 0x8000;
@@ -79,7 +78,7 @@ impl Repo {
         }
         // After the files, since the commit brings its own ignore rules.
         self.clean(worktree, clean)?;
-        remove_file(worktree, RESOLUTION)
+        forget_file(worktree, RESOLUTION)
     }
 
     /// Merges and rebases that were under way, sparse patterns, an index that cannot be trusted: all forgotten.
@@ -96,10 +95,10 @@ impl Repo {
             "swarm-index",
             "swarm-index.lock",
         ] {
-            remove_file(worktree, name)?;
+            forget_file(worktree, name)?;
         }
         if !index_is_plain(worktree) {
-            remove_file(worktree, "index")?;
+            forget_file(worktree, "index")?;
         }
         Ok(())
     }
@@ -135,14 +134,9 @@ impl Repo {
     }
 }
 
-fn remove_file(worktree: &Worktree, name: &str) -> Result<(), GitError> {
+fn forget_file(worktree: &Worktree, name: &str) -> Result<(), GitError> {
     let path = worktree.git_dir.join(name);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).at("delete", &path)
-        }
-        _ => Ok(()),
-    }
+    remove::file_if_there(&path).at("delete", &path)
 }
 
 /// Whether the index can be read and hides nothing.

@@ -20,6 +20,7 @@ use crate::git::exec::command::Git;
 use crate::git::landing::checkout_recovery::AT_ONCE;
 use crate::git::objects::names::check_ref;
 use crate::git::repo::{Identity, NewCommit, Repo, write_commit};
+use crate::remove;
 
 /// What is wanted.
 #[derive(Debug, Clone)]
@@ -259,7 +260,7 @@ impl Repo {
         let (nested, changed) = self.changes(worktree, &index)?;
         // What was compared with was this commit only if the agent has not made another meanwhile.
         if !changed && matches!(work, Work::Agents) && self.last_head(worktree)? == head {
-            fs::remove_file(&index).at("delete", &index)?;
+            remove::file(&index).at("delete", &index)?;
             return self.tree_of(head);
         }
         add_all(with_index(), &nested).ok()?;
@@ -276,7 +277,7 @@ impl Repo {
             }
         }
         let tree = read_oid(&with_index().arg("write-tree").ok()?)?;
-        fs::remove_file(&index).at("delete", &index)?;
+        remove::file(&index).at("delete", &index)?;
         Ok(tree)
     }
 
@@ -293,18 +294,7 @@ impl Repo {
             worktree.git_dir.join(format!("{INDEX}.lock")),
         ] {
             // An agent can have put anything there.
-            let is_dir = fs::symlink_metadata(&left).is_ok_and(|meta| meta.is_dir());
-            let gone = if is_dir {
-                fs::remove_dir_all(&left)
-            } else {
-                fs::remove_file(&left)
-            };
-            match gone {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(error).at("delete", &left);
-                }
-                _ => {}
-            }
+            remove::tree_if_there(&left).at("delete", &left)?;
         }
         let own = worktree.git_dir.join("index");
         let trusted = matches!(work, Work::Persons { .. }) || index_is_plain(worktree);

@@ -17,6 +17,7 @@ use crate::crash;
 use crate::domain::time::Timestamp;
 use crate::journal::error::JournalError;
 use crate::journal::storage::{Disk, Storage as _, plain_file, remove_if_there};
+use crate::remove;
 
 /// The name of the file that says that a repair is under way.
 pub const REPAIR_FILE: &str = "repair.json";
@@ -211,7 +212,7 @@ fn carry_out(state_dir: &Path, intention: &Intention) -> Result<(), JournalError
 
 fn conclude(state_dir: &Path, intention: &Intention) -> io::Result<()> {
     let new = state_dir.join(&intention.folder).join("new");
-    match fs::remove_dir(&new) {
+    match remove::empty_dir(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
@@ -230,7 +231,7 @@ fn remove_abandoned(state_dir: &Path) -> io::Result<()> {
         let ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
         let path = entry.path();
         if ours && entry.file_type()?.is_dir() && fs::symlink_metadata(path.join("new")).is_ok() {
-            fs::remove_dir_all(&path)?;
+            remove::tree(&path)?;
         }
     }
     Ok(())

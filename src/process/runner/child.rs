@@ -5,7 +5,7 @@
 //! Invariants: nothing is executed unless this process created `started.json`; this process never outlives its runner.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
@@ -25,6 +25,7 @@ use super::super::spec::RunSpec;
 use super::super::stop;
 use super::signals;
 use crate::crash;
+use crate::remove;
 
 /// The first argument of this hidden program.
 pub(super) const PROGRAM: &str = "__child";
@@ -112,7 +113,7 @@ fn claim_and_execute(path: &Path, runner: &str) -> Result<Option<Report>, String
     }
     crash::point("child.after-claim");
     // Not needed any more, whatever happens from here, and it may hold secrets.
-    let _ = fs::remove_file(dir.env());
+    let _ = remove::file(&dir.env());
     let error = command.exec();
     Err(format!("cannot run `{}`: {error}", spec.program))
 }

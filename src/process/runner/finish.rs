@@ -21,6 +21,7 @@ use super::super::record::{self, ExitRecord, RESERVE, Usage};
 use super::super::rundir::RunDir;
 use super::supervise::Outcome;
 use crate::crash;
+use crate::remove;
 
 /// So often the record is begun anew on a disk that fails.
 const TRIES: u32 = 3;
@@ -29,7 +30,7 @@ const TRIES: u32 = 3;
 /// the record the run counts as lost, and its work is done again.
 pub(super) fn record(dir: &RunDir, outcome: &Outcome, signals: &SignalFd) -> Result<()> {
     // Only there when the child failed before its claim; it may hold secrets and serves nobody any more.
-    let _ = fs::remove_file(dir.env());
+    let _ = remove::file(&dir.env());
     let record = exit_record(dir, outcome);
     let mut tries = 1;
     loop {
@@ -44,7 +45,7 @@ pub(super) fn record(dir: &RunDir, outcome: &Outcome, signals: &SignalFd) -> Res
                 eprintln!("the exit record could not be written, trying again: {error}");
                 tries += 1;
                 // A file whose sync failed is not synced again: the next is a new one.
-                let _ = fs::remove_file(dir.exit_reserve());
+                let _ = remove::file(&dir.exit_reserve());
                 if asked_to_end_now(signals) {
                     return Err(error).on("write", &dir.exit());
                 }

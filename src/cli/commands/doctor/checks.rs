@@ -18,10 +18,11 @@ use crate::cli::context::Context;
 use crate::cli::remote::Daemon;
 use crate::cli::repo::Repo;
 use crate::config::Config;
-use crate::daemon::actor::clock::wall;
+use crate::daemon::clock::wall;
 use crate::daemon::repair::Findings;
 use crate::domain::view;
 use crate::git::Repo as GitRepo;
+use crate::remove;
 
 /// Less room than this and nothing can be written soon.
 const NO_ROOM: u64 = 64 * 1024 * 1024;
@@ -370,7 +371,7 @@ fn tidy_up(repo: &Repo, left: &DaemonFile) -> io::Result<()> {
     use std::os::unix::fs::FileTypeExt;
     let kind = fs::symlink_metadata(&left.socket).map(|metadata| metadata.file_type());
     if kind.is_ok_and(|kind| kind.is_socket()) {
-        fs::remove_file(&left.socket)?;
+        remove::file(&left.socket)?;
     }
     DaemonFile::remove(&repo.state())
 }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: the first line of ours says who wrote it, with the digest of all that follows; so one that was edited is told from one that was not.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
@@ -12,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::Format;
 use crate::cli::error::CliError;
+use crate::remove;
 
 const WRITTEN: &str = "written by: swarm service install; sha256 ";
 
@@ -105,16 +107,22 @@ pub(super) fn write(path: &Path, content: &str) -> Result<(), CliError> {
 
 /// Removes it, and the link by which systemd was told to start it, which would point to nothing.
 pub(super) fn remove(path: &Path) -> Result<Removed, CliError> {
-    fs::remove_file(path).map_err(|error| failed("remove", path, &error))?;
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Ok(Removed::File);
     };
-    let link = folder.join("default.target.wants").join(name);
+    remove_in(folder, name).map_err(|error| failed("remove", path, &error))?;
+    let wants = folder.join("default.target.wants");
+    let link = wants.join(name);
     let is_ours = fs::read_link(&link).is_ok_and(|target| target == path);
     if is_ours {
-        fs::remove_file(&link).map_err(|error| failed("remove", &link, &error))?;
+        remove_in(&wants, name).map_err(|error| failed("remove", &link, &error))?;
     }
     Ok(Removed::File)
+}
+
+/// People keep this folder behind a link of their own, as in a repository of dotfiles.
+fn remove_in(folder: &Path, name: &OsStr) -> io::Result<()> {
+    remove::file(&fs::canonicalize(folder)?.join(name))
 }
 
 fn failed(doing: &str, path: &Path, error: &io::Error) -> CliError {
