@@ -166,3 +166,39 @@ fn an_agent_that_moves_the_target_itself_is_taken_off_it_and_named() {
     assert_eq!(sandbox.status()["warnings"], json!([]));
     daemon.stop();
 }
+
+#[test]
+fn a_link_in_place_of_a_folder_that_swarm_writes_is_refused_and_nothing_behind_it_changes() {
+    let sandbox = Sandbox::ready();
+    sandbox.idea("write a.txt x; say COMPLETE");
+    // Names that would do for runs, worktrees and checkpoints.
+    let other = sandbox.path("other");
+    for name in ["r0001-ed-001-i1", "ed-001-idea-001", ".trash-old"] {
+        fs::create_dir_all(other.join(name)).unwrap();
+        fs::write(other.join(name).join("precious"), "x").unwrap();
+    }
+    for folder in ["state", "runs", "worktrees", "checkpoints", "logs", "inbox"] {
+        let (ours, aside) = (sandbox.dot_swarm(folder), sandbox.path("aside"));
+        let was_there = fs::rename(&ours, &aside).is_ok();
+        std::os::unix::fs::symlink(&other, &ours).unwrap();
+        for args in [
+            &["start", "--until-idle"][..],
+            &["status"],
+            &["clean"],
+            &["idea", "list"],
+        ] {
+            let words = ["symbolic link", folder, "rm "];
+            sandbox.swarm(args).refused(1, &words);
+        }
+        fs::remove_file(&ours).unwrap();
+        if was_there {
+            fs::rename(&aside, &ours).unwrap();
+        }
+    }
+    for name in ["r0001-ed-001-i1", "ed-001-idea-001", ".trash-old"] {
+        let precious = fs::read_to_string(other.join(name).join("precious"));
+        assert_eq!(precious.unwrap(), "x", "{name}");
+    }
+    assert_eq!(fs::read_dir(&other).unwrap().count(), 3);
+    assert_eq!(sandbox.run_until_idle(), 0);
+}
