@@ -7,7 +7,7 @@ use std::path::Path;
 use swarm::domain::command::{Command, NewIdea};
 use swarm::domain::decide;
 use swarm::domain::effect::{Effect, Purpose, Saved};
-use swarm::domain::event::Event;
+use swarm::domain::event::{Event, Mark};
 use swarm::domain::evolve::evolve;
 use swarm::domain::ids::{IdeaId, Oid, ProfileName};
 use swarm::domain::observation::{Observation, Outcome, RunEnd, RunEndKind};
@@ -106,7 +106,7 @@ impl Maker {
         self.journal.mark::<Event>(self.now)?;
         if self.journal.position().seq > self.state.seq {
             let seq = self.journal.position().seq;
-            evolve(&mut self.state, seq, self.now, &Event::Mark {});
+            evolve(&mut self.state, seq, self.now, &Event::Mark(Mark {}));
         }
         Ok(self.journal.position())
     }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use swarm::domain::event::Event;
+use swarm::domain::event::{Event, WarningRaised};
 use swarm::domain::time::Timestamp;
 use swarm::journal::{ChainStart, Journal, LIVE_FILE, Scan, Tail, scan};
 
@@ -20,9 +20,11 @@ fn write(dir: &std::path::Path) -> Vec<u8> {
     let (mut journal, _) = Journal::open(dir).expect("a log can be made");
     for batch in 0..12_u32 {
         let events: Vec<Event> = (0..=batch % 4)
-            .map(|event| Event::WarningRaised {
-                key: format!("batch-{batch}"),
-                message: format!("{event} {{\"v\":1,\"seq\":9,\"dur\":8,\"ts\":\""),
+            .map(|event| {
+                Event::WarningRaised(WarningRaised {
+                    key: format!("batch-{batch}"),
+                    message: format!("{event} {{\"v\":1,\"seq\":9,\"dur\":8,\"ts\":\""),
+                })
             })
             .collect();
         let seq = journal.position().seq;

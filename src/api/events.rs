@@ -252,7 +252,7 @@ mod tests {
     use super::*;
     use crate::api::{Control, EventLog, ReloadError};
     use crate::daemon::testkit::Seat;
-    use crate::domain::event::Event;
+    use crate::domain::event::{Event, Mark};
     use crate::domain::state;
     use crate::domain::time::Timestamp;
 
@@ -297,7 +297,7 @@ mod tests {
         Arc::new(Journaled {
             seq,
             ts: Timestamp::from_millis(0),
-            event: Event::Mark {},
+            event: Event::Mark(Mark {}),
         })
     }
 

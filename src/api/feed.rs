@@ -90,7 +90,7 @@ impl Feed {
 
     fn check(&self, first: &Journaled, newest: u64, count: usize) -> io::Result<()> {
         // A log that was repaired may begin with a whole state, and not with event 1.
-        let begins = matches!(first.event, Event::StateRestored { .. });
+        let begins = matches!(first.event, Event::StateRestored(_));
         let follows = first.seq == self.after + 1 || (begins && first.seq > self.after);
         if follows && newest + 1 == first.seq + count as u64 {
             return Ok(());

@@ -13,7 +13,7 @@ use super::feed::Feed;
 use crate::daemon::Accepted;
 use crate::domain::command::Command;
 use crate::domain::effect::Effect;
-use crate::domain::event::Event;
+use crate::domain::event::{ConflictSettled, EffectFinished, EffectRequested, Event, MergeMoved};
 use crate::domain::ids::{EffectId, IdeaId};
 use crate::domain::lifecycle::MergePhase;
 use crate::domain::state::State;
@@ -60,7 +60,11 @@ fn is_finishing(effect: &Effect, id: &IdeaId) -> bool {
 
 fn finishing(events: &[Event], id: &IdeaId) -> Option<EffectId> {
     events.iter().find_map(|event| match event {
-        Event::EffectRequested { id: this, effect } if is_finishing(effect, id) => Some(*this),
+        Event::EffectRequested(EffectRequested { id: this, effect })
+            if is_finishing(effect, id) =>
+        {
+            Some(*this)
+        }
         _ => None,
     })
 }
@@ -94,7 +98,7 @@ async fn judged(
 /// Whether this event ends the wait.
 fn is_end(event: &Event, effect: Option<EffectId>) -> bool {
     match (event, effect) {
-        (Event::EffectFinished { id, .. }, Some(effect)) => *id == effect,
+        (Event::EffectFinished(EffectFinished { id, .. }), Some(effect)) => *id == effect,
         (_, Some(_)) => false,
         (_, None) => true,
     }
@@ -102,13 +106,15 @@ fn is_end(event: &Event, effect: Option<EffectId>) -> bool {
 
 fn verdict(event: &Event, seq: u64, idea: &IdeaId) -> Option<Verdict> {
     match event {
-        Event::ConflictSettled { id, .. } if id == idea => Some(Verdict::Settled(seq)),
-        Event::MergeMoved {
+        Event::ConflictSettled(ConflictSettled { id, .. }) if id == idea => {
+            Some(Verdict::Settled(seq))
+        }
+        Event::MergeMoved(MergeMoved {
             id,
             phase: MergePhase::Person,
             waits,
             ..
-        } if id == idea => {
+        }) if id == idea => {
             let reason = waits.as_ref().map(|waits| waits.reason.clone());
             Some(Verdict::Open(reason.unwrap_or_default()))
         }

@@ -15,7 +15,7 @@ use super::remote::Daemon;
 use super::repo::Repo;
 use crate::daemon::handle::Accepted;
 use crate::domain::command::Command;
-use crate::domain::event::Event;
+use crate::domain::event::{Event, IdeaAdded};
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::rejection::Rejection;
 use crate::domain::state::{IdeaStatus, State};
@@ -245,7 +245,7 @@ fn idea_of(state: &State, id: &IdeaId) -> Result<Value, CliError> {
 
 fn answer(accepted: &Accepted) -> Value {
     let added = accepted.events.iter().find_map(|event| match event {
-        Event::IdeaAdded { id, .. } => Some(id.as_str()),
+        Event::IdeaAdded(IdeaAdded { id, .. }) => Some(id.as_str()),
         _ => None,
     });
     match added {

@@ -5,7 +5,20 @@ use std::collections::BTreeMap;
 use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork};
 use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
 use crate::domain::effect::{ConflictLevel, Effect, Purpose, Saved};
-use crate::domain::event::{Event, LostEvents, RepairWay};
+use crate::domain::event::{
+    AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, CheckpointDeleted, CheckpointMade,
+    ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
+    EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved,
+    HookAsked, HookCutOff, HookFinished, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned,
+    IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded, IdeaRetried, IterationJudged,
+    IterationStarted, Learned, LostEvents, Mark, MergeBuilt, MergeConflicted, MergeMoved,
+    MergeQueued, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted, PauseSet,
+    PhaseChanged, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
+    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SignalSeen,
+    StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet,
+    VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkSaved,
+    WorktreeReady,
+};
 use crate::domain::evolve::evolve;
 use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid, ProfileName, RunId};
@@ -96,212 +109,212 @@ pub(super) fn events() -> Vec<Event> {
 fn hook_events() -> Vec<Event> {
     let hook = HookName::PreMerge;
     vec![
-        Event::HookAsked {
+        Event::HookAsked(HookAsked {
             hook,
             id: idea_id(),
             agent: agent(),
-        },
-        Event::HookStarted {
+        }),
+        Event::HookStarted(HookStarted {
             hook,
             about: 40,
             run: run(),
-        },
-        Event::HookCutOff {
+        }),
+        Event::HookCutOff(HookCutOff {
             hook,
             about: 40,
             lost: false,
-        },
-        Event::HookFinished {
+        }),
+        Event::HookFinished(HookFinished {
             hook,
             about: 40,
             how: "exit code 1: no database".into(),
             well: false,
             veto: true,
             not_run: false,
-        },
-        Event::HookTimedOut {
+        }),
+        Event::HookTimedOut(HookTimedOut {
             hook,
             about: 41,
             veto: false,
-        },
-        Event::HookApproved {
+        }),
+        Event::HookApproved(HookApproved {
             hook,
             content: "12ab".into(),
-        },
+        }),
     ]
 }
 
 fn swarm_events() -> Vec<Event> {
     vec![
-        Event::Mark {},
-        Event::DaemonStarted {
+        Event::Mark(Mark {}),
+        Event::DaemonStarted(DaemonStarted {
             version: "0.1.0".into(),
-        },
-        Event::PhaseChanged {
+        }),
+        Event::PhaseChanged(PhaseChanged {
             phase: SwarmPhase::Running,
             reason: None,
             deadline: Some(Timestamp::from_millis(5)),
-        },
-        Event::PauseSet {
+        }),
+        Event::PauseSet(PauseSet {
             reason: "lunch".into(),
-        },
-        Event::PauseLifted {},
-        Event::SettingsLoaded {
+        }),
+        Event::PauseLifted(PauseLifted {}),
+        Event::SettingsLoaded(SettingsLoaded {
             hash: "00".into(),
             settings: Box::new(settings()),
-        },
-        Event::ModeSet {
+        }),
+        Event::ModeSet(ModeSet {
             mode: Some(Mode::SemiAuto),
-        },
-        Event::ModeSet { mode: None },
-        Event::ClockWentBack { by_ms: 1_500 },
-        Event::RoomAwaited {
+        }),
+        Event::ModeSet(ModeSet { mode: None }),
+        Event::ClockWentBack(ClockWentBack { by_ms: 1_500 }),
+        Event::RoomAwaited(RoomAwaited {
             until: Timestamp::from_millis(1_000),
-        },
-        Event::TargetSeen {
+        }),
+        Event::TargetSeen(TargetSeen {
             branch: "main".into(),
             commit: oid(),
-        },
-        Event::TargetRewritten {
+        }),
+        Event::TargetRewritten(TargetRewritten {
             from: oid(),
             to: oid(),
             dropped: vec![idea_id()],
-        },
-        Event::TargetSettled {
+        }),
+        Event::TargetSettled(TargetSettled {
             choice: TargetChoice::Rebase,
             to: oid(),
-        },
+        }),
     ]
 }
 
 fn idea_events() -> Vec<Event> {
     let id = idea_id;
     vec![
-        Event::IdeaAdded {
+        Event::IdeaAdded(IdeaAdded {
             id: id(),
             idea: NewIdea {
                 text: "add a --version flag".into(),
                 ..NewIdea::default()
             },
-        },
-        Event::IdeaEdited {
+        }),
+        Event::IdeaEdited(IdeaEdited {
             id: id(),
             edit: IdeaEdit {
                 text: Some("x".into()),
                 priority: Some(3),
                 ..IdeaEdit::default()
             },
-        },
-        Event::IdeaRetried { id: id() },
-        Event::IdeaCancelled { id: id() },
-        Event::IdeaAssigned {
+        }),
+        Event::IdeaRetried(IdeaRetried { id: id() }),
+        Event::IdeaCancelled(IdeaCancelled { id: id() }),
+        Event::IdeaAssigned(IdeaAssigned {
             id: id(),
             profile: None,
-        },
-        Event::IdeaAssigned {
+        }),
+        Event::IdeaAssigned(IdeaAssigned {
             id: id(),
             profile: Some(profile()),
-        },
-        Event::IdeaClaimed {
+        }),
+        Event::IdeaClaimed(IdeaClaimed {
             id: id(),
             agent: agent(),
             attempt: 2,
             profile: profile(),
             branch: "agent/ed-001/idea-001".into(),
             worktree: "ed-001-idea-001".into(),
-        },
-        Event::IdeaLanded {
+        }),
+        Event::IdeaLanded(IdeaLanded {
             id: id(),
             commit: oid(),
-        },
+        }),
     ]
 }
 
 fn attempt_events() -> Vec<Event> {
     vec![
-        Event::AttemptMoved {
+        Event::AttemptMoved(AttemptMoved {
             agent: agent(),
             phase: AttemptPhase::Gating,
             not_before: None,
-        },
-        Event::WorktreeReady {
+        }),
+        Event::WorktreeReady(WorktreeReady {
             agent: agent(),
             base: oid(),
             head: oid(),
-        },
-        Event::IterationStarted {
+        }),
+        Event::IterationStarted(IterationStarted {
             agent: agent(),
             iteration: 2,
             run: run(),
-        },
-        Event::GateStarted {
+        }),
+        Event::GateStarted(GateStarted {
             agent: agent(),
             index: 0,
             run: run(),
-        },
-        Event::SignalSeen {
+        }),
+        Event::SignalSeen(SignalSeen {
             agent: agent(),
             run: run(),
             offset: 12,
             signal: Signal::NeedsHuman(Some("which port?".into())),
-        },
-        Event::SignalSeen {
+        }),
+        Event::SignalSeen(SignalSeen {
             agent: agent(),
             run: run(),
             offset: 99,
             signal: Signal::Progress(50),
-        },
-        Event::IterationJudged {
+        }),
+        Event::IterationJudged(IterationJudged {
             agent: agent(),
             empty: true,
             at_once: false,
-        },
-        Event::AttemptSealed {
+        }),
+        Event::AttemptSealed(AttemptSealed {
             agent: agent(),
             head: oid(),
             committed: true,
-        },
-        Event::GatePassed {
+        }),
+        Event::GatePassed(GatePassed {
             agent: agent(),
             index: 0,
-        },
-        Event::GateFailed {
+        }),
+        Event::GateFailed(GateFailed {
             agent: agent(),
             feedback: feedback(false),
-        },
-        Event::TaskSet {
+        }),
+        Event::TaskSet(TaskSet {
             agent: agent(),
             task: Task::Work,
-        },
-        Event::MessageQueued {
+        }),
+        Event::MessageQueued(MessageQueued {
             agent: agent(),
             text: "use port 8080".into(),
-        },
-        Event::AgentRedirected {
+        }),
+        Event::AgentRedirected(AgentRedirected {
             agent: agent(),
             to: IdeaId::numbered(7),
             new_worktree: true,
-        },
-        Event::WorkSaved {
+        }),
+        Event::WorkSaved(WorkSaved {
             agent: agent(),
             saved: Saved {
                 tip: oid(),
                 wip: None,
             },
             committed: true,
-        },
-        Event::EndingAsked {
+        }),
+        Event::EndingAsked(EndingAsked {
             agent: agent(),
             ending: Ending::Stopped,
-        },
-        Event::AttemptEnded {
+        }),
+        Event::AttemptEnded(AttemptEnded {
             agent: agent(),
             end: AttemptEnd::TimedOut,
             status: IdeaStatus::Timeout,
             message: Some("50 iterations".into()),
             not_before: None,
             keep_worktree: true,
-        },
+        }),
     ]
 }
 
@@ -345,33 +358,33 @@ fn checkpoint_events() -> Vec<Event> {
         saved: Some(Box::new(saved)),
     };
     vec![
-        Event::CheckpointMade {
+        Event::CheckpointMade(CheckpointMade {
             name: name("before-release"),
             checkpoint: Box::new(checkpoint),
-        },
-        Event::CheckpointDeleted {
+        }),
+        Event::CheckpointDeleted(CheckpointDeleted {
             name: name("before-release"),
-        },
-        Event::RollbackBegun {
+        }),
+        Event::RollbackBegun(RollbackBegun {
             rollback: Box::new(rollback),
-        },
-        Event::RollbackPlanned {
+        }),
+        Event::RollbackPlanned(RollbackPlanned {
             id: idea_id(),
             idea: Box::new(then),
-        },
-        Event::RollbackStepped {
+        }),
+        Event::RollbackStepped(RollbackStepped {
             step: RollbackStep::Stopping,
-        },
-        Event::RolledBack {
+        }),
+        Event::RolledBack(RolledBack {
             to: name("before-release"),
             commit: oid(),
             safety: name("before-rollback-1"),
-        },
-        Event::RollbackAbandoned {
+        }),
+        Event::RollbackAbandoned(RollbackAbandoned {
             to: name("before-release"),
             why: "files are in the way".into(),
             files: vec!["a.rs".into()],
-        },
+        }),
     ]
 }
 
@@ -379,14 +392,14 @@ fn merge_events() -> Vec<Event> {
     let id = idea_id;
     let files = || vec!["a.rs".to_owned(), "b.rs".to_owned()];
     vec![
-        Event::MergeQueued {
+        Event::MergeQueued(MergeQueued {
             id: id(),
             agent: agent(),
             branch: "agent/ed-001/idea-001".into(),
             source: oid(),
             held: true,
-        },
-        Event::MergeMoved {
+        }),
+        Event::MergeMoved(MergeMoved {
             id: id(),
             phase: MergePhase::Queued,
             not_before: None,
@@ -395,43 +408,43 @@ fn merge_events() -> Vec<Event> {
                 files: files(),
                 person: true,
             }),
-        },
-        Event::MergeReleased { id: id() },
-        Event::MergeBuilt {
+        }),
+        Event::MergeReleased(MergeReleased { id: id() }),
+        Event::MergeBuilt(MergeBuilt {
             id: id(),
             commit: oid(),
             target: oid(),
             resolved: files(),
-        },
-        Event::MergeConflicted {
+        }),
+        Event::MergeConflicted(MergeConflicted {
             id: id(),
             level: ConflictLevel::Medium,
             files: (0..9).map(|n| format!("{n}.rs")).collect(),
             target: oid(),
-        },
-        Event::ConflictLaidOut {
+        }),
+        Event::ConflictLaidOut(ConflictLaidOut {
             id: id(),
             files: files(),
-        },
-        Event::ConflictSettled {
+        }),
+        Event::ConflictSettled(ConflictSettled {
             id: id(),
             head: oid(),
-        },
-        Event::ResolverFailed {
+        }),
+        Event::ResolverFailed(ResolverFailed {
             id: id(),
             why: "markers are left".into(),
-        },
-        Event::VerifyReady { id: id() },
-        Event::VerifyStarted {
+        }),
+        Event::VerifyReady(VerifyReady { id: id() }),
+        Event::VerifyStarted(VerifyStarted {
             id: id(),
             index: 0,
             run: run(),
-        },
-        Event::VerifyPassed { id: id(), index: 0 },
-        Event::MergeReturned {
+        }),
+        Event::VerifyPassed(VerifyPassed { id: id(), index: 0 }),
+        Event::MergeReturned(MergeReturned {
             id: id(),
             feedback: feedback(true),
-        },
+        }),
     ]
 }
 
@@ -443,45 +456,45 @@ fn other_events() -> Vec<Event> {
 
 fn rest() -> Vec<Event> {
     vec![
-        Event::RunStarted {
+        Event::RunStarted(RunStarted {
             run: run(),
             pid: 4_242,
             adapter: Some("claude".into()),
             resumed: true,
-        },
-        Event::RunEnded {
+        }),
+        Event::RunEnded(RunEnded {
             run: run(),
             end: RunEnd {
                 stdout_bytes: 10,
                 duration_ms: 1_250,
                 ..RunEnd::new(RunEndKind::Exited { code: 0 })
             },
-        },
-        Event::Learned {
+        }),
+        Event::Learned(Learned {
             id: "learning-001".into(),
             agent: agent(),
             profile: profile(),
             global: true,
             content: "the tests need a database".into(),
-        },
-        Event::WarningRaised {
+        }),
+        Event::WarningRaised(WarningRaised {
             key: "disk".into(),
             message: "the disk is full".into(),
-        },
-        Event::WarningCleared { key: "disk".into() },
-        Event::StateRepaired {
+        }),
+        Event::WarningCleared(WarningCleared { key: "disk".into() }),
+        Event::StateRepaired(StateRepaired {
             way: RepairWay::Cut,
             lost: Some(LostEvents { from: 7, to: 9 }),
             copy: "doctor-2026-01-01T00-00-00.000Z".into(),
             floors: Counters::default(),
             landed: vec![],
-        },
-        Event::StateRestored {
+        }),
+        Event::StateRestored(StateRestored {
             way: RepairWay::Snapshot,
             sha256: "00".repeat(32),
             copy: "doctor-2026-01-01T00-00-00.000Z".into(),
-        },
-        Event::EffectRequested {
+        }),
+        Event::EffectRequested(EffectRequested {
             id: EffectId(3),
             effect: Effect::Run {
                 run: run(),
@@ -492,77 +505,83 @@ fn rest() -> Vec<Event> {
                 },
                 timeout_ms: 60_000,
             },
-        },
-        Event::EffectFinished {
+        }),
+        Event::EffectFinished(EffectFinished {
             id: EffectId(3),
             error: None,
-        },
-        Event::EffectFinished {
+        }),
+        Event::EffectFinished(EffectFinished {
             id: EffectId(3),
             error: Some("no room on the disk".into()),
-        },
+        }),
     ]
 }
 
 /// What happens at the beginning of a day: one idea is being worked on, another one has failed with a hostile message.
 pub(super) fn story() -> Vec<Event> {
-    let add = |number, text: &str| Event::IdeaAdded {
-        id: IdeaId::numbered(number),
-        idea: NewIdea {
-            text: text.into(),
-            ..NewIdea::default()
-        },
+    let add = |number, text: &str| {
+        Event::IdeaAdded(IdeaAdded {
+            id: IdeaId::numbered(number),
+            idea: NewIdea {
+                text: text.into(),
+                ..NewIdea::default()
+            },
+        })
     };
-    let claim = |number| Event::IdeaClaimed {
-        id: IdeaId::numbered(number),
-        agent: AgentId::numbered(&profile(), number),
-        attempt: 1,
-        profile: profile(),
-        branch: format!("agent/ed-00{number}/idea-00{number}"),
-        worktree: format!("ed-00{number}-idea-00{number}"),
+    let claim = |number| {
+        Event::IdeaClaimed(IdeaClaimed {
+            id: IdeaId::numbered(number),
+            agent: AgentId::numbered(&profile(), number),
+            attempt: 1,
+            profile: profile(),
+            branch: format!("agent/ed-00{number}/idea-00{number}"),
+            worktree: format!("ed-00{number}-idea-00{number}"),
+        })
     };
-    let moved = |number, phase| Event::AttemptMoved {
-        agent: AgentId::numbered(&profile(), number),
-        phase,
-        not_before: None,
+    let moved = |number, phase| {
+        Event::AttemptMoved(AttemptMoved {
+            agent: AgentId::numbered(&profile(), number),
+            phase,
+            not_before: None,
+        })
     };
     vec![
         add(1, "add a --version flag"),
         add(2, "a second idea"),
-        Event::SettingsLoaded {
+        Event::SettingsLoaded(SettingsLoaded {
             hash: "00".into(),
             settings: Box::new(settings()),
-        },
-        Event::PhaseChanged {
+        }),
+        Event::PhaseChanged(PhaseChanged {
             phase: SwarmPhase::Running,
             reason: None,
             deadline: None,
-        },
+        }),
         claim(1),
         moved(1, AttemptPhase::Preparing),
         moved(1, AttemptPhase::Starting),
-        Event::IterationStarted {
+        Event::IterationStarted(IterationStarted {
             agent: agent(),
             iteration: 1,
             run: run(),
-        },
+        }),
         moved(1, AttemptPhase::Working),
-        Event::SignalSeen {
+        Event::SignalSeen(SignalSeen {
             agent: agent(),
             run: run(),
             offset: 12,
             signal: Signal::Progress(50),
-        },
+        }),
         claim(2),
-        Event::AttemptEnded {
+        Event::AttemptEnded(AttemptEnded {
             agent: AgentId::numbered(&profile(), 2),
             end: AttemptEnd::Failed,
             status: IdeaStatus::Failed,
             message: Some("\u{1b}[2J it broke".into()),
             not_before: None,
             keep_worktree: false,
-        },
-        Event::Mark {},
+        }),
+        Event::Mark(Mark {}),
     ]
 }
 

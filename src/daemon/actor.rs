@@ -23,7 +23,7 @@ use crate::crash;
 use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::effect::Effect;
-use crate::domain::event::Event;
+use crate::domain::event::{EffectRequested, Event, Mark};
 use crate::domain::evolve::evolve;
 use crate::domain::ids::EffectId;
 use crate::domain::lifecycle::SwarmPhase;
@@ -324,11 +324,11 @@ impl Actor {
         reply(batch.answers);
         crash::point("actor.answered");
         for record in &records {
-            if let Event::EffectRequested { id, effect } = &record.event {
+            if let Event::EffectRequested(EffectRequested { id, effect }) = &record.event {
                 self.drivers.dispatch(*id, effect.clone());
             }
         }
-        let is_mark = |record: &Arc<Journaled>| matches!(record.event, Event::Mark {});
+        let is_mark = |record: &Arc<Journaled>| matches!(record.event, Event::Mark(Mark {}));
         crash::point("actor.dispatched");
         if self.writing.is_empty() && !records.iter().all(is_mark) {
             self.mark_at = Some(Instant::now() + MARK_AFTER);
@@ -424,7 +424,7 @@ impl Actor {
         let (now, _) = self.clock.now();
         crash::point("actor.mark");
         let mut batch = Batch::default();
-        self.fold(&mut batch, vec![Event::Mark {}], now);
+        self.fold(&mut batch, vec![Event::Mark(Mark {})], now);
         self.submit(batch, now);
     }
 

@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::sync::mpsc;
 
-use crate::domain::event::Event;
+use crate::domain::event::{Event, Mark};
 use crate::domain::time::Timestamp;
 use crate::journal::{
     AppendError, Appended, Batch, Journal, JournalEvent, Position, Writer, spawn_writer,
@@ -12,7 +12,7 @@ use crate::journal::{
 
 impl JournalEvent for Event {
     fn mark() -> Self {
-        Self::Mark {}
+        Self::Mark(Mark {})
     }
 
     fn kind(&self) -> &str {

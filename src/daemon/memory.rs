@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::daemon::handle::Journaled;
     use crate::daemon::testkit::Seat;
-    use crate::domain::event::Event;
+    use crate::domain::event::{Event, Mark};
     use crate::domain::state::State;
     use crate::domain::time::Timestamp;
 
@@ -123,7 +123,7 @@ mod tests {
     async fn it_goes_back_once_at_each_rest_and_not_before() {
         let (handle, seat) = Seat::new(State::default(), 10);
         let happens = |seq| {
-            let (ts, event) = (Timestamp::default(), Event::Mark {});
+            let (ts, event) = (Timestamp::default(), Event::Mark(Mark {}));
             seat.publish(&[Arc::new(Journaled { seq, ts, event })]);
         };
         let keeper = tokio::spawn(at_each_rest(handle.clone(), || {

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::error::DaemonError;
 use super::paths::Paths;
 use super::repair;
-use crate::domain::event::Event;
+use crate::domain::event::{Event, StateRestored};
 use crate::domain::evolve::evolve;
 use crate::domain::state::State;
 use crate::journal::repair::read_restored;
@@ -107,7 +107,7 @@ pub(super) fn apply(
     state: &mut State,
     record: &Record<Event>,
 ) -> Result<(), JournalError> {
-    if let Event::StateRestored { sha256, .. } = &record.event {
+    if let Event::StateRestored(StateRestored { sha256, .. }) = &record.event {
         *state = read_restored(state_dir, sha256)?;
     }
     evolve(state, record.seq, record.ts, &record.event);

@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
     use crate::daemon::testkit::Seat;
-    use crate::domain::event::Event;
+    use crate::domain::event::{Event, PhaseChanged};
     use crate::domain::time::Timestamp;
 
     /// Times long enough for a busy machine, short enough for a test.
@@ -261,11 +261,11 @@ mod tests {
         let informs = tokio::spawn(async move { informing.inform(handle).await });
         manager.wait_for("READY=1");
         let phase = |seq, phase| {
-            let event = Event::PhaseChanged {
+            let event = Event::PhaseChanged(PhaseChanged {
                 phase,
                 reason: None,
                 deadline: None,
-            };
+            });
             let ts = Timestamp::from_millis(0);
             Arc::new(crate::daemon::handle::Journaled { seq, ts, event })
         };

@@ -9,7 +9,17 @@ mod service;
 use super::checkpoint::{Checkpoint, IdeaThen, Reason};
 use super::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
 use super::effect::{Effect, KeptWorktree, Landing};
-use super::event::Event;
+use super::event::{
+    AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, CheckpointDeleted, CheckpointMade,
+    ConflictLaidOut, ConflictSettled, EffectFinished, EffectRequested, EndingAsked, Event,
+    GateFailed, GatePassed, GateStarted, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed,
+    IdeaEdited, IdeaLanded, IdeaRetried, IterationJudged, IterationStarted, Learned, Mark,
+    MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeReleased, MergeReturned,
+    MessageQueued, ModeSet, PauseLifted, PauseSet, PhaseChanged, ResolverFailed, RollbackBegun,
+    RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
+    SettingsLoaded, SignalSeen, StateRepaired, TargetSettled, TaskSet, VerifyPassed, VerifyReady,
+    VerifyStarted, WarningCleared, WarningRaised, WorkSaved, WorktreeReady,
+};
 use super::hook::Passage;
 use super::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase};
@@ -18,8 +28,7 @@ use super::observation::{RunEnd, RunEndKind};
 use super::settings::{Mode, Settings};
 use super::state::{
     Attempt, AttemptEnd, Audit, Conflict, EndedAttempt, Ending, Feedback, Idea, IdeaStatus, Kept,
-    Learning, MergeEntry, Owed, Rewritten, Said, State, TargetSeen, Task, UnusedWorktree, Verified,
-    Waits, Warning,
+    Learning, MergeEntry, Owed, Said, State, Task, UnusedWorktree, Verified, Waits, Warning,
 };
 use super::time::Timestamp;
 use super::usage::Spent;
@@ -55,71 +64,69 @@ pub fn evolve(state: &mut State, seq: u64, at: Timestamp, event: &Event) {
 fn swarm_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
     match event {
         // The state that a log begins with is put in place by whoever reads the log.
-        Event::Mark {} | Event::ClockWentBack { .. } | Event::StateRestored { .. } => {}
-        Event::DaemonStarted { .. } => owe_again(&mut state.owed),
-        Event::PhaseChanged {
+        Event::Mark(Mark {}) | Event::ClockWentBack(_) | Event::StateRestored(_) => {}
+        Event::DaemonStarted(_) => owe_again(&mut state.owed),
+        Event::PhaseChanged(PhaseChanged {
             phase, deadline, ..
-        } => {
+        }) => {
             state.swarm.phase = *phase;
             state.swarm.drain_deadline = *deadline;
         }
-        Event::PauseSet { reason } => {
+        Event::PauseSet(PauseSet { reason }) => {
             state.swarm.paused = true;
             state.swarm.pause_reason = Some(reason.clone());
         }
-        Event::PauseLifted {} => {
+        Event::PauseLifted(PauseLifted {}) => {
             state.swarm.paused = false;
             state.swarm.pause_reason = None;
             state.swarm.failures_in_a_row = 0;
             state.swarm.held_until = None;
         }
-        Event::SettingsLoaded { hash, settings } => load_settings(state, hash, settings),
-        Event::ModeSet { mode } => {
+        Event::SettingsLoaded(SettingsLoaded { hash, settings }) => {
+            load_settings(state, hash, settings)
+        }
+        Event::ModeSet(ModeSet { mode }) => {
             state.swarm.mode_override = *mode;
             autopilot_off(state);
         }
-        Event::RoomAwaited { until } => state.swarm.held_until = Some(*until),
-        Event::TargetSeen { branch, commit } => see_target(state, branch, commit),
-        Event::TargetRewritten { from, to, dropped } => {
-            state.swarm.rewritten = Some(Rewritten {
-                from: from.clone(),
-                to: to.clone(),
-                dropped: dropped.clone(),
-            });
-            for id in dropped {
+        Event::RoomAwaited(RoomAwaited { until }) => state.swarm.held_until = Some(*until),
+        Event::TargetSeen(seen) => state.swarm.target = Some(seen.clone()),
+        Event::TargetRewritten(rewritten) => {
+            state.swarm.rewritten = Some(rewritten.clone());
+            for id in &rewritten.dropped {
                 with_idea(state, id, at, |idea| {
-                    audit(idea, at, "dropped_by_force_push", to.as_str());
+                    audit(idea, at, "dropped_by_force_push", rewritten.to.as_str());
                 });
             }
         }
-        Event::TargetSettled { choice, to } => {
+        Event::TargetSettled(TargetSettled { choice, to }) => {
             state.swarm.rewritten = None;
             state.swarm.rebase = *choice == TargetChoice::Rebase;
             if let Some(target) = &mut state.swarm.target {
                 target.commit = to.clone();
             }
         }
-        Event::WarningRaised { key, message } => {
+        Event::WarningRaised(WarningRaised { key, message }) => {
             let warning = Warning {
                 message: message.clone(),
                 since: at,
             };
             state.warnings.insert(key.clone(), warning);
         }
-        Event::WarningCleared { key } => {
+        Event::WarningCleared(WarningCleared { key }) => {
             state.warnings.remove(key);
         }
-        Event::EffectRequested { id, effect } => {
+        Event::EffectRequested(EffectRequested { id, effect }) => {
             state.counters.effects = state.counters.effects.max(id.0);
             request(state, effect);
             state.outbox.insert(*id, effect.clone());
         }
-        Event::EffectFinished { id, error } => {
+        Event::EffectFinished(EffectFinished { id, error }) => {
             if let (Some(effect), Some(_)) = (state.outbox.remove(id), error) {
                 tidying_failed(&mut state.owed, effect);
             }
         }
-        Event::StateRepaired { floors, landed, .. } => {
+        Event::StateRepaired(StateRepaired { floors, landed, .. }) => {
             state.counters = state.counters.at_least(*floors);
             for found in landed {
                 landing_found(state, at, &found.idea, &found.commit);
@@ -150,14 +157,14 @@ fn landing_found(state: &mut State, at: Timestamp, id: &IdeaId, commit: &Oid) {
             state,
             at,
             &agent,
-            &Event::AttemptEnded {
+            &Event::AttemptEnded(AttemptEnded {
                 agent: agent.clone(),
                 end: AttemptEnd::Merged,
                 status: IdeaStatus::Done,
                 message: None,
                 not_before: None,
                 keep_worktree: false,
-            },
+            }),
         );
         for unused in &mut state.owed.worktrees {
             if state
@@ -259,29 +266,22 @@ fn owe_again(owed: &mut Owed) {
     owed.inbox.append(&mut owed.inbox_failed);
 }
 
-fn see_target(state: &mut State, branch: &str, commit: &Oid) {
-    state.swarm.target = Some(TargetSeen {
-        branch: branch.to_owned(),
-        commit: commit.clone(),
-    });
-}
-
 /// Events about ideas; false when it is another's.
 fn idea_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
     match event {
-        Event::IdeaAdded { id, idea } => add_idea(state, at, id, idea),
-        Event::IdeaEdited { id, edit } => {
+        Event::IdeaAdded(IdeaAdded { id, idea }) => add_idea(state, at, id, idea),
+        Event::IdeaEdited(IdeaEdited { id, edit }) => {
             keep_text(state, id, edit);
             with_idea(state, id, at, |idea| edit_idea(idea, edit));
         }
-        Event::IdeaRetried { id } => with_idea(state, id, at, |idea| {
+        Event::IdeaRetried(IdeaRetried { id }) => with_idea(state, id, at, |idea| {
             idea.status = IdeaStatus::Pending;
             idea.used_before = idea.used;
             idea.retry_count = 0;
             idea.not_before = None;
             audit(idea, at, "retried", "");
         }),
-        Event::IdeaCancelled { id } => {
+        Event::IdeaCancelled(IdeaCancelled { id }) => {
             let kept = state.ideas.change(id, |idea| {
                 idea.reserved = None;
                 idea.kept.take()
@@ -296,16 +296,16 @@ fn idea_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
                 audit(idea, at, "cancelled", "");
             });
         }
-        Event::IdeaAssigned { id, profile } => with_idea(state, id, at, |idea| {
+        Event::IdeaAssigned(IdeaAssigned { id, profile }) => with_idea(state, id, at, |idea| {
             idea.assigned = true;
             if profile.is_some() {
                 idea.profile.clone_from(profile);
             }
         }),
-        Event::IdeaClaimed { id, agent, .. } => {
+        Event::IdeaClaimed(IdeaClaimed { id, agent, .. }) => {
             claim(state, at, id, agent, event);
         }
-        Event::IdeaLanded { id, commit } => {
+        Event::IdeaLanded(IdeaLanded { id, commit }) => {
             state.queue.retain(|entry| entry.idea != *id);
             state.swarm.failures_in_a_row = 0;
             state.swarm.landed_since_checkpoint += 1;
@@ -400,13 +400,13 @@ fn edit_idea(idea: &mut Idea, edit: &IdeaEdit) {
 }
 
 fn claim(state: &mut State, at: Timestamp, id: &IdeaId, agent: &AgentId, event: &Event) {
-    let Event::IdeaClaimed {
+    let Event::IdeaClaimed(IdeaClaimed {
         attempt,
         profile,
         branch,
         worktree,
         ..
-    } = event
+    }) = event
     else {
         return;
     };
@@ -491,68 +491,72 @@ fn heard_before(kept: &Kept, at: Timestamp) -> Vec<Message> {
 /// Events about attempts; false when it is another's.
 fn attempt_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
     match event {
-        Event::AttemptMoved {
+        Event::AttemptMoved(AttemptMoved {
             agent,
             phase,
             not_before,
-        } => with_attempt(state, agent, |attempt| {
+        }) => with_attempt(state, agent, |attempt| {
             attempt.phase = *phase;
             attempt.not_before = *not_before;
         }),
-        Event::WorktreeReady { agent, base, head } => with_attempt(state, agent, |attempt| {
-            attempt.base = Some(base.clone());
-            attempt.head = Some(head.clone());
-            attempt.catch_up = None;
-        }),
-        Event::IterationStarted {
+        Event::WorktreeReady(WorktreeReady { agent, base, head }) => {
+            with_attempt(state, agent, |attempt| {
+                attempt.base = Some(base.clone());
+                attempt.head = Some(head.clone());
+                attempt.catch_up = None;
+            })
+        }
+        Event::IterationStarted(IterationStarted {
             agent,
             iteration,
             run,
-        } => {
+        }) => {
             state.counters.runs += 1;
             with_attempt(state, agent, |attempt| {
                 begin_iteration(attempt, at, *iteration, run);
             });
         }
-        Event::GateStarted { agent, run, .. } => {
+        Event::GateStarted(GateStarted { agent, run, .. }) => {
             state.counters.runs += 1;
             with_attempt(state, agent, |attempt| begin_run(attempt, run));
         }
-        Event::RunStarted {
+        Event::RunStarted(RunStarted {
             run,
             pid,
             adapter,
             resumed,
-        } => with_run(state, run, |attempt| {
+        }) => with_run(state, run, |attempt| {
             attempt.pid = Some(*pid);
             attempt.adapter.clone_from(adapter);
             attempt.resumed = *resumed;
         }),
-        Event::RunEnded { run, end } => end_run(state, at, run, end),
-        Event::SignalSeen {
+        Event::RunEnded(RunEnded { run, end }) => end_run(state, at, run, end),
+        Event::SignalSeen(SignalSeen {
             agent,
             offset,
             signal,
             ..
-        } => with_attempt(state, agent, |attempt| hear(attempt, *offset, signal)),
-        Event::IterationJudged {
+        }) => with_attempt(state, agent, |attempt| hear(attempt, *offset, signal)),
+        Event::IterationJudged(IterationJudged {
             agent,
             empty,
             at_once,
-        } => with_attempt(state, agent, |attempt| {
+        }) => with_attempt(state, agent, |attempt| {
             attempt.empty_outputs = if *empty { attempt.empty_outputs + 1 } else { 0 };
             attempt.at_once = if *at_once { attempt.at_once + 1 } else { 0 };
         }),
-        Event::AttemptSealed { agent, head, .. } => {
+        Event::AttemptSealed(AttemptSealed { agent, head, .. }) => {
             with_attempt(state, agent, |attempt| seal(attempt, head));
         }
-        Event::GatePassed { agent, index } => {
+        Event::GatePassed(GatePassed { agent, index }) => {
             with_attempt(state, agent, |attempt| attempt.gate_next = index + 1);
         }
-        Event::GateFailed { agent, feedback } => with_attempt(state, agent, |attempt| {
-            attempt.feedback = Some(feedback.clone());
-        }),
-        Event::TaskSet { agent, task } => {
+        Event::GateFailed(GateFailed { agent, feedback }) => {
+            with_attempt(state, agent, |attempt| {
+                attempt.feedback = Some(feedback.clone());
+            })
+        }
+        Event::TaskSet(TaskSet { agent, task }) => {
             with_attempt(state, agent, |attempt| {
                 attempt.task = task.clone();
                 // It begins something else: nothing is in a row any more.
@@ -562,32 +566,32 @@ fn attempt_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
                 }
             });
         }
-        Event::MessageQueued { agent, text } => {
+        Event::MessageQueued(MessageQueued { agent, text }) => {
             with_attempt(state, agent, |attempt| {
                 attempt.messages.push(text.clone());
                 message::accept(&mut attempt.heard, Message::new(text, at));
             });
         }
-        Event::EndingAsked { agent, ending } => {
+        Event::EndingAsked(EndingAsked { agent, ending }) => {
             with_attempt(state, agent, |attempt| attempt.ending = Some(*ending));
             if *ending == Ending::Stopped {
                 redirect::take_back(state, agent);
             }
         }
-        Event::AgentRedirected {
+        Event::AgentRedirected(AgentRedirected {
             agent,
             to,
             new_worktree,
-        } => redirect::begin(state, at, agent, to, *new_worktree),
-        Event::WorkSaved { agent, saved, .. } => redirect::save(state, agent, saved),
-        Event::AttemptEnded { agent, .. } => end_attempt(state, at, agent, event),
-        Event::Learned {
+        }) => redirect::begin(state, at, agent, to, *new_worktree),
+        Event::WorkSaved(WorkSaved { agent, saved, .. }) => redirect::save(state, agent, saved),
+        Event::AttemptEnded(AttemptEnded { agent, .. }) => end_attempt(state, at, agent, event),
+        Event::Learned(Learned {
             id,
             agent,
             profile,
             global,
             content,
-        } => {
+        }) => {
             if let Some(known) = state
                 .learnings
                 .iter_mut()
@@ -749,14 +753,14 @@ fn see_head(attempt: &mut Attempt, head: &Oid, through: bool) {
 }
 
 fn end_attempt(state: &mut State, at: Timestamp, agent: &AgentId, event: &Event) {
-    let Event::AttemptEnded {
+    let Event::AttemptEnded(AttemptEnded {
         end,
         status,
         message,
         not_before,
         keep_worktree,
         ..
-    } = event
+    }) = event
     else {
         return;
     };
@@ -917,27 +921,27 @@ fn keep(agent: &AgentId, attempt: Attempt, crashed: bool) -> Option<Box<Kept>> {
 /// Events about checkpoints and rollbacks; false when it is another's.
 fn checkpoint_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
     match event {
-        Event::CheckpointMade { name, checkpoint } => {
+        Event::CheckpointMade(CheckpointMade { name, checkpoint }) => {
             state
                 .checkpoints
                 .insert(name.clone(), Checkpoint::clone(checkpoint));
         }
-        Event::CheckpointDeleted { name } => {
+        Event::CheckpointDeleted(CheckpointDeleted { name }) => {
             state.checkpoints.remove(name);
         }
-        Event::RollbackBegun { rollback } => state.rollback = Some(rollback.clone()),
-        Event::RollbackPlanned { id, idea } => {
+        Event::RollbackBegun(RollbackBegun { rollback }) => state.rollback = Some(rollback.clone()),
+        Event::RollbackPlanned(RollbackPlanned { id, idea }) => {
             if let Some(rollback) = &mut state.rollback {
                 rollback.ideas.insert(id.clone(), IdeaThen::clone(idea));
             }
         }
-        Event::RollbackStepped { step } => {
+        Event::RollbackStepped(RollbackStepped { step }) => {
             if let Some(rollback) = &mut state.rollback {
                 rollback.step = *step;
             }
         }
-        Event::RolledBack { commit, .. } => roll_back(state, at, commit),
-        Event::RollbackAbandoned { .. } => {
+        Event::RolledBack(RolledBack { commit, .. }) => roll_back(state, at, commit),
+        Event::RollbackAbandoned(_) => {
             state.rollback = None;
             // Of no use to the next one, also where the log was torn before they were finished.
             let its = |effect: &Effect| {
@@ -1016,23 +1020,23 @@ fn restore_idea(
 /// Events about the merge queue.
 fn merge_event(state: &mut State, at: Timestamp, event: &Event) {
     match event {
-        Event::MergeQueued { id, .. } => queue_merge(state, at, id, event),
-        Event::MergeMoved {
+        Event::MergeQueued(MergeQueued { id, .. }) => queue_merge(state, at, id, event),
+        Event::MergeMoved(MergeMoved {
             id,
             phase,
             not_before,
             waits,
-        } => with_entry(state, id, |entry| {
+        }) => with_entry(state, id, |entry| {
             move_entry(entry, *phase, *not_before, waits.as_ref());
         }),
-        Event::MergeReleased { id } => with_entry(state, id, |entry| {
+        Event::MergeReleased(MergeReleased { id }) => with_entry(state, id, |entry| {
             entry.held = false;
             entry.not_before = None;
             entry.waits = None;
         }),
-        Event::MergeBuilt {
+        Event::MergeBuilt(MergeBuilt {
             id, commit, target, ..
-        } => with_entry(state, id, |entry| {
+        }) => with_entry(state, id, |entry| {
             if !entry.is_verified_on(target) {
                 entry.pre_merge = None;
             }
@@ -1041,12 +1045,12 @@ fn merge_event(state: &mut State, at: Timestamp, event: &Event) {
             entry.conflict = None;
             entry.laid_out = false;
         }),
-        Event::MergeConflicted {
+        Event::MergeConflicted(MergeConflicted {
             id,
             level,
             files,
             target,
-        } => with_entry(state, id, |entry| {
+        }) => with_entry(state, id, |entry| {
             entry.laid_out = false;
             entry.conflict = Some(Conflict {
                 level: *level,
@@ -1054,25 +1058,29 @@ fn merge_event(state: &mut State, at: Timestamp, event: &Event) {
                 target: target.clone(),
             });
         }),
-        Event::ConflictLaidOut { id, files } => with_entry(state, id, |entry| {
+        Event::ConflictLaidOut(ConflictLaidOut { id, files }) => with_entry(state, id, |entry| {
             entry.laid_out = true;
             if let Some(conflict) = &mut entry.conflict {
                 conflict.files.clone_from(files);
             }
         }),
-        Event::ConflictSettled { id, head } => settle_conflict(state, id, head),
-        Event::ResolverFailed { id, .. } => {
+        Event::ConflictSettled(ConflictSettled { id, head }) => settle_conflict(state, id, head),
+        Event::ResolverFailed(ResolverFailed { id, .. }) => {
             with_entry(state, id, |entry| entry.resolver_tries += 1);
         }
-        Event::VerifyReady { id } => with_entry(state, id, |entry| entry.checked_out = true),
-        Event::VerifyStarted { id, run, .. } => {
+        Event::VerifyReady(VerifyReady { id }) => {
+            with_entry(state, id, |entry| entry.checked_out = true)
+        }
+        Event::VerifyStarted(VerifyStarted { id, run, .. }) => {
             state.counters.runs += 1;
             with_entry(state, id, |entry| entry.run = Some(run.clone()));
         }
-        Event::VerifyPassed { id, index } => {
+        Event::VerifyPassed(VerifyPassed { id, index }) => {
             with_entry(state, id, |entry| entry.verify_next = index + 1);
         }
-        Event::MergeReturned { id, feedback } => return_merge(state, at, id, feedback),
+        Event::MergeReturned(MergeReturned { id, feedback }) => {
+            return_merge(state, at, id, feedback)
+        }
         _ => {}
     }
 }
@@ -1084,13 +1092,13 @@ fn with_entry(state: &mut State, id: &IdeaId, change: impl FnOnce(&mut MergeEntr
 }
 
 fn queue_merge(state: &mut State, at: Timestamp, id: &IdeaId, event: &Event) {
-    let Event::MergeQueued {
+    let Event::MergeQueued(MergeQueued {
         agent,
         branch,
         source,
         held,
         ..
-    } = event
+    }) = event
     else {
         return;
     };

@@ -12,6 +12,7 @@ use super::backlog::Backlog;
 use super::checkpoint::{Checkpoint, Rollback};
 use super::command::InboxFile;
 use super::effect::{ConflictLevel, Effect, KeptWorktree, Landing, Purpose};
+use super::event::{TargetRewritten, TargetSeen};
 use super::hook::{HookCall, HookName, LastCall, Passage};
 use super::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid, ProfileName, RunId};
 use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
@@ -97,7 +98,7 @@ pub struct Swarm {
     /// Where the target was last seen.
     pub target: Option<TargetSeen>,
     /// The target was force-pushed and nobody has said yet what to do: the commit that it lost.
-    pub rewritten: Option<Rewritten>,
+    pub rewritten: Option<TargetRewritten>,
     /// After a force-push: replay branches that began on the old history.
     pub rebase: bool,
     /// The disk was full; nothing is started before.
@@ -120,29 +121,6 @@ pub struct Swarm {
     /// The limits that were used up then: these pause it once a day, so that a person can go on all the same.
     #[serde(skip_serializing_if = "DayLimits::is_none")]
     pub budget_limits: DayLimits,
-}
-
-/// Where the target was last seen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TargetSeen {
-    /// The branch.
-    pub branch: String,
-    /// Its commit.
-    pub commit: Oid,
-}
-
-/// A force-push of the target that nobody has settled.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Rewritten {
-    /// Where the target stood.
-    pub from: Oid,
-    /// Where it was found.
-    pub to: Oid,
-    /// Ideas that had landed on it and that it has no longer.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub dropped: Vec<IdeaId>,
 }
 
 /// What a decision left to be tidied up. It is requested level-triggered: a decision of which a torn log kept only the first events

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use swarm::domain::event::Event;
+use swarm::domain::event::{Event, Mark};
 use swarm::domain::settings::Mode;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
@@ -155,7 +155,7 @@ async fn a_filtered_stream_resumes_from_the_last_event_that_it_gave() {
     let client = world.client().await;
     for text in ["a", "b"] {
         client.post("ideas", &json!({"text": text})).await.unwrap();
-        world.facts(vec![Event::Mark {}; 40]).await;
+        world.facts(vec![Event::Mark(Mark {}); 40]).await;
     }
     let mut first = Sse::open(&world, None, "?kind=ideaAdded").await;
     let a = first.next().await.unwrap();
@@ -171,7 +171,7 @@ async fn an_end_gives_what_there_is_and_closes() {
     let world = World::new().await;
     let mut events = Sse::open(&world, None, "").await;
     let last = world.handle.read(|state| state.seq);
-    world.facts(vec![Event::Mark {}; 100]).await;
+    world.facts(vec![Event::Mark(Mark {}); 100]).await;
     world.stop.send_replace(true);
     for _ in 0..last + 100 {
         events.in_order().await;
@@ -197,7 +197,7 @@ async fn a_client_that_goes_away_is_forgotten() {
 #[tokio::test]
 async fn a_log_that_cannot_be_read_is_an_error_and_never_a_gap() {
     let world = World::new().await;
-    world.facts(vec![Event::Mark {}; 100]).await;
+    world.facts(vec![Event::Mark(Mark {}); 100]).await;
     world.log.broken.store(true, Ordering::Relaxed);
     for accept in [
         "application/json",

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use swarm::api::ClientError;
 use swarm::domain::effect::{ConflictLevel, Effect};
-use swarm::domain::event::Event;
+use swarm::domain::event::{
+    AttemptMoved, EffectFinished, Event, MergeConflicted, MergeMoved, MergeQueued,
+};
 use swarm::domain::lifecycle::{AttemptPhase, MergePhase};
 use swarm::domain::observation::Outcome;
 
@@ -23,32 +25,32 @@ async fn conflicted() -> World {
         .read(|state| state.outbox.keys().copied().collect());
     let over = open
         .into_iter()
-        .map(|id| Event::EffectFinished { id, error: None });
+        .map(|id| Event::EffectFinished(EffectFinished { id, error: None }));
     let facts = vec![
-        Event::AttemptMoved {
+        Event::AttemptMoved(AttemptMoved {
             agent: agent.clone(),
             phase: AttemptPhase::ReadyToMerge,
             not_before: None,
-        },
-        Event::MergeQueued {
+        }),
+        Event::MergeQueued(MergeQueued {
             id: id.clone(),
             agent,
             branch: "b".into(),
             source: oid('b'),
             held: false,
-        },
-        Event::MergeConflicted {
+        }),
+        Event::MergeConflicted(MergeConflicted {
             id: id.clone(),
             level: ConflictLevel::Complex,
             files: vec!["a.txt".into()],
             target: oid('c'),
-        },
-        Event::MergeMoved {
+        }),
+        Event::MergeMoved(MergeMoved {
             id,
             phase: MergePhase::Person,
             not_before: None,
             waits: None,
-        },
+        }),
     ];
     world.facts(over.chain(facts).collect()).await;
     world

@@ -1,7 +1,7 @@
 //! What happened since some time, over HTTP.
 
 use serde_json::json;
-use swarm::domain::event::Event;
+use swarm::domain::event::{AccountHeld, AttemptEnded, Event, RunEnded, WarningRaised};
 use swarm::domain::ids::{AgentId, IdeaId, RunId};
 use swarm::domain::observation::{RunEnd, RunEndKind};
 use swarm::domain::service::{Hold, HoldKind};
@@ -21,13 +21,13 @@ fn run_ended(run: &RunId) -> Event {
         cost: Some(MicroUsd(250_000)),
         ..Bill::default()
     };
-    Event::RunEnded {
+    Event::RunEnded(RunEnded {
         run: run.clone(),
         end: RunEnd {
             bill: Some(bill),
             ..RunEnd::new(RunEndKind::Exited { code: 0 })
         },
-    }
+    })
 }
 
 #[tokio::test]
@@ -45,11 +45,11 @@ async fn it_has_exactly_the_fields_that_are_described() {
         .await
         .unwrap();
     let since = world.handle.read(|state| state.swarm.last_event_at);
-    let stuck = Event::WarningRaised {
+    let stuck = Event::WarningRaised(WarningRaised {
         key: format!("stuck-{agent}"),
         message: "no commit".into(),
-    };
-    let held = Event::AccountHeld {
+    });
+    let held = Event::AccountHeld(AccountHeld {
         account: "claude".into(),
         hold: Hold {
             kind: HoldKind::Login,
@@ -59,7 +59,7 @@ async fn it_has_exactly_the_fields_that_are_described() {
             message: "not logged in".into(),
             tried_by: None,
         },
-    };
+    });
     world.facts(vec![stuck, held, run_ended(&run)]).await;
     let description = client.get("openapi.json").await.unwrap();
     let described = Described::of(&description);
@@ -74,14 +74,14 @@ async fn it_has_exactly_the_fields_that_are_described() {
     assert_eq!(answer["spent"]["usd"], 0.25);
 
     let idea: IdeaId = "idea-001".parse().unwrap();
-    let ended = Event::AttemptEnded {
+    let ended = Event::AttemptEnded(AttemptEnded {
         agent,
         end: AttemptEnd::Failed,
         status: IdeaStatus::Failed,
         message: Some("it broke".into()),
         not_before: None,
         keep_worktree: false,
-    };
+    });
     world.facts(vec![ended]).await;
     let answer = client.get("report").await.unwrap();
     described.check(&schema, &answer, "report");

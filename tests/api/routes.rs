@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use swarm::api::ReloadError;
 use swarm::domain::effect::Effect;
-use swarm::domain::event::Event;
+use swarm::domain::event::{Event, Learned, MergeMoved, MergeQueued, TargetRewritten, TargetSeen};
 use swarm::domain::observation::Outcome;
 
 use crate::kit::{World, oid, refused, working_agent};
@@ -150,12 +150,14 @@ async fn what_agents_found_out_is_listed_with_everyone_who_found_it() {
     let (agent, _) = working_agent(&world).await;
     let client = world.client().await;
     assert_eq!(client.get("learnings").await.unwrap(), json!([]));
-    let learned = |id: &str, agent: &str, global| Event::Learned {
-        id: id.into(),
-        agent: agent.parse().unwrap(),
-        profile: "ed".parse().unwrap(),
-        global,
-        content: "the door is green".into(),
+    let learned = |id: &str, agent: &str, global| {
+        Event::Learned(Learned {
+            id: id.into(),
+            agent: agent.parse().unwrap(),
+            profile: "ed".parse().unwrap(),
+            global,
+            content: "the door is green".into(),
+        })
     };
     let facts = vec![
         learned("learning-001", &agent, true),
@@ -195,15 +197,15 @@ async fn the_target_is_settled_only_when_it_was_force_pushed() {
     let (status, code, _) = refused(client.post("merges/target", &choice).await);
     assert_eq!((status, code.as_str()), (409, "NOT_NOW"));
     let facts = vec![
-        Event::TargetSeen {
+        Event::TargetSeen(TargetSeen {
             branch: "main".into(),
             commit: oid('a'),
-        },
-        Event::TargetRewritten {
+        }),
+        Event::TargetRewritten(TargetRewritten {
             from: oid('a'),
             to: oid('b'),
             dropped: vec![],
-        },
+        }),
     ];
     world.facts(facts).await;
     client.post("merges/target", &choice).await.unwrap();
@@ -290,13 +292,13 @@ async fn answers_have_exactly_the_fields_that_are_described() {
     client.post("pause", &json!({"reason": "r"})).await.unwrap();
     let say = format!("agents/{agent}/say");
     client.post(&say, &json!({"text": "hello"})).await.unwrap();
-    let learned = Event::Learned {
+    let learned = Event::Learned(Learned {
         id: "learning-001".into(),
         agent: agent.parse().unwrap(),
         profile: "ed".parse().unwrap(),
         global: true,
         content: "x".into(),
-    };
+    });
     world.facts(vec![learned]).await;
     let description = client.get("openapi.json").await.unwrap();
     let described = Described::of(&description);
@@ -329,14 +331,14 @@ async fn merges_and_ended_agents_have_the_fields_that_are_described() {
     let (run, agent): (swarm::domain::ids::RunId, swarm::domain::ids::AgentId) =
         (run.parse().unwrap(), agent.parse().unwrap());
     let facts = vec![
-        Event::MergeQueued {
+        Event::MergeQueued(MergeQueued {
             id: "idea-001".parse().unwrap(),
             agent: agent.clone(),
             branch: "b".into(),
             source: oid('b'),
             held: true,
-        },
-        Event::MergeMoved {
+        }),
+        Event::MergeMoved(MergeMoved {
             id: "idea-001".parse().unwrap(),
             phase: swarm::domain::lifecycle::MergePhase::Person,
             not_before: None,
@@ -345,7 +347,7 @@ async fn merges_and_ended_agents_have_the_fields_that_are_described() {
                 files: vec!["f".into()],
                 person: true,
             }),
-        },
+        }),
     ];
     world.facts(facts).await;
     let client = world.client().await;

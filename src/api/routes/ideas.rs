@@ -13,7 +13,7 @@ use crate::api::extract::{Body, Id, Params};
 use crate::api::schema;
 use crate::api::types::{AddIdea, Added, AssignIdea, Done, EditIdea, Edited, IdeaFilter, Nothing};
 use crate::domain::command::Command;
-use crate::domain::event::Event;
+use crate::domain::event::{Event, IdeaAdded};
 use crate::domain::ids::IdeaId;
 use crate::domain::rejection::Rejection;
 use crate::domain::view::{self, IdeaDetail, IdeaView};
@@ -48,7 +48,7 @@ pub(super) async fn add(
     let command = Command::AddIdea(body.into());
     let accepted = context.handle.command(command).await?;
     let id = accepted.events.into_iter().find_map(|event| match event {
-        Event::IdeaAdded { id, .. } => Some(id),
+        Event::IdeaAdded(IdeaAdded { id, .. }) => Some(id),
         _ => None,
     });
     let id = id.ok_or_else(nothing_added)?;

@@ -18,7 +18,19 @@ pub use used::spent;
 use kinds::{Weight, weight};
 
 use super::terminal::{Tone, safe, shorten, title};
-use crate::domain::event::Event;
+use crate::domain::event::{
+    AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, CheckpointDeleted, CheckpointMade,
+    ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
+    EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved,
+    HookAsked, HookCutOff, HookFinished, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned,
+    IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded, IdeaRetried, IterationJudged,
+    IterationStarted, Learned, Mark, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued,
+    MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted, PauseSet, PhaseChanged,
+    ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack,
+    RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SignalSeen, StateRepaired, StateRestored,
+    TargetRewritten, TargetSeen, TargetSettled, TaskSet, VerifyPassed, VerifyReady, VerifyStarted,
+    WarningCleared, WarningRaised, WorkSaved, WorktreeReady,
+};
 use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, Task};
 use crate::domain::view::names;
@@ -38,15 +50,15 @@ const MAX_TITLE: usize = 60;
 /// Whether those who merely follow what happens want to see it.
 pub fn is_news(event: &Event) -> bool {
     match event {
-        Event::EffectFinished { error, .. } => error.is_some(),
-        Event::MergeMoved { waits, .. } => waits.is_some(),
+        Event::EffectFinished(EffectFinished { error, .. }) => error.is_some(),
+        Event::MergeMoved(MergeMoved { waits, .. }) => waits.is_some(),
         // One that did what it is there for is no news.
-        Event::HookFinished { well, .. } => !well,
+        Event::HookFinished(HookFinished { well, .. }) => !well,
         // Each is told by an event of its own: what was learned, and what landed.
-        Event::SignalSeen { signal, .. } => {
+        Event::SignalSeen(SignalSeen { signal, .. }) => {
             !matches!(signal, Signal::LearningLocal(_) | Signal::LearningGlobal(_))
         }
-        Event::AttemptEnded { end, .. } => *end != AttemptEnd::Merged,
+        Event::AttemptEnded(AttemptEnded { end, .. }) => *end != AttemptEnd::Merged,
         event => weight(event) == Weight::News,
     }
 }
@@ -54,26 +66,26 @@ pub fn is_news(event: &Event) -> bool {
 /// Whether it went well, badly, or somebody should look.
 pub fn tone(event: &Event) -> Tone {
     match event {
-        Event::IdeaLanded { .. } => Tone::Good,
-        Event::AttemptEnded { status, .. } if status.is_bad() => Tone::Bad,
-        Event::SignalSeen {
+        Event::IdeaLanded(_) => Tone::Good,
+        Event::AttemptEnded(AttemptEnded { status, .. }) if status.is_bad() => Tone::Bad,
+        Event::SignalSeen(SignalSeen {
             signal: Signal::Blocked(_) | Signal::NeedsHuman(_),
             ..
-        }
-        | Event::WarningRaised { .. }
-        | Event::HookFinished { well: false, .. }
-        | Event::HookTimedOut { .. }
-        | Event::TargetRewritten { .. }
-        | Event::ClockWentBack { .. }
-        | Event::PauseSet { .. }
-        | Event::MergeConflicted { .. }
-        | Event::MergeReturned { .. }
-        | Event::ResolverFailed { .. }
-        | Event::StateRepaired { .. }
-        | Event::StateRestored { .. }
-        | Event::GateFailed { .. }
-        | Event::EffectFinished { error: Some(_), .. } => Tone::Warn,
-        Event::IdeaClaimed { .. } | Event::IterationStarted { .. } => Tone::Live,
+        })
+        | Event::WarningRaised(_)
+        | Event::HookFinished(HookFinished { well: false, .. })
+        | Event::HookTimedOut(_)
+        | Event::TargetRewritten(_)
+        | Event::ClockWentBack(_)
+        | Event::PauseSet(_)
+        | Event::MergeConflicted(_)
+        | Event::MergeReturned(_)
+        | Event::ResolverFailed(_)
+        | Event::StateRepaired(_)
+        | Event::StateRestored(_)
+        | Event::GateFailed(_)
+        | Event::EffectFinished(EffectFinished { error: Some(_), .. }) => Tone::Warn,
+        Event::IdeaClaimed(_) | Event::IterationStarted(_) => Tone::Live,
         event if weight(event) == Weight::Inner => Tone::Dim,
         _ => Tone::Plain,
     }
@@ -90,31 +102,37 @@ fn against(veto: bool) -> &'static str {
 
 fn words(event: &Event) -> String {
     match event {
-        Event::Mark {} => "everything before this is on disk".into(),
-        Event::DaemonStarted { version } => format!("a daemon of version {version} took over"),
-        Event::PhaseChanged { phase, reason, .. } => {
+        Event::Mark(Mark {}) => "everything before this is on disk".into(),
+        Event::DaemonStarted(DaemonStarted { version }) => {
+            format!("a daemon of version {version} took over")
+        }
+        Event::PhaseChanged(PhaseChanged { phase, reason, .. }) => {
             format!(
                 "the swarm is {}{}",
                 swarm_phase(*phase),
                 because(reason.as_deref())
             )
         }
-        Event::PauseSet { reason } => format!("pause: {reason}"),
-        Event::PauseLifted {} => "the pause is over".into(),
-        Event::SettingsLoaded { settings, .. } => format!(
+        Event::PauseSet(PauseSet { reason }) => format!("pause: {reason}"),
+        Event::PauseLifted(PauseLifted {}) => "the pause is over".into(),
+        Event::SettingsLoaded(SettingsLoaded { settings, .. }) => format!(
             "configuration loaded: {}, up to {} agents, work lands on {}",
             mode(settings.mode),
             settings.max_parallel,
             settings.target
         ),
-        Event::ModeSet { mode: Some(to) } => format!("mode {}", mode(*to)),
-        Event::ModeSet { mode: None } => "the mode is the configuration's again".into(),
-        Event::ClockWentBack { by_ms } => format!("the clock went back by {by_ms} ms"),
-        Event::RoomAwaited { until } => {
+        Event::ModeSet(ModeSet { mode: Some(to) }) => format!("mode {}", mode(*to)),
+        Event::ModeSet(ModeSet { mode: None }) => "the mode is the configuration's again".into(),
+        Event::ClockWentBack(ClockWentBack { by_ms }) => {
+            format!("the clock went back by {by_ms} ms")
+        }
+        Event::RoomAwaited(RoomAwaited { until }) => {
             format!("the disk is full; nothing starts before {until}, then it is tried again")
         }
-        Event::TargetSeen { branch, commit } => format!("{branch} is at {}", short(commit)),
-        Event::TargetRewritten { from, to, dropped } => {
+        Event::TargetSeen(TargetSeen { branch, commit }) => {
+            format!("{branch} is at {}", short(commit))
+        }
+        Event::TargetRewritten(TargetRewritten { from, to, dropped }) => {
             let lost = match dropped.as_slice() {
                 [] => String::new(),
                 some => format!("; it no longer has {}", names(some)),
@@ -125,7 +143,7 @@ fn words(event: &Event) -> String {
                 short(to)
             )
         }
-        Event::TargetSettled { choice, to } => {
+        Event::TargetSettled(TargetSettled { choice, to }) => {
             format!(
                 "the force-push is settled ({}), target at {}",
                 target_choice(*choice),
@@ -133,8 +151,10 @@ fn words(event: &Event) -> String {
             )
         }
 
-        Event::IdeaAdded { id, idea } => format!("{id} added: {}", title(&idea.text, MAX_TITLE)),
-        Event::IdeaEdited { id, edit } => {
+        Event::IdeaAdded(IdeaAdded { id, idea }) => {
+            format!("{id} added: {}", title(&idea.text, MAX_TITLE))
+        }
+        Event::IdeaEdited(IdeaEdited { id, edit }) => {
             let parts = [
                 ("text", edit.text.is_some()),
                 ("after", edit.after.is_some()),
@@ -145,71 +165,79 @@ fn words(event: &Event) -> String {
             let changed: Vec<&str> = changed.map(|(name, _)| *name).collect();
             format!("{id} changed: {}", changed.join(", "))
         }
-        Event::IdeaRetried { id } => format!("{id} is pending again"),
-        Event::IdeaCancelled { id } => format!("{id} cancelled"),
-        Event::IdeaAssigned { id, profile } => match profile {
+        Event::IdeaRetried(IdeaRetried { id }) => format!("{id} is pending again"),
+        Event::IdeaCancelled(IdeaCancelled { id }) => format!("{id} cancelled"),
+        Event::IdeaAssigned(IdeaAssigned { id, profile }) => match profile {
             Some(profile) => format!("{id} assigned to profile {profile}"),
             None => format!("{id} assigned"),
         },
-        Event::IdeaClaimed {
+        Event::IdeaClaimed(IdeaClaimed {
             id, agent, attempt, ..
-        } => format!("{agent} takes {id}, attempt {attempt}"),
-        Event::IdeaLanded { id, commit } => format!("{id} landed as {}", short(commit)),
-        Event::CheckpointMade { name, checkpoint } => {
+        }) => format!("{agent} takes {id}, attempt {attempt}"),
+        Event::IdeaLanded(IdeaLanded { id, commit }) => format!("{id} landed as {}", short(commit)),
+        Event::CheckpointMade(CheckpointMade { name, checkpoint }) => {
             format!("checkpoint {name} of {}", short(&checkpoint.commit))
         }
-        Event::CheckpointDeleted { name } => format!("checkpoint {name} is deleted"),
-        Event::RollbackBegun { rollback } => {
+        Event::CheckpointDeleted(CheckpointDeleted { name }) => {
+            format!("checkpoint {name} is deleted")
+        }
+        Event::RollbackBegun(RollbackBegun { rollback }) => {
             format!(
                 "rolling back to {} ({})",
                 rollback.to,
                 short(&rollback.commit)
             )
         }
-        Event::RollbackPlanned { id, idea } => {
+        Event::RollbackPlanned(RollbackPlanned { id, idea }) => {
             format!("{id} will be {}", idea.status.as_str())
         }
-        Event::RollbackStepped { step } => format!("the rollback is {}", rollback_step(*step)),
-        Event::RolledBack { to, commit, safety } => format!(
+        Event::RollbackStepped(RollbackStepped { step }) => {
+            format!("the rollback is {}", rollback_step(*step))
+        }
+        Event::RolledBack(RolledBack { to, commit, safety }) => format!(
             "rolled back to {to}, target at {}; to undo: swarm rollback {safety}",
             short(commit)
         ),
-        Event::RollbackAbandoned { to, why, files } => {
+        Event::RollbackAbandoned(RollbackAbandoned { to, why, files }) => {
             let files = match files.as_slice() {
                 [] => String::new(),
                 some => format!(" ({})", names(some)),
             };
             format!("the rollback to {to} was given up, nothing has changed: {why}{files}")
         }
-        Event::StateRepaired { lost, copy, .. } => match lost {
+        Event::StateRepaired(StateRepaired { lost, copy, .. }) => match lost {
             Some(lost) => format!(
                 "the damaged log was cut: the events {} to {} are gone; the files as they were: {copy}",
                 lost.from, lost.to
             ),
             None => format!("the damaged log was repaired; the files as they were: {copy}"),
         },
-        Event::StateRestored { copy, .. } => {
+        Event::StateRestored(StateRestored { copy, .. }) => {
             format!(
                 "after damage the log begins here, with the whole state; the files as they were: {copy}"
             )
         }
 
-        Event::AttemptMoved { agent, phase, .. } => format!("{agent} is {}", attempt_phase(*phase)),
-        Event::WorktreeReady { agent, head, .. } => {
+        Event::AttemptMoved(AttemptMoved { agent, phase, .. }) => {
+            format!("{agent} is {}", attempt_phase(*phase))
+        }
+        Event::WorktreeReady(WorktreeReady { agent, head, .. }) => {
             format!("{agent} has its worktree, at {}", short(head))
         }
-        Event::IterationStarted {
+        Event::IterationStarted(IterationStarted {
             agent, iteration, ..
-        } => format!("{agent} begins iteration {iteration}"),
-        Event::GateStarted { agent, index, .. } => {
+        }) => format!("{agent} begins iteration {iteration}"),
+        Event::GateStarted(GateStarted { agent, index, .. }) => {
             format!("{agent}: quality command {} runs", index + 1)
         }
-        Event::SignalSeen { agent, signal, .. } => format!("{agent} says {}", signal_words(signal)),
-        Event::IterationJudged {
+        Event::SignalSeen(SignalSeen { agent, signal, .. }) => {
+            format!("{agent} says {}", signal_words(signal))
+        }
+        Event::IterationJudged(IterationJudged {
             agent,
             empty,
             at_once,
-        } => {
+        }) => {
             let what = match (empty, at_once) {
                 (true, _) => "wrote nothing",
                 (_, true) => "was over at once",
@@ -217,19 +245,19 @@ fn words(event: &Event) -> String {
             };
             format!("{agent}: the iteration {what}")
         }
-        Event::IterationExcused { .. }
-        | Event::SessionBegan { .. }
-        | Event::SessionDropped { .. }
-        | Event::UsageSeen { .. }
-        | Event::AccountHeld { .. }
-        | Event::AccountTried { .. }
-        | Event::AccountFreed { .. }
-        | Event::BudgetReached { .. } => used::event(event),
-        Event::AttemptSealed {
+        Event::IterationExcused(_)
+        | Event::SessionBegan(_)
+        | Event::SessionDropped(_)
+        | Event::UsageSeen(_)
+        | Event::AccountHeld(_)
+        | Event::AccountTried(_)
+        | Event::AccountFreed(_)
+        | Event::BudgetReached(_) => used::event(event),
+        Event::AttemptSealed(AttemptSealed {
             agent,
             head,
             committed,
-        } => {
+        }) => {
             let what = if *committed {
                 "leftovers committed, "
             } else {
@@ -237,27 +265,29 @@ fn words(event: &Event) -> String {
             };
             format!("{agent}: {what}branch at {}", short(head))
         }
-        Event::GatePassed { agent, index } => {
+        Event::GatePassed(GatePassed { agent, index }) => {
             format!("{agent}: quality command {} passed", index + 1)
         }
-        Event::GateFailed { agent, feedback } => format!("{agent}: {}", failed_command(feedback)),
-        Event::TaskSet { agent, task } => match task {
+        Event::GateFailed(GateFailed { agent, feedback }) => {
+            format!("{agent}: {}", failed_command(feedback))
+        }
+        Event::TaskSet(TaskSet { agent, task }) => match task {
             Task::Work => format!("{agent} works on its idea"),
             Task::Resolve { files, .. } => {
                 format!("{agent} resolves a conflict in {}", names(files))
             }
         },
-        Event::MessageQueued { agent, text } => {
+        Event::MessageQueued(MessageQueued { agent, text }) => {
             format!("said to {agent}: {}", title(text, MAX_TITLE))
         }
-        Event::EndingAsked { agent, ending } => {
+        Event::EndingAsked(EndingAsked { agent, ending }) => {
             format!("{agent} is being ended: {}", ending_words(*ending))
         }
-        Event::AgentRedirected {
+        Event::AgentRedirected(AgentRedirected {
             agent,
             to,
             new_worktree,
-        } => {
+        }) => {
             let place = if *new_worktree {
                 "a new worktree"
             } else {
@@ -265,11 +295,11 @@ fn words(event: &Event) -> String {
             };
             format!("{agent} is redirected: {to} takes its place, in {place}")
         }
-        Event::WorkSaved {
+        Event::WorkSaved(WorkSaved {
             agent,
             saved,
             committed,
-        } => {
+        }) => {
             let what = if *committed {
                 "work in progress committed"
             } else {
@@ -278,98 +308,102 @@ fn words(event: &Event) -> String {
             let at = saved.wip.as_ref().unwrap_or(&saved.tip);
             format!("{agent}: {what}, kept at {}", short(at))
         }
-        Event::AttemptEnded {
+        Event::AttemptEnded(AttemptEnded {
             agent,
             end,
             status,
             message,
             ..
-        } => format!(
+        }) => format!(
             "{agent} {}, its idea is {}{}",
             end,
             status.as_str(),
             because(message.as_deref())
         ),
 
-        Event::HookAsked { hook, id, .. } => format!("{id} waits for the hook {hook}"),
-        Event::HookStarted { hook, about, .. } => {
+        Event::HookAsked(HookAsked { hook, id, .. }) => format!("{id} waits for the hook {hook}"),
+        Event::HookStarted(HookStarted { hook, about, .. }) => {
             format!("the hook {hook} is called about event {about}")
         }
-        Event::HookCutOff { hook, about, .. } => {
+        Event::HookCutOff(HookCutOff { hook, about, .. }) => {
             format!("the hook {hook} was cut off; it will be called about event {about} again")
         }
-        Event::HookFinished {
+        Event::HookFinished(HookFinished {
             hook, how, veto, ..
-        } => format!("the hook {hook} ended{}: {how}", against(*veto)),
-        Event::HookTimedOut { hook, veto, .. } => {
+        }) => format!("the hook {hook} ended{}: {how}", against(*veto)),
+        Event::HookTimedOut(HookTimedOut { hook, veto, .. }) => {
             format!(
                 "the hook {hook} took too long and was ended{}",
                 against(*veto)
             )
         }
-        Event::HookApproved { hook, .. } => format!("the hook {hook} is approved as it is"),
-        Event::MergeQueued {
+        Event::HookApproved(HookApproved { hook, .. }) => {
+            format!("the hook {hook} is approved as it is")
+        }
+        Event::MergeQueued(MergeQueued {
             id, source, held, ..
-        } => {
+        }) => {
             let held = if *held { ", waits for your go" } else { "" };
             format!("{id} is in the merge queue at {}{held}", short(source))
         }
-        Event::MergeMoved {
+        Event::MergeMoved(MergeMoved {
             id, phase, waits, ..
-        } => {
+        }) => {
             let why = waits.as_ref().map(|waits| waits.reason.as_str());
             format!("merge of {id}: {}{}", merge_phase(*phase), because(why))
         }
-        Event::MergeReleased { id } => format!("merge of {id} may go on"),
-        Event::MergeBuilt {
+        Event::MergeReleased(MergeReleased { id }) => format!("merge of {id} may go on"),
+        Event::MergeBuilt(MergeBuilt {
             id,
             commit,
             resolved,
             ..
-        } => {
+        }) => {
             let also = match resolved.as_slice() {
                 [] => String::new(),
                 files => format!(", simple conflicts resolved in {}", names(files)),
             };
             format!("merge of {id} built as {}{also}", short(commit))
         }
-        Event::MergeConflicted {
+        Event::MergeConflicted(MergeConflicted {
             id, level, files, ..
-        } => format!(
+        }) => format!(
             "merge of {id} has a {} conflict in {}",
             conflict_level(*level),
             names(files)
         ),
-        Event::ConflictLaidOut { id, files } => {
+        Event::ConflictLaidOut(ConflictLaidOut { id, files }) => {
             format!(
                 "the conflict of {id} lies in its worktree: {}",
                 names(files)
             )
         }
-        Event::ConflictSettled { id, head } => {
+        Event::ConflictSettled(ConflictSettled { id, head }) => {
             format!("the conflict of {id} is settled at {}", short(head))
         }
-        Event::ResolverFailed { id, why } => format!("the conflict of {id} is not resolved: {why}"),
-        Event::VerifyReady { id } => format!("the merged tree of {id} is checked out"),
-        Event::VerifyStarted { id, index, .. } => {
+        Event::ResolverFailed(ResolverFailed { id, why }) => {
+            format!("the conflict of {id} is not resolved: {why}")
+        }
+        Event::VerifyReady(VerifyReady { id }) => format!("the merged tree of {id} is checked out"),
+        Event::VerifyStarted(VerifyStarted { id, index, .. }) => {
             format!(
                 "quality command {} runs on the merged tree of {id}",
                 index + 1
             )
         }
-        Event::VerifyPassed { id, index } => {
+        Event::VerifyPassed(VerifyPassed { id, index }) => {
             format!(
                 "quality command {} passed on the merged tree of {id}",
                 index + 1
             )
         }
-        Event::MergeReturned { id, feedback } => {
+        Event::MergeReturned(MergeReturned { id, feedback }) => {
             format!("{id} goes back to its agent: {}", failed_command(feedback))
         }
 
-        Event::RunStarted {
+        Event::RunStarted(RunStarted {
             run, pid, resumed, ..
-        } => {
+        }) => {
             let talk = if *resumed {
                 "; it goes on with its conversation"
             } else {
@@ -377,18 +411,20 @@ fn words(event: &Event) -> String {
             };
             format!("run {run} has process {pid}{talk}")
         }
-        Event::RunEnded { run, end } => format!("run {run} {}", run_end(end)),
-        Event::Learned {
+        Event::RunEnded(RunEnded { run, end }) => format!("run {run} {}", run_end(end)),
+        Event::Learned(Learned {
             id, agent, content, ..
-        } => format!("{agent} found out ({id}): {}", title(content, 120)),
-        Event::WarningRaised { message, .. } => format!("warning: {message}"),
-        Event::WarningCleared { key } => format!("warning {key} is over"),
-        Event::EffectRequested { id, effect } => format!("{id} to do: {}", effect_words(effect)),
-        Event::EffectFinished { id, error: None } => format!("{id} done"),
-        Event::EffectFinished {
+        }) => format!("{agent} found out ({id}): {}", title(content, 120)),
+        Event::WarningRaised(WarningRaised { message, .. }) => format!("warning: {message}"),
+        Event::WarningCleared(WarningCleared { key }) => format!("warning {key} is over"),
+        Event::EffectRequested(EffectRequested { id, effect }) => {
+            format!("{id} to do: {}", effect_words(effect))
+        }
+        Event::EffectFinished(EffectFinished { id, error: None }) => format!("{id} done"),
+        Event::EffectFinished(EffectFinished {
             id,
             error: Some(error),
-        } => format!("{id} failed: {error}"),
+        }) => format!("{id} failed: {error}"),
     }
 }
 
@@ -420,10 +456,10 @@ mod tests {
     #[test]
     fn hostile_text_is_harmless_in_a_line() {
         let message = "\u{1b}]0;owned\u{7}\u{202e}".to_owned() + &"x".repeat(1_000);
-        let line = describe(&Event::WarningRaised {
+        let line = describe(&Event::WarningRaised(WarningRaised {
             key: "k".into(),
             message,
-        });
+        }));
         assert!(line.starts_with("warning: ␛]0;owned␇\\u{202e}x"), "{line}");
         assert_eq!(line.chars().count(), MAX_LINE);
     }

@@ -1,31 +1,42 @@
 //! What was used, and what is waited for at a service, in words.
 
-use crate::domain::event::Event;
+use crate::domain::event::{
+    AccountFreed, AccountHeld, AccountTried, BudgetReached, Event, IterationExcused, SessionBegan,
+    SessionDropped, UsageSeen,
+};
 use crate::domain::service::{Excuse, Hold, HoldKind};
 use crate::domain::usage::{Bill, Spent, Tokens};
 
 /// An event about accounts, conversations or usage; of any other, its kind.
 pub(super) fn event(event: &Event) -> String {
     match event {
-        Event::IterationExcused { agent, excuse, .. } => {
+        Event::IterationExcused(IterationExcused { agent, excuse, .. }) => {
             format!(
                 "{agent}: the iteration does not count, {}",
                 self::excuse(*excuse)
             )
         }
-        Event::SessionBegan { agent, session, .. } => {
+        Event::SessionBegan(SessionBegan { agent, session, .. }) => {
             format!("{agent} has the conversation {session}")
         }
-        Event::SessionDropped { agent, why } => {
+        Event::SessionDropped(SessionDropped { agent, why }) => {
             format!("{agent} begins a new conversation: {why}")
         }
-        Event::UsageSeen { agent, bill, .. } => {
+        Event::UsageSeen(UsageSeen { agent, bill, .. }) => {
             format!("{agent} has used {} up to now", self::bill(bill))
         }
-        Event::AccountHeld { account, hold } => format!("account {account} {}", self::hold(hold)),
-        Event::AccountTried { account, run } => format!("account {account} is tried by run {run}"),
-        Event::AccountFreed { account } => format!("account {account} is in use again"),
-        Event::BudgetReached { day, .. } => format!("the budget of {day} is used up"),
+        Event::AccountHeld(AccountHeld { account, hold }) => {
+            format!("account {account} {}", self::hold(hold))
+        }
+        Event::AccountTried(AccountTried { account, run }) => {
+            format!("account {account} is tried by run {run}")
+        }
+        Event::AccountFreed(AccountFreed { account }) => {
+            format!("account {account} is in use again")
+        }
+        Event::BudgetReached(BudgetReached { day, .. }) => {
+            format!("the budget of {day} is used up")
+        }
         other => other.kind().to_owned(),
     }
 }

@@ -53,7 +53,7 @@ fn words(state: &State, effect: &Effect) -> Option<String> {
 mod tests {
     use super::*;
     use crate::cli::testkit;
-    use crate::domain::event::Event;
+    use crate::domain::event::{EffectRequested, Event};
     use crate::domain::evolve::evolve;
     use crate::domain::ids::{EffectId, RunId};
     use crate::domain::time::Timestamp;
@@ -65,7 +65,7 @@ mod tests {
         };
         for (number, effect) in (1..).zip(effects) {
             let id = EffectId(number);
-            let requested = Event::EffectRequested { id, effect };
+            let requested = Event::EffectRequested(EffectRequested { id, effect });
             evolve(&mut state, number, Timestamp::from_millis(0), &requested);
         }
         state

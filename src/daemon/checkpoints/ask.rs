@@ -8,7 +8,10 @@ use std::sync::Arc;
 use crate::daemon::handle::{CommandError, Handle, Journaled};
 use crate::domain::command::Command;
 use crate::domain::effect::Effect;
-use crate::domain::event::Event;
+use crate::domain::event::{
+    CheckpointDeleted, CheckpointMade, EffectFinished, EffectRequested, Event, RollbackAbandoned,
+    RolledBack,
+};
 use crate::domain::ids::{CheckpointName, EffectId};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::State;
@@ -154,34 +157,41 @@ impl Wanted {
         effect: &mut Option<EffectId>,
     ) -> Option<Result<Answer, AskError>> {
         match (&record.event, self) {
-            (Event::CheckpointMade { name, .. }, Self::Make(wanted)) if name == wanted => {
+            (Event::CheckpointMade(CheckpointMade { name, .. }), Self::Make(wanted))
+                if name == wanted =>
+            {
                 Some(Ok(Answer::Made))
             }
-            (Event::CheckpointDeleted { name }, Self::Delete(wanted)) if name == wanted => {
+            (Event::CheckpointDeleted(CheckpointDeleted { name }), Self::Delete(wanted))
+                if name == wanted =>
+            {
                 Some(Ok(Answer::Deleted))
             }
-            (Event::RolledBack { to, safety, .. }, Self::RollBack(wanted)) if to == wanted => {
+            (Event::RolledBack(RolledBack { to, safety, .. }), Self::RollBack(wanted))
+                if to == wanted =>
+            {
                 let safety = safety.clone();
                 Some(Ok(Answer::RolledBack { safety }))
             }
-            (Event::RollbackAbandoned { to, why, files }, Self::RollBack(wanted))
-                if to == wanted =>
+            (
+                Event::RollbackAbandoned(RollbackAbandoned { to, why, files }),
+                Self::RollBack(wanted),
+            ) if to == wanted => Some(Err(AskError::Abandoned {
+                to: to.clone(),
+                why: why.clone(),
+                files: files.clone(),
+            })),
+            (Event::EffectRequested(EffectRequested { id, effect: this }), _)
+                if self.is_mine(this) =>
             {
-                Some(Err(AskError::Abandoned {
-                    to: to.clone(),
-                    why: why.clone(),
-                    files: files.clone(),
-                }))
-            }
-            (Event::EffectRequested { id, effect: this }, _) if self.is_mine(this) => {
                 *effect = Some(*id);
                 None
             }
             (
-                Event::EffectFinished {
+                Event::EffectFinished(EffectFinished {
                     id,
                     error: Some(why),
-                },
+                }),
                 _,
             ) if Some(*id) == *effect => Some(Err(AskError::Failed(why.clone()))),
             _ => None,
@@ -228,6 +238,7 @@ impl Wanted {
 
 #[cfg(test)]
 mod tests {
+    use crate::domain::event::{RollbackBegun, RollbackPlanned, TargetSeen};
     use std::sync::RwLock;
 
     use tokio::sync::{mpsc, watch};
@@ -293,9 +304,9 @@ mod tests {
             at: START,
             ideas: std::collections::BTreeMap::new(),
         };
-        Event::RollbackBegun {
+        Event::RollbackBegun(RollbackBegun {
             rollback: Box::new(rollback),
-        }
+        })
     }
 
     fn planned(number: usize) -> Event {
@@ -307,18 +318,18 @@ mod tests {
             last_error: None,
             saved: None,
         };
-        Event::RollbackPlanned {
+        Event::RollbackPlanned(RollbackPlanned {
             id: idea(number as u64),
             idea: Box::new(then),
-        }
+        })
     }
 
     fn rolled_back() -> Event {
-        Event::RolledBack {
+        Event::RolledBack(RolledBack {
             to: checkpoint_name("mid"),
             commit: oid(1),
             safety: checkpoint_name("safety"),
-        }
+        })
     }
 
     fn roll_back() -> Command {
@@ -356,16 +367,18 @@ mod tests {
             target: "main".into(),
             at: START,
         };
-        let seen = |_| Event::TargetSeen {
-            branch: "main".into(),
-            commit: oid(1),
+        let seen = |_| {
+            Event::TargetSeen(TargetSeen {
+                branch: "main".into(),
+                commit: oid(1),
+            })
         };
-        let mut request = vec![Event::EffectRequested { id, effect }];
+        let mut request = vec![Event::EffectRequested(EffectRequested { id, effect })];
         request.extend((0..=RECENT_RECORDS).map(seen));
-        let failed = Event::EffectFinished {
+        let failed = Event::EffectFinished(EffectFinished {
             id,
             error: Some("the tag is taken".into()),
-        };
+        });
         let create = Command::CreateCheckpoint {
             name: checkpoint_name("mid"),
         };

@@ -15,7 +15,7 @@ use super::clock::Clock;
 use super::error::DaemonError;
 use super::paths::Paths;
 use super::{store, views};
-use crate::domain::event::{Event, LostEvents, RepairWay};
+use crate::domain::event::{Event, LostEvents, RepairWay, StateRepaired, StateRestored};
 use crate::domain::state::State;
 use crate::journal::repair::{self, Begin, Diagnosis, Restorable, diagnose};
 use crate::journal::{Survey, read_snapshot};
@@ -292,10 +292,12 @@ fn prepare(
         way: open.way.as_str(),
         state: &bytes,
         at: state.swarm.last_event_at,
-        first: &|sha256, copy| Event::StateRestored {
-            way: open.way,
-            sha256: sha256.to_owned(),
-            copy: copy.to_owned(),
+        first: &|sha256, copy| {
+            Event::StateRestored(StateRestored {
+                way: open.way,
+                sha256: sha256.to_owned(),
+                copy: copy.to_owned(),
+            })
         },
         last: &|copy| repaired(evidence, open.way, copy),
     };
@@ -348,12 +350,14 @@ fn repaired(evidence: &Evidence, way: RepairWay, copy: &str) -> Vec<Event> {
     if chunks.is_empty() {
         chunks.push(Vec::new());
     }
-    let event = |(index, landed)| Event::StateRepaired {
-        way,
-        lost: lost.filter(|_| index == 0),
-        copy: copy.to_owned(),
-        floors: evidence.floors,
-        landed,
+    let event = |(index, landed)| {
+        Event::StateRepaired(StateRepaired {
+            way,
+            lost: lost.filter(|_| index == 0),
+            copy: copy.to_owned(),
+            floors: evidence.floors,
+            landed,
+        })
     };
     chunks.into_iter().enumerate().map(event).collect()
 }

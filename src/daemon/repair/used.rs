@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::domain::event::Event;
+use crate::domain::event::{Event, IdeaClaimed, RunEnded};
 use crate::domain::ids::{AgentId, IdeaId, RunId};
 use crate::domain::usage::Spent;
 use crate::journal::Record;
@@ -20,14 +20,14 @@ pub(super) struct Used {
 /// Of these records.
 pub(super) fn told_by(records: &[Record<Event>]) -> Used {
     let claimed = |record: &Record<Event>| match &record.event {
-        Event::IdeaClaimed { id, agent, .. } => Some((agent.clone(), id.clone())),
+        Event::IdeaClaimed(IdeaClaimed { id, agent, .. }) => Some((agent.clone(), id.clone())),
         _ => None,
     };
     let ideas: BTreeMap<AgentId, IdeaId> = records.iter().filter_map(claimed).collect();
     let mut used = Used::default();
     let mut counted = BTreeSet::new();
     for record in records {
-        let Event::RunEnded { run, end } = &record.event else {
+        let Event::RunEnded(RunEnded { run, end }) = &record.event else {
             continue;
         };
         let Some(bill) = end.bill.as_ref().filter(|_| counted.insert(run)) else {
@@ -66,7 +66,7 @@ mod tests {
             ..RunEnd::new(RunEndKind::Stopped)
         };
         let run = run.parse().unwrap();
-        record(seq, at, Event::RunEnded { run, end })
+        record(seq, at, Event::RunEnded(RunEnded { run, end }))
     }
 
     fn record(seq: u64, ts: Timestamp, event: Event) -> Record<Event> {
@@ -83,14 +83,14 @@ mod tests {
     fn each_run_counts_once_for_its_day_and_for_its_idea_where_that_is_known() {
         let day = Timestamp::from_millis(1_790_000_000_000);
         let next = day.plus_millis(86_400_000);
-        let claimed = Event::IdeaClaimed {
+        let claimed = Event::IdeaClaimed(IdeaClaimed {
             id: "idea-007".parse().unwrap(),
             agent: "ed-003".parse().unwrap(),
             attempt: 1,
             profile: "ed".parse().unwrap(),
             branch: "agent/ed-003/idea-007".into(),
             worktree: "ed-003-idea-007".into(),
-        };
+        });
         let used = told_by(&[
             ended(5, "r0001-ed-002-i1", Some(1), day),
             record(6, day, claimed),

@@ -15,7 +15,7 @@ use crate::daemon::actor::Ended;
 use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::effect::{Effect, Purpose};
-use crate::domain::event::Event;
+use crate::domain::event::{Event, Mark};
 use crate::domain::ids::{EffectId, RunId};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::{Observation, Outcome};
@@ -215,7 +215,7 @@ impl Life {
         let (state, from) = self.model.start(&self.site);
         let last = self.model.last();
         assert!(
-            matches!(last, Some(Event::Mark {})),
+            matches!(last, Some(Event::Mark(Mark {}))),
             "it ends with {last:?}"
         );
         let seq = state.seq;

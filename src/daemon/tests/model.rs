@@ -9,7 +9,9 @@ use super::site::{Alive, Answer, Site, wall};
 use crate::daemon::handle::{CommandError, Journaled};
 use crate::domain::command::{Command, TargetChoice};
 use crate::domain::effect::{Effect, Purpose};
-use crate::domain::event::Event;
+use crate::domain::event::{
+    CheckpointMade, EffectRequested, Event, IdeaAdded, IdeaClaimed, IdeaLanded, RolledBack,
+};
 use crate::domain::evolve::evolve;
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::SwarmPhase;
@@ -72,19 +74,21 @@ impl Model {
         assert!(self.state.slots_used() <= used.max(max), "too many slots");
         self.world.look(&self.state, &record.event);
         match &record.event {
-            Event::EffectRequested { id, effect } => {
+            Event::EffectRequested(EffectRequested { id, effect }) => {
                 must_be_new(&mut self.effects, *id);
                 self.due.insert(*id);
                 if let Effect::Run { run, .. } = effect {
                     must_be_new(&mut self.runs, run.clone());
                 }
             }
-            Event::IdeaClaimed { agent, .. } => must_be_new(&mut self.agents, agent.clone()),
-            Event::IdeaLanded { id, .. } => must_be_new(&mut self.landed, id.clone()),
-            Event::CheckpointMade { name, .. } => {
+            Event::IdeaClaimed(IdeaClaimed { agent, .. }) => {
+                must_be_new(&mut self.agents, agent.clone())
+            }
+            Event::IdeaLanded(IdeaLanded { id, .. }) => must_be_new(&mut self.landed, id.clone()),
+            Event::CheckpointMade(CheckpointMade { name, .. }) => {
                 self.landed_at.insert(name.clone(), self.landed.clone());
             }
-            Event::RolledBack { to, .. } => {
+            Event::RolledBack(RolledBack { to, .. }) => {
                 self.rollbacks += 1;
                 self.landed = self.landed_at[to].clone();
                 // What a person made of an idea since the checkpoint no longer holds.
@@ -92,7 +96,7 @@ impl Model {
                     self.promises.entry(id.clone()).or_default().unsure = true;
                 }
             }
-            Event::IdeaAdded { idea, .. } => {
+            Event::IdeaAdded(IdeaAdded { idea, .. }) => {
                 let refused = self.refused.contains(&idea.text);
                 assert!(!refused, "{:?} was refused and is there", idea.text);
             }
@@ -211,7 +215,7 @@ impl Model {
         match command {
             Command::AddIdea(_) => {
                 let added = events.iter().find_map(|event| match event {
-                    Event::IdeaAdded { id, .. } => Some(id.clone()),
+                    Event::IdeaAdded(IdeaAdded { id, .. }) => Some(id.clone()),
                     _ => None,
                 });
                 if let Some(id) = added {

@@ -9,7 +9,7 @@ use super::iterations::{begin_iterations, has_another, request_iteration};
 use super::plan::{End, Plan};
 use super::{budget, checkpoints, claim, hooks, redirect, rollback, train};
 use crate::domain::effect::{Effect, Purpose};
-use crate::domain::event::Event;
+use crate::domain::event::{Event, GateStarted, MergeQueued, PauseSet, RunEnded};
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmInput, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
@@ -122,7 +122,7 @@ fn change_phase(plan: &mut Plan<'_>, settings: &Settings) {
                 "{} attempts failed in a row; look at them (swarm report), then: swarm resume",
                 state.swarm.failures_in_a_row
             );
-            plan.emit(Event::PauseSet {
+            plan.emit(PauseSet {
                 reason: reason.clone(),
             });
             plan.move_swarm(SwarmInput::Pause, Some(&reason), None)
@@ -281,7 +281,7 @@ fn ask_for_runs(plan: &mut Plan<'_>, settings: &Settings) {
 }
 
 fn never_ran(plan: &mut Plan<'_>, run: &RunId) {
-    plan.emit(Event::RunEnded {
+    plan.emit(RunEnded {
         run: run.clone(),
         end: RunEnd::new(RunEndKind::Stopped),
     });
@@ -336,7 +336,7 @@ fn next_gate(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: 
     let index = attempt.gate_next;
     if let Some(command) = settings.quality_commands.get(index) {
         let run = plan.run_id(&format!("{agent}-q{}", index + 1));
-        plan.emit(Event::GateStarted {
+        plan.emit(GateStarted {
             agent: agent.clone(),
             index,
             run: run.clone(),
@@ -352,7 +352,7 @@ fn next_gate(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: 
     let Some(head) = &attempt.head else {
         return;
     };
-    plan.emit(Event::MergeQueued {
+    plan.emit(MergeQueued {
         id: attempt.idea.clone(),
         agent: agent.clone(),
         branch: attempt.branch.clone(),

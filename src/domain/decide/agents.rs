@@ -3,7 +3,7 @@
 use super::attempt::ask_end;
 use super::ideas::check_text;
 use super::plan::Plan;
-use crate::domain::event::Event;
+use crate::domain::event::{AttemptMoved, MessageQueued};
 use crate::domain::ids::AgentId;
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::rejection::Rejection;
@@ -54,13 +54,13 @@ pub(super) fn say(plan: &mut Plan<'_>, id: &AgentId, text: &str) -> Result<(), R
     }
     // Asked again because the answer was lost, say: it is not said twice.
     if !attempt.messages.iter().any(|waits| waits == text) {
-        plan.emit(Event::MessageQueued {
+        plan.emit(MessageQueued {
             agent: id.clone(),
             text: text.to_owned(),
         });
     }
     if attempt.phase == AttemptPhase::WaitingForHuman && attempt.ending.is_none() {
-        plan.emit(Event::AttemptMoved {
+        plan.emit(AttemptMoved {
             agent: id.clone(),
             phase: AttemptPhase::Backoff,
             not_before: None,

@@ -13,7 +13,10 @@ use super::run_end::{
 use super::service::{self, Judged};
 use super::trouble::{self, nobodys_fault, release};
 use super::unrunnable;
-use crate::domain::event::Event;
+use crate::domain::event::{
+    AttemptSealed, EndingAsked, GateFailed, GatePassed, IterationJudged, RunStarted, TargetSeen,
+    WorktreeReady,
+};
 use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
 use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
@@ -37,7 +40,7 @@ pub(super) fn prepared(plan: &mut Plan<'_>, agent: &AgentId, taken_over: bool, o
     };
     match outcome {
         Outcome::WorktreePrepared { head, base } => {
-            plan.emit(Event::WorktreeReady {
+            plan.emit(WorktreeReady {
                 agent: agent.clone(),
                 base: base.clone(),
                 head: head.clone(),
@@ -67,7 +70,7 @@ fn first_sight_of_target(plan: &mut Plan<'_>, base: &Oid) {
     };
     let seen = plan.state.swarm.target.as_ref();
     if seen.is_none_or(|seen| seen.branch != settings.target) {
-        plan.emit(Event::TargetSeen {
+        plan.emit(TargetSeen {
             branch: settings.target.clone(),
             commit: base.clone(),
         });
@@ -87,7 +90,7 @@ pub(super) fn run_started(
         .values()
         .any(|attempt| attempt.run.as_ref() == Some(run) && attempt.pid != Some(pid));
     if known {
-        plan.emit(Event::RunStarted {
+        plan.emit(RunStarted {
             run: run.clone(),
             pid,
             adapter: Some(adapter.to_owned()),
@@ -217,7 +220,7 @@ fn go_on(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, end: &RunEnd) 
         plan.now.plus_millis(wait.min(AT_ONCE_WAIT_MAX_MS))
     });
     plan.move_attempt_until(agent, AttemptInput::Hold, not_before);
-    plan.emit(Event::IterationJudged {
+    plan.emit(IterationJudged {
         agent: agent.clone(),
         empty,
         at_once,
@@ -274,7 +277,7 @@ pub(super) fn gate_over(
     }
     unrunnable::watch(plan, index, command, &end.how);
     match failure_of(&end.how) {
-        None if matches!(end.how, RunEndKind::Exited { .. }) => plan.emit(Event::GatePassed {
+        None if matches!(end.how, RunEndKind::Exited { .. }) => plan.emit(GatePassed {
             agent: agent.clone(),
             index,
         }),
@@ -306,7 +309,7 @@ fn gate_failed(plan: &mut Plan<'_>, agent: &AgentId, feedback: Feedback) {
             Some(&feedback),
         );
     }
-    plan.emit(Event::GateFailed {
+    plan.emit(GateFailed {
         agent: agent.clone(),
         feedback,
     });
@@ -318,7 +321,7 @@ pub(super) fn sealed(plan: &mut Plan<'_>, agent: &AgentId, outcome: &Outcome) {
         return;
     }
     match outcome {
-        Outcome::Sealed { head, committed } => plan.emit(Event::AttemptSealed {
+        Outcome::Sealed { head, committed } => plan.emit(AttemptSealed {
             agent: agent.clone(),
             head: head.clone(),
             committed: *committed,
@@ -352,7 +355,7 @@ pub(super) fn ask_end(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, e
     {
         return;
     }
-    plan.emit(Event::EndingAsked {
+    plan.emit(EndingAsked {
         agent: agent.clone(),
         ending,
     });

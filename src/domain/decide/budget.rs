@@ -6,7 +6,7 @@
 
 use super::plan::{End, Plan};
 use super::{conflict, service, unpriced};
-use crate::domain::event::Event;
+use crate::domain::event::{BudgetReached, PauseSet, UsageSeen};
 use crate::domain::ids::{AgentId, IdeaId, RunId};
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
 use crate::domain::settings::Settings;
@@ -146,14 +146,14 @@ fn pause(plan: &mut Plan<'_>, settings: &Settings, used: &Used) {
         "the budget of this day is used up: {}; raise it or wait for tomorrow (UTC), then: swarm resume",
         used.words
     );
-    plan.emit(Event::PauseSet {
+    plan.emit(PauseSet {
         reason: reason.clone(),
     });
     let moved = plan.move_swarm(SwarmInput::Pause, Some(&reason), None);
     debug_assert!(moved.is_ok());
     // Last: of a torn log it is found once more rather than not at all.
     let limits = settings.budget.of_day();
-    plan.emit(Event::BudgetReached { day, limits });
+    plan.emit(BudgetReached { day, limits });
 }
 
 /// Whether an attempt may begin another iteration; where not, it ends here, its work kept.
@@ -243,7 +243,7 @@ pub(super) fn seen(plan: &mut Plan<'_>, run: &RunId, usage: &Usage) {
     if attempt.using.as_deref() == Some(&bill) {
         return;
     }
-    plan.emit(Event::UsageSeen {
+    plan.emit(UsageSeen {
         agent: agent.clone(),
         run: run.clone(),
         bill,

@@ -6,7 +6,7 @@
 use super::plan::Plan;
 use crate::domain::checkpoint::{Checkpoint, Reason, saved_work_in_use};
 use crate::domain::effect::Effect;
-use crate::domain::event::Event;
+use crate::domain::event::{CheckpointDeleted, CheckpointMade};
 use crate::domain::ids::{CheckpointName, Oid};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Outcome;
@@ -219,7 +219,7 @@ pub(super) fn made(plan: &mut Plan<'_>, name: &CheckpointName, reason: Reason, o
             plan.clear_warning(WARNING);
             // Known already where the log was torn behind it.
             if !plan.state.checkpoints.contains_key(name) {
-                plan.emit(Event::CheckpointMade {
+                plan.emit(CheckpointMade {
                     name: name.clone(),
                     checkpoint: checkpoint.clone(),
                 });
@@ -245,6 +245,6 @@ pub(super) fn deleted(plan: &mut Plan<'_>, name: &CheckpointName, outcome: &Outc
         plan.warn(&deletion_key(name), message);
     } else {
         plan.clear_warning(&deletion_key(name));
-        plan.emit(Event::CheckpointDeleted { name: name.clone() });
+        plan.emit(CheckpointDeleted { name: name.clone() });
     }
 }

@@ -5,7 +5,7 @@
 use super::iterations::{may_start, must_wait};
 use super::plan::Plan;
 use super::{checkpoints, service};
-use crate::domain::event::Event;
+use crate::domain::event::IdeaClaimed;
 use crate::domain::ids::AgentId;
 use crate::domain::ids::ProfileName;
 use crate::domain::lifecycle::AttemptPhase;
@@ -48,7 +48,7 @@ fn claim(plan: &mut Plan<'_>, settings: &Settings, wanted: impl Fn(&Idea) -> boo
     };
     let profile = settings.profile_for(idea);
     let agent = AgentId::numbered(profile, state.counters.agents + 1);
-    plan.emit(Event::IdeaClaimed {
+    plan.emit(IdeaClaimed {
         attempt: idea.attempts + 1,
         profile: profile.clone(),
         branch: format!("agent/{agent}/{id}"),

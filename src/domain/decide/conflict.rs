@@ -8,7 +8,10 @@ use super::run_end::{counts, failure_of, is_complete, is_stopped};
 use super::service::{self, Judged};
 use super::trouble::{self, hold_for, nobodys_fault};
 use crate::domain::effect::ConflictLevel;
-use crate::domain::event::Event;
+use crate::domain::event::{
+    ConflictLaidOut, ConflictSettled, MergeConflicted, MergeMoved, ResolverFailed, TaskSet,
+    WorktreeReady,
+};
 use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput, MergePhase};
 use crate::domain::observation::{LeftOut, Outcome, RunEnd, RunEndKind};
@@ -28,7 +31,7 @@ pub(super) fn conflicted(
     files: &[String],
 ) {
     let id = &entry.idea;
-    plan.emit(Event::MergeConflicted {
+    plan.emit(MergeConflicted {
         id: id.clone(),
         level,
         files: few(files),
@@ -84,12 +87,12 @@ fn unsettled<'a>(plan: &mut Plan<'a>, id: &IdeaId) -> Option<&'a MergeEntry> {
 }
 
 fn laid_out(plan: &mut Plan<'_>, entry: &MergeEntry, files: &[String]) {
-    plan.emit(Event::ConflictLaidOut {
+    plan.emit(ConflictLaidOut {
         id: entry.idea.clone(),
         files: few(files),
     });
     if let (MergePhase::Resolver, Some(conflict)) = (entry.phase, &entry.conflict) {
-        plan.emit(Event::TaskSet {
+        plan.emit(TaskSet {
             agent: entry.agent.clone(),
             task: Task::Resolve {
                 target: conflict.target.clone(),
@@ -112,7 +115,7 @@ fn caught_up(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
     match outcome {
         Outcome::ResolutionStarted { head, .. } => {
             if let Some(base) = &attempt.base {
-                plan.emit(Event::WorktreeReady {
+                plan.emit(WorktreeReady {
                     agent: agent.clone(),
                     base: base.clone(),
                     head: head.clone(),
@@ -138,7 +141,7 @@ fn settled(
     if let Some(left_out) = left_out {
         say_what_is_left_out(plan, id, left_out);
     }
-    plan.emit(Event::ConflictSettled {
+    plan.emit(ConflictSettled {
         id: id.clone(),
         head: head.clone(),
     });
@@ -192,7 +195,7 @@ pub(super) fn back_to_work(plan: &mut Plan<'_>, agent: &AgentId) {
         .attempt(agent)
         .is_some_and(|attempt| attempt.task != Task::Work)
     {
-        plan.emit(Event::TaskSet {
+        plan.emit(TaskSet {
             agent: agent.clone(),
             task: Task::Work,
         });
@@ -213,7 +216,7 @@ fn to_person(plan: &mut Plan<'_>, entry: &MergeEntry, reason: &str) {
         person: true,
     };
     // Also where it waits for a person already: with the new reason.
-    plan.emit(Event::MergeMoved {
+    plan.emit(MergeMoved {
         id: entry.idea.clone(),
         phase: MergePhase::Person,
         not_before: None,
@@ -299,7 +302,7 @@ fn resolver_failed(
         to_person(plan, entry, why);
         rest_in_queue(plan, agent);
     }
-    plan.emit(Event::ResolverFailed {
+    plan.emit(ResolverFailed {
         id: entry.idea.clone(),
         why: shorten(why),
     });

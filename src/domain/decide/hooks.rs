@@ -9,7 +9,9 @@ use super::plan::{End, Plan};
 use super::run_end::{is_stopped, run_ended};
 use super::trouble::{Trouble, hold_for, nobodys_fault};
 use crate::domain::effect::{Effect, Purpose};
-use crate::domain::event::Event;
+use crate::domain::event::{
+    HookApproved, HookAsked, HookCutOff, HookFinished, HookStarted, HookTimedOut,
+};
 use crate::domain::evolve::hooks::WARNING;
 use crate::domain::hook::{HookCall, HookName, Passage};
 use crate::domain::ids::{AgentId, RunId};
@@ -91,7 +93,7 @@ fn begin(plan: &mut Plan<'_>, call: &HookCall, settings: &Settings) -> bool {
         return false;
     };
     let run = plan.run_id(&format!("{}-{}", call.hook, call.seq));
-    plan.emit(Event::HookStarted {
+    plan.emit(HookStarted {
         hook: call.hook,
         about: call.seq,
         run: run.clone(),
@@ -108,7 +110,7 @@ fn begin(plan: &mut Plan<'_>, call: &HookCall, settings: &Settings) -> bool {
 }
 
 fn cut_off(plan: &mut Plan<'_>, call: &HookCall, lost: bool) {
-    plan.emit(Event::HookCutOff {
+    plan.emit(HookCutOff {
         hook: call.hook,
         about: call.seq,
         lost,
@@ -126,7 +128,7 @@ fn finished(
     (well, veto): (bool, bool),
     not_run: bool,
 ) {
-    plan.emit(Event::HookFinished {
+    plan.emit(HookFinished {
         hook: call.hook,
         about: call.seq,
         how: how.to_owned(),
@@ -188,7 +190,7 @@ pub(super) fn call_over(
         }
         RunEndKind::TimedOut => {
             let veto = hook.can_veto() && settings.is_some_and(|settings| settings.veto_on_timeout);
-            plan.emit(Event::HookTimedOut {
+            plan.emit(HookTimedOut {
                 hook,
                 about: seq,
                 veto,
@@ -313,7 +315,7 @@ fn asks(
 ) -> bool {
     let there = settings.hooks.contains_key(&hook);
     if there {
-        plan.emit(Event::HookAsked {
+        plan.emit(HookAsked {
             hook,
             id: attempt.idea.clone(),
             agent: agent.clone(),
@@ -342,7 +344,7 @@ pub(super) fn stop_asking(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attemp
 pub(super) fn approve(plan: &mut Plan<'_>, hook: HookName, content: &str) {
     let approved = plan.state.hooks_approved.get(&hook);
     if approved.and_then(|all| all.last()).map(String::as_str) != Some(content) {
-        plan.emit(Event::HookApproved {
+        plan.emit(HookApproved {
             hook,
             content: content.to_owned(),
         });

@@ -4,7 +4,9 @@ use super::attempt::ask_end;
 use super::plan::{End, Plan};
 use crate::domain::command::{IdeaEdit, InboxFile, NewIdea};
 use crate::domain::effect::Effect;
-use crate::domain::event::Event;
+use crate::domain::event::{
+    AttemptMoved, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaEdited, IdeaRetried,
+};
 use crate::domain::ids::{IdeaId, ProfileName};
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::rejection::Rejection;
@@ -29,7 +31,7 @@ pub(super) fn add(plan: &mut Plan<'_>, new: &NewIdea) -> Result<(), Rejection> {
     check_after(plan.state, &new.after)?;
     check_profile(plan.state, new.profile.as_ref())?;
     let id = IdeaId::numbered(plan.state.counters.ideas + 1);
-    plan.emit(Event::IdeaAdded {
+    plan.emit(IdeaAdded {
         id,
         idea: new.clone(),
     });
@@ -60,7 +62,7 @@ pub(super) fn edit(plan: &mut Plan<'_>, id: &IdeaId, edit: &IdeaEdit) -> Result<
         check_cycle(plan.state, id, after)?;
     }
     if changes(idea, edit) {
-        plan.emit(Event::IdeaEdited {
+        plan.emit(IdeaEdited {
             id: id.clone(),
             edit: edit.clone(),
         });
@@ -88,11 +90,11 @@ pub(super) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
     match idea.status {
         // After a crash it waits for a while; not any longer.
         IdeaStatus::Pending if idea.not_before.is_some() => {
-            plan.emit(Event::IdeaRetried { id: id.clone() });
+            plan.emit(IdeaRetried { id: id.clone() });
         }
         IdeaStatus::Pending => {}
         IdeaStatus::Failed | IdeaStatus::Timeout | IdeaStatus::Blocked | IdeaStatus::Cancelled => {
-            plan.emit(Event::IdeaRetried { id: id.clone() });
+            plan.emit(IdeaRetried { id: id.clone() });
         }
         IdeaStatus::Active => continue_waiting(plan, id, idea)?,
         IdeaStatus::Merging => {
@@ -112,7 +114,7 @@ fn continue_waiting(plan: &mut Plan<'_>, id: &IdeaId, idea: &Idea) -> Result<(),
         Some((agent, attempt))
             if attempt.phase == AttemptPhase::WaitingForHuman && attempt.ending.is_none() =>
         {
-            plan.emit(Event::AttemptMoved {
+            plan.emit(AttemptMoved {
                 agent: agent.clone(),
                 phase: AttemptPhase::Backoff,
                 not_before: None,
@@ -144,7 +146,7 @@ pub(super) fn cancel(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> 
         }
         IdeaStatus::Active => cancel_active(plan, id),
         IdeaStatus::Merging => cancel_merging(plan, id, idea)?,
-        _ => plan.emit(Event::IdeaCancelled { id: id.clone() }),
+        _ => plan.emit(IdeaCancelled { id: id.clone() }),
     }
     Ok(())
 }
@@ -210,7 +212,7 @@ pub(super) fn assign(
         });
     }
     if !idea.assigned || profile.is_some_and(|profile| idea.profile.as_ref() != Some(profile)) {
-        plan.emit(Event::IdeaAssigned {
+        plan.emit(IdeaAssigned {
             id: id.clone(),
             profile: profile.cloned(),
         });

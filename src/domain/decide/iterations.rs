@@ -7,7 +7,7 @@ use super::attempt::time_out;
 use super::plan::Plan;
 use super::{budget, hooks, service};
 use crate::domain::effect::{Effect, Purpose};
-use crate::domain::event::Event;
+use crate::domain::event::IterationStarted;
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmPhase};
 use crate::domain::settings::Settings;
@@ -129,7 +129,7 @@ fn begin_iteration(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, sett
     let iteration = attempt.iteration + 1;
     let run = plan.run_id(&format!("{agent}-i{iteration}"));
     service::begins(plan, settings.profile_of(attempt), &run, settings);
-    plan.emit(Event::IterationStarted {
+    plan.emit(IterationStarted {
         agent: agent.clone(),
         iteration,
         run: run.clone(),

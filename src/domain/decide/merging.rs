@@ -12,7 +12,10 @@ use super::trouble::nobodys_fault;
 use super::unrunnable;
 use crate::domain::command::TargetChoice;
 use crate::domain::effect::Effect;
-use crate::domain::event::Event;
+use crate::domain::event::{
+    ConflictSettled, IdeaLanded, MergeBuilt, MergeReleased, MergeReturned, TargetRewritten,
+    TargetSeen, TargetSettled, VerifyPassed, VerifyReady, WorktreeReady,
+};
 use crate::domain::ids::{IdeaId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, MergeInput, MergePhase};
 use crate::domain::observation::{FailureKind, Outcome, RunEndKind};
@@ -47,7 +50,7 @@ pub(super) fn built(plan: &mut Plan<'_>, id: &IdeaId, source: &Oid, outcome: &Ou
             resolved,
         } => {
             see_target(plan, target);
-            plan.emit(Event::MergeBuilt {
+            plan.emit(MergeBuilt {
                 id: id.clone(),
                 commit: commit.clone(),
                 target: target.clone(),
@@ -69,11 +72,11 @@ pub(super) fn built(plan: &mut Plan<'_>, id: &IdeaId, source: &Oid, outcome: &Ou
         }
         // From now on that is its own work, also for the next rollback.
         Outcome::BroughtOver { base, head } => {
-            plan.emit(Event::ConflictSettled {
+            plan.emit(ConflictSettled {
                 id: id.clone(),
                 head: head.clone(),
             });
-            plan.emit(Event::WorktreeReady {
+            plan.emit(WorktreeReady {
                 agent: entry.agent.clone(),
                 base: base.clone(),
                 head: head.clone(),
@@ -82,7 +85,7 @@ pub(super) fn built(plan: &mut Plan<'_>, id: &IdeaId, source: &Oid, outcome: &Ou
         }
         Outcome::TargetRewritten { found, dropped } => {
             if let Some(seen) = &plan.state.swarm.target {
-                plan.emit(Event::TargetRewritten {
+                plan.emit(TargetRewritten {
                     from: seen.commit.clone(),
                     to: found.clone(),
                     dropped: dropped.clone(),
@@ -101,7 +104,7 @@ fn see_target(plan: &mut Plan<'_>, commit: &Oid) {
     };
     let seen = plan.state.swarm.target.as_ref();
     if seen.is_none_or(|seen| seen.commit != *commit || seen.branch != settings.target) {
-        plan.emit(Event::TargetSeen {
+        plan.emit(TargetSeen {
             branch: settings.target.clone(),
             commit: commit.clone(),
         });
@@ -140,7 +143,7 @@ pub(super) fn verify_ready(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) 
         return;
     }
     match outcome {
-        Outcome::VerifyReady => plan.emit(Event::VerifyReady { id: id.clone() }),
+        Outcome::VerifyReady => plan.emit(VerifyReady { id: id.clone() }),
         Outcome::Failed { kind, message } => cannot(plan, id, *kind, message),
         _ => {}
     }
@@ -169,7 +172,7 @@ pub(super) fn verify_over(
     }
     unrunnable::watch(plan, index, command, &end.how);
     match failure_of(&end.how) {
-        None if matches!(end.how, RunEndKind::Exited { .. }) => plan.emit(Event::VerifyPassed {
+        None if matches!(end.how, RunEndKind::Exited { .. }) => plan.emit(VerifyPassed {
             id: id.clone(),
             index,
         }),
@@ -217,7 +220,7 @@ fn give_back(plan: &mut Plan<'_>, entry: &MergeEntry, feedback: Feedback) {
         );
         return fail(plan, &entry.agent, why);
     }
-    plan.emit(Event::MergeReturned {
+    plan.emit(MergeReturned {
         id: entry.idea.clone(),
         feedback,
     });
@@ -255,7 +258,7 @@ pub(super) fn landed(plan: &mut Plan<'_>, id: &IdeaId, commit: &Oid, outcome: &O
 /// The target contains the work: a fact, whatever the phase. The log may know it already, and not yet that the attempt is over.
 fn has_landed(plan: &mut Plan<'_>, id: &IdeaId, commit: &Oid) {
     if plan.entry(id).is_some() {
-        plan.emit(Event::IdeaLanded {
+        plan.emit(IdeaLanded {
             id: id.clone(),
             commit: commit.clone(),
         });
@@ -299,7 +302,7 @@ pub(super) fn look_again(plan: &mut Plan<'_>) {
         let again = entry.not_before.is_some_and(|at| at > plan.now);
         if entry.phase == MergePhase::Queued && !entry.held && asked && again {
             let id = entry.idea.clone();
-            plan.emit(Event::MergeReleased { id });
+            plan.emit(MergeReleased { id });
         }
     }
 }
@@ -308,7 +311,7 @@ pub(super) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
     let entry = entry_of(plan, id, "merge retry")?;
     match entry.phase {
         MergePhase::Queued if entry.held || entry.waits.is_some() || entry.not_before.is_some() => {
-            plan.emit(Event::MergeReleased { id: id.clone() });
+            plan.emit(MergeReleased { id: id.clone() });
         }
         MergePhase::Person => {
             refuse_while_settling(plan, entry, "merge retry")?;
@@ -375,7 +378,7 @@ pub(super) fn settle_target(plan: &mut Plan<'_>, choice: TargetChoice) -> Result
         }
     }
     // Last: with only a part of this in the log the question is still open.
-    plan.emit(Event::TargetSettled {
+    plan.emit(TargetSettled {
         choice,
         to: rewritten.to.clone(),
     });

@@ -30,7 +30,7 @@ pub use checkpoints::unknown as unknown_checkpoint;
 
 use super::command::Command;
 use super::effect::{Effect, Purpose};
-use super::event::Event;
+use super::event::{ClockWentBack, EffectFinished, Event};
 use super::ids::{EffectId, RunId};
 use super::observation::{FailureKind, Observation, Outcome};
 use super::rejection::Rejection;
@@ -108,7 +108,7 @@ pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Eve
         Observation::ModelAnswered { run } => service::answered(&mut plan, run),
         Observation::UsageSeen { run, usage } => budget::seen(&mut plan, run, usage),
         Observation::EffectDone { effect, outcome } => effect_done(&mut plan, *effect, outcome),
-        Observation::ClockWentBack { by_ms } => plan.emit(Event::ClockWentBack { by_ms: *by_ms }),
+        Observation::ClockWentBack { by_ms } => plan.emit(ClockWentBack { by_ms: *by_ms }),
         Observation::Trouble { key, message } => plan.warn(key, message),
         Observation::TroubleOver { key } => plan.clear_warning(key),
         Observation::Tick => {}
@@ -136,7 +136,7 @@ fn effect_done(plan: &mut Plan<'_>, id: EffectId, outcome: &Outcome) {
         Outcome::Failed { message, .. } => Some(shorten(message)),
         _ => None,
     };
-    plan.emit(Event::EffectFinished { id, error });
+    plan.emit(EffectFinished { id, error });
 }
 
 /// Whether an effect can come to this.

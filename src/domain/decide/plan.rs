@@ -5,7 +5,10 @@
 //! from the state in [`advance`](mod@super::advance), and an observation's `effectFinished` comes last, so that it is judged again.
 
 use crate::domain::effect::{Effect, Purpose};
-use crate::domain::event::Event;
+use crate::domain::event::{
+    AttemptEnded, AttemptMoved, EffectRequested, Event, IterationExcused, MergeMoved, PhaseChanged,
+    WarningCleared, WarningRaised,
+};
 use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::{
     AttemptInput, AttemptPhase, MergeInput, MergePhase, SwarmInput, SwarmPhase, attempt, merge,
@@ -70,15 +73,15 @@ impl<'a> Plan<'a> {
         }
     }
 
-    pub(super) fn emit(&mut self, event: Event) {
-        self.events.push(event);
+    pub(super) fn emit(&mut self, event: impl Into<Event>) {
+        self.events.push(event.into());
     }
 
     /// Requests an effect, under a number never used before.
     pub(super) fn request(&mut self, effect: Effect) {
         self.effects += 1;
         let id = EffectId(self.effects);
-        self.emit(Event::EffectRequested { id, effect });
+        self.emit(EffectRequested { id, effect });
     }
 
     /// A run's name, never used before.
@@ -110,14 +113,14 @@ impl<'a> Plan<'a> {
         let known = self.state.warnings.get(key);
         if known.is_none_or(|warning| warning.message != message) {
             let key = key.to_owned();
-            self.emit(Event::WarningRaised { key, message });
+            self.emit(WarningRaised { key, message });
         }
     }
 
     pub(super) fn clear_warning(&mut self, key: &str) {
         if self.state.warnings.contains_key(key) {
             let key = key.to_owned();
-            self.emit(Event::WarningCleared { key });
+            self.emit(WarningCleared { key });
         }
     }
 
@@ -131,7 +134,7 @@ impl<'a> Plan<'a> {
         let now = self.state.swarm.phase;
         let phase = step::<swarm::Machine>(now, &input)?;
         if phase != now {
-            self.emit(Event::PhaseChanged {
+            self.emit(PhaseChanged {
                 phase,
                 reason: reason.map(str::to_owned),
                 deadline,
@@ -158,7 +161,7 @@ impl<'a> Plan<'a> {
         let Ok(next) = step::<attempt::Machine>(phase, &input) else {
             return false;
         };
-        self.emit(Event::AttemptMoved {
+        self.emit(AttemptMoved {
             agent: agent.clone(),
             phase: next,
             not_before,
@@ -175,7 +178,7 @@ impl<'a> Plan<'a> {
     ) {
         let held = |phase| step::<attempt::Machine>(phase, &AttemptInput::Hold).ok();
         if let Some(phase) = self.phase_of(agent).and_then(held) {
-            self.emit(Event::IterationExcused {
+            self.emit(IterationExcused {
                 agent: agent.clone(),
                 excuse,
                 phase: Some(phase),
@@ -187,14 +190,14 @@ impl<'a> Plan<'a> {
     /// An attempt's phase, with what this plan has moved already.
     fn phase_of(&self, agent: &AgentId) -> Option<AttemptPhase> {
         let moved = self.events.iter().rev().find_map(|event| match event {
-            Event::AttemptMoved {
+            Event::AttemptMoved(AttemptMoved {
                 agent: this, phase, ..
-            }
-            | Event::IterationExcused {
+            })
+            | Event::IterationExcused(IterationExcused {
                 agent: this,
                 phase: Some(phase),
                 ..
-            } if this == agent => Some(*phase),
+            }) if this == agent => Some(*phase),
             _ => None,
         });
         moved.or_else(|| self.state.agents.get(agent).map(|attempt| attempt.phase))
@@ -219,7 +222,7 @@ impl<'a> Plan<'a> {
         let Ok(phase) = step::<merge::Machine>(phase, &input) else {
             return false;
         };
-        self.emit(Event::MergeMoved {
+        self.emit(MergeMoved {
             id: id.clone(),
             phase,
             not_before,
@@ -230,9 +233,9 @@ impl<'a> Plan<'a> {
 
     fn merge_phase_of(&self, id: &IdeaId) -> Option<MergePhase> {
         let moved = self.events.iter().rev().find_map(|event| match event {
-            Event::MergeMoved {
+            Event::MergeMoved(MergeMoved {
                 id: this, phase, ..
-            } if this == id => Some(*phase),
+            }) if this == id => Some(*phase),
             _ => None,
         });
         moved.or_else(|| self.entry(id).map(|entry| entry.phase))
@@ -264,7 +267,7 @@ impl<'a> Plan<'a> {
         if let Some(attempt) = self.attempt(agent) {
             self.clear_warning(&super::budget::warning(&attempt.idea));
         }
-        self.emit(Event::AttemptEnded {
+        self.emit(AttemptEnded {
             agent: agent.clone(),
             end: end.end,
             status: end.status,

@@ -10,7 +10,7 @@ use super::ideas;
 use super::plan::{End, Plan};
 use super::trouble::{hold_for, nobodys_fault};
 use crate::domain::effect::Effect;
-use crate::domain::event::Event;
+use crate::domain::event::{AgentRedirected, WorkSaved};
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
 use crate::domain::observation::Outcome;
@@ -47,7 +47,7 @@ pub(super) fn ask(
             format!("swarm agent redirect {id} {to} --new-worktree"),
         )));
     }
-    plan.emit(Event::AgentRedirected {
+    plan.emit(AgentRedirected {
         agent: id.clone(),
         to: to.clone(),
         new_worktree,
@@ -188,7 +188,7 @@ pub(super) fn saved(plan: &mut Plan<'_>, agent: &AgentId, outcome: &Outcome) {
         return;
     }
     match outcome {
-        Outcome::WorkSaved { saved, committed } => plan.emit(Event::WorkSaved {
+        Outcome::WorkSaved { saved, committed } => plan.emit(WorkSaved {
             agent: agent.clone(),
             saved: saved.clone(),
             committed: *committed,

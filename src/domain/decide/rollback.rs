@@ -10,7 +10,10 @@ use super::checkpoints::{self, named, rolling_back};
 use super::plan::{Plan, few, shorten};
 use crate::domain::checkpoint::{Reason, Rollback, RollbackStep};
 use crate::domain::effect::Effect;
-use crate::domain::event::Event;
+use crate::domain::event::{
+    PauseSet, PhaseChanged, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped,
+    RolledBack, TargetSeen,
+};
 use crate::domain::ids::{AgentId, CheckpointName, Oid};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmInput, SwarmPhase, step, swarm};
 use crate::domain::observation::Outcome;
@@ -58,10 +61,10 @@ pub(super) fn begin(
     };
     // First what says that it is under way: a daemon that finds only that goes on with it.
     let phase = step::<swarm::Machine>(state.swarm.phase, &SwarmInput::RollBack)?;
-    plan.emit(Event::RollbackBegun {
+    plan.emit(RollbackBegun {
         rollback: Box::new(rollback),
     });
-    plan.emit(Event::PhaseChanged {
+    plan.emit(PhaseChanged {
         phase,
         reason: Some(format!("rolling back to {name}")),
         deadline: None,
@@ -85,7 +88,7 @@ pub(super) fn go_on(plan: &mut Plan<'_>, settings: &Settings) {
 }
 
 fn step_to(plan: &mut Plan<'_>, step: RollbackStep) {
-    plan.emit(Event::RollbackStepped { step });
+    plan.emit(RollbackStepped { step });
 }
 
 fn check(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
@@ -121,7 +124,7 @@ pub(super) fn checked(plan: &mut Plan<'_>, outcome: &Outcome) {
         Outcome::RollbackReady(ideas) => {
             for (id, idea) in ideas {
                 if rollback.ideas.get(id) != Some(idea) {
-                    plan.emit(Event::RollbackPlanned {
+                    plan.emit(RollbackPlanned {
                         id: id.clone(),
                         idea: Box::new(idea.clone()),
                     });
@@ -212,7 +215,7 @@ pub(super) fn moved(plan: &mut Plan<'_>, target: &str, outcome: &Outcome) {
     }
     match outcome {
         Outcome::TargetMovedTo { .. } => {
-            plan.emit(Event::TargetSeen {
+            plan.emit(TargetSeen {
                 branch: target.to_owned(),
                 commit: rollback.commit.clone(),
             });
@@ -232,11 +235,11 @@ pub(super) fn moved(plan: &mut Plan<'_>, target: &str, outcome: &Outcome) {
 
 fn restore(plan: &mut Plan<'_>, rollback: &Rollback) {
     if rollback.pause {
-        plan.emit(Event::PauseSet {
+        plan.emit(PauseSet {
             reason: format!("rolled back to {}", rollback.to),
         });
     }
-    plan.emit(Event::RolledBack {
+    plan.emit(RolledBack {
         to: rollback.to.clone(),
         commit: rollback.commit.clone(),
         safety: rollback.safety.clone(),
@@ -248,7 +251,7 @@ pub(super) fn abandon(plan: &mut Plan<'_>, why: &str, files: &[String]) {
     let Some(rollback) = plan.state.rollback.as_deref() else {
         return;
     };
-    plan.emit(Event::RollbackAbandoned {
+    plan.emit(RollbackAbandoned {
         to: rollback.to.clone(),
         why: shorten(&first_lines(why)),
         files: few(files),

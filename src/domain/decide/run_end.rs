@@ -4,7 +4,7 @@
 
 use super::plan::{Plan, shorten};
 use super::{service, unpriced};
-use crate::domain::event::Event;
+use crate::domain::event::RunEnded;
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
@@ -58,7 +58,7 @@ fn ended_as(
     if end.how == RunEndKind::Stopped && !asked {
         end.how = RunEndKind::Lost;
     }
-    plan.emit(Event::RunEnded {
+    plan.emit(RunEnded {
         run: run.clone(),
         end: end.clone(),
     });

@@ -5,7 +5,9 @@
 //! says so, and then one run tries it first. Waits grow, and what fails without its account being to blame does so a bounded number of times.
 
 use super::plan::{Plan, shorten};
-use crate::domain::event::Event;
+use crate::domain::event::{
+    AccountFreed, AccountHeld, AccountTried, Event, SessionBegan, SessionDropped,
+};
 use crate::domain::ids::{AgentId, ProfileName, RunId};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::service::{Excuse, Hold, HoldKind};
@@ -50,7 +52,7 @@ pub(super) fn is_held(
 pub(super) fn begins(plan: &mut Plan<'_>, profile: &ProfileName, run: &RunId, settings: &Settings) {
     let account = settings.account_of(profile);
     if plan.state.accounts.contains_key(account) {
-        plan.emit(Event::AccountTried {
+        plan.emit(AccountTried {
             account: account.to_owned(),
             run: run.clone(),
         });
@@ -60,7 +62,7 @@ pub(super) fn begins(plan: &mut Plan<'_>, profile: &ProfileName, run: &RunId, se
 /// Whether a run that tries an account begins in this plan.
 pub(super) fn tries(plan: &Plan<'_>) -> bool {
     let mut events = plan.events.iter();
-    events.any(|event| matches!(event, Event::AccountTried { .. }))
+    events.any(|event| matches!(event, Event::AccountTried(_)))
 }
 
 /// The model has answered: what was waited for is over.
@@ -72,7 +74,7 @@ pub(super) fn answered(plan: &mut Plan<'_>, run: &RunId) {
         .map(|(account, _)| account.clone())
         .collect();
     for account in freed {
-        plan.emit(Event::AccountFreed { account });
+        plan.emit(AccountFreed { account });
     }
 }
 
@@ -80,7 +82,7 @@ pub(super) fn answered(plan: &mut Plan<'_>, run: &RunId) {
 pub(super) fn free(plan: &mut Plan<'_>, which: impl Fn(&Hold) -> bool) {
     for (account, hold) in &plan.state.accounts {
         if which(hold) {
-            plan.emit(Event::AccountFreed {
+            plan.emit(AccountFreed {
                 account: account.clone(),
             });
         }
@@ -98,7 +100,7 @@ pub(super) fn session_seen(plan: &mut Plan<'_>, run: &RunId, session: &SessionId
     };
     let known = attempt.session.as_deref();
     if known.is_none_or(|known| known.id != *session) {
-        plan.emit(Event::SessionBegan {
+        plan.emit(SessionBegan {
             agent: agent.clone(),
             run: run.clone(),
             profile: profile(plan.state, settings, attempt).clone(),
@@ -270,7 +272,7 @@ fn hold(
         return;
     }
     let shown: String = message.chars().take(SHOWN).collect();
-    plan.emit(Event::AccountHeld {
+    plan.emit(AccountHeld {
         account: name.to_owned(),
         hold: Hold {
             kind,
@@ -358,7 +360,7 @@ fn session_failed(plan: &mut Plan<'_>, agent: &AgentId, session: &Session, messa
     plan.excuse(agent, Excuse::Session, Some(until));
     // Last: what is judged again after a torn log must still know that there was a conversation to be taken up.
     if drops {
-        plan.emit(Event::SessionDropped {
+        plan.emit(SessionDropped {
             agent: agent.clone(),
             why,
         });

@@ -1,7 +1,7 @@
 //! What agents say in the signal protocol while they run.
 
 use super::plan::Plan;
-use crate::domain::event::Event;
+use crate::domain::event::{Learned, SignalSeen};
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::signal::Signal;
@@ -24,7 +24,7 @@ pub(super) fn seen(plan: &mut Plan<'_>, run: &RunId, offset: u64, signal: &Signa
     if attempt.signal_offset.is_some_and(|last| offset <= last) {
         return;
     }
-    plan.emit(Event::SignalSeen {
+    plan.emit(SignalSeen {
         agent: agent.clone(),
         run: run.clone(),
         offset,
@@ -57,7 +57,7 @@ fn learn(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, content: &str,
         return;
     }
     let number = plan.state.counters.learnings + 1;
-    plan.emit(Event::Learned {
+    plan.emit(Learned {
         id: known.map_or_else(|| format!("learning-{number:03}"), |known| known.id.clone()),
         agent: agent.clone(),
         profile: attempt.profile.clone(),

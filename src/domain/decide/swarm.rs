@@ -3,14 +3,16 @@
 use super::checkpoints::rolling_back;
 use super::plan::{Plan, shorten};
 use super::{merging, service, unpriced, unrunnable};
-use crate::domain::event::Event;
+use crate::domain::event::{
+    DaemonStarted, ModeSet, PauseLifted, PauseSet, PhaseChanged, SettingsLoaded,
+};
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
 use crate::domain::rejection::Rejection;
 use crate::domain::service::HoldKind;
 use crate::domain::settings::{Mode, Settings};
 
 pub(super) fn started(plan: &mut Plan<'_>, version: &str) {
-    plan.emit(Event::DaemonStarted {
+    plan.emit(DaemonStarted {
         version: version.to_owned(),
     });
     // Start is legal in every phase; see the machine.
@@ -50,7 +52,7 @@ pub(super) fn pause(plan: &mut Plan<'_>, reason: Option<&str>) -> Result<(), Rej
     plan.move_swarm(SwarmInput::Pause, Some(&reason), None)
         .map_err(|refused| later(plan, "pause", refused))?;
     if plan.state.swarm.pause_reason.as_ref() != Some(&reason) {
-        plan.emit(Event::PauseSet { reason });
+        plan.emit(PauseSet { reason });
     }
     Ok(())
 }
@@ -83,7 +85,7 @@ pub(super) fn resume(plan: &mut Plan<'_>) -> Result<(), Rejection> {
         .map_err(|refused| later(plan, "resume", refused))?;
     service::free(plan, |_| true);
     if plan.state.swarm.paused {
-        plan.emit(Event::PauseLifted {});
+        plan.emit(PauseLifted {});
     }
     Ok(())
 }
@@ -93,7 +95,7 @@ pub(super) fn load(plan: &mut Plan<'_>, hash: &str, settings: &Settings) {
     if !same || plan.state.config_hash != hash {
         unpriced::configured(plan);
         unrunnable::configured(plan);
-        plan.emit(Event::SettingsLoaded {
+        plan.emit(SettingsLoaded {
             hash: hash.to_owned(),
             settings: Box::new(settings.clone()),
         });
@@ -106,7 +108,7 @@ pub(super) fn set_mode(plan: &mut Plan<'_>, mode: Mode) {
     let configured = settings.is_some_and(|settings| settings.mode == mode);
     let mode = (!configured).then_some(mode);
     if plan.state.swarm.mode_override != mode {
-        plan.emit(Event::ModeSet { mode });
+        plan.emit(ModeSet { mode });
     }
 }
 
@@ -116,7 +118,7 @@ pub(super) fn shutdown(plan: &mut Plan<'_>, keep_agents: bool) -> Result<(), Rej
         return Ok(());
     }
     if keep_agents {
-        plan.emit(Event::PhaseChanged {
+        plan.emit(PhaseChanged {
             phase: SwarmPhase::Stopped,
             reason: Some("stopped; agents go on".into()),
             deadline: None,
@@ -137,7 +139,7 @@ pub(super) fn shutdown(plan: &mut Plan<'_>, keep_agents: bool) -> Result<(), Rej
 pub(super) fn shutdown_now(plan: &mut Plan<'_>) -> Result<(), Rejection> {
     let deadline = Some(plan.now);
     if plan.state.swarm.phase == SwarmPhase::Draining {
-        plan.emit(Event::PhaseChanged {
+        plan.emit(PhaseChanged {
             phase: SwarmPhase::Draining,
             reason: Some("not waiting for boundaries".into()),
             deadline,

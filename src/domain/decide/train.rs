@@ -7,7 +7,7 @@ use super::advance::may_merge;
 use super::hooks;
 use super::plan::Plan;
 use crate::domain::effect::{Effect, Purpose};
-use crate::domain::event::Event;
+use crate::domain::event::VerifyStarted;
 use crate::domain::ids::{IdeaId, Oid};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput, MergePhase};
 use crate::domain::select;
@@ -145,7 +145,7 @@ fn is_verified(entry: &MergeEntry) -> bool {
 fn start_verify(plan: &mut Plan<'_>, entry: &MergeEntry, command: &str, settings: &Settings) {
     let index = entry.verify_next;
     let run = plan.run_id(&format!("{}-v{}", entry.idea, index + 1));
-    plan.emit(Event::VerifyStarted {
+    plan.emit(VerifyStarted {
         id: entry.idea.clone(),
         index,
         run: run.clone(),

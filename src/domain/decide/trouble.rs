@@ -3,7 +3,7 @@
 //! Invariant: they count against nobody, and nothing new starts until they are over.
 
 use super::plan::{End, Plan};
-use crate::domain::event::Event;
+use crate::domain::event::RoomAwaited;
 use crate::domain::ids::AgentId;
 use crate::domain::observation::{FailureKind, Outcome};
 use crate::domain::state::{AttemptEnd, IdeaStatus};
@@ -41,7 +41,7 @@ pub(super) fn hold_for(plan: &mut Plan<'_>, Trouble { key, message }: Trouble<'_
     plan.warn(key, message);
     if key == DISK_FULL {
         let until = plan.now.plus_millis(ROOM_WAIT_MS);
-        return plan.emit(Event::RoomAwaited { until });
+        return plan.emit(RoomAwaited { until });
     }
     if let Err(refused) = super::swarm::pause(plan, Some(message)) {
         plan.warn(key, &format!("{message} ({refused})"));

@@ -6,7 +6,11 @@
 use std::collections::BTreeMap;
 
 use crate::domain::effect::ConflictLevel;
-use crate::domain::event::Event;
+use crate::domain::event::{
+    AttemptEnded, Event, HookApproved, HookAsked, HookCutOff, HookFinished, HookStarted,
+    HookTimedOut, IdeaLanded, Learned, MergeBuilt, MergeConflicted, MergeQueued, PauseSet,
+    WarningRaised,
+};
 use crate::domain::hook::{HookCall, HookName, LastCall, Passage};
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::lifecycle::MergePhase;
@@ -59,23 +63,23 @@ fn call(
 
 fn about(state: &State, at: Timestamp, event: &Event) -> Vec<HookCall> {
     match event {
-        Event::HookAsked { hook, id, agent } => asked(state, *hook, id, agent)
+        Event::HookAsked(HookAsked { hook, id, agent }) => asked(state, *hook, id, agent)
             .map_or_else(Vec::new, |facts| call(*hook, Some(id), Some(agent), facts)),
-        Event::AttemptEnded {
+        Event::AttemptEnded(AttemptEnded {
             agent,
             end,
             status,
             message,
             ..
-        } => ended(state, at, agent, *end, *status, message.as_deref()),
+        }) => ended(state, at, agent, *end, *status, message.as_deref()),
         // Before the merge queue: its work is complete. What the queue gives back has been told of already.
-        Event::MergeQueued { id, agent, .. } => match state.agents.get(agent) {
+        Event::MergeQueued(MergeQueued { id, agent, .. }) => match state.agents.get(agent) {
             Some(attempt) if attempt.returns == 0 && state.entry(id).is_none() => {
                 complete(at, agent, attempt, IdeaStatus::Done)
             }
             _ => Vec::new(),
         },
-        Event::IdeaLanded { id, commit } => {
+        Event::IdeaLanded(IdeaLanded { id, commit }) => {
             let facts = facts([
                 ("IDEA_ID", id.to_string()),
                 ("COMMIT_HASH", commit.to_string()),
@@ -83,18 +87,18 @@ fn about(state: &State, at: Timestamp, event: &Event) -> Vec<HookCall> {
             ]);
             call(HookName::PostMerge, Some(id), None, facts)
         }
-        Event::MergeConflicted {
+        Event::MergeConflicted(MergeConflicted {
             id, level, files, ..
-        } => conflict(id, *level, files),
-        Event::MergeBuilt { id, resolved, .. } if !resolved.is_empty() => {
+        }) => conflict(id, *level, files),
+        Event::MergeBuilt(MergeBuilt { id, resolved, .. }) if !resolved.is_empty() => {
             conflict(id, ConflictLevel::Simple, resolved)
         }
-        Event::Learned {
+        Event::Learned(Learned {
             id,
             global,
             content,
             ..
-        } if !state.learnings.iter().any(|known| known.id == *id) => {
+        }) if !state.learnings.iter().any(|known| known.id == *id) => {
             let scope = if *global { "global" } else { "local" };
             let facts = facts([
                 ("LEARNING_ID", id.clone()),
@@ -103,7 +107,7 @@ fn about(state: &State, at: Timestamp, event: &Event) -> Vec<HookCall> {
             ]);
             call(HookName::OnLearning, None, None, facts)
         }
-        Event::PauseSet { reason } => {
+        Event::PauseSet(PauseSet { reason }) => {
             let running = state.agents.values().map(|attempt| attempt.idea.as_str());
             let facts = facts([
                 ("REASON", reason.clone()),
@@ -112,7 +116,7 @@ fn about(state: &State, at: Timestamp, event: &Event) -> Vec<HookCall> {
             call(HookName::OnPause, None, None, facts)
         }
         // A hook that fails is not told of itself.
-        Event::WarningRaised { key, message } if !key.starts_with(WARNING) => {
+        Event::WarningRaised(WarningRaised { key, message }) if !key.starts_with(WARNING) => {
             error("warning", message, None)
         }
         _ => Vec::new(),
@@ -219,37 +223,39 @@ fn asked(state: &State, hook: HookName, id: &IdeaId, agent: &AgentId) -> Option<
 /// Events about hooks; false when it is another's.
 pub(super) fn hook_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
     match event {
-        Event::HookAsked { hook, id, agent } => {
+        Event::HookAsked(HookAsked { hook, id, agent }) => {
             pass(state, *hook, id, agent, Passage::Asked);
         }
-        Event::HookStarted { hook, about, run } => {
+        Event::HookStarted(HookStarted { hook, about, run }) => {
             state.counters.runs += 1;
             with_call(state, *hook, *about, |call| {
                 call.run = Some(run.clone());
                 call.begun_at = Some(at);
             });
         }
-        Event::HookCutOff { hook, about, lost } => with_call(state, *hook, *about, |call| {
-            call.run = None;
-            call.cut_off += u32::from(*lost);
-        }),
-        Event::HookFinished {
+        Event::HookCutOff(HookCutOff { hook, about, lost }) => {
+            with_call(state, *hook, *about, |call| {
+                call.run = None;
+                call.cut_off += u32::from(*lost);
+            })
+        }
+        Event::HookFinished(HookFinished {
             hook,
             about,
             how,
             well,
             veto,
             not_run,
-        } => {
+        }) => {
             if *not_run {
                 with_call(state, *hook, *about, |call| call.run = None);
             }
             over(state, at, *hook, *about, how, (*well, *veto));
         }
-        Event::HookTimedOut { hook, about, veto } => {
+        Event::HookTimedOut(HookTimedOut { hook, about, veto }) => {
             over(state, at, *hook, *about, "took too long", (false, *veto));
         }
-        Event::HookApproved { hook, content } => {
+        Event::HookApproved(HookApproved { hook, content }) => {
             let approved = state.hooks_approved.entry(*hook).or_default();
             approved.retain(|known| known != content);
             approved.push(content.clone());

@@ -3,7 +3,10 @@
 //! Invariant: what a run used is added once, with its end: to its attempt, its idea and its day alike.
 
 use super::{with_attempt, with_idea};
-use crate::domain::event::Event;
+use crate::domain::event::{
+    AccountFreed, AccountHeld, AccountTried, BudgetReached, Event, IterationExcused, SessionBegan,
+    SessionDropped, UsageSeen,
+};
 use crate::domain::ids::{AgentId, ProfileName, RunId};
 use crate::domain::observation::RunEnd;
 use crate::domain::service::Excuse;
@@ -18,24 +21,24 @@ const DAYS_KEPT: usize = 400;
 /// Events about accounts, conversations and usage; false when it is another's.
 pub(super) fn service_event(state: &mut State, event: &Event) -> bool {
     match event {
-        Event::IterationExcused {
+        Event::IterationExcused(IterationExcused {
             agent,
             excuse,
             phase,
             not_before,
-        } => with_attempt(state, agent, |attempt| {
+        }) => with_attempt(state, agent, |attempt| {
             if let Some(phase) = phase {
                 attempt.phase = *phase;
                 attempt.not_before = *not_before;
             }
             excused(attempt, *excuse);
         }),
-        Event::SessionBegan {
+        Event::SessionBegan(SessionBegan {
             agent,
             profile,
             session,
             ..
-        } => with_attempt(state, agent, |attempt| {
+        }) => with_attempt(state, agent, |attempt| {
             let known = attempt.session.as_deref();
             if known.is_none_or(|known| known.id != *session) {
                 let before = attempt.session.replace(Box::new(Session {
@@ -47,26 +50,26 @@ pub(super) fn service_event(state: &mut State, event: &Event) -> bool {
                 put_aside(attempt, profile, before);
             }
         }),
-        Event::SessionDropped { agent, .. } => {
+        Event::SessionDropped(SessionDropped { agent, .. }) => {
             with_attempt(state, agent, |attempt| attempt.session = None);
         }
-        Event::UsageSeen { agent, run, bill } => with_attempt(state, agent, |attempt| {
+        Event::UsageSeen(UsageSeen { agent, run, bill }) => with_attempt(state, agent, |attempt| {
             if attempt.run.as_ref() == Some(run) {
                 attempt.using = Some(Box::new(*bill));
             }
         }),
-        Event::AccountHeld { account, hold } => {
+        Event::AccountHeld(AccountHeld { account, hold }) => {
             state.accounts.insert(account.clone(), hold.clone());
         }
-        Event::AccountTried { account, run } => {
+        Event::AccountTried(AccountTried { account, run }) => {
             if let Some(hold) = state.accounts.get_mut(account) {
                 hold.tried_by = Some(run.clone());
             }
         }
-        Event::AccountFreed { account } => {
+        Event::AccountFreed(AccountFreed { account }) => {
             state.accounts.remove(account);
         }
-        Event::BudgetReached { day, limits } => {
+        Event::BudgetReached(BudgetReached { day, limits }) => {
             state.swarm.budget_paused = Some(day.clone());
             state.swarm.budget_limits = *limits;
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::choices::Choices;
 use crate::domain::effect::Purpose;
-use crate::domain::event::Event;
+use crate::domain::event::{AccountFreed, AccountHeld, AccountTried, Event, IterationStarted};
 use crate::domain::ids::RunId;
 use crate::domain::observation::{Observation, RunEnd, RunEndKind};
 use crate::domain::session::{Session, SessionId};
@@ -146,16 +146,17 @@ impl Programs {
     /// An event is folded: of an account that must wait only one run begins, and that when its time has come.
     pub(crate) fn look(&mut self, state: &State, event: &Event) {
         match event {
-            Event::AccountTried { account, run } => {
+            Event::AccountTried(AccountTried { account, run }) => {
                 let before = self.trying.insert(account.clone(), run.clone());
                 let mut running = state.agents.values().map(|attempt| &attempt.run);
                 let runs = before.is_some() && running.any(|other| *other == before);
                 assert!(!runs, "{before:?} and {run} try {account}");
             }
-            Event::AccountFreed { account } | Event::AccountHeld { account, .. } => {
+            Event::AccountFreed(AccountFreed { account })
+            | Event::AccountHeld(AccountHeld { account, .. }) => {
                 self.trying.remove(account);
             }
-            Event::IterationStarted { agent, run, .. } => {
+            Event::IterationStarted(IterationStarted { agent, run, .. }) => {
                 let settings = state.settings.as_ref().unwrap();
                 let account = settings.account_of(settings.profile_of(&state.agents[agent]));
                 if let Some(hold) = state.accounts.get(account) {

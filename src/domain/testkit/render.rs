@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use crate::domain::effect::{Effect, Purpose};
-use crate::domain::event::Event;
+use crate::domain::event::{
+    AttemptMoved, EffectFinished, EffectRequested, Event, MergeMoved, RunEnded,
+};
 
 /// One line for each event.
 pub(crate) fn lines<'a>(events: impl IntoIterator<Item = &'a Event>) -> String {
@@ -13,33 +15,35 @@ pub(crate) fn lines<'a>(events: impl IntoIterator<Item = &'a Event>) -> String {
 
 fn line(event: &Event) -> String {
     match event {
-        Event::EffectRequested { id, effect } => format!("ask #{} {}", id.0, asked(effect)),
-        Event::EffectFinished { id, error: None } => format!("end #{}", id.0),
-        Event::EffectFinished {
+        Event::EffectRequested(EffectRequested { id, effect }) => {
+            format!("ask #{} {}", id.0, asked(effect))
+        }
+        Event::EffectFinished(EffectFinished { id, error: None }) => format!("end #{}", id.0),
+        Event::EffectFinished(EffectFinished {
             id,
             error: Some(error),
-        } => format!("end #{}: {error}", id.0),
-        Event::AttemptMoved {
+        }) => format!("end #{}: {error}", id.0),
+        Event::AttemptMoved(AttemptMoved {
             agent,
             phase,
             not_before,
-        } => {
+        }) => {
             let until = not_before.map_or_else(String::new, |time| format!(" until {time}"));
             format!("{agent} -> {phase:?}{until}")
         }
-        Event::MergeMoved {
+        Event::MergeMoved(MergeMoved {
             id,
             phase,
             not_before,
             waits,
-        } => {
+        }) => {
             let until = not_before.map_or_else(String::new, |time| format!(" until {time}"));
             let why = waits.as_ref().map_or_else(String::new, |waits| {
                 format!(": {} {:?}", waits.reason, waits.files)
             });
             format!("merge {id} -> {phase:?}{until}{why}")
         }
-        Event::RunEnded { run, end } => format!("run {run} {:?}", end.how),
+        Event::RunEnded(RunEnded { run, end }) => format!("run {run} {:?}", end.how),
         event => {
             let mut event_as_value = serde_json::to_value(event).unwrap();
             event_as_value.sort_all_objects();

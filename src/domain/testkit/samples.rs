@@ -1,6 +1,9 @@
 //! Events about what agents share and use, one of every kind, for whoever needs an example.
 
-use crate::domain::event::Event;
+use crate::domain::event::{
+    AccountFreed, AccountHeld, AccountTried, BudgetReached, Event, IterationExcused, RunEnded,
+    SessionBegan, SessionDropped, UsageSeen,
+};
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::service::{Excuse, Hold, HoldKind};
@@ -49,9 +52,11 @@ fn ends() -> Vec<Event> {
         failed(Cause::Session),
         failed(Cause::Other),
     ];
-    let ended = |end| Event::RunEnded {
-        run: id("r1-ed-001-i2"),
-        end,
+    let ended = |end| {
+        Event::RunEnded(RunEnded {
+            run: id("r1-ed-001-i2"),
+            end,
+        })
     };
     let mut ends: Vec<Event> = verdicts
         .into_iter()
@@ -80,28 +85,28 @@ pub(crate) fn of_every_kind() -> Vec<Event> {
     let agent = || id("ed-001");
     let run = || id("r1-ed-001-i2");
     vec![
-        Event::IterationExcused {
+        Event::IterationExcused(IterationExcused {
             agent: agent(),
             excuse: Excuse::Account,
             phase: None,
             not_before: None,
-        },
-        Event::SessionBegan {
+        }),
+        Event::SessionBegan(SessionBegan {
             agent: agent(),
             run: run(),
             profile: id("ed"),
             session: id("093c7360-d3a1-49db-a92e-09320e901527"),
-        },
-        Event::SessionDropped {
+        }),
+        Event::SessionDropped(SessionDropped {
             agent: agent(),
             why: "no such conversation".into(),
-        },
-        Event::UsageSeen {
+        }),
+        Event::UsageSeen(UsageSeen {
             agent: agent(),
             run: run(),
             bill: bill(),
-        },
-        Event::AccountHeld {
+        }),
+        Event::AccountHeld(AccountHeld {
             account: "claude".into(),
             hold: Hold {
                 kind: HoldKind::Limit,
@@ -111,55 +116,63 @@ pub(crate) fn of_every_kind() -> Vec<Event> {
                 message: "resets 3am".into(),
                 tried_by: None,
             },
-        },
-        Event::AccountTried {
+        }),
+        Event::AccountTried(AccountTried {
             account: "claude".into(),
             run: run(),
-        },
-        Event::AccountFreed {
+        }),
+        Event::AccountFreed(AccountFreed {
             account: "claude".into(),
-        },
-        Event::BudgetReached {
+        }),
+        Event::BudgetReached(BudgetReached {
             day: "2026-01-31".into(),
             limits: DayLimits::default(),
-        },
+        }),
     ]
 }
 
 /// Those, and all their forms.
 pub(crate) fn all() -> Vec<Event> {
     let excuses = [Excuse::Cut, Excuse::Idle, Excuse::Session];
-    let do_not_count = excuses.map(|excuse| Event::IterationExcused {
-        agent: id("ed-001"),
-        excuse,
-        phase: None,
-        not_before: None,
+    let do_not_count = excuses.map(|excuse| {
+        Event::IterationExcused(IterationExcused {
+            agent: id("ed-001"),
+            excuse,
+            phase: None,
+            not_before: None,
+        })
     });
-    let at_boundary = [None, Some(NOW)].map(|not_before| Event::IterationExcused {
-        agent: id("ed-001"),
-        excuse: Excuse::Account,
-        phase: Some(AttemptPhase::Backoff),
-        not_before,
+    let at_boundary = [None, Some(NOW)].map(|not_before| {
+        Event::IterationExcused(IterationExcused {
+            agent: id("ed-001"),
+            excuse: Excuse::Account,
+            phase: Some(AttemptPhase::Backoff),
+            not_before,
+        })
     });
     let kinds = [(HoldKind::Overloaded, Some(NOW)), (HoldKind::Login, None)];
-    let held = kinds.map(|(kind, until)| Event::AccountHeld {
-        account: "codex".into(),
-        hold: Hold {
-            kind,
-            until,
-            since: NOW,
-            times: 3,
-            message: "not now".into(),
-            tried_by: Some(id("r1-ed-001-i2")),
-        },
+    let held = kinds.map(|(kind, until)| {
+        Event::AccountHeld(AccountHeld {
+            account: "codex".into(),
+            hold: Hold {
+                kind,
+                until,
+                since: NOW,
+                times: 3,
+                message: "not now".into(),
+                tried_by: Some(id("r1-ed-001-i2")),
+            },
+        })
     });
     let mut all = of_every_kind();
     all.extend(do_not_count);
     all.extend(at_boundary);
     let limits = [(Some(MicroUsd(3_000_000)), None), (None, Some(9))];
-    all.extend(limits.map(|(usd, tokens)| Event::BudgetReached {
-        day: "2026-01-31".into(),
-        limits: DayLimits { usd, tokens },
+    all.extend(limits.map(|(usd, tokens)| {
+        Event::BudgetReached(BudgetReached {
+            day: "2026-01-31".into(),
+            limits: DayLimits { usd, tokens },
+        })
     }));
     all.extend(held);
     all.extend(ends());

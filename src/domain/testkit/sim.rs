@@ -13,7 +13,7 @@ use super::{START, people};
 use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::effect::{Effect, Purpose};
-use crate::domain::event::Event;
+use crate::domain::event::{EffectRequested, Event};
 use crate::domain::evolve::evolve;
 use crate::domain::ids::EffectId;
 use crate::domain::lifecycle::SwarmPhase;
@@ -234,7 +234,7 @@ impl Sim {
     /// What is new in the log is durable: its effects are sent out.
     fn act(&mut self) {
         for (_, event) in &self.log[self.durable..] {
-            if let Event::EffectRequested { id, effect } = event {
+            if let Event::EffectRequested(EffectRequested { id, effect }) = event {
                 self.sent.insert(*id, effect.clone());
             }
         }

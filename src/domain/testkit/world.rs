@@ -8,7 +8,7 @@ use super::programs::Programs;
 use super::scenario::{exit, failed, good, held};
 use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason};
 use crate::domain::effect::{ConflictLevel, Effect, Purpose, Saved};
-use crate::domain::event::Event;
+use crate::domain::event::{EffectRequested, Event};
 use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
 use crate::domain::observation::{FailureKind, LeftOut, Outcome, RunEnd, RunEndKind};
@@ -78,7 +78,7 @@ impl World {
     /// An event is folded: what must never happen.
     pub(crate) fn look(&mut self, state: &State, event: &Event) {
         self.programs.look(state, event);
-        let Event::EffectRequested { effect, .. } = event else {
+        let Event::EffectRequested(EffectRequested { effect, .. }) = event else {
             return;
         };
         if let Effect::Land { commit, .. } = effect {

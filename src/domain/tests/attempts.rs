@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 
 use crate::domain::command::Command;
 use crate::domain::effect::Effect;
-use crate::domain::event::Event;
+use crate::domain::event::{Event, WarningRaised};
 use crate::domain::ids::EffectId;
 use crate::domain::lifecycle::{AttemptPhase, SwarmPhase};
 use crate::domain::observation::{FailureKind, Observation, Outcome, RunEnd, RunEndKind};
@@ -669,8 +669,7 @@ fn a_quality_command_that_cannot_run_is_told_until_it_can() {
             );
         }
     }
-    let raised =
-        |event: &Event| matches!(event, Event::WarningRaised { key, .. } if key == "quality-0");
+    let raised = |event: &Event| matches!(event, Event::WarningRaised(WarningRaised { key, .. }) if key == "quality-0");
     assert_eq!(s.log.iter().filter(|(_, event)| raised(event)).count(), 2);
 }
 

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use super::service::{accounts, over, run_of};
 use super::usage::{tokens, used};
 use crate::domain::command::Command;
-use crate::domain::event::Event;
+use crate::domain::event::{Event, WarningRaised};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::{Observation, Outcome, RunEnd, RunEndKind};
 use crate::domain::settings::Budget;
@@ -45,7 +45,7 @@ fn spend(s: &mut Scenario, cost: u64) {
 
 /// How often warnings with this key were raised.
 fn raised(s: &Scenario, wanted: &str) -> usize {
-    let raises = |event: &Event| matches!(event, Event::WarningRaised { key, .. } if key == wanted);
+    let raises = |event: &Event| matches!(event, Event::WarningRaised(WarningRaised { key, .. }) if key == wanted);
     s.log.iter().filter(|(_, event)| raises(event)).count()
 }
 

@@ -293,7 +293,7 @@ fn a_deletion_spares_the_work_that_an_idea_is_to_go_on_from() {
 fn one_that_the_log_has_is_not_made_once_more_where_its_end_was_torn_off() {
     let mut s = Scenario::running();
     s.checkpoint("first");
-    let made = |(_, event): &(_, Event)| matches!(event, Event::CheckpointMade { .. });
+    let made = |(_, event): &(_, Event)| matches!(event, Event::CheckpointMade(_));
     let at = s.log.iter().position(made).unwrap();
     s.log.truncate(at + 1);
     s.state = fold(&s.log);

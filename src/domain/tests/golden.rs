@@ -7,10 +7,25 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
+use strum::VariantNames as _;
+
 use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork};
 use crate::domain::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
 use crate::domain::effect::{ConflictLevel, Effect, KeptWorktree, Landing, Purpose, Saved};
-use crate::domain::event::{Event, FoundLanding, LostEvents, RepairWay};
+use crate::domain::event::{
+    AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, CheckpointDeleted, CheckpointMade,
+    ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
+    EffectRequested, EndingAsked, Event, FoundLanding, GateFailed, GatePassed, GateStarted,
+    HookApproved, HookAsked, HookCutOff, HookFinished, HookStarted, HookTimedOut, IdeaAdded,
+    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded, IdeaRetried, IterationJudged,
+    IterationStarted, Learned, LostEvents, Mark, MergeBuilt, MergeConflicted, MergeMoved,
+    MergeQueued, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted, PauseSet,
+    PhaseChanged, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
+    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SignalSeen,
+    StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet,
+    VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkSaved,
+    WorktreeReady,
+};
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
@@ -40,59 +55,59 @@ fn feedback() -> Feedback {
 
 fn swarm_samples() -> Vec<Event> {
     vec![
-        Event::Mark {},
-        Event::DaemonStarted {
+        Event::Mark(Mark {}),
+        Event::DaemonStarted(DaemonStarted {
             version: "1.0.0".into(),
-        },
-        Event::PhaseChanged {
+        }),
+        Event::PhaseChanged(PhaseChanged {
             phase: SwarmPhase::Running,
             reason: None,
             deadline: None,
-        },
-        Event::PhaseChanged {
+        }),
+        Event::PhaseChanged(PhaseChanged {
             phase: SwarmPhase::Draining,
             reason: Some("ends".into()),
             deadline: Some(START),
-        },
-        Event::PauseSet {
+        }),
+        Event::PauseSet(PauseSet {
             reason: "by hand".into(),
-        },
-        Event::PauseLifted {},
-        Event::SettingsLoaded {
+        }),
+        Event::PauseLifted(PauseLifted {}),
+        Event::SettingsLoaded(SettingsLoaded {
             hash: "00ff".into(),
             settings: Box::new(settings()),
-        },
-        Event::ModeSet {
+        }),
+        Event::ModeSet(ModeSet {
             mode: Some(Mode::SemiAuto),
-        },
-        Event::ModeSet { mode: None },
-        Event::ClockWentBack { by_ms: 1_500 },
-        Event::TargetSeen {
+        }),
+        Event::ModeSet(ModeSet { mode: None }),
+        Event::ClockWentBack(ClockWentBack { by_ms: 1_500 }),
+        Event::TargetSeen(TargetSeen {
             branch: "main".into(),
             commit: oid(1),
-        },
-        Event::TargetRewritten {
+        }),
+        Event::TargetRewritten(TargetRewritten {
             from: oid(1),
             to: oid(2),
             dropped: vec![],
-        },
-        Event::TargetRewritten {
+        }),
+        Event::TargetRewritten(TargetRewritten {
             from: oid(1),
             to: oid(2),
             dropped: vec![idea(3), idea(4)],
-        },
-        Event::TargetSettled {
+        }),
+        Event::TargetSettled(TargetSettled {
             choice: TargetChoice::Rebase,
             to: oid(2),
-        },
-        Event::RoomAwaited { until: START },
-        Event::WarningRaised {
+        }),
+        Event::RoomAwaited(RoomAwaited { until: START }),
+        Event::WarningRaised(WarningRaised {
             key: "disk-full".into(),
             message: "no room".into(),
-        },
-        Event::WarningCleared {
+        }),
+        Event::WarningCleared(WarningCleared {
             key: "disk-full".into(),
-        },
+        }),
     ]
 }
 
@@ -110,18 +125,18 @@ fn idea_samples() -> Vec<Event> {
     };
     let id: IdeaId = idea(3);
     vec![
-        Event::IdeaAdded {
+        Event::IdeaAdded(IdeaAdded {
             id: id.clone(),
             idea: NewIdea {
                 text: "one".into(),
                 ..NewIdea::default()
             },
-        },
-        Event::IdeaAdded {
+        }),
+        Event::IdeaAdded(IdeaAdded {
             id: id.clone(),
             idea: full,
-        },
-        Event::IdeaEdited {
+        }),
+        Event::IdeaEdited(IdeaEdited {
             id: id.clone(),
             edit: IdeaEdit {
                 text: Some("two".into()),
@@ -129,26 +144,26 @@ fn idea_samples() -> Vec<Event> {
                 tags: Some(vec!["quick-win".into()]),
                 priority: Some(9),
             },
-        },
-        Event::IdeaRetried { id: id.clone() },
-        Event::IdeaCancelled { id: id.clone() },
-        Event::IdeaAssigned {
+        }),
+        Event::IdeaRetried(IdeaRetried { id: id.clone() }),
+        Event::IdeaCancelled(IdeaCancelled { id: id.clone() }),
+        Event::IdeaAssigned(IdeaAssigned {
             id: id.clone(),
             profile: Some(profile("finn")),
-        },
-        Event::IdeaAssigned {
+        }),
+        Event::IdeaAssigned(IdeaAssigned {
             id: id.clone(),
             profile: None,
-        },
-        Event::IdeaClaimed {
+        }),
+        Event::IdeaClaimed(IdeaClaimed {
             id: id.clone(),
             agent: agent(1),
             attempt: 2,
             profile: profile("ed"),
             branch: "agent/ed-001/idea-003".into(),
             worktree: "ed-001-idea-003".into(),
-        },
-        Event::IdeaLanded { id, commit: oid(3) },
+        }),
+        Event::IdeaLanded(IdeaLanded { id, commit: oid(3) }),
     ]
 }
 
@@ -156,117 +171,117 @@ fn attempt_samples() -> Vec<Event> {
     let agent: AgentId = agent(1);
     let of = || agent.clone();
     vec![
-        Event::AttemptMoved {
+        Event::AttemptMoved(AttemptMoved {
             agent: of(),
             phase: AttemptPhase::WaitingForHuman,
             not_before: None,
-        },
-        Event::AttemptMoved {
+        }),
+        Event::AttemptMoved(AttemptMoved {
             agent: of(),
             phase: AttemptPhase::Backoff,
             not_before: Some(START),
-        },
-        Event::WorktreeReady {
+        }),
+        Event::WorktreeReady(WorktreeReady {
             agent: of(),
             base: oid(1),
             head: oid(2),
-        },
-        Event::IterationStarted {
+        }),
+        Event::IterationStarted(IterationStarted {
             agent: of(),
             iteration: 2,
             run: run("ed-001-i2"),
-        },
-        Event::GateStarted {
+        }),
+        Event::GateStarted(GateStarted {
             agent: of(),
             index: 0,
             run: run("ed-001-q1"),
-        },
-        Event::RunStarted {
+        }),
+        Event::RunStarted(RunStarted {
             run: run("ed-001-i2"),
             pid: 4_242,
             adapter: None,
             resumed: false,
-        },
-        Event::RunStarted {
+        }),
+        Event::RunStarted(RunStarted {
             run: run("ed-001-i3"),
             pid: 4_243,
             adapter: Some("claude".into()),
             resumed: true,
-        },
-        Event::IterationJudged {
+        }),
+        Event::IterationJudged(IterationJudged {
             agent: of(),
             empty: true,
             at_once: false,
-        },
-        Event::AttemptSealed {
+        }),
+        Event::AttemptSealed(AttemptSealed {
             agent: of(),
             head: oid(2),
             committed: true,
-        },
-        Event::GatePassed {
+        }),
+        Event::GatePassed(GatePassed {
             agent: of(),
             index: 1,
-        },
-        Event::GateFailed {
+        }),
+        Event::GateFailed(GateFailed {
             agent: of(),
             feedback: feedback(),
-        },
-        Event::TaskSet {
+        }),
+        Event::TaskSet(TaskSet {
             agent: of(),
             task: Task::Work,
-        },
-        Event::TaskSet {
+        }),
+        Event::TaskSet(TaskSet {
             agent: of(),
             task: Task::Resolve {
                 target: oid(1),
                 files: vec!["a b.rs".into()],
             },
-        },
-        Event::MessageQueued {
+        }),
+        Event::MessageQueued(MessageQueued {
             agent: of(),
             text: "mind the tests".into(),
-        },
-        Event::EndingAsked {
+        }),
+        Event::EndingAsked(EndingAsked {
             agent: of(),
             ending: Ending::Stopped,
-        },
-        Event::EndingAsked {
+        }),
+        Event::EndingAsked(EndingAsked {
             agent: of(),
             ending: Ending::Interrupted,
-        },
-        Event::EndingAsked {
+        }),
+        Event::EndingAsked(EndingAsked {
             agent: of(),
             ending: Ending::Cancelled,
-        },
-        Event::EndingAsked {
+        }),
+        Event::EndingAsked(EndingAsked {
             agent: of(),
             ending: Ending::Redirected,
-        },
-        Event::AgentRedirected {
+        }),
+        Event::AgentRedirected(AgentRedirected {
             agent: of(),
             to: idea(4),
             new_worktree: false,
-        },
-        Event::AgentRedirected {
+        }),
+        Event::AgentRedirected(AgentRedirected {
             agent: of(),
             to: idea(4),
             new_worktree: true,
-        },
-        Event::WorkSaved {
+        }),
+        Event::WorkSaved(WorkSaved {
             agent: of(),
             saved: Saved {
                 tip: oid(2),
                 wip: Some(oid(3)),
             },
             committed: true,
-        },
-        Event::Learned {
+        }),
+        Event::Learned(Learned {
             id: "learning-001".into(),
             agent: of(),
             profile: profile("ed"),
             global: true,
             content: "tests need a database".into(),
-        },
+        }),
     ]
 }
 
@@ -285,13 +300,15 @@ fn end_samples() -> Vec<Event> {
         (E::Cancelled, S::Cancelled),
         (E::Released, S::Pending),
     ];
-    let ends = ends.map(|(end, status)| Event::AttemptEnded {
-        agent: agent(1),
-        end,
-        status,
-        message: (end == E::Crashed).then(|| "its runner was killed from outside".into()),
-        not_before: (end == E::Crashed).then_some(START),
-        keep_worktree: end != E::Merged,
+    let ends = ends.map(|(end, status)| {
+        Event::AttemptEnded(AttemptEnded {
+            agent: agent(1),
+            end,
+            status,
+            message: (end == E::Crashed).then(|| "its runner was killed from outside".into()),
+            not_before: (end == E::Crashed).then_some(START),
+            keep_worktree: end != E::Merged,
+        })
     });
     ends.into()
 }
@@ -310,14 +327,16 @@ fn run_samples() -> Vec<Event> {
         },
         K::Lost,
     ];
-    let ends = kinds.into_iter().map(|how| Event::RunEnded {
-        run: run("ed-001-i2"),
-        end: RunEnd {
-            head: (how == K::Lost).then(|| oid(2)),
-            stdout_bytes: 4_096,
-            duration_ms: 1_234,
-            ..RunEnd::new(how)
-        },
+    let ends = kinds.into_iter().map(|how| {
+        Event::RunEnded(RunEnded {
+            run: run("ed-001-i2"),
+            end: RunEnd {
+                head: (how == K::Lost).then(|| oid(2)),
+                stdout_bytes: 4_096,
+                duration_ms: 1_234,
+                ..RunEnd::new(how)
+            },
+        })
     });
     let signals = [
         G::Complete(None),
@@ -329,11 +348,13 @@ fn run_samples() -> Vec<Event> {
         G::LearningLocal("here".into()),
         G::LearningGlobal("everywhere".into()),
     ];
-    let said = signals.into_iter().map(|signal| Event::SignalSeen {
-        agent: agent(1),
-        run: run("ed-001-i2"),
-        offset: 12,
-        signal,
+    let said = signals.into_iter().map(|signal| {
+        Event::SignalSeen(SignalSeen {
+            agent: agent(1),
+            run: run("ed-001-i2"),
+            offset: 12,
+            signal,
+        })
     });
     ends.chain(said).chain(samples::all()).collect()
 }
@@ -342,20 +363,20 @@ fn merge_samples() -> Vec<Event> {
     let id = || idea(3);
     let files = || vec!["src/a.rs".to_owned()];
     vec![
-        Event::MergeQueued {
+        Event::MergeQueued(MergeQueued {
             id: id(),
             agent: agent(1),
             branch: "agent/ed-001/idea-003".into(),
             source: oid(2),
             held: true,
-        },
-        Event::MergeMoved {
+        }),
+        Event::MergeMoved(MergeMoved {
             id: id(),
             phase: MergePhase::Building,
             not_before: None,
             waits: None,
-        },
-        Event::MergeMoved {
+        }),
+        Event::MergeMoved(MergeMoved {
             id: id(),
             phase: MergePhase::Queued,
             not_before: Some(START),
@@ -364,43 +385,43 @@ fn merge_samples() -> Vec<Event> {
                 files: files(),
                 person: true,
             }),
-        },
-        Event::MergeReleased { id: id() },
-        Event::MergeBuilt {
+        }),
+        Event::MergeReleased(MergeReleased { id: id() }),
+        Event::MergeBuilt(MergeBuilt {
             id: id(),
             commit: oid(3),
             target: oid(1),
             resolved: files(),
-        },
-        Event::MergeConflicted {
+        }),
+        Event::MergeConflicted(MergeConflicted {
             id: id(),
             level: ConflictLevel::Medium,
             files: files(),
             target: oid(1),
-        },
-        Event::ConflictLaidOut {
+        }),
+        Event::ConflictLaidOut(ConflictLaidOut {
             id: id(),
             files: files(),
-        },
-        Event::ConflictSettled {
+        }),
+        Event::ConflictSettled(ConflictSettled {
             id: id(),
             head: oid(4),
-        },
-        Event::ResolverFailed {
+        }),
+        Event::ResolverFailed(ResolverFailed {
             id: id(),
             why: "exit code 1".into(),
-        },
-        Event::VerifyReady { id: id() },
-        Event::VerifyStarted {
+        }),
+        Event::VerifyReady(VerifyReady { id: id() }),
+        Event::VerifyStarted(VerifyStarted {
             id: id(),
             index: 0,
             run: run("idea-003-v1"),
-        },
-        Event::VerifyPassed { id: id(), index: 0 },
-        Event::MergeReturned {
+        }),
+        Event::VerifyPassed(VerifyPassed { id: id(), index: 0 }),
+        Event::MergeReturned(MergeReturned {
             id: id(),
             feedback: feedback(),
-        },
+        }),
     ]
 }
 
@@ -577,22 +598,24 @@ fn effect_samples() -> Vec<Event> {
             at: START,
         },
     ];
-    let asked = (1..)
-        .zip(effects)
-        .map(|(id, effect)| Event::EffectRequested {
+    let asked = (1..).zip(effects).map(|(id, effect)| {
+        Event::EffectRequested(EffectRequested {
             id: EffectId(id),
             effect,
-        });
-    let ended = [None, Some("no room".to_owned())].map(|error| Event::EffectFinished {
-        id: EffectId(1),
-        error,
+        })
+    });
+    let ended = [None, Some("no room".to_owned())].map(|error| {
+        Event::EffectFinished(EffectFinished {
+            id: EffectId(1),
+            error,
+        })
     });
     asked.chain(ended).collect()
 }
 
 fn repair_samples() -> Vec<Event> {
     vec![
-        Event::StateRepaired {
+        Event::StateRepaired(StateRepaired {
             way: RepairWay::Cut,
             lost: Some(LostEvents { from: 7, to: 9 }),
             copy: "doctor-2026-01-01T00-00-00.000Z".into(),
@@ -608,14 +631,14 @@ fn repair_samples() -> Vec<Event> {
                 commit: oid(3),
                 target: "main".into(),
             }],
-        },
-        Event::StateRepaired {
+        }),
+        Event::StateRepaired(StateRepaired {
             way: RepairWay::Cut,
             lost: None,
             copy: "doctor-2026-01-01T00-00-00.000Z".into(),
             floors: Counters::default(),
             landed: vec![],
-        },
+        }),
         restored(RepairWay::Snapshot),
         restored(RepairWay::Rebuild),
     ]
@@ -661,42 +684,42 @@ fn checkpoint_samples() -> Vec<Event> {
         saved: Some(Box::new(saved)),
     };
     vec![
-        Event::CheckpointMade {
+        Event::CheckpointMade(CheckpointMade {
             name: name("before-release"),
             checkpoint: Box::new(checkpoint),
-        },
-        Event::CheckpointDeleted {
+        }),
+        Event::CheckpointDeleted(CheckpointDeleted {
             name: name("before-release"),
-        },
-        Event::RollbackBegun {
+        }),
+        Event::RollbackBegun(RollbackBegun {
             rollback: Box::new(rollback),
-        },
-        Event::RollbackPlanned {
+        }),
+        Event::RollbackPlanned(RollbackPlanned {
             id: idea(3),
             idea: Box::new(then),
-        },
-        Event::RollbackStepped {
+        }),
+        Event::RollbackStepped(RollbackStepped {
             step: RollbackStep::Stopping,
-        },
-        Event::RolledBack {
+        }),
+        Event::RolledBack(RolledBack {
             to: name("before-release"),
             commit: oid(2),
             safety: name("before-rollback-1"),
-        },
-        Event::RollbackAbandoned {
+        }),
+        Event::RollbackAbandoned(RollbackAbandoned {
             to: name("before-release"),
             why: "files are in the way".into(),
             files: vec!["a.rs".into()],
-        },
+        }),
     ]
 }
 
 fn restored(way: RepairWay) -> Event {
-    Event::StateRestored {
+    Event::StateRestored(StateRestored {
         way,
         sha256: "00".repeat(32),
         copy: "doctor-2026-01-01T00-00-00.000Z".into(),
-    }
+    })
 }
 
 /// At least one of each kind, and of each kind of what they hold.
@@ -721,43 +744,43 @@ fn hook_samples() -> Vec<Event> {
         ..settings()
     };
     vec![
-        Event::SettingsLoaded {
+        Event::SettingsLoaded(SettingsLoaded {
             hash: "ab".into(),
             settings: Box::new(settings),
-        },
-        Event::HookAsked {
+        }),
+        Event::HookAsked(HookAsked {
             hook,
             id: idea(3),
             agent: agent(2),
-        },
-        Event::HookStarted {
+        }),
+        Event::HookStarted(HookStarted {
             hook,
             about: 40,
             run: run("pre-merge-40"),
-        },
-        Event::HookCutOff {
+        }),
+        Event::HookCutOff(HookCutOff {
             hook,
             about: 40,
             lost: true,
-        },
-        Event::HookFinished {
+        }),
+        Event::HookFinished(HookFinished {
             hook,
             about: 40,
             how: "exit code 1: no database".into(),
             well: false,
             veto: true,
             not_run: false,
-        },
-        Event::HookTimedOut {
+        }),
+        Event::HookTimedOut(HookTimedOut {
             hook: HookName::OnPause,
             about: 41,
             veto: false,
-        },
-        Event::HookApproved {
+        }),
+        Event::HookApproved(HookApproved {
             hook,
             content: "12ab".into(),
-        },
-        Event::EffectRequested {
+        }),
+        Event::EffectRequested(EffectRequested {
             id: EffectId(9),
             effect: call_of(Purpose::Hook {
                 hook,
@@ -765,8 +788,8 @@ fn hook_samples() -> Vec<Event> {
                 agent: Some(agent(2)),
                 idea: Some(idea(3)),
             }),
-        },
-        Event::EffectRequested {
+        }),
+        Event::EffectRequested(EffectRequested {
             id: EffectId(10),
             effect: call_of(Purpose::Hook {
                 hook: HookName::OnError,
@@ -774,7 +797,7 @@ fn hook_samples() -> Vec<Event> {
                 agent: None,
                 idea: None,
             }),
-        },
+        }),
     ]
 }
 
@@ -794,15 +817,8 @@ fn hook_settings(name: HookName) -> HookSettings {
     }
 }
 
-/// All kinds there are, as the source of [`Event::kind`] lists them.
 fn kinds() -> BTreeSet<String> {
-    let source = include_str!("../event.rs");
-    let list = source.split("pub fn kind(").nth(1).unwrap();
-    let names = list.lines().filter_map(|line| {
-        let (_, name) = line.split_once("=> \"")?;
-        Some(name.trim_end_matches("\",").to_owned())
-    });
-    names.collect()
+    Event::VARIANTS.iter().map(ToString::to_string).collect()
 }
 
 /// Read, and added to, once for all tests: one that read while another writes would take the rest for missing, and write that.

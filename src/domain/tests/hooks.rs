@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 
 use crate::domain::command::Command;
 use crate::domain::effect::ConflictLevel;
-use crate::domain::event::Event;
+use crate::domain::event::{Event, HookCutOff, HookFinished, HookStarted};
 use crate::domain::hook::{HookName, HookSettings, Passage};
 use crate::domain::lifecycle::{MergePhase, SwarmPhase};
 use crate::domain::observation::{FailureKind, Outcome, RunEndKind};
@@ -42,7 +42,7 @@ fn prepared() -> Outcome {
 /// Which hooks were called, in order.
 fn called(s: &Scenario) -> Vec<&'static str> {
     let names = s.log.iter().filter_map(|(_, event)| match event {
-        Event::HookStarted { hook, .. } => Some(hook.as_str()),
+        Event::HookStarted(HookStarted { hook, .. }) => Some(hook.as_str()),
         _ => None,
     });
     names.collect()
@@ -74,7 +74,7 @@ fn an_idea_on_its_way_calls_each_hook_once_and_in_order() {
         .log
         .iter()
         .filter_map(|(_, event)| match event {
-            Event::HookFinished { about, well, .. } => well.then_some(*about),
+            Event::HookFinished(HookFinished { about, well, .. }) => well.then_some(*about),
             _ => None,
         })
         .collect();
@@ -414,11 +414,11 @@ fn the_end_of_an_earlier_run_says_nothing_about_the_one_that_makes_the_call_now(
     let mut s = with(&[HookName::PostMerge]);
     s.well_until("post-merge");
     let call = s.state.hooks[0].clone();
-    s.given([Event::HookCutOff {
+    s.given([Event::HookCutOff(HookCutOff {
         hook: call.hook,
         about: call.seq,
         lost: false,
-    }]);
+    })]);
     s.restart();
     let now = s.state.hooks[0].run.clone();
     assert_ne!(now, call.run);
@@ -517,7 +517,7 @@ fn an_approval_is_remembered_once() {
     let approve = Command::ApproveHook { hook, content };
     s.command(approve.clone()).command(approve);
     assert_eq!(s.state.hooks_approved[&hook], ["12ab"]);
-    let approvals = |(_, event): &&(_, Event)| matches!(event, Event::HookApproved { .. });
+    let approvals = |(_, event): &&(_, Event)| matches!(event, Event::HookApproved(_));
     assert_eq!(s.log.iter().filter(approvals).count(), 1);
 }
 

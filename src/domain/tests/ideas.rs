@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::domain::command::{Command, IdeaEdit, InboxFile, NewIdea};
-use crate::domain::event::Event;
+use crate::domain::event::{Event, IdeaClaimed};
 use crate::domain::ids::IdeaId;
 use crate::domain::observation::FailureKind;
 use crate::domain::settings::Mode;
@@ -14,7 +14,7 @@ use crate::domain::view;
 /// The ideas in the order in which they were given to agents.
 fn claimed(s: &Scenario) -> String {
     let ids = s.log.iter().filter_map(|(_, event)| match event {
-        Event::IdeaClaimed { id, .. } => Some(id.to_string()),
+        Event::IdeaClaimed(IdeaClaimed { id, .. }) => Some(id.to_string()),
         _ => None,
     });
     ids.collect::<Vec<_>>().join(" ")

@@ -13,7 +13,7 @@ use insta::assert_snapshot;
 use super::table::{SITUATIONS, Way, about_an_idea, table};
 use crate::domain::command::Command;
 use crate::domain::decide;
-use crate::domain::event::Event;
+use crate::domain::event::{AttemptEnded, Event};
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Observation;
@@ -178,19 +178,19 @@ fn carried_out(s: &Scenario) -> BTreeMap<&'static str, usize> {
     let mut times = BTreeMap::new();
     for (_, event) in &s.log {
         let kind = match event {
-            Event::AttemptEnded { end, .. } => match end {
+            Event::AttemptEnded(AttemptEnded { end, .. }) => match end {
                 crate::domain::state::AttemptEnd::Stopped => "stopped",
                 crate::domain::state::AttemptEnd::Redirected => "redirected",
                 crate::domain::state::AttemptEnd::Cancelled => "cancelled",
                 _ => continue,
             },
-            Event::IdeaCancelled { .. }
-            | Event::IdeaRetried { .. }
-            | Event::IdeaEdited { .. }
-            | Event::MessageQueued { .. }
-            | Event::AgentRedirected { .. }
-            | Event::MergeReleased { .. }
-            | Event::IdeaLanded { .. } => event.kind(),
+            Event::IdeaCancelled(_)
+            | Event::IdeaRetried(_)
+            | Event::IdeaEdited(_)
+            | Event::MessageQueued(_)
+            | Event::AgentRedirected(_)
+            | Event::MergeReleased(_)
+            | Event::IdeaLanded(_) => event.kind(),
             _ => continue,
         };
         *times.entry(kind).or_default() += 1;

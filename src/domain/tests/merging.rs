@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use crate::domain::checkpoint::Reason;
 use crate::domain::command::{Command, IdeaEdit, TargetChoice};
 use crate::domain::effect::{ConflictLevel, Effect};
-use crate::domain::event::Event;
+use crate::domain::event::{Event, MergeMoved};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::observation::{FailureKind, LeftOut, Outcome, RunEndKind};
 use crate::domain::signal::Signal;
@@ -676,7 +676,7 @@ fn the_merge_worktree_has_one_user_also_after_a_torn_log() {
     let mut s = Scenario::with(|settings| settings.max_parallel = 1);
     s.add("one").add("two").well_until("prepareVerify");
     // Of the decision that its verification cannot be prepared, only the first event is in the log.
-    s.given([Event::MergeMoved {
+    s.given([Event::MergeMoved(MergeMoved {
         id: idea(1),
         phase: MergePhase::Queued,
         not_before: None,
@@ -685,7 +685,7 @@ fn the_merge_worktree_has_one_user_also_after_a_torn_log() {
             files: vec![],
             person: true,
         }),
-    }]);
+    })]);
     s.restart();
     s.answer("prepareWorktree", prepared()).completes(&agent(2));
     let (head, committed) = (oid(5), false);

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use crate::domain::effect::Effect;
-use crate::domain::event::Event;
+use crate::domain::event::{
+    CheckpointMade, EffectFinished, EffectRequested, Event, IdeaClaimed, IdeaLanded, RolledBack,
+};
 use crate::domain::ids::{CheckpointName, IdeaId};
 use crate::domain::state::{AttemptEnd, IdeaStatus};
 use crate::domain::testkit::{people, sim::Sim};
@@ -24,20 +26,22 @@ fn check_log(sim: &Sim) {
     let mut checkpoints: BTreeMap<CheckpointName, BTreeSet<IdeaId>> = BTreeMap::new();
     for (_, event) in &sim.log {
         match event {
-            Event::EffectRequested { id, effect } => {
+            Event::EffectRequested(EffectRequested { id, effect }) => {
                 must_be_new(&mut effects, *id);
                 if let Effect::Run { run, .. } = effect {
                     must_be_new(&mut runs, run.clone());
                 }
             }
-            Event::EffectFinished { id, .. } => must_be_new(&mut finished, *id),
-            Event::IdeaClaimed { agent, .. } => must_be_new(&mut agents, agent.clone()),
+            Event::EffectFinished(EffectFinished { id, .. }) => must_be_new(&mut finished, *id),
+            Event::IdeaClaimed(IdeaClaimed { agent, .. }) => {
+                must_be_new(&mut agents, agent.clone())
+            }
             // Once, unless a rollback has taken it back since.
-            Event::IdeaLanded { id, .. } => must_be_new(&mut landed, id.clone()),
-            Event::CheckpointMade { name, .. } => {
+            Event::IdeaLanded(IdeaLanded { id, .. }) => must_be_new(&mut landed, id.clone()),
+            Event::CheckpointMade(CheckpointMade { name, .. }) => {
                 checkpoints.insert(name.clone(), landed.clone());
             }
-            Event::RolledBack { to, .. } => landed = checkpoints[to].clone(),
+            Event::RolledBack(RolledBack { to, .. }) => landed = checkpoints[to].clone(),
             _ => {}
         }
     }
@@ -105,7 +109,7 @@ fn choices(seed: u64) -> Vec<u16> {
 
 /// A worktree that was another idea's.
 fn is_handed_over(event: &Event) -> bool {
-    let Event::EffectRequested { effect, .. } = event else {
+    let Event::EffectRequested(EffectRequested { effect, .. }) = event else {
         return false;
     };
     match effect {

@@ -534,12 +534,12 @@ fn an_attempt_goes_on_with_the_text_that_it_began_with() {
     s.all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
     let next = s.log.iter().rev().find_map(|(_, event)| match event {
-        crate::domain::event::Event::EffectRequested {
+        crate::domain::event::Event::EffectRequested(crate::domain::event::EffectRequested {
             effect: Effect::BuildMerge {
                 idea: of, title, ..
             },
             ..
-        } if *of == idea(1) => Some(title.clone()),
+        }) if *of == idea(1) => Some(title.clone()),
         _ => None,
     });
     assert_eq!(next.as_deref(), Some("newer"));

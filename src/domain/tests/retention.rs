@@ -21,13 +21,13 @@ fn verdict(s: &Scenario, name: &str) -> Verdict {
 
 /// All runs that the log ever asked for.
 fn all_runs(s: &Scenario) -> Vec<RunId> {
-    use crate::domain::event::Event;
+    use crate::domain::event::{Event, GateStarted, IterationStarted, VerifyStarted};
     let mut runs = Vec::new();
     for (_, event) in &s.log {
         match event {
-            Event::IterationStarted { run, .. }
-            | Event::GateStarted { run, .. }
-            | Event::VerifyStarted { run, .. } => runs.push(run.clone()),
+            Event::IterationStarted(IterationStarted { run, .. })
+            | Event::GateStarted(GateStarted { run, .. })
+            | Event::VerifyStarted(VerifyStarted { run, .. }) => runs.push(run.clone()),
             _ => {}
         }
     }

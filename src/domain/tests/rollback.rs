@@ -8,7 +8,7 @@ use super::table::{SITUATIONS, about_an_idea, about_the_swarm};
 use crate::domain::checkpoint::{RollbackStep, Unfinished};
 use crate::domain::command::Command;
 use crate::domain::effect::{Effect, Saved};
-use crate::domain::event::Event;
+use crate::domain::event::{CheckpointMade, EffectRequested, Event};
 use crate::domain::ids::CheckpointName;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::{Observation, Outcome};
@@ -46,11 +46,11 @@ fn count(s: &Scenario, of: impl Fn(&Event) -> bool) -> usize {
 }
 
 fn rolled_back(s: &Scenario) -> usize {
-    count(s, |event| matches!(event, Event::RolledBack { .. }))
+    count(s, |event| matches!(event, Event::RolledBack(_)))
 }
 
 fn abandoned(s: &Scenario) -> usize {
-    count(s, |event| matches!(event, Event::RollbackAbandoned { .. }))
+    count(s, |event| matches!(event, Event::RollbackAbandoned(_)))
 }
 
 /// A way to a step of a rollback.
@@ -192,7 +192,7 @@ fn a_log_that_ends_anywhere_in_it_goes_on_with_it() {
     let begun = whole
         .log
         .iter()
-        .position(|(_, event)| matches!(event, Event::RollbackBegun { .. }));
+        .position(|(_, event)| matches!(event, Event::RollbackBegun(_)));
     for length in begun.unwrap() + 1..=whole.log.len() {
         let mut s = Scenario::empty();
         s.now = whole.now;
@@ -280,10 +280,10 @@ fn a_safety_checkpoint_that_the_log_has_is_there_whatever_a_driver_says_when_ask
     let name = s.state.rollback.as_ref().unwrap().safety.clone();
     let reason = crate::domain::checkpoint::Reason::BeforeRollback;
     let made = Box::new(checkpoint(reason, s.now, 1));
-    s.given([Event::CheckpointMade {
+    s.given([Event::CheckpointMade(CheckpointMade {
         name,
         checkpoint: made,
-    }]);
+    })]);
     s.restart();
     assert!(s.pending("moveTarget").is_some());
     s.fails("makeCheckpoint", "its file cannot be read");
@@ -537,7 +537,7 @@ fn torn_where_given_up(s: &mut Scenario) {
     let given_up = s
         .log
         .iter()
-        .position(|(_, event)| matches!(event, Event::RollbackAbandoned { .. }));
+        .position(|(_, event)| matches!(event, Event::RollbackAbandoned(_)));
     s.log.truncate(given_up.unwrap() + 1);
     s.state = fold(&s.log);
     s.restart();
@@ -643,7 +643,9 @@ fn answers_of_a_step_that_is_over_change_nothing() {
     );
     let move_target = s.pending("moveTarget").unwrap();
     let earlier = s.log.iter().filter_map(|(_, event)| match event {
-        Event::EffectRequested { id, effect } if *id != move_target => Some((*id, effect.clone())),
+        Event::EffectRequested(EffectRequested { id, effect }) if *id != move_target => {
+            Some((*id, effect.clone()))
+        }
         _ => None,
     });
     for (effect, asked) in earlier.collect::<Vec<_>>() {

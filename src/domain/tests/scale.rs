@@ -2,7 +2,7 @@
 
 use crate::domain::command::{Command, NewIdea};
 use crate::domain::decide;
-use crate::domain::event::Event;
+use crate::domain::event::{Event, IdeaAdded};
 use crate::domain::evolve::evolve;
 use crate::domain::select;
 use crate::domain::settings::Mode;
@@ -17,13 +17,13 @@ fn chain() -> State {
     let mut state = Scenario::with(|settings| settings.mode = Mode::SemiAuto).state;
     for number in 1..=MANY {
         let after = (number > 1).then(|| idea(number - 1)).into_iter().collect();
-        let event = Event::IdeaAdded {
+        let event = Event::IdeaAdded(IdeaAdded {
             id: idea(number),
             idea: NewIdea {
                 after,
                 ..new_idea("one of many")
             },
-        };
+        });
         let (seq, at) = (state.seq + 1, state.swarm.last_event_at);
         evolve(&mut state, seq, at, &event);
     }

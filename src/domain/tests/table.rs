@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 
 use crate::domain::command::{Command, IdeaEdit, TargetChoice};
 use crate::domain::effect::ConflictLevel;
-use crate::domain::event::Event;
+use crate::domain::event::{Event, PhaseChanged};
 use crate::domain::lifecycle::{
     AttemptInput, AttemptPhase, MergeInput, MergePhase, SwarmInput, SwarmPhase, attempt, merge,
     step, swarm,
@@ -419,11 +419,11 @@ const PHASES: &[(&str, Way)] = &[
         s.command(roll_back()).well_until("moveTarget");
     }),
     ("rolled back, and torn", |s| {
-        s.given([Event::PhaseChanged {
+        s.given([Event::PhaseChanged(PhaseChanged {
             phase: SwarmPhase::RollingBack,
             reason: None,
             deadline: None,
-        }]);
+        })]);
     }),
     ("target rewritten", |s| {
         s.add("one").well_until("buildMerge");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::domain::command::Command;
 use crate::domain::decide;
 use crate::domain::effect::{ConflictLevel, Effect};
-use crate::domain::event::Event;
+use crate::domain::event::{Event, IterationStarted};
 use crate::domain::ids::RunId;
 use crate::domain::lifecycle::MergePhase;
 use crate::domain::observation::{FailureKind, Observation, Outcome, RunEnd};
@@ -23,7 +23,7 @@ fn every_beginning_goes_on(whole: &Scenario) {
     let known = whole
         .log
         .iter()
-        .position(|(_, event)| matches!(event, Event::IdeaAdded { .. }));
+        .position(|(_, event)| matches!(event, Event::IdeaAdded(_)));
     for length in known.unwrap() + 1..=whole.log.len() {
         let mut s = Scenario::empty();
         s.now = whole.now;
@@ -51,7 +51,7 @@ fn every_beginning_goes_on(whole: &Scenario) {
         let landings = s
             .log
             .iter()
-            .filter(|(_, event)| matches!(event, Event::IdeaLanded { .. }));
+            .filter(|(_, event)| matches!(event, Event::IdeaLanded(_)));
         assert_eq!(landings.count(), 1);
     }
 }
@@ -204,7 +204,7 @@ fn every_beginning_with_the_same_ends_goes_on(whole: &Scenario, ends: &BTreeMap<
     let known = whole
         .log
         .iter()
-        .position(|(_, event)| matches!(event, Event::IdeaAdded { .. }));
+        .position(|(_, event)| matches!(event, Event::IdeaAdded(_)));
     for length in known.unwrap() + 1..=whole.log.len() {
         let mut s = Scenario::empty();
         s.now = whole.now;
@@ -238,7 +238,7 @@ fn every_beginning_with_the_same_ends_goes_on(whole: &Scenario, ends: &BTreeMap<
         assert_eq!(one.failed_attempts, 0, "after {length}: {last:?}");
         // Each run that had ended is counted, and once.
         let begun = ends.keys().filter(|run| {
-            let begins = |event: &Event| matches!(event, Event::IterationStarted { run: this, .. } if this == *run);
+            let begins = |event: &Event| matches!(event, Event::IterationStarted(IterationStarted { run: this, .. }) if this == *run);
             s.log.iter().any(|(_, event)| begins(event))
         });
         assert_eq!(
@@ -348,7 +348,7 @@ fn of_a_conversation_that_is_given_up() {
 fn of_a_worktree_that_cannot_be_prepared_once_more() {
     let mut s = Scenario::running();
     s.add("one").well_until("iteration");
-    let ready = |(_, event): &(_, Event)| matches!(event, Event::WorktreeReady { .. });
+    let ready = |(_, event): &(_, Event)| matches!(event, Event::WorktreeReady(_));
     let ready = s.log.iter().position(ready).unwrap();
     let mut waited = 0;
     for length in ready..=s.log.len() {

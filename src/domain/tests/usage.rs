@@ -2,7 +2,7 @@
 
 use super::service::{accounts, end, over, run_of};
 use crate::domain::command::Command;
-use crate::domain::event::Event;
+use crate::domain::event::{Event, RunEnded};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::{Observation, Outcome, RunEnd, RunEndKind};
 use crate::domain::settings::Mode;
@@ -113,10 +113,10 @@ fn an_end_that_is_told_twice_is_counted_once() {
             &std::collections::BTreeMap::new(),
         ),
     );
-    s.given([Event::RunEnded {
+    s.given([Event::RunEnded(RunEnded {
         run: run.clone(),
         end: first,
-    }]);
+    })]);
     s.restart();
     let (effect, _) = s.state.run_effect(&run).unwrap();
     let outcome = Outcome::RunEnded(end);
@@ -292,7 +292,7 @@ fn the_days_that_are_kept_are_limited() {
             bill,
             ..RunEnd::new(exit(0))
         };
-        let event = Event::RunEnded { run, end };
+        let event = Event::RunEnded(RunEnded { run, end });
         let seq = state.seq + 1;
         let attempt = state.agents.get_mut(&agent(1)).unwrap();
         let kept = attempt.clone();

@@ -16,7 +16,7 @@ use crate::cli::error::CliError;
 use crate::config::detect::{Detected, FoundCommand};
 use crate::config::init::{Choices, plan_init, write};
 use crate::domain::command::{Command, NewIdea};
-use crate::domain::event::Event;
+use crate::domain::event::{Event, IdeaAdded};
 use crate::domain::ids::IdeaId;
 
 const BRANCH: &str = "main";
@@ -94,7 +94,7 @@ pub(super) fn add_ideas(offline: &dyn Offline, count: usize) -> Result<Vec<IdeaI
         let command = Command::AddIdea(new_idea(idea, &ids));
         let accepted = offline.execute(command)?;
         let added = accepted.events.into_iter().find_map(|event| match event {
-            Event::IdeaAdded { id, .. } => Some(id),
+            Event::IdeaAdded(IdeaAdded { id, .. }) => Some(id),
             _ => None,
         });
         ids.extend(added);

@@ -1,0 +1,60 @@
+//! Ideas, from being added to having landed.
+
+#![allow(missing_docs)] // the variants of `Event` say what each is, the fields what they are
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::command::{IdeaEdit, NewIdea};
+use crate::domain::ids::{AgentId, IdeaId, Oid, ProfileName};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IdeaAdded {
+    pub id: IdeaId,
+    pub idea: NewIdea,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IdeaEdited {
+    pub id: IdeaId,
+    pub edit: IdeaEdit,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IdeaRetried {
+    pub id: IdeaId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IdeaCancelled {
+    pub id: IdeaId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IdeaAssigned {
+    pub id: IdeaId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileName>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IdeaClaimed {
+    pub id: IdeaId,
+    pub agent: AgentId,
+    pub attempt: u32,
+    pub profile: ProfileName,
+    pub branch: String,
+    pub worktree: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IdeaLanded {
+    pub id: IdeaId,
+    pub commit: Oid,
+}
