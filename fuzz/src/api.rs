@@ -15,8 +15,8 @@ use hyper_util::service::TowerToHyperService;
 use serde_json::Value;
 use swarm::api::{ApiContext, Control, EventLog, ReloadError, router};
 use swarm::daemon::Accepted;
+use swarm::daemon::actor::handle::Journaled;
 use swarm::daemon::clean::Report;
-use swarm::daemon::handle::Journaled;
 use swarm::daemon::testkit::Seat;
 use swarm::domain::decide;
 use swarm::domain::evolve::evolve;
@@ -66,7 +66,7 @@ impl Control for NoControl {
     fn preview(
         &self,
         _: &swarm::domain::ids::CheckpointName,
-    ) -> BoxFuture<'_, Result<swarm::daemon::checkpoints::show::Preview, String>> {
+    ) -> BoxFuture<'_, Result<swarm::daemon::checkpoints::list::Preview, String>> {
         Box::pin(async { Err("nobody knows".to_owned()) })
     }
 

@@ -1,6 +1,6 @@
 //! Files dropped into the inbox.
 
-use swarm::config::inbox::parse;
+use swarm::daemon::effects::inbox::parse::parse;
 use swarm::domain::decide::MAX_TEXT_BYTES;
 
 /// A file is an idea with a text, or refused with one of its lines, or the one that is missing after them.

@@ -19,7 +19,7 @@ use super::extract::Params;
 use super::feed::Feed;
 use super::schema::{self, EventRecord};
 use super::types::EventQuery;
-use crate::daemon::handle::Journaled;
+use crate::daemon::actor::handle::Journaled;
 
 /// Most events in one array.
 pub const MAX_ARRAY: u64 = 1_000;
@@ -288,7 +288,7 @@ mod tests {
         fn preview(
             &self,
             _: &crate::domain::ids::CheckpointName,
-        ) -> BoxFuture<'_, Result<crate::daemon::checkpoints::show::Preview, String>> {
+        ) -> BoxFuture<'_, Result<crate::daemon::checkpoints::list::Preview, String>> {
             Box::pin(async { Err("nobody knows".to_owned()) })
         }
     }

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::{ApiContext, EventLog, stopped};
 use crate::daemon::Handle;
-use crate::daemon::handle::Journaled;
+use crate::daemon::actor::handle::Journaled;
 use crate::domain::event::Event;
 
 /// Events that are read at a time.

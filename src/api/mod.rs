@@ -34,9 +34,9 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::daemon::checkpoints::show::Preview;
+use crate::daemon::actor::handle::Journaled;
+use crate::daemon::checkpoints::list::Preview;
 use crate::daemon::clean::Report;
-use crate::daemon::handle::Journaled;
 use crate::daemon::hooks::HookView;
 use crate::daemon::{CommandError, Handle};
 use crate::domain::ids::CheckpointName;

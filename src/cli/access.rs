@@ -13,7 +13,7 @@ use super::context::Context;
 use super::error::{CliError, Kind};
 use super::remote::Daemon;
 use super::repo::Repo;
-use crate::daemon::handle::Accepted;
+use crate::daemon::actor::handle::Accepted;
 use crate::domain::command::Command;
 use crate::domain::event::{Event, IdeaAdded};
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};

@@ -11,9 +11,9 @@ use tokio::sync::watch;
 
 use super::error::CliError;
 use super::repo::Repo;
-use crate::daemon::checkpoints::show::{Preview, Soundness};
+use crate::daemon::actor::handle::{Accepted, Handle, Journaled};
+use crate::daemon::checkpoints::list::{Preview, Soundness};
 use crate::daemon::clean::Report;
-use crate::daemon::handle::{Accepted, Handle, Journaled};
 use crate::daemon::hooks::{Difference, HookView, Tried};
 use crate::daemon::repair::{Findings, Repaired};
 use crate::domain::command::Command;

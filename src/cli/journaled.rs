@@ -9,7 +9,7 @@ use super::doc;
 use super::error::CliError;
 use super::output::Output;
 use super::terminal::{Tone, paint, safe, shorten};
-use crate::daemon::handle::Journaled;
+use crate::daemon::actor::handle::Journaled;
 use crate::domain::event::Event;
 
 /// An event as JSON.

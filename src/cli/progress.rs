@@ -18,7 +18,7 @@ use super::describe;
 use super::journaled;
 use super::picture::Picture;
 use super::terminal::{Tone, paint};
-use crate::daemon::handle::{Handle, Journaled};
+use crate::daemon::actor::handle::{Handle, Journaled};
 
 /// Between two looks.
 const BREATH: Duration = Duration::from_millis(100);

@@ -19,16 +19,17 @@ use crate::api::{
     ApiContext, Control, DaemonFile, EventLog, ReloadError, Socket, daemon_file, router, serve,
 };
 use crate::crash;
-use crate::daemon::checkpoints::show::{self, Preview};
+use crate::daemon::actor::clock;
+use crate::daemon::actor::handle::{Accepted, Journaled};
+use crate::daemon::checkpoints::list::{self, Preview};
 use crate::daemon::clean::{self, Report};
 use crate::daemon::error::Unfit;
-use crate::daemon::handle::{Accepted, Journaled};
 use crate::daemon::hooks::{self, Difference, HookView, Tried, TryError};
+use crate::daemon::lifecycle::daemon::{ReloadError as DaemonReloadError, Reloader};
+use crate::daemon::lifecycle::systemd_notify::Supervisor;
 use crate::daemon::offline::{self, TwoWays, Upto};
 use crate::daemon::repair::{self, Findings, Repaired};
-use crate::daemon::run::{ReloadError as DaemonReloadError, Reloader};
-use crate::daemon::supervisor::Supervisor;
-use crate::daemon::{CommandError, Daemon, DaemonError, End, Options, Paths, clock};
+use crate::daemon::{CommandError, Daemon, DaemonError, End, Options, Paths};
 use crate::domain::command::Command;
 use crate::domain::event::RepairWay;
 use crate::domain::hook::HookName;
@@ -162,15 +163,15 @@ impl Offline for Files {
     }
 
     fn checkpoints(&self) -> Result<Vec<Value>, CliError> {
-        Ok(show::list(&self.paths, &offline::read(&self.paths)?))
+        Ok(list::list(&self.paths, &offline::read(&self.paths)?))
     }
 
     fn checkpoint(&self, name: &CheckpointName) -> Result<Value, CliError> {
         let state = offline::read(&self.paths)?;
-        Ok(show::show(&self.paths, &state, name)?)
+        Ok(list::show(&self.paths, &state, name)?)
     }
 
-    fn sound_checkpoints(&self) -> Result<show::Soundness, CliError> {
+    fn sound_checkpoints(&self) -> Result<list::Soundness, CliError> {
         Ok(offline::sound_checkpoints(&self.paths)?)
     }
 

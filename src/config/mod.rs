@@ -8,7 +8,6 @@ mod check;
 pub mod detect;
 mod files;
 mod hooks;
-pub mod inbox;
 pub mod init;
 mod layers;
 mod model;
@@ -19,7 +18,6 @@ mod shape;
 mod show;
 mod template;
 mod write;
-mod yaml;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -33,6 +31,8 @@ pub use model::{
     Profile, Shutdown,
 };
 pub use problem::{ConfigError, Origin, Position, Problem, ProblemKind};
+pub(crate) use problem::{nearest, visible};
+pub(crate) use shape::is_profile_name;
 pub use show::Shown;
 
 /// Stands where a value is hidden.

@@ -78,7 +78,7 @@ impl fmt::Display for Problem {
 }
 
 /// `text` with its control characters spelled out: a file may hold some that would steer the reader's terminal.
-pub(super) fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     let spell = |c: char| {
         if c.is_control() {
             c.escape_unicode().to_string()
@@ -235,7 +235,7 @@ fn listed(problems: &[Problem]) -> String {
 }
 
 /// The known name that is spelled most like `name`, if one is near enough to be meant.
-pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |candidate: &str| {
         strsim::normalized_damerau_levenshtein(&name.to_lowercase(), &candidate.to_lowercase())
             .max(strsim::jaro_winkler(name, candidate) - 0.25)

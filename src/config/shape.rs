@@ -67,7 +67,7 @@ const PATTERNS: [Pattern; 4] = [
 ];
 
 /// Whether `text` is well formed as the name of a profile.
-pub(super) fn is_profile_name(text: &str) -> bool {
+pub(crate) fn is_profile_name(text: &str) -> bool {
     let ok = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = text.as_bytes();
     bytes.len() <= 32

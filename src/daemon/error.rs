@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::muster::Fault;
+use super::preflight::Fault;
 use crate::config::ConfigError;
 use crate::domain::rejection::Rejection;
 use crate::git::GitError;

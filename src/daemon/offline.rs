@@ -3,17 +3,17 @@
 //!
 //! Invariant: only rules that need no driver are asked: what a command leads to is journaled, and the next daemon acts on it.
 
-use super::checkpoints::show::{self, Preview};
-use super::clock::Clock;
+use super::actor::clock::Clock;
+use super::actor::handle::{Accepted, Journaled};
+use super::checkpoints::list::{self, Preview};
+use super::effects::context::target_in;
 use super::error::DaemonError;
-use super::handle::{Accepted, Journaled};
+use super::files::config_loader::Loader;
+use super::files::paths::Paths;
+use super::files::store::{self, Store};
+use super::files::{exports, settings};
 use super::hooks;
-use super::loader::Loader;
-use super::paths::Paths;
 use super::repair::MadeBefore;
-use super::store::{self, Store};
-use super::tools::target_in;
-use super::{settings, views};
 use crate::crash;
 use crate::domain::command::Command;
 use crate::domain::decide;
@@ -70,9 +70,9 @@ pub fn left_running(paths: &Paths, state: &State) -> Vec<(AgentId, IdeaId)> {
 ///
 /// # Errors
 /// The log is damaged; git cannot be asked.
-pub fn sound_checkpoints(paths: &Paths) -> Result<show::Soundness, DaemonError> {
+pub fn sound_checkpoints(paths: &Paths) -> Result<list::Soundness, DaemonError> {
     let repo = Repo::open(&paths.root)?;
-    show::soundness(&repo, paths, &read(paths)?)
+    list::soundness(&repo, paths, &read(paths)?)
 }
 
 /// What a rollback to this checkpoint would change.
@@ -81,7 +81,7 @@ pub fn sound_checkpoints(paths: &Paths) -> Result<show::Soundness, DaemonError> 
 /// There is no such checkpoint; the log is damaged; git cannot be asked.
 pub fn preview(paths: &Paths, name: &CheckpointName) -> Result<Preview, DaemonError> {
     let repo = Repo::open(&paths.root)?;
-    show::preview(&repo, paths, &read(paths)?, name)
+    list::preview(&repo, paths, &read(paths)?, name)
 }
 
 /// Decides on a command, makes its events durable and rewrites the views.
@@ -118,7 +118,7 @@ pub fn execute(paths: &Paths, command: &Command) -> Result<Accepted, DaemonError
         crash::point("offline.durable");
         store.journal.mark::<Event>(now)?;
         crash::point("offline.marked");
-        views::write(paths, &store.state).map_err(DaemonError::io("write the view files"))?;
+        exports::write(paths, &store.state).map_err(DaemonError::io("write the view files"))?;
     }
     Ok(Accepted {
         seq: store.state.seq,

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::handle::{Accepted, CommandError, Handle, Journaled, Message, Published};
+use super::actor::handle::{Accepted, CommandError, Handle, Journaled, Message, Published};
 use crate::domain::command::Command;
 use crate::domain::evolve::evolve;
 use crate::domain::state::State;

@@ -13,9 +13,9 @@ use swarm::api::{
     self, ApiContext, Client, ClientError, Control, DaemonFile, EventLog, ReloadError, Socket,
 };
 use swarm::daemon::Handle;
-use swarm::daemon::checkpoints::show::Preview;
+use swarm::daemon::actor::handle::{Accepted, CommandError, Journaled};
+use swarm::daemon::checkpoints::list::Preview;
 use swarm::daemon::clean::Report;
-use swarm::daemon::handle::{Accepted, CommandError, Journaled};
 use swarm::daemon::testkit::{Answer, Seat};
 use swarm::domain::command::Command;
 use swarm::domain::decide;

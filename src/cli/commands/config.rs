@@ -10,7 +10,8 @@ use crate::cli::repo::Repo;
 use crate::cli::table::Rows;
 use crate::cli::terminal::{Tone, safe};
 use crate::config::{self, ConfigError, Layered, Problem, schema};
-use crate::daemon::{Paths, owned_arguments, trust};
+use crate::daemon::files::trusted_config;
+use crate::daemon::{Paths, owned_arguments};
 
 /// The commands about the configuration.
 #[derive(Debug, Subcommand)]
@@ -70,7 +71,7 @@ pub fn run(verb: &Config, context: &mut Context<'_>) -> Result<(), CliError> {
 /// Shows what is new, asks, accepts it.
 fn trust_git(args: &TrustGit, context: &mut Context<'_>) -> Result<(), CliError> {
     let paths = Paths::new(context.repo()?.root());
-    let new = trust::unaccepted(&paths)?;
+    let new = trusted_config::unaccepted(&paths)?;
     for (key, value) in &new {
         context
             .output
@@ -79,7 +80,7 @@ fn trust_git(args: &TrustGit, context: &mut Context<'_>) -> Result<(), CliError>
     if !new.is_empty() {
         agree(context, args.yes, "Let git run these for swarm?")?;
     }
-    trust::accept(&paths, &new)?;
+    trusted_config::accept(&paths, &new)?;
     if context.output.json {
         let each = new.iter();
         let each = each.map(|(key, value)| json!({ "key": key, "value": value }));

@@ -15,7 +15,7 @@ use crate::cli::terminal::safe;
 use crate::config::Adapter;
 use crate::config::detect::{Detected, FoundAgent, detect};
 use crate::config::init::{Choices, InitPlan, PROFILE, check_free, plan_init, write};
-use crate::daemon::muster::{self, Muster, Seen};
+use crate::daemon::preflight::{self, Muster, Seen};
 use crate::git::Repo as GitRepo;
 
 /// `init`.
@@ -85,7 +85,7 @@ fn look_at(root: &Path, detected: &Detected) -> Vec<Seen> {
         name: PROFILE.to_owned(),
         ..profile
     };
-    let profiles: Vec<Profile> = known.map(muster::plain).map(named).collect();
+    let profiles: Vec<Profile> = known.map(preflight::plain).map(named).collect();
     let inherited: Environment = std::env::vars_os().collect();
     let muster = Muster {
         root,

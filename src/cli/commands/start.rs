@@ -16,8 +16,8 @@ use crate::cli::last_words::LastWords;
 use crate::cli::progress::{Progress, Shown, Style};
 use crate::cli::repo::Repo;
 use crate::cli::summary::{Earlier, Summary};
-use crate::daemon::handle::Handle;
-use crate::daemon::muster::{self, Muster, Unfound};
+use crate::daemon::actor::handle::Handle;
+use crate::daemon::preflight::{self, Muster, Unfound};
 use crate::daemon::unasked;
 use crate::domain::settings::Mode;
 
@@ -122,7 +122,7 @@ fn warn(repo: &Repo, context: &mut Context<'_>) {
         let advice = Unfound::ADVICE;
         context.output.note(format!("warning: {unfound}; {advice}"));
     }
-    for unseen in muster::unseen(&layered.config, unasked(&layered.config)) {
+    for unseen in preflight::unseen(&layered.config, unasked(&layered.config)) {
         let advice = unseen.advice();
         context.output.note(format!("warning: {unseen}; {advice}"));
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::tag_of;
 use crate::crash;
-use crate::daemon::paths::Paths;
+use crate::daemon::files::paths::Paths;
 use crate::domain::checkpoint::{Checkpoint, Reason, SavedWork};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid};
 use crate::domain::state::{IdeaStatus, State};
@@ -217,5 +217,5 @@ fn sync_dir(path: &Path) -> io::Result<()> {
 }
 
 pub(super) fn sha256(bytes: &[u8]) -> String {
-    crate::daemon::inbox::hex(bytes)
+    crate::daemon::effects::inbox::hex(bytes)
 }

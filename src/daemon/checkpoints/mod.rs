@@ -3,24 +3,24 @@
 //! | file | does |
 //! | --- | --- |
 //! | `file` | the JSON file of a checkpoint: written whole or not at all, read with suspicion |
-//! | `make`, `remove` | a checkpoint comes and goes: private references, tag, file |
-//! | `back` | whether a rollback can be done, and the move of the target |
-//! | `show` | what there is, and what a rollback would change |
-//! | `ask` | asking a daemon for one of these, and waiting for its end |
+//! | `create`, `delete` | a checkpoint comes and goes: private references, tag, file |
+//! | `rollback` | whether a rollback can be done, and the move of the target |
+//! | `list` | what there is, and what a rollback would change |
+//! | `request` | asking a daemon for one of these, and waiting for its end |
 //!
 //! Invariant: a checkpoint is there when its file is: that comes last and goes first. Everything may be done again after a kill; what a call
 //! that was cut short left is known by the number of its effect, which tag and file carry.
 
-pub mod ask;
-mod back;
+mod create;
+mod delete;
 pub mod file;
-mod make;
-mod remove;
-pub mod show;
+pub mod list;
+pub mod request;
+mod rollback;
 
-pub(super) use back::{check, move_target};
-pub(super) use make::{make, settled};
-pub(super) use remove::{remove, sweep};
+pub(super) use create::{make, settled};
+pub(super) use delete::{remove, sweep};
+pub(super) use rollback::{check, move_target};
 
 use crate::domain::ids::{AgentId, CheckpointName};
 

@@ -9,24 +9,24 @@
 //!   start or clean deletes. Nothing of this is journaled: nothing follows from it.
 
 mod find;
-mod keep;
 mod report;
+mod schedule;
 mod trash;
 
 use std::time::Duration;
 
-use super::clock;
+use super::actor::clock;
 use super::error::DaemonError;
-use super::loader::Loader;
-use super::paths::Paths;
-use super::store::{self, Store};
+use super::files::config_loader::Loader;
+use super::files::paths::Paths;
+use super::files::store::{self, Store};
 use crate::config::Config;
 use crate::crash;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::git::Repo;
-pub(super) use keep::keep;
 pub use report::{Failure, Kept, Kind, Removed, Report, Rescue};
+pub(super) use schedule::keep;
 use trash::Trash;
 
 /// How long a git command that a killed daemon left running is waited for.

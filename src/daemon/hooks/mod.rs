@@ -3,17 +3,17 @@
 //! Invariant: a hook whose file may not be run is not run, and one that stands before a step holds it then. What an agent's landed work made
 //! of a file is run only after a person has approved that very content.
 
-mod judge;
-mod show;
-mod tried;
+mod list;
+mod permission;
+mod try_run;
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use super::handle::Handle;
-use super::launch::{self, Prepared, Unusable};
-use super::paths::Paths;
-use super::tools::Tools;
+use super::actor::handle::Handle;
+use super::effects::context::Tools;
+use super::files::paths::Paths;
+use super::runs::launch::{self, Prepared, Unusable};
 use crate::config::{Config, Hook as Configured, OnCrash, OnTimeout};
 use crate::domain::hook::{HookCall, HookName, HookSettings};
 use crate::domain::ids::RunId;
@@ -21,11 +21,11 @@ use crate::domain::state::State;
 use crate::git::{Changes, GitError, Repo};
 use crate::hooks::{self, Entry};
 
-pub use judge::NotRun;
-use judge::{approved_in, deleted_file, judge, other_folder};
-pub(super) use show::list;
-pub use show::{Difference, HookView, difference, list_in};
-pub use tried::{Tried, TryError, try_out};
+pub(super) use list::list;
+pub use list::{Difference, HookView, difference, list_in};
+pub use permission::NotRun;
+use permission::{approved_in, deleted_file, judge, other_folder};
+pub use try_run::{Tried, TryError, try_out};
 
 /// A content that is gone, in an approval.
 const GONE: &str = "gone";

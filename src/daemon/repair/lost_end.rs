@@ -4,7 +4,7 @@
 //! with its tag in git: one that came from elsewhere refuses nothing. After a repair the log knows all numbers again.
 
 use crate::daemon::checkpoints::{file, tag_of};
-use crate::daemon::paths::Paths;
+use crate::daemon::files::paths::Paths;
 use crate::domain::ids::CheckpointName;
 use crate::domain::state::State;
 use crate::git::Repo;

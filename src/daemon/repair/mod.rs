@@ -7,14 +7,14 @@ mod evidence;
 mod losses;
 mod lost_end;
 mod rebuild;
-mod used;
+mod usage;
 
 use serde::Serialize;
 
-use super::clock::Clock;
+use super::actor::clock::Clock;
 use super::error::DaemonError;
-use super::paths::Paths;
-use super::{store, views};
+use super::files::paths::Paths;
+use super::files::{exports, store};
 use crate::domain::event::{Event, LostEvents, RepairWay, StateRepaired, StateRestored};
 use crate::domain::state::State;
 use crate::journal::repair::{self, Begin, Diagnosis, Restorable, diagnose};
@@ -332,7 +332,7 @@ fn finish_locked(paths: &Paths) -> Result<Option<Repaired>, DaemonError> {
             .try_fold(State::default, |folded, record| {
                 store::apply(folder, folded, &record)
             })?;
-        views::write(paths, &state.0).map_err(DaemonError::io("write .swarm/ideas.jsonl"))?;
+        exports::write(paths, &state.0).map_err(DaemonError::io("write .swarm/ideas.jsonl"))?;
         Ok::<(), DaemonError>(())
     })?;
     Ok(finished.map(|copy| Repaired { copy }))

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::evidence::{Evidence, names_in};
-use super::used;
+use super::usage;
 use crate::daemon::checkpoints::file;
-use crate::daemon::paths::Paths;
+use crate::daemon::files::paths::Paths;
 use crate::domain::checkpoint::Checkpoint;
 use crate::domain::effect::KeptWorktree;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName, RunId};
@@ -52,7 +52,7 @@ pub(super) fn state(
     seq: u64,
     now: Timestamp,
 ) -> Option<State> {
-    let mut used = used::told_by(&cut.rest);
+    let mut used = usage::told_by(&cut.rest);
     let mut state = State {
         seq,
         used: used.by_day,

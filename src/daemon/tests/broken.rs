@@ -2,7 +2,7 @@
 
 use super::site::{Alive, Site, Still};
 use crate::daemon::actor::Ended;
-use crate::daemon::handle::CommandError;
+use crate::daemon::actor::handle::CommandError;
 use crate::domain::command::Command;
 use crate::domain::testkit::new_idea;
 use crate::journal::testing::faulty::{EIO, Fault, Faults};

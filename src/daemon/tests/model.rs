@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::site::{Alive, Answer, Site, wall};
-use crate::daemon::handle::{CommandError, Journaled};
+use crate::daemon::actor::handle::{CommandError, Journaled};
 use crate::domain::command::{Command, TargetChoice};
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::{

@@ -14,7 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::agents::demo::WAITING_TO_BE_KILLED;
-use crate::daemon::handle::Handle;
+use crate::daemon::actor::handle::Handle;
 use crate::domain::ids::RunId;
 use crate::domain::state::State;
 use crate::process::{RunDir, RunStatus, inspect, tail};

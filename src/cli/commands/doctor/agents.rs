@@ -13,7 +13,7 @@ use crate::agents::environment::Environment;
 use crate::cli::remote::Daemon;
 use crate::cli::repo::Repo;
 use crate::config::{Adapter, Config};
-use crate::daemon::muster::{self, Muster, Seen, Unfound};
+use crate::daemon::preflight::{self, Muster, Seen, Unfound};
 
 /// Looks at each profile, then for others, then for the programs of the quality commands and which budgets hold.
 pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
@@ -25,7 +25,7 @@ pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
     };
     let names = config.agents.profiles.keys();
     let profiles: Vec<Profile> = names
-        .filter_map(|name| muster::profile(config, name))
+        .filter_map(|name| preflight::profile(config, name))
         .collect();
     let seen = muster.look_at_all(&profiles);
     let others = muster.look_at_all(&unused(&seen));
@@ -54,7 +54,7 @@ fn gate(unfound: &[Unfound], config: &Config) -> Check {
 /// Where a budget does not hold; nothing to say is no news.
 fn budgets(config: &Config) -> Vec<Check> {
     let names = config.agents.profiles.keys().map(String::as_str);
-    let unseen = muster::unseen(config, names);
+    let unseen = preflight::unseen(config, names);
     let each = unseen.iter();
     each.map(|one| Check::warn("budget", one.to_string()).advice(one.advice()))
         .collect()
@@ -86,7 +86,7 @@ fn unused(seen: &[Seen]) -> Vec<Profile> {
     let known = Adapter::PROGRAMS.into_iter();
     known
         .filter(|adapter| !used.contains(adapter.name()))
-        .map(muster::plain)
+        .map(preflight::plain)
         .collect()
 }
 

@@ -18,7 +18,7 @@ use crate::cli::context::Context;
 use crate::cli::remote::Daemon;
 use crate::cli::repo::Repo;
 use crate::config::Config;
-use crate::daemon::clock::wall;
+use crate::daemon::actor::clock::wall;
 use crate::daemon::repair::Findings;
 use crate::domain::view;
 use crate::git::Repo as GitRepo;

@@ -8,7 +8,7 @@ use crate::agents::adapter::Login;
 use crate::agents::environment::Environment;
 use crate::cli::commands::config::load;
 use crate::cli::repo::Repo;
-use crate::daemon::muster::{self, Muster};
+use crate::daemon::preflight::{self, Muster};
 
 /// What service managers set, besides what the service's own file does.
 const GIVEN: &[&str] = &["HOME", "LOGNAME", "PATH", "SHELL", "USER"];
@@ -34,7 +34,7 @@ pub(super) fn left_behind(repo: &Repo) -> Vec<String> {
     used.dedup();
     used.into_iter()
         .filter_map(|name| {
-            let profile = muster::profile(&layered.config, name)?;
+            let profile = preflight::profile(&layered.config, name)?;
             match (here.login(&profile)?, there.login(&profile)?) {
                 (Login::By(place), Login::Missing(_)) => Some(format!(
                     "the agent profile `{name}` is logged in by {place} here, and the service will not have it"

@@ -1,0 +1,480 @@
+//! The actor, the one writer: takes inputs, decides, has the events written, and only when they are
+//! on disk publishes, answers and acts.
+//!
+//! `handle` is how others reach it, `journal_thread` has its batches written, `snapshots` says when
+//! to take one, `clock` never goes back. Its `tip` has everything decided, the published state
+//! everything durable; decisions see the tip, readers and drivers the published one.
+//! Invariant: nothing leaves here that is not durable. When a batch cannot be written, `tip` goes
+//! back to the published state, requests get the failure, and observations are decided again, after
+//! what a start says. When the log is lost, nobody knows whether the batch is in it: requests are
+//! told so, and the actor ends.
+
+pub mod clock;
+pub mod handle;
+pub(super) mod journal_thread;
+pub(super) mod snapshots;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+use super::effects::dispatch::Drivers;
+use crate::crash;
+use crate::daemon::actor::clock::Clock;
+use crate::daemon::actor::handle::{Accepted, CommandError, Handle, Journaled, Message};
+use crate::daemon::actor::journal_thread::{Ledger, Written};
+use crate::daemon::actor::snapshots::Snapshots;
+use crate::domain::command::Command;
+use crate::domain::decide;
+use crate::domain::effect::Effect;
+use crate::domain::event::{EffectRequested, Event, Mark};
+use crate::domain::evolve::evolve;
+use crate::domain::ids::EffectId;
+use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::observation::Observation;
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+
+/// Inputs that are decided together.
+const INPUTS_AT_ONCE: usize = 128;
+/// Events that are written as one batch; a longer chain of consequences is cut here and goes on after.
+const EVENTS_AT_ONCE: usize = 2_048;
+/// How long after the last batch the log is marked, so that it too is known to be durable.
+const MARK_AFTER: Duration = Duration::from_millis(700);
+/// After the deadline of a graceful end, how long until the daemon goes although that cannot be written down: no sooner than the rules would.
+const OVERDUE_MS: i64 = 700;
+/// How long until a failed write is tried again.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+type Answer = oneshot::Sender<Result<Accepted, CommandError>>;
+
+/// A batch that is being written.
+#[derive(Default)]
+struct Batch {
+    /// The seq of its last event; of one without events: of the last before it.
+    last_seq: u64,
+    ts: Timestamp,
+    events: Vec<Event>,
+    answers: Vec<(Answer, Accepted)>,
+    observations: Vec<Observation>,
+    /// It says that a daemon starts.
+    begins: bool,
+}
+
+/// How the actor ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// It was asked to, and the log is whole.
+    Cleanly {
+        /// When the time for a graceful end is over; none: nothing was waited for.
+        by: Option<Timestamp>,
+    },
+    /// The log cannot be written any more.
+    DiskFailed(String),
+}
+
+/// See the module.
+pub(super) struct Actor {
+    inbox: mpsc::Receiver<Message>,
+    handle: Handle,
+    seq: watch::Sender<u64>,
+    ledger: Ledger,
+    drivers: Box<dyn Drivers>,
+    snapshots: Snapshots,
+    clock: Clock,
+    first: Vec<Command>,
+    /// The log has, or is being given, all that a start says: nothing is decided before.
+    begun: bool,
+    tip: State,
+    writing: VecDeque<Batch>,
+    /// Observations that could not be written and wait for the disk.
+    put_off: Vec<Observation>,
+    /// The last chain of consequences was cut and goes on.
+    more: bool,
+    retry_at: Option<Instant>,
+    /// Why the last batch could not be written.
+    no_room: Option<String>,
+    mark_at: Option<Instant>,
+    ends_by: Option<Timestamp>,
+}
+
+impl Actor {
+    pub(super) fn new(
+        inbox: mpsc::Receiver<Message>,
+        handle: Handle,
+        seq: watch::Sender<u64>,
+        ledger: Ledger,
+        drivers: Box<dyn Drivers>,
+        snapshots: Snapshots,
+        first: Vec<Command>,
+    ) -> Self {
+        let tip = handle.read(State::clone);
+        Self {
+            inbox,
+            handle,
+            seq,
+            ledger,
+            drivers,
+            snapshots,
+            first,
+            begun: false,
+            clock: Clock::after(tip.swarm.last_event_at),
+            tip,
+            writing: VecDeque::new(),
+            put_off: Vec::new(),
+            more: false,
+            retry_at: None,
+            no_room: None,
+            mark_at: None,
+            ends_by: None,
+        }
+    }
+
+    /// By another wall clock than the machine's.
+    #[cfg(test)]
+    pub(super) fn with_wall(mut self, wall: fn() -> Timestamp) -> Self {
+        self.clock = Clock::of(self.tip.swarm.last_event_at, wall);
+        self
+    }
+
+    /// Works until the swarm has stopped or the disk fails.
+    pub(super) async fn run(mut self) -> Ended {
+        self.recover();
+        let mut messages = Vec::with_capacity(INPUTS_AT_ONCE);
+        loop {
+            self.ends_by = self.drain_deadline().or(self.ends_by);
+            let stopped = self.begun && self.tip.swarm.phase == SwarmPhase::Stopped;
+            if stopped && self.writing.is_empty() {
+                self.end().await;
+                return Ended::Cleanly { by: self.ends_by };
+            }
+            if let Some(why) = self.cannot_end() {
+                return Ended::DiskFailed(why);
+            }
+            let timer = self.next_timer();
+            tokio::select! {
+                biased;
+                written = self.ledger.written() => {
+                    if let Err(ended) = self.settle(written) {
+                        return ended;
+                    }
+                }
+                _ = self.inbox.recv_many(&mut messages, INPUTS_AT_ONCE) => {
+                    self.take(messages.drain(..));
+                }
+                () = tokio::time::sleep_until(timer) => self.on_timer(),
+            }
+        }
+    }
+
+    /// A new daemon: says so, and sends every effect without an outcome to its driver again.
+    fn recover(&mut self) {
+        let left: Vec<(EffectId, Effect)> = self
+            .tip
+            .outbox
+            .iter()
+            .map(|(id, effect)| (*id, effect.clone()))
+            .collect();
+        crash::point("actor.recover.begin");
+        self.begin();
+        for (id, effect) in left {
+            self.drivers.dispatch(id, effect);
+        }
+        crash::point("actor.recover.dispatched");
+    }
+
+    /// What a start says. The configuration comes before anything that depends on it.
+    fn begin(&mut self) {
+        self.begun = true;
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let first = self.first.clone().into_iter();
+        let nobody = |command| Message::Command(command, oneshot::channel().0);
+        for said in [
+            vec![Message::Observation(Observation::DaemonStarted { version })],
+            first.map(nobody).collect(),
+            vec![Message::Observation(Observation::RecoveryDone)],
+        ] {
+            let batch = Batch {
+                begins: true,
+                ..Batch::default()
+            };
+            self.decide(batch, said);
+        }
+    }
+
+    fn observe(&mut self, observations: impl IntoIterator<Item = Observation>) {
+        self.take(observations.into_iter().map(Message::Observation));
+    }
+
+    /// Decides on inputs, one after the other, each against what the ones before came to.
+    fn take(&mut self, messages: impl IntoIterator<Item = Message>) {
+        if !self.begun {
+            self.begin();
+        }
+        self.decide(Batch::default(), messages);
+    }
+
+    fn decide(&mut self, mut batch: Batch, messages: impl IntoIterator<Item = Message>) {
+        let (now, went_back) = self.clock.now();
+        if let Some(by_ms) = went_back {
+            self.judge(&mut batch, Observation::ClockWentBack { by_ms }, now);
+        }
+        for message in messages {
+            match message {
+                Message::Command(command, answer) => self.answer(&mut batch, &command, answer, now),
+                Message::Observation(observation) => self.judge(&mut batch, observation, now),
+                // Nobody waits any more.
+                Message::Ping(answer) => drop(answer.send(())),
+            }
+        }
+        self.advance(&mut batch, now);
+        self.submit(batch, now);
+    }
+
+    fn judge(&mut self, batch: &mut Batch, observation: Observation, now: Timestamp) {
+        let events = decide::observation(&self.tip, &observation, now);
+        if !events.is_empty() {
+            self.fold(batch, events, now);
+            batch.observations.push(observation);
+        }
+    }
+
+    fn answer(&mut self, batch: &mut Batch, command: &Command, answer: Answer, now: Timestamp) {
+        match decide::command(&self.tip, command, now) {
+            Ok(events) => {
+                self.fold(batch, events.clone(), now);
+                let seq = self.tip.seq;
+                batch.answers.push((answer, Accepted { seq, events }));
+            }
+            // Nobody waits any more: the client has gone.
+            Err(rejection) => drop(answer.send(Err(rejection.into()))),
+        }
+    }
+
+    /// Whatever can go on now.
+    fn advance(&mut self, batch: &mut Batch, now: Timestamp) {
+        self.more = true;
+        while self.more && batch.events.len() < EVENTS_AT_ONCE {
+            let events = decide::advance(&self.tip, now);
+            self.more = !events.is_empty();
+            self.fold(batch, events, now);
+        }
+    }
+
+    fn fold(&mut self, batch: &mut Batch, events: Vec<Event>, now: Timestamp) {
+        for event in events {
+            let seq = self.tip.seq + 1;
+            evolve(&mut self.tip, seq, now, &event);
+            batch.events.push(event);
+        }
+    }
+
+    /// Hands a batch to the writer. One without events only waits for those before it.
+    fn submit(&mut self, mut batch: Batch, now: Timestamp) {
+        batch.last_seq = self.tip.seq;
+        batch.ts = now;
+        if !batch.events.is_empty() {
+            let expected = batch.last_seq - batch.events.len() as u64;
+            self.mark_at = None;
+            crash::point("actor.decided");
+            self.ledger
+                .write(expected, now, std::mem::take(&mut batch.events));
+            self.writing.push_back(batch);
+        } else if let Some(last) = self.writing.back_mut() {
+            last.answers.append(&mut batch.answers);
+        } else {
+            reply(batch.answers);
+        }
+    }
+
+    /// A batch is on disk, or is not.
+    fn settle(&mut self, written: Written) -> Result<(), Ended> {
+        let Some(batch) = self.writing.pop_front() else {
+            return match written {
+                // The log was lost while nothing was to be written.
+                Written::Failed(why) => Err(Ended::DiskFailed(why)),
+                Written::Durable(_) | Written::Full(_) => Ok(()),
+            };
+        };
+        match written {
+            Written::Durable(events) => {
+                crash::point("actor.durable");
+                self.no_room = None;
+                self.publish(batch, events);
+                Ok(())
+            }
+            Written::Full(why) => {
+                self.take_back(batch, &why);
+                Ok(())
+            }
+            Written::Failed(why) => {
+                self.give_up(batch, &why);
+                Err(Ended::DiskFailed(why))
+            }
+        }
+    }
+
+    fn publish(&mut self, batch: Batch, events: Vec<Event>) {
+        let first = batch.last_seq + 1 - events.len() as u64;
+        let records: Vec<Arc<Journaled>> = (first..)
+            .zip(events)
+            .map(|(seq, event)| {
+                let ts = batch.ts;
+                Arc::new(Journaled { seq, ts, event })
+            })
+            .collect();
+        self.handle.publish(&records);
+        crash::point("actor.published");
+        reply(batch.answers);
+        crash::point("actor.answered");
+        for record in &records {
+            if let Event::EffectRequested(EffectRequested { id, effect }) = &record.event {
+                self.drivers.dispatch(*id, effect.clone());
+            }
+        }
+        let is_mark = |record: &Arc<Journaled>| matches!(record.event, Event::Mark(Mark {}));
+        crash::point("actor.dispatched");
+        if self.writing.is_empty() && !records.iter().all(is_mark) {
+            self.mark_at = Some(Instant::now() + MARK_AFTER);
+        }
+        self.seq.send_replace(batch.last_seq);
+        let position = self.ledger.position();
+        self.snapshots.consider(&self.handle, position);
+    }
+
+    /// Neither this batch nor those after it are on disk: back to what is.
+    fn take_back(&mut self, batch: Batch, why: &str) {
+        tracing::error!(%why, "the event log cannot be written; waiting for the disk");
+        let lost = std::iter::once(batch).chain(self.writing.drain(..));
+        for batch in lost {
+            self.begun &= !batch.begins;
+            let again = batch.observations.into_iter();
+            self.put_off.extend(again.filter(|seen| !begins(seen)));
+            for (answer, _) in batch.answers {
+                // Nobody waits any more: the client has gone.
+                drop(answer.send(Err(CommandError::Unavailable(why.to_owned()))));
+            }
+        }
+        self.handle.stall(self.clock.peek(), why);
+        self.no_room = Some(why.to_owned());
+        self.ledger.forget_unwritten();
+        self.tip = self.handle.read(State::clone);
+        self.retry_at = Some(Instant::now() + RETRY_AFTER);
+    }
+
+    /// Of what is under way the next start shows what is in the log: a failed write may have left whole lines.
+    fn give_up(&mut self, batch: Batch, why: &str) {
+        tracing::error!(%why, "the event log is lost");
+        self.handle.stall(self.clock.peek(), why);
+        let open = std::iter::once(batch).chain(self.writing.drain(..));
+        for (answer, _) in open.flat_map(|batch| batch.answers) {
+            // Nobody waits any more: the client has gone.
+            drop(answer.send(Err(CommandError::Lost(why.to_owned()))));
+        }
+    }
+
+    /// Why a graceful end whose time is over is not waited for any more: nothing of it can be written down.
+    fn cannot_end(&self) -> Option<String> {
+        let overdue = self.overdue_at().is_some_and(|at| at <= self.clock.peek());
+        self.no_room.clone().filter(|_| overdue)
+    }
+
+    /// Of this daemon's end: what the log says before its start is of the one before it.
+    fn drain_deadline(&self) -> Option<Timestamp> {
+        self.tip.swarm.drain_deadline.filter(|_| self.begun)
+    }
+
+    /// When a graceful end that cannot be written down is waited for no longer.
+    fn overdue_at(&self) -> Option<Timestamp> {
+        Some(self.drain_deadline()?.plus_millis(OVERDUE_MS))
+    }
+
+    fn next_timer(&self) -> Instant {
+        let (now, wall) = (Instant::now(), self.clock.peek());
+        if self.more && self.retry_at.is_none() {
+            return now;
+        }
+        let rules = decide::next_deadline(&self.tip, wall);
+        let overdue = self.overdue_at().filter(|_| self.no_room.is_some());
+        let deadline = rules.into_iter().chain(overdue).min().map(|time| {
+            let millis = u64::try_from(time.since(wall)).unwrap_or(0);
+            now + Duration::from_millis(millis)
+        });
+        // Without any, look again in a while: a wall clock that was set changes the deadlines.
+        let idle = now + Duration::from_secs(600);
+        [deadline, self.retry_at, self.mark_at]
+            .into_iter()
+            .flatten()
+            .fold(idle, Instant::min)
+    }
+
+    fn on_timer(&mut self) {
+        let now = Instant::now();
+        if self.retry_at.is_some_and(|at| at <= now) {
+            self.retry_at = None;
+            let again = std::mem::take(&mut self.put_off);
+            return self.observe(again);
+        }
+        if self.retry_at.is_none() {
+            self.observe([]);
+        }
+        if self.mark_at.take_if(|at| *at <= now).is_some() {
+            self.mark();
+        }
+    }
+
+    /// Writes a mark: its line says that all before it is durable.
+    fn mark(&mut self) {
+        let (now, _) = self.clock.now();
+        crash::point("actor.mark");
+        let mut batch = Batch::default();
+        self.fold(&mut batch, vec![Event::Mark(Mark {})], now);
+        self.submit(batch, now);
+    }
+
+    /// Commands that came too late: whoever asked is told for certain that nothing was done.
+    fn refuse_the_rest(&mut self) {
+        self.inbox.close();
+        while let Ok(message) = self.inbox.try_recv() {
+            if let Message::Command(_, answer) = message {
+                // Nobody waits any more: the client has gone.
+                drop(answer.send(Err(CommandError::Ended)));
+            }
+        }
+    }
+
+    /// The clean end: a mark, so that the log vouches for its last batch, and a snapshot.
+    async fn end(&mut self) {
+        self.mark();
+        while !self.writing.is_empty() {
+            let written = self.ledger.written().await;
+            if self.settle(written).is_err() {
+                return;
+            }
+        }
+        self.refuse_the_rest();
+        crash::point("actor.end.marked");
+        self.snapshots
+            .last(&self.handle, self.ledger.position())
+            .await;
+        crash::point("actor.end.snapshot-taken");
+    }
+}
+
+/// Said anew by [`Actor::begin`].
+fn begins(seen: &Observation) -> bool {
+    matches!(
+        seen,
+        Observation::DaemonStarted { .. } | Observation::RecoveryDone
+    )
+}
+
+fn reply(answers: Vec<(Answer, Accepted)>) {
+    for (answer, accepted) in answers {
+        // Nobody waits any more: the client has gone.
+        drop(answer.send(Ok(accepted)));
+    }
+}

@@ -1,0 +1,290 @@
+//! Making a checkpoint: the work of each attempt under private references, the tag, the file.
+//!
+//! Invariant: while this effect is in the outbox nothing begins to land, and it waits for what was landing: so the target's commit and the
+//! state belong together. Of a call made again the tag that is there counts, if it is this effect's.
+
+use std::panic::resume_unwind;
+use std::thread;
+
+use super::file::{self, AgentState, CheckpointFile, FileFault};
+use super::{reference, tag_of};
+use crate::crash;
+use crate::daemon::actor::handle::Handle;
+use crate::daemon::effects::attempt::{oid, ours};
+use crate::daemon::effects::context::Tools;
+use crate::daemon::effects::dispatch::failed;
+use crate::domain::checkpoint::{Reason, SavedWork, Unfinished, unfinished};
+use crate::domain::effect::Effect;
+use crate::domain::ids::{CheckpointName, EffectId};
+use crate::domain::observation::Outcome;
+use crate::domain::state::{IdeaStatus, State};
+use crate::domain::time::Timestamp;
+use crate::git::{self, GitError, KeptWork, Snapshot};
+
+/// Worktrees that are read side by side.
+const AT_ONCE: usize = 4;
+
+/// What is asked for.
+struct Wanted<'a> {
+    id: EffectId,
+    name: &'a CheckpointName,
+    reason: Reason,
+    target: &'a str,
+    at: Timestamp,
+}
+
+/// The state to keep: as soon as nothing is landing any more.
+pub(in crate::daemon) async fn settled(handle: &Handle) -> State {
+    let lands = |state: &State| state.is_pending(|effect| matches!(effect, Effect::Land { .. }));
+    let mut seq = handle.seq();
+    loop {
+        seq.mark_unchanged();
+        if !handle.read(lands) {
+            return handle.read(State::clone);
+        }
+        if seq.changed().await.is_err() {
+            return handle.read(State::clone);
+        }
+    }
+}
+
+/// Makes it. Blocks.
+pub(in crate::daemon) fn make(
+    tools: &Tools,
+    state: &State,
+    id: EffectId,
+    effect: &Effect,
+) -> Result<Outcome, GitError> {
+    let Effect::MakeCheckpoint {
+        name,
+        reason,
+        target,
+        at,
+    } = effect
+    else {
+        return Ok(failed("this effect is not a checkpoint"));
+    };
+    let wanted = Wanted {
+        id,
+        name,
+        reason: *reason,
+        target,
+        at: *at,
+    };
+    match file::read(&tools.paths, name) {
+        Ok((file, sha256)) if file.op == id => {
+            return Ok(Outcome::CheckpointMade(Box::new(file.checkpoint(sha256))));
+        }
+        Err(FileFault::Missing(_)) => {}
+        Ok(_) | Err(_) => {
+            let path = file::path_of(&tools.paths, name);
+            return Ok(failed(format!(
+                "{} is there already, and not of this checkpoint; choose another name, or move the file away",
+                path.display()
+            )));
+        }
+    }
+    wanted.make(tools, state)
+}
+
+impl Wanted<'_> {
+    fn make(&self, tools: &Tools, state: &State) -> Result<Outcome, GitError> {
+        let commit = match self.commit(tools)? {
+            Ok(commit) => commit,
+            Err(why) => return Ok(failed(why)),
+        };
+        let works = unfinished(state);
+        let goes_on = |work: &Unfinished| state.agents.contains_key(&work.agent);
+        let live: Vec<bool> = works.iter().map(goes_on).collect();
+        let (mut agents, mut kept) = (Vec::new(), Vec::new());
+        for (goes_on, saved) in live.into_iter().zip(self.save_all(tools, works)?) {
+            (if goes_on { &mut agents } else { &mut kept }).extend(saved);
+        }
+        crash::point("checkpoint.work-kept");
+        let message = format!(
+            "Checkpoint {} of {}\n\nSwarm-Op: {}\n",
+            self.name, self.target, self.id
+        );
+        let tag = tools.repo.create_tag(
+            &tag_of(self.name),
+            commit,
+            &message,
+            &tools.repo.identity()?,
+            self.at,
+        )?;
+        crash::point("checkpoint.tagged");
+        let statuses =
+            |(id, idea): (&_, &crate::domain::state::Idea)| (Clone::clone(id), idea.status);
+        let file = CheckpointFile {
+            version: file::VERSION,
+            name: self.name.clone(),
+            created_at: self.at,
+            reason: self.reason,
+            git_commit: ours(commit),
+            git_tag: tag_of(self.name),
+            tag_object: ours(tag),
+            op: self.id,
+            target: self.target.to_owned(),
+            seq: state.seq,
+            idea_states: state
+                .ideas
+                .iter()
+                .map(statuses)
+                .collect::<std::collections::BTreeMap<_, IdeaStatus>>(),
+            agent_states: agents,
+            kept_work: kept,
+            state_snapshot: state.clone(),
+        };
+        let path = file::path_of(&tools.paths, self.name);
+        let sha256 = file::write(&tools.paths, &file)
+            .map_err(|source| GitError::io("write", &path, source))?;
+        Ok(Outcome::CheckpointMade(Box::new(file.checkpoint(sha256))))
+    }
+
+    /// The target's commit; of a call made again the one that its tag has.
+    fn commit(&self, tools: &Tools) -> Result<Result<git::Oid, String>, GitError> {
+        let name = tag_of(self.name);
+        if let Some(tag) = tools.repo.tag(&name)? {
+            let ours = tag.message.contains(&format!("Swarm-Op: {}\n", self.id));
+            return Ok(match tag.commit {
+                Some(commit) if ours => Ok(commit),
+                _ => Err(format!(
+                    "there is a tag `{name}` already; choose another name, or delete it: git tag -d {name}"
+                )),
+            });
+        }
+        let commit = tools.repo.branch_commit(self.target)?;
+        Ok(commit.ok_or_else(|| {
+            format!(
+                "the target branch `{}` is gone; swarm status has the command that brings it back",
+                self.target
+            )
+        }))
+    }
+
+    /// Keeps the work of all, a few at a time: each has its own worktree and its own reference.
+    fn save_all(
+        &self,
+        tools: &Tools,
+        works: Vec<Unfinished>,
+    ) -> Result<Vec<Option<AgentState>>, GitError> {
+        let mut saved = Vec::new();
+        let mut works = works.into_iter().peekable();
+        while works.peek().is_some() {
+            let some: Vec<Unfinished> = works.by_ref().take(AT_ONCE).collect();
+            thread::scope(|scope| {
+                let save = |work| scope.spawn(|| self.save(tools, work));
+                let threads: Vec<_> = some.into_iter().map(save).collect();
+                for thread in threads {
+                    // A panic of one is one of this thread, too.
+                    saved.push(thread.join().unwrap_or_else(|panic| resume_unwind(panic))?);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(saved)
+    }
+
+    /// Keeps the work of an attempt; none: there is nothing of it.
+    fn save(&self, tools: &Tools, work: Unfinished) -> Result<Option<AgentState>, GitError> {
+        let reference = reference(self.name, &work.agent);
+        let mut problem = None;
+        let (tip, wip) = if let Some(saved) = &work.saved {
+            for commit in std::iter::once(&saved.tip).chain(&saved.wip) {
+                tools.repo.keep_commit(&reference, oid(commit)?)?;
+            }
+            (saved.tip.clone(), saved.wip.clone())
+        } else {
+            let want = Snapshot {
+                name: work.worktree.clone(),
+                reference,
+                message: format!(
+                    "Uncommitted work of {} on {} at checkpoint {}\n",
+                    work.agent, work.idea, self.name
+                ),
+                identity: tools.repo.identity()?,
+                time: self.at,
+            };
+            let kept = match tools.repo.keep_attempt(&want, &work.branch) {
+                Ok(kept) => kept,
+                Err(error) => {
+                    problem = Some(
+                        self.goes_without(&work, &error)
+                            .ok_or_else(|| blamed(tools, &work, error))?,
+                    );
+                    Some(committed(tools, &work, &want.reference)?)
+                }
+            };
+            let Some(kept) = kept else {
+                return Ok(None);
+            };
+            (ours(kept.tip), kept.wip.map(ours))
+        };
+        Ok(Some(AgentState {
+            id: work.agent.clone(),
+            idea_id: work.idea,
+            iteration: work.iterations,
+            wip_commit: wip.clone(),
+            work: SavedWork {
+                agent: work.agent,
+                base: work.base,
+                tip,
+                wip,
+                iterations: work.iterations,
+                last_run: work.last_run,
+                feedback: work.feedback,
+                messages: work.messages,
+            },
+            problem,
+        }))
+    }
+
+    /// No agent may make a rollback impossible by what it has done to its worktree: then the checkpoint before it has what is committed, and
+    /// why. The files stay where they are, for a worktree goes only when what is in it is kept.
+    fn goes_without(&self, work: &Unfinished, error: &GitError) -> Option<String> {
+        let possible = self.reason == Reason::BeforeRollback && is_of_the_worktree(error);
+        possible.then(|| {
+            tracing::warn!(agent = %work.agent, %error, "uncommitted work cannot be kept");
+            format!("what is not committed could not be kept: {error}")
+        })
+    }
+}
+
+/// The error, with the name of whose work it is about.
+fn blamed(tools: &Tools, work: &Unfinished, error: GitError) -> GitError {
+    if !is_of_the_worktree(&error) {
+        return error;
+    }
+    GitError::WorktreeBroken {
+        path: tools.repo.worktree_path(&work.worktree),
+        why: format!(
+            "the work of {} on {} cannot be kept ({error})",
+            work.agent, work.idea
+        ),
+        next: format!(
+            "Look at it, or stop that agent: swarm agent stop {}",
+            work.agent
+        ),
+    }
+}
+
+/// Something that is so in that worktree, and not the disk's or the repository's trouble, which passes or stops everybody.
+fn is_of_the_worktree(error: &GitError) -> bool {
+    matches!(
+        error,
+        GitError::WorktreeBroken { .. }
+            | GitError::BranchMissing { .. }
+            | GitError::IndexCorrupt { .. }
+            | GitError::TimedOut { .. }
+    ) || matches!(error, GitError::Failed { .. }) && !error.was_killed()
+}
+
+/// What is committed of it: its branch, or where it began.
+fn committed(tools: &Tools, work: &Unfinished, reference: &str) -> Result<KeptWork, GitError> {
+    let tip = match tools.repo.branch_commit(&work.branch)? {
+        Some(tip) => tip,
+        None => oid(&work.base)?,
+    };
+    tools.repo.keep_commit(reference, tip)?;
+    Ok(KeptWork { tip, wip: None })
+}

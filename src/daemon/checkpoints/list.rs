@@ -1,0 +1,302 @@
+//! Checkpoints for people: what there is, and what a rollback to one would change.
+//!
+//! Invariant: reads only, with a daemon running or not.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::file::path_of;
+use super::rollback::Recorded;
+use super::tag_of;
+use crate::daemon::effects::attempt::{oid, ours};
+use crate::daemon::error::DaemonError;
+use crate::daemon::files::paths::Paths;
+use crate::domain::checkpoint::{Checkpoint, IdeaThen, unfinished};
+use crate::domain::decide::unknown_checkpoint;
+use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid};
+use crate::domain::state::{IdeaStatus, State};
+use crate::git::{GitError, Repo};
+
+/// `rollback --dry-run --json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Preview {
+    /// Its name.
+    pub checkpoint: CheckpointName,
+    /// Where the target is; none: that is not known.
+    pub from: Option<Oid>,
+    /// Where the target goes.
+    pub commit: Oid,
+    /// Ideas whose status changes.
+    pub ideas_reverted: Vec<Reverted>,
+    /// Commits that the target loses, newest first.
+    pub commits_lost: Vec<Lost>,
+    /// Commits that the target gets back, newest first.
+    pub commits_regained: Vec<Lost>,
+    /// Uncommitted files of a person that are in the way, escaped for people.
+    pub dirty_files: Vec<String>,
+    /// Agents that are stopped; their work is kept.
+    pub agents_stopped: Vec<Stopped>,
+    /// What a person said to agents since and no prompt has carried yet: nobody will be told.
+    pub messages_dropped: Vec<Dropped>,
+    /// Why it cannot be done as things are; none: it can.
+    pub problem: Option<String>,
+}
+
+/// An idea that a rollback changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reverted {
+    /// Which.
+    pub id: IdeaId,
+    /// How it stands.
+    pub from: IdeaStatus,
+    /// How it will stand.
+    pub to: IdeaStatus,
+}
+
+/// A commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Lost {
+    /// Its id.
+    pub commit: Oid,
+    /// The first line of its message.
+    pub subject: String,
+}
+
+/// An agent that a rollback stops.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stopped {
+    /// Which.
+    pub id: AgentId,
+    /// On what it works.
+    pub idea_id: IdeaId,
+    /// Its iteration.
+    pub iteration: u32,
+}
+
+/// A message that a rollback drops.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Dropped {
+    /// Whose agents it was said to.
+    pub idea_id: IdeaId,
+    /// What was said.
+    pub message: String,
+}
+
+/// All checkpoints, oldest first: their files without the state in them; of one that cannot be read what the log has, and `problem`.
+pub fn list(paths: &Paths, state: &State) -> Vec<Value> {
+    let mut all: Vec<_> = state.checkpoints.iter().collect();
+    all.sort_by_key(|(_, checkpoint)| checkpoint.seq);
+    all.into_iter()
+        .map(|(name, checkpoint)| one(paths, name, checkpoint))
+        .collect()
+}
+
+/// One of them.
+///
+/// # Errors
+/// It is not there.
+pub fn show(paths: &Paths, state: &State, name: &CheckpointName) -> Result<Value, DaemonError> {
+    let found = state.checkpoints.get(name);
+    let checkpoint = found.ok_or_else(|| unknown_checkpoint(state, name))?;
+    Ok(one(paths, name, checkpoint))
+}
+
+fn one(paths: &Paths, name: &CheckpointName, checkpoint: &Checkpoint) -> Value {
+    let path = path_of(paths, name);
+    let read = crate::git::read_plain(&path).map_err(|error| error.to_string());
+    let parsed = read.and_then(|bytes| {
+        if super::file::sha256(&bytes) != checkpoint.sha256 {
+            return Err("it is not the one that was written".to_owned());
+        }
+        serde_json::from_slice::<Value>(&bytes).map_err(|error| error.to_string())
+    });
+    let problem = match parsed {
+        Ok(Value::Object(mut file)) => {
+            file.remove("stateSnapshot");
+            return Value::Object(file);
+        }
+        Ok(_) => "it is no object".to_owned(),
+        Err(why) => why,
+    };
+    json!({
+        "name": name,
+        "createdAt": checkpoint.created_at,
+        "reason": checkpoint.reason,
+        "gitCommit": checkpoint.commit,
+        "gitTag": tag_of(name),
+        "seq": checkpoint.seq,
+        "problem": format!("{} cannot be used: {problem}", path.display()),
+    })
+}
+
+/// Checkpoints that can be rolled back to, oldest first; and of the others, why not.
+pub type Soundness = (Vec<CheckpointName>, Vec<(CheckpointName, String)>);
+
+/// Looks at each of them.
+///
+/// # Errors
+/// Git cannot be asked.
+pub fn soundness(repo: &Repo, paths: &Paths, state: &State) -> Result<Soundness, DaemonError> {
+    let mut all: Vec<_> = state.checkpoints.iter().collect();
+    all.sort_by_key(|(_, checkpoint)| checkpoint.seq);
+    let target = state.settings.as_deref().map(|now| now.target.as_str());
+    let now = match target {
+        Some(target) => repo.branch_commit(target)?,
+        None => None,
+    };
+    let (mut sound, mut faults) = (Vec::new(), Vec::new());
+    for (name, checkpoint) in all {
+        let fault = match (recorded(name, checkpoint).ideas(repo, paths, target)?, now) {
+            (Err(why), _) => Some(why),
+            (Ok(_), Some(now)) => repo
+                .missing_object(now, oid(&checkpoint.commit)?)?
+                .map(|gone| format!("the repository is damaged: {gone}")),
+            (Ok(_), None) => None,
+        };
+        match fault {
+            None => sound.push(name.clone()),
+            Some(why) => faults.push((name.clone(), why)),
+        }
+    }
+    Ok((sound, faults))
+}
+
+fn recorded<'a>(name: &'a CheckpointName, checkpoint: &'a Checkpoint) -> Recorded<'a> {
+    Recorded {
+        name,
+        commit: &checkpoint.commit,
+        tag: &checkpoint.tag,
+        sha256: &checkpoint.sha256,
+    }
+}
+
+/// What a rollback would change. What is shown is what then happens, if nothing changes in between.
+///
+/// # Errors
+/// There is no such checkpoint; git cannot be asked.
+pub fn preview(
+    repo: &Repo,
+    paths: &Paths,
+    state: &State,
+    name: &CheckpointName,
+) -> Result<Preview, DaemonError> {
+    let found = state.checkpoints.get(name);
+    let checkpoint = found.ok_or_else(|| unknown_checkpoint(state, name))?;
+    let recorded = recorded(name, checkpoint);
+    let mut preview = Preview {
+        checkpoint: name.clone(),
+        from: None,
+        commit: checkpoint.commit.clone(),
+        ideas_reverted: Vec::new(),
+        commits_lost: Vec::new(),
+        commits_regained: Vec::new(),
+        dirty_files: Vec::new(),
+        agents_stopped: stopped(state),
+        messages_dropped: Vec::new(),
+        problem: None,
+    };
+    let target = state.settings.as_deref().map(|now| now.target.as_str());
+    match recorded.ideas(repo, paths, target)? {
+        Err(why) => preview.problem = Some(why),
+        Ok(ideas) => {
+            preview.ideas_reverted = reverted(state, &ideas);
+            preview.messages_dropped = dropped(state, &ideas);
+            commits(repo, state, &mut preview)?;
+        }
+    }
+    Ok(preview)
+}
+
+fn stopped(state: &State) -> Vec<Stopped> {
+    let each = state.agents.iter().map(|(id, attempt)| Stopped {
+        id: id.clone(),
+        idea_id: attempt.idea.clone(),
+        iteration: attempt.iteration,
+    });
+    each.collect()
+}
+
+fn reverted(state: &State, then: &BTreeMap<IdeaId, IdeaThen>) -> Vec<Reverted> {
+    let each = state.ideas.iter().filter_map(|(id, idea)| {
+        let to = match then.get(id) {
+            Some(then) => then.status,
+            // It came later.
+            None => match idea.status {
+                IdeaStatus::Done | IdeaStatus::Active | IdeaStatus::Merging => IdeaStatus::Pending,
+                other => other,
+            },
+        };
+        (to != idea.status).then(|| Reverted {
+            id: id.clone(),
+            from: idea.status,
+            to,
+        })
+    });
+    each.collect()
+}
+
+/// Of the messages that the ideas' next prompts would carry now those that they will not carry then.
+fn dropped(state: &State, then: &BTreeMap<IdeaId, IdeaThen>) -> Vec<Dropped> {
+    let mut dropped = Vec::new();
+    for work in unfinished(state) {
+        let saved = then.get(&work.idea).and_then(|then| then.saved.as_deref());
+        let mut carried = saved.map_or_else(Vec::new, |saved| saved.messages.clone());
+        for message in work.messages {
+            match carried.iter().position(|carried| *carried == message) {
+                Some(at) => drop(carried.swap_remove(at)),
+                None => dropped.push(Dropped {
+                    idea_id: work.idea.clone(),
+                    message,
+                }),
+            }
+        }
+    }
+    dropped
+}
+
+fn commits(repo: &Repo, state: &State, preview: &mut Preview) -> Result<(), GitError> {
+    let Some(target) = state.settings.as_deref().map(|settings| &settings.target) else {
+        preview.problem =
+            Some("no daemon has read the configuration yet; start one first: swarm start".into());
+        return Ok(());
+    };
+    let Some(now) = repo.branch_commit(target)? else {
+        preview.problem = Some(format!("the target branch `{target}` is gone"));
+        return Ok(());
+    };
+    preview.from = Some(ours(now));
+    let then = oid(&preview.commit)?;
+    let between = |base, tip| -> Result<Vec<Lost>, GitError> {
+        let found = repo.commits_between(base, tip)?.into_iter();
+        Ok(found
+            .map(|(commit, subject)| Lost {
+                commit: ours(commit),
+                subject,
+            })
+            .collect())
+    };
+    preview.commits_lost = between(then, now)?;
+    preview.commits_regained = between(now, then)?;
+    if let Some(gone) = repo.missing_object(now, then)? {
+        preview.problem = Some(format!("the repository is damaged: {gone}"));
+        return Ok(());
+    }
+    for blocked in repo.in_the_way_of(target, now, then)? {
+        if blocked.files.is_empty() {
+            preview.problem = Some(format!(
+                "in {}: {}",
+                blocked.worktree.display(),
+                blocked.reason
+            ));
+        }
+        preview.dirty_files.extend(blocked.files);
+    }
+    Ok(())
+}

@@ -1,0 +1,389 @@
+//! Asking a daemon for a checkpoint or a rollback, and waiting for its end.
+//!
+//! Invariant: the request is on disk before anything is waited for. Who goes away changes nothing: what was asked for goes on, if need be with
+//! the next daemon.
+
+use std::sync::Arc;
+
+use crate::daemon::actor::handle::{CommandError, Handle, Journaled};
+use crate::domain::command::Command;
+use crate::domain::effect::Effect;
+use crate::domain::event::{
+    CheckpointDeleted, CheckpointMade, EffectFinished, EffectRequested, Event, RollbackAbandoned,
+    RolledBack,
+};
+use crate::domain::ids::{CheckpointName, EffectId};
+use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::state::State;
+
+/// So many events are looked at together.
+const PAGE: usize = 256;
+
+/// What it came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The checkpoint is there.
+    Made,
+    /// The checkpoint is gone.
+    Deleted,
+    /// Rolled back; this checkpoint undoes it.
+    RolledBack {
+        /// It.
+        safety: CheckpointName,
+    },
+}
+
+/// Why not.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// It was refused; nothing has changed.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// It could not be done.
+    #[error("{0}")]
+    Failed(String),
+    /// The rollback was given up; the target and the ideas are as they were.
+    #[error("the rollback to `{to}` was given up: {why}")]
+    Abandoned {
+        /// To what.
+        to: CheckpointName,
+        /// Why.
+        why: String,
+        /// The files in the way.
+        files: Vec<String>,
+    },
+    /// The daemon ends; the next one goes on with it.
+    #[error("the daemon ends before this is done; the next start goes on with it")]
+    Ended,
+}
+
+/// Asks, and waits for the end; with the seq of the last event that tells of it.
+pub async fn ask(handle: &Handle, command: Command) -> Result<(Answer, u64), AskError> {
+    let mut seq = handle.seq();
+    let wanted = Wanted::of(&command);
+    let accepted = handle.command(command).await?;
+    let mut follower = Follower {
+        handle,
+        after: accepted.seq.saturating_sub(accepted.events.len() as u64),
+        effect: None,
+        missed: false,
+    };
+    loop {
+        seq.mark_unchanged();
+        if let Some((answer, seq)) = follower.follow(&wanted) {
+            settled(handle).await;
+            return answer.map(|answer| (answer, seq));
+        }
+        if let Some(answer) = wanted.by_state(handle) {
+            return Ok((answer, handle.read(|state| state.seq)));
+        }
+        if follower.has_missed_the_end(&wanted) {
+            let why = "it has ended, and how stands in the log: swarm events";
+            return Err(AskError::Failed(why.into()));
+        }
+        if seq.changed().await.is_err() {
+            return Err(AskError::Ended);
+        }
+    }
+}
+
+/// How far somebody who waits has read. A plan of thousands of ideas pushes events out of memory before he sees them: then he goes on with what
+/// is there.
+struct Follower<'a> {
+    handle: &'a Handle,
+    after: u64,
+    effect: Option<EffectId>,
+    missed: bool,
+}
+
+impl Follower<'_> {
+    /// Reads on to the event that is the end, or to the last one.
+    fn follow(&mut self, wanted: &Wanted) -> Option<(Result<Answer, AskError>, u64)> {
+        loop {
+            let Some(events) = self.handle.recent_after(self.after, PAGE) else {
+                self.missed = true;
+                self.after = self.handle.forgotten();
+                let requested = self.handle.read(|state| wanted.requested(state));
+                self.effect = self.effect.or(requested);
+                continue;
+            };
+            self.after = events.last()?.seq;
+            for event in &events {
+                if let Some(answer) = wanted.judge(event, &mut self.effect) {
+                    return Some((answer, event.seq));
+                }
+            }
+        }
+    }
+
+    fn has_missed_the_end(&self, wanted: &Wanted) -> bool {
+        let over = |state: &State| state.seq == self.after && !wanted.is_under_way(state);
+        self.missed && self.handle.read(over)
+    }
+}
+
+/// Until what a rollback leaves behind is given back, and work goes on. A daemon that ends before leaves that to the next.
+async fn settled(handle: &Handle) {
+    let mut seq = handle.seq();
+    loop {
+        seq.mark_unchanged();
+        let under_way = handle.read(|state| state.swarm.phase == SwarmPhase::RollingBack);
+        if !under_way || seq.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+enum Wanted {
+    Make(CheckpointName),
+    Delete(CheckpointName),
+    RollBack(CheckpointName),
+    Other,
+}
+
+impl Wanted {
+    fn of(command: &Command) -> Self {
+        match command {
+            Command::CreateCheckpoint { name } => Self::Make(name.clone()),
+            Command::DeleteCheckpoint { name } => Self::Delete(name.clone()),
+            Command::RollBack { name, .. } => Self::RollBack(name.clone()),
+            _ => Self::Other,
+        }
+    }
+
+    fn judge(
+        &self,
+        record: &Arc<Journaled>,
+        effect: &mut Option<EffectId>,
+    ) -> Option<Result<Answer, AskError>> {
+        match (&record.event, self) {
+            (Event::CheckpointMade(CheckpointMade { name, .. }), Self::Make(wanted))
+                if name == wanted =>
+            {
+                Some(Ok(Answer::Made))
+            }
+            (Event::CheckpointDeleted(CheckpointDeleted { name }), Self::Delete(wanted))
+                if name == wanted =>
+            {
+                Some(Ok(Answer::Deleted))
+            }
+            (Event::RolledBack(RolledBack { to, safety, .. }), Self::RollBack(wanted))
+                if to == wanted =>
+            {
+                let safety = safety.clone();
+                Some(Ok(Answer::RolledBack { safety }))
+            }
+            (
+                Event::RollbackAbandoned(RollbackAbandoned { to, why, files }),
+                Self::RollBack(wanted),
+            ) if to == wanted => Some(Err(AskError::Abandoned {
+                to: to.clone(),
+                why: why.clone(),
+                files: files.clone(),
+            })),
+            (Event::EffectRequested(EffectRequested { id, effect: this }), _)
+                if self.is_mine(this) =>
+            {
+                *effect = Some(*id);
+                None
+            }
+            (
+                Event::EffectFinished(EffectFinished {
+                    id,
+                    error: Some(why),
+                }),
+                _,
+            ) if Some(*id) == *effect => Some(Err(AskError::Failed(why.clone()))),
+            _ => None,
+        }
+    }
+
+    fn is_mine(&self, effect: &Effect) -> bool {
+        match (self, effect) {
+            (Self::Make(wanted), Effect::MakeCheckpoint { name, .. })
+            | (Self::Delete(wanted), Effect::DeleteCheckpoint { name, .. }) => name == wanted,
+            _ => false,
+        }
+    }
+
+    /// Its effect that has no outcome yet.
+    fn requested(&self, state: &State) -> Option<EffectId> {
+        let mut outbox = state.outbox.iter();
+        outbox.find_map(|(id, effect)| self.is_mine(effect).then_some(*id))
+    }
+
+    fn is_under_way(&self, state: &State) -> bool {
+        match self {
+            Self::RollBack(name) => {
+                let rollback = state.rollback.as_deref();
+                rollback.is_some_and(|rollback| rollback.to == *name)
+            }
+            Self::Make(_) | Self::Delete(_) => self.requested(state).is_some(),
+            Self::Other => false,
+        }
+    }
+
+    /// Asked for twice at once, or so slow that the events are no longer at hand.
+    fn by_state(&self, handle: &Handle) -> Option<Answer> {
+        handle.read(|state| match self {
+            Self::Make(name) => state.checkpoints.contains_key(name).then_some(Answer::Made),
+            Self::Delete(name) => {
+                let gone = !state.checkpoints.contains_key(name);
+                gone.then_some(Answer::Deleted)
+            }
+            Self::RollBack(_) | Self::Other => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::domain::event::{RollbackBegun, RollbackPlanned, TargetSeen};
+    use std::sync::RwLock;
+
+    use tokio::sync::{mpsc, watch};
+
+    use super::*;
+    use crate::daemon::actor::handle::{Accepted, Message, Published, RECENT_RECORDS};
+    use crate::domain::checkpoint::{IdeaThen, Reason, Rollback, RollbackStep};
+    use crate::domain::state::IdeaStatus;
+    use crate::domain::testkit::{START, checkpoint_name, idea, oid};
+
+    /// Takes one command, leads it to the first of these batches of events, and publishes the others one by one as soon as they can be seen to be
+    /// waited for.
+    async fn answer(command: Command, batches: Vec<Vec<Event>>) -> Result<Answer, AskError> {
+        let (inbox, mut commands) = mpsc::channel(1);
+        let (told, seq) = watch::channel(0);
+        let published = Arc::new(RwLock::new(Published::default()));
+        let handle = Handle {
+            inbox,
+            published,
+            seq,
+        };
+        let daemon = handle.clone();
+        let lives = async move {
+            let Some(Message::Command(_, asker)) = commands.recv().await else {
+                panic!("nobody asks");
+            };
+            let mut asker = Some(asker);
+            let mut last = 0;
+            for events in batches {
+                let first = last;
+                last += events.len() as u64;
+                let number = |(at, event): (usize, &Event)| {
+                    Arc::new(Journaled {
+                        seq: first + 1 + at as u64,
+                        ts: START,
+                        event: event.clone(),
+                    })
+                };
+                let records: Vec<_> = events.iter().enumerate().map(number).collect();
+                daemon.publish(&records);
+                told.send(last).unwrap();
+                if let Some(asker) = asker.take() {
+                    asker.send(Ok(Accepted { seq: last, events })).unwrap();
+                }
+                // On this one thread whoever waits is next.
+                tokio::task::yield_now().await;
+                tokio::task::yield_now().await;
+            }
+        };
+        let (answer, ()) = tokio::join!(ask(&handle, command), lives);
+        answer.map(|(answer, _)| answer)
+    }
+
+    fn begun() -> Event {
+        let rollback = Rollback {
+            to: checkpoint_name("mid"),
+            commit: oid(1),
+            safety: checkpoint_name("safety"),
+            stash: false,
+            pause: false,
+            from: None,
+            step: RollbackStep::Checking,
+            at: START,
+            ideas: std::collections::BTreeMap::new(),
+        };
+        Event::RollbackBegun(RollbackBegun {
+            rollback: Box::new(rollback),
+        })
+    }
+
+    fn planned(number: usize) -> Event {
+        let then = IdeaThen {
+            status: IdeaStatus::Pending,
+            retry_count: 0,
+            failed_attempts: 0,
+            commit: None,
+            last_error: None,
+            saved: None,
+        };
+        Event::RollbackPlanned(RollbackPlanned {
+            id: idea(number as u64),
+            idea: Box::new(then),
+        })
+    }
+
+    fn rolled_back() -> Event {
+        Event::RolledBack(RolledBack {
+            to: checkpoint_name("mid"),
+            commit: oid(1),
+            safety: checkpoint_name("safety"),
+        })
+    }
+
+    fn roll_back() -> Command {
+        Command::RollBack {
+            name: checkpoint_name("mid"),
+            stash: false,
+            pause: false,
+            from: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn of_more_ideas_than_events_are_at_hand_a_rollback_is_told_of_all_the_same() {
+        let plan = (1..=RECENT_RECORDS + 10).map(planned).collect();
+        let answer = answer(roll_back(), vec![vec![begun()], plan, vec![rolled_back()]]).await;
+        let safety = checkpoint_name("safety");
+        assert_eq!(answer.unwrap(), Answer::RolledBack { safety });
+    }
+
+    #[tokio::test]
+    async fn an_end_that_nobody_saw_is_not_made_up() {
+        let mut batch = vec![rolled_back()];
+        batch.extend((1..=RECENT_RECORDS).map(planned));
+        let answer = answer(roll_back(), vec![vec![begun()], batch]).await;
+        let error = answer.unwrap_err().to_string();
+        assert!(error.contains("swarm events"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn why_a_checkpoint_failed_is_told_though_its_request_is_no_longer_at_hand() {
+        let id = EffectId(1);
+        let effect = Effect::MakeCheckpoint {
+            name: checkpoint_name("mid"),
+            reason: Reason::Manual,
+            target: "main".into(),
+            at: START,
+        };
+        let seen = |_| {
+            Event::TargetSeen(TargetSeen {
+                branch: "main".into(),
+                commit: oid(1),
+            })
+        };
+        let mut request = vec![Event::EffectRequested(EffectRequested { id, effect })];
+        request.extend((0..=RECENT_RECORDS).map(seen));
+        let failed = Event::EffectFinished(EffectFinished {
+            id,
+            error: Some("the tag is taken".into()),
+        });
+        let create = Command::CreateCheckpoint {
+            name: checkpoint_name("mid"),
+        };
+        let answer = answer(create, vec![request, vec![failed]]).await;
+        let error = answer.unwrap_err().to_string();
+        assert_eq!(error, "the tag is taken");
+    }
+}

@@ -1,0 +1,294 @@
+//! Going back to a checkpoint: whether that can be done, and the move of the target.
+//!
+//! Invariant: the look changes nothing. The move is by compare-and-swap, with every checkout of the target following or none; a person's changes in
+//! the way stop it, or, where that was asked for, are kept under `refs/swarm/rescue/` first.
+
+use std::collections::BTreeMap;
+
+use super::file;
+use super::tag_of;
+use crate::daemon::effects::attempt::{kind_of, oid, ours};
+use crate::daemon::effects::context::Tools;
+use crate::daemon::effects::dispatch::failed;
+use crate::daemon::files::paths::Paths;
+use crate::domain::checkpoint::{IdeaThen, SavedWork};
+use crate::domain::effect::Effect;
+use crate::domain::ids::{CheckpointName, IdeaId, Oid};
+use crate::domain::observation::{FailureKind, Outcome};
+use crate::git::{self, Aside, Blocked, GitError, Land, LandOutcome, Repo, Snapshot};
+
+type Done = Result<Outcome, GitError>;
+
+/// Without it nothing works any more, not even the way back.
+const CONFIG: &str = ".swarm/config.json";
+
+/// What a rollback makes of the ideas, if it can be done. Blocks.
+pub(in crate::daemon) fn check(tools: &Tools, effect: &Effect) -> Done {
+    let Effect::CheckRollback {
+        name,
+        commit,
+        tag,
+        sha256,
+        target,
+        stash,
+        from,
+    } = effect
+    else {
+        return Ok(failed("this effect is not a look at a checkpoint"));
+    };
+    let wanted = Recorded {
+        name,
+        commit,
+        tag,
+        sha256,
+    };
+    let ideas = match wanted.ideas(&tools.repo, &tools.paths, Some(target))? {
+        Ok(ideas) => ideas,
+        Err(why) => return Ok(refused(name, &why)),
+    };
+    let Some(now) = tools.repo.branch_commit(target)? else {
+        return Ok(failed(format!(
+            "the target branch `{target}` is gone; swarm status has the command that brings it back"
+        )));
+    };
+    if let Some(shown) = from.as_ref().filter(|shown| **shown != ours(now)) {
+        return Ok(Outcome::Failed {
+            kind: FailureKind::Repository,
+            message: format!(
+                "`{target}` has moved since it was looked at, from {shown:.10} to {now:.10}; look again: swarm rollback {name} --dry-run"
+            ),
+        });
+    }
+    if let Some(gone) = tools.repo.missing_object(now, oid(commit)?)? {
+        return Ok(refused(name, &format!("the repository is damaged: {gone}")));
+    }
+    let in_the_way = tools.repo.in_the_way_of(target, now, oid(commit)?)?;
+    Ok(match stops(in_the_way, *stash) {
+        Some(blocked) => blocked_by(blocked),
+        None => Outcome::RollbackReady(ideas),
+    })
+}
+
+/// Files can be put aside; what else stops a checkout cannot.
+fn stops(all: Vec<Blocked>, stash: bool) -> Option<Blocked> {
+    all.into_iter()
+        .find(|blocked| !stash || blocked.files.is_empty())
+}
+
+fn blocked_by(blocked: Blocked) -> Outcome {
+    let place = blocked.worktree.display();
+    Outcome::CheckoutBlocked {
+        reason: format!(
+            "in {place}: {}{}",
+            blocked.reason,
+            if blocked.files.is_empty() {
+                ""
+            } else {
+                "; or have them put aside: --stash"
+            }
+        ),
+        files: blocked.files,
+    }
+}
+
+/// Nothing has changed and nothing will by itself.
+fn refused(name: &CheckpointName, why: &str) -> Outcome {
+    Outcome::Failed {
+        kind: FailureKind::Repository,
+        message: format!("the checkpoint `{name}` cannot be rolled back to: {why}"),
+    }
+}
+
+/// A checkpoint as the log has it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Recorded<'a> {
+    pub(super) name: &'a CheckpointName,
+    pub(super) commit: &'a Oid,
+    pub(super) tag: &'a Oid,
+    pub(super) sha256: &'a str,
+}
+
+impl Recorded<'_> {
+    /// The ideas as a rollback of the target to it leaves them, or why it cannot be trusted.
+    pub(super) fn ideas(
+        &self,
+        repo: &Repo,
+        paths: &Paths,
+        target: Option<&str>,
+    ) -> Result<Result<BTreeMap<IdeaId, IdeaThen>, String>, GitError> {
+        let (file, found) = match file::read(paths, self.name) {
+            Ok(read) => read,
+            Err(fault) => return Ok(Err(fault.to_string())),
+        };
+        if found != self.sha256 {
+            let path = file::path_of(paths, self.name);
+            return Ok(Err(format!(
+                "its file {} is not the one that was written (SHA-256 {found:.12}, not {:.12}); put that back from a copy",
+                path.display(),
+                self.sha256
+            )));
+        }
+        if let Some(why) = self.tag_trouble(repo)? {
+            return Ok(Err(why));
+        }
+        if let Some(target) = target
+            && let Some(now) = repo.branch_commit(target)?
+            && repo.has_file(now, CONFIG)?
+            && !repo.has_file(oid(self.commit)?, CONFIG)?
+        {
+            return Ok(Err(format!(
+                "it is older than the commit of {CONFIG}, so it would take swarm's own configuration away; have git forget that first: git rm -r -q --cached .swarm && git commit -m 'Untrack .swarm'"
+            )));
+        }
+        // Where that branch is gone it was renamed, and this is it.
+        if let Some(target) = target.filter(|target| **target != *file.target)
+            && repo.branch_commit(&file.target)?.is_some()
+        {
+            let of = &file.target;
+            return Ok(Err(format!(
+                "it is of the branch `{of}`, and the target is `{target}` now; make `{of}` the target again (`target` in .swarm/config.json)"
+            )));
+        }
+        let mut works = file.works();
+        for (id, work) in &works {
+            if let Some(gone) = missing(repo, oid(self.commit)?, work)? {
+                return Ok(Err(format!(
+                    "the work of {} on {id} is gone: {gone}",
+                    work.agent
+                )));
+            }
+        }
+        let ideas = file.state_snapshot.ideas.iter();
+        Ok(Ok(ideas
+            .map(|(id, idea)| (id.clone(), IdeaThen::of(idea, works.remove(id))))
+            .collect()))
+    }
+
+    fn tag_trouble(&self, repo: &Repo) -> Result<Option<String>, GitError> {
+        let (full, commit, tag) = (tag_of(self.name), self.commit, self.tag);
+        if repo.resolve_commit(commit.as_str())?.is_none() {
+            return Ok(Some(format!(
+                "its commit {commit:.10} is gone: git has thrown it away"
+            )));
+        }
+        let back = format!("put it back: git update-ref refs/tags/{full} {tag}");
+        Ok(match repo.tag(&full)? {
+            None => Some(format!("its tag `{full}` was deleted; {back}")),
+            Some(found) if found.oid != oid(tag)? => Some(format!(
+                "its tag `{full}` was moved to {:.10}; {back}",
+                found.oid
+            )),
+            Some(_) => None,
+        })
+    }
+}
+
+fn missing(repo: &Repo, base: git::Oid, work: &SavedWork) -> Result<Option<String>, GitError> {
+    for commit in std::iter::once(&work.tip).chain(&work.wip) {
+        if repo.resolve_commit(commit.as_str())?.is_none() {
+            return Ok(Some(format!("git has no commit {commit:.10} any more")));
+        }
+        if let Some(gone) = repo.missing_object(base, oid(commit)?)? {
+            return Ok(Some(gone));
+        }
+    }
+    Ok(None)
+}
+
+/// Moves the target. Blocks. Where it cannot, whoever reads why learns also where his changes are that were put aside for it.
+pub(in crate::daemon) fn move_target(tools: &Tools, effect: &Effect) -> Done {
+    let done = put_aside_and_move(tools, effect);
+    let Effect::MoveTarget {
+        stash: Some(name), ..
+    } = effect
+    else {
+        return done;
+    };
+    let outcome = match done {
+        Err(error) if !error.was_killed() => Outcome::Failed {
+            kind: kind_of(&error),
+            message: error.to_string(),
+        },
+        other => other?,
+    };
+    let reference = stash_ref(name);
+    if tools.repo.list_refs(&reference)?.is_empty() {
+        return Ok(outcome);
+    }
+    let told = format!(
+        "your changes that were in the way are kept in {reference} (git diff {reference}^ {reference})"
+    );
+    Ok(match outcome {
+        Outcome::CheckoutBlocked { reason, files } => Outcome::CheckoutBlocked {
+            reason: format!("{told}; {reason}"),
+            files,
+        },
+        Outcome::TargetMoved { found } => Outcome::Failed {
+            kind: FailureKind::Repository,
+            message: format!("the target was moved to {found} by somebody else meanwhile; {told}"),
+        },
+        Outcome::Failed { kind, message } => Outcome::Failed {
+            kind,
+            message: format!("{told}; {message}"),
+        },
+        other => other,
+    })
+}
+
+fn put_aside_and_move(tools: &Tools, effect: &Effect) -> Done {
+    let Effect::MoveTarget {
+        target,
+        expected,
+        commit,
+        stash,
+        at,
+    } = effect
+    else {
+        return Ok(failed("this effect is not the move of the target"));
+    };
+    let (from, to) = (oid(expected)?, oid(commit)?);
+    let mut stashed = Vec::new();
+    if let Some(name) = stash
+        && tools.repo.branch_commit(target)? == Some(from)
+    {
+        let in_the_way = tools.repo.in_the_way_of(target, from, to)?;
+        if let Some(blocked) = stops(in_the_way, true) {
+            return Ok(blocked_by(blocked));
+        }
+        stashed = tools.repo.put_aside(&Aside {
+            branch: target.clone(),
+            from,
+            to,
+            keep: Snapshot {
+                name: String::new(),
+                reference: stash_ref(name),
+                message: format!("Changes that were in the way of a rollback ({name})\n"),
+                identity: tools.repo.identity()?,
+                time: *at,
+            },
+        })?;
+    }
+    let moved = tools.repo.move_target(&Land {
+        branch: target.clone(),
+        expected: from,
+        commit: to,
+    })?;
+    Ok(match moved {
+        LandOutcome::Landed | LandOutcome::AlreadyLanded => Outcome::TargetMovedTo {
+            stashed: stashed.into_iter().map(ours).collect(),
+        },
+        LandOutcome::TargetMoved { found: Some(found) } => {
+            Outcome::TargetMoved { found: ours(found) }
+        }
+        LandOutcome::TargetMoved { found: None } => failed(format!(
+            "the target branch `{target}` is gone; bring it back (git branch {target} {expected}), then roll back again"
+        )),
+        LandOutcome::CheckoutBlocked(blocked) => blocked_by(blocked),
+        LandOutcome::NotAFastForward => failed("a rollback moves backwards"),
+    })
+}
+
+/// Where changes in the way of a rollback are kept.
+fn stash_ref(name: &str) -> String {
+    format!("refs/swarm/rescue/stash-{name}")
+}

@@ -1,0 +1,115 @@
+//! The daemon's own part: old runs once a day, and all that is safe beside it when it is asked.
+//!
+//! Invariant: one at a time, and never in the way of a start: the first begins when the daemon has recovered.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::task::spawn_blocking;
+
+use super::report::{Failure, Report};
+use super::trash::Trash;
+use super::{Scope, Site, carry_out, find};
+use crate::daemon::actor::handle::Handle;
+use crate::daemon::effects::context::Tools;
+use crate::daemon::error::DaemonError;
+use crate::daemon::lifecycle::daemon::Reloader;
+use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::state::State;
+
+/// How often old runs are looked for.
+const PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Removes old runs until it is dropped.
+pub(in crate::daemon) async fn keep(tools: Arc<Tools>, handle: Handle) {
+    let mut seq = handle.seq();
+    let recovering = |state: &State| {
+        matches!(
+            state.swarm.phase,
+            SwarmPhase::Recovering | SwarmPhase::Stopped
+        )
+    };
+    while handle.read(recovering) {
+        if seq.changed().await.is_err() {
+            return;
+        }
+    }
+    loop {
+        let (tools, handle) = (Arc::clone(&tools), handle.clone());
+        match spawn_blocking(move || old_runs(&tools, &handle)).await {
+            Ok(Ok(report)) => tell(&report),
+            Ok(Err(error)) => tracing::warn!(%error, "old runs could not be removed"),
+            Err(error) => tracing::warn!(%error, "removing old runs stopped"),
+        }
+        tokio::time::sleep(PERIOD).await;
+    }
+}
+
+fn old_runs(tools: &Tools, handle: &Handle) -> Result<Report, DaemonError> {
+    let state = handle.read(State::clone);
+    let (mut report, trash) = removed(tools, &site(tools, &state, Scope::Runs))?;
+    report.failed.extend(emptied(tools, trash));
+    Ok(report)
+}
+
+fn site<'a>(tools: &'a Tools, state: &'a State, scope: Scope) -> Site<'a> {
+    Site::new(&tools.paths, &tools.repo, state, &tools.config(), scope)
+}
+
+fn tell(report: &Report) {
+    let (removed, bytes) = (report.removed.len(), report.bytes);
+    if let Some(first) = report.failed.first() {
+        let failed = report.failed.len();
+        tracing::warn!(removed, bytes, failed, path = %first.path, error = %first.error, "not all old runs could be removed");
+    } else if removed > 0 {
+        tracing::info!(removed, bytes, "old runs removed");
+    }
+}
+
+impl Reloader {
+    /// `swarm clean` while this daemon runs. Answers when the names are gone, durably; what is behind them is deleted after the answer.
+    ///
+    /// # Errors
+    /// Something cannot be listed; nothing was removed then.
+    pub async fn clean(&self, dry_run: bool) -> Result<Report, DaemonError> {
+        let (tools, handle) = (Arc::clone(&self.tools), self.handle.clone());
+        let done = spawn_blocking(move || beside_daemon(&tools, &handle, dry_run)).await;
+        done.unwrap_or_else(|error| Err(DaemonError::io("clean")(std::io::Error::other(error))))
+    }
+}
+
+fn beside_daemon(
+    tools: &Arc<Tools>,
+    handle: &Handle,
+    dry_run: bool,
+) -> Result<Report, DaemonError> {
+    let state = handle.read(State::clone);
+    let site = site(tools, &state, Scope::BesideDaemon);
+    if dry_run {
+        return Ok(find::plan(&site, true)?.report);
+    }
+    let (report, trash) = removed(tools, &site)?;
+    let tools = Arc::clone(tools);
+    spawn_blocking(move || {
+        for failure in emptied(&tools, trash) {
+            tracing::warn!(path = %failure.path, error = %failure.error, "what was cleaned could not be deleted");
+        }
+    });
+    Ok(report)
+}
+
+/// One at a time finds and takes away.
+fn removed(tools: &Tools, site: &Site<'_>) -> Result<(Report, Trash), DaemonError> {
+    let _one = locked(&tools.cleaning);
+    Ok(carry_out(site, find::plan(site, false)?))
+}
+
+/// One at a time deletes: the trash of one may be the leftovers of another.
+fn emptied(tools: &Tools, trash: Trash) -> Vec<Failure> {
+    let _one = locked(&tools.emptying);
+    trash.empty()
+}
+
+fn locked(one: &Mutex<()>) -> MutexGuard<'_, ()> {
+    one.lock().unwrap_or_else(PoisonError::into_inner)
+}

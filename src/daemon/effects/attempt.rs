@@ -1,0 +1,362 @@
+//! Effects in git: what each asks of the git room, and what its answer means.
+
+use std::io;
+
+use super::context::Tools;
+use super::dispatch::failed;
+use crate::daemon::actor::clock;
+use crate::daemon::checkpoints;
+use crate::domain::effect::{Effect, KeptWorktree, Landing};
+use crate::domain::ids::{EffectId, IdeaId, Oid};
+use crate::domain::observation::{FailureKind, Outcome};
+use crate::domain::state::State;
+use crate::domain::time::Timestamp;
+use crate::git::{
+    self, Anew, Earlier, FinishResolution, GitError, Prepare, Proof, Release, Seal, Sealed, Stray,
+    Unfit,
+};
+
+type Done = Result<Outcome, GitError>;
+
+/// So often a git that somebody killed is started again.
+const TRIES: usize = 3;
+
+/// Carries out an effect in git. Blocks. A git that was killed (for want of memory, say) says nothing about the work: an effect may be
+/// repeated, so it is.
+pub(crate) fn perform(tools: &Tools, id: EffectId, effect: &Effect) -> Outcome {
+    persistent(|| attempt(tools, id, effect))
+}
+
+/// The same for a checkpoint, which keeps this state.
+pub(crate) fn made(tools: &Tools, state: &State, id: EffectId, effect: &Effect) -> Outcome {
+    persistent(|| checkpoints::make(tools, state, id, effect))
+}
+
+fn persistent(attempt: impl Fn() -> Done) -> Outcome {
+    let mut last = attempt();
+    for _ in 1..TRIES {
+        match last {
+            Err(ref error) if error.was_killed() => last = attempt(),
+            _ => break,
+        }
+    }
+    last.unwrap_or_else(|error| failure(&error))
+}
+
+fn attempt(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
+    match effect {
+        Effect::PrepareWorktree {
+            branch,
+            worktree,
+            target,
+            from,
+            ..
+        } => prepare(tools, worktree, branch, target, from.as_ref()),
+        Effect::Seal { .. } => seal(tools, effect),
+        Effect::SaveWork { .. } => super::save_work::save_work(tools, effect),
+        Effect::BuildMerge { .. } => super::merge::build(tools, id, effect),
+        Effect::PrepareVerify { commit, .. } => oid(commit)
+            .and_then(|commit| tools.repo.verify_tree(commit))
+            .map(|_| Outcome::VerifyReady),
+        Effect::Land {
+            target,
+            expected,
+            commit,
+            ..
+        } => super::merge::land(tools, target, expected, commit),
+        Effect::StartResolution { .. } => super::merge::start_resolution(tools, effect),
+        Effect::FinishResolution { .. } => super::merge::finish_resolution(tools, effect),
+        Effect::ReleaseWorktree {
+            worktree,
+            branch,
+            landed,
+            at,
+        } => release(tools, worktree, branch, landed.as_ref(), *at),
+        Effect::DeleteCheckpoint { name, in_use, keep } => {
+            checkpoints::remove(tools, name, in_use, keep.as_ref())
+        }
+        Effect::CheckRollback { .. } => checkpoints::check(tools, effect),
+        Effect::MoveTarget { .. } => checkpoints::move_target(tools, effect),
+        Effect::Run { .. }
+        | Effect::StopRun { .. }
+        | Effect::ArchiveInbox { .. }
+        | Effect::MakeCheckpoint { .. } => Ok(failed("this effect is not git's alone")),
+    }
+}
+
+fn failure(error: &GitError) -> Outcome {
+    Outcome::Failed {
+        kind: kind_of(error),
+        message: error.to_string(),
+    }
+}
+
+/// The warning about a target that went past the checks.
+pub(crate) fn moved_by_an_agent(target: &str, stray: &Stray) -> String {
+    let Stray { worktree, commit } = stray;
+    format!(
+        "the target `{target}` is at {commit:.10}, a commit that an agent made in {worktree} and put there itself: it has passed no check. Look at it: git show {commit:.10}"
+    )
+}
+
+/// Whose fault an error of any driver is, by what lies at its root.
+pub(crate) fn kind_of(error: &(dyn std::error::Error + 'static)) -> FailureKind {
+    if let Some(error) = error.downcast_ref::<GitError>() {
+        return match error {
+            GitError::DiskFull { .. } => FailureKind::NoSpace,
+            error if error.is_of_the_repository() => FailureKind::Repository,
+            _ => FailureKind::Other,
+        };
+    }
+    let below = match error.downcast_ref::<io::Error>() {
+        Some(error) if is_full(error) => return FailureKind::NoSpace,
+        // What an I/O error was made of is not among its sources.
+        Some(error) => error.get_ref().map(|inner| kind_of(inner)),
+        None => None,
+    };
+    let source = || error.source().map(kind_of);
+    below.or_else(source).unwrap_or(FailureKind::Other)
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
+/// Ours to git's. Ours are checked when they are made, so git's parser has nothing to refuse.
+pub(crate) fn oid(oid: &Oid) -> Result<git::Oid, GitError> {
+    git::Oid::from_str(oid.as_str()).map_err(GitError::library("read an object id"))
+}
+
+/// Git's to ours.
+pub(crate) fn ours(oid: git::Oid) -> Oid {
+    oid.to_string()
+        .parse()
+        .expect("git writes object ids as lower-case hex digits")
+}
+
+fn prepare(
+    tools: &Tools,
+    worktree: &str,
+    branch: &str,
+    target: &str,
+    from: Option<&KeptWorktree>,
+) -> Done {
+    let tip = tools.repo.branch_commit(target)?;
+    let Some(tip) = tip else {
+        let message = format!(
+            "the target branch `{target}` is gone; swarm status has the command that brings it back, with its last known commit; or name another as `target` in .swarm/config.json"
+        );
+        let kind = FailureKind::Repository;
+        return Ok(Outcome::Failed { kind, message });
+    };
+    // A base that a force-push and a clean-up have taken away cannot be gone on from.
+    let left = match from {
+        Some(kept) => tools.repo.resolve_commit(kept.base.as_str())?,
+        None => None,
+    };
+    let asked = Prepare {
+        name: worktree.to_owned(),
+        branch: branch.to_owned(),
+        base: left.unwrap_or(tip),
+        from: from
+            .filter(|kept| kept.saved.is_none())
+            .map(|kept| Earlier {
+                worktree: kept.worktree.clone(),
+                branch: kept.branch.clone(),
+            }),
+        saved: match from.and_then(|kept| kept.saved.as_ref()) {
+            Some(saved) => Some(git::Saved {
+                tip: oid(&saved.tip)?,
+                wip: saved.wip.as_ref().map(oid).transpose()?,
+            }),
+            None => None,
+        },
+    };
+    let anew = Anew {
+        target: target.to_owned(),
+        tip,
+        identity: tools.repo.identity()?,
+        time: clock::wall(),
+    };
+    let want = tools.repo.without_an_empty_past(asked, anew)?;
+    if let Some(earlier) = &want.from {
+        leave_merge(tools, earlier)?;
+    }
+    let head = tools.repo.prepare_worktree(&want)?.head;
+    // Where the branch leaves what the target has; a kept branch left it where its attempt began.
+    let base = match from {
+        Some(kept) if !tools.repo.contains(tip, head)? => kept.base.clone(),
+        _ => ours(head),
+    };
+    let head = ours(head);
+    Ok(Outcome::WorktreePrepared { head, base })
+}
+
+/// The merge that an earlier attempt was in the middle of is not the next one's: the target may have gone back since. What was settled of it
+/// is kept under `refs/swarm/rescue/`. Done already: the next attempt has the worktree, on its own branch.
+fn leave_merge(tools: &Tools, earlier: &Earlier) -> Result<(), GitError> {
+    let left = tools.repo.abort_resolution(&FinishResolution {
+        name: earlier.worktree.clone(),
+        branch: earlier.branch.clone(),
+        message: String::new(),
+        identity: tools.repo.identity()?,
+        time: clock::wall(),
+        merged: None,
+    });
+    match left {
+        // Whether one that is broken can be gone on from at all is judged next.
+        Ok(_)
+        | Err(
+            GitError::WorktreeMissing { .. }
+            | GitError::OffBranch { .. }
+            | GitError::WorktreeBroken { .. },
+        ) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn seal(tools: &Tools, effect: &Effect) -> Done {
+    let Effect::Seal {
+        idea,
+        branch,
+        worktree,
+        base,
+        commit,
+        at,
+        ..
+    } = effect
+    else {
+        return Ok(failed("this effect is not a seal"));
+    };
+    if !commit {
+        let head = tools.repo.branch_commit(branch)?;
+        return match head {
+            Some(head) => fit(tools, branch, head, base, false),
+            None => Ok(failed(format!("the branch `{branch}` is gone"))),
+        };
+    }
+    let sealed = tools.repo.seal(&Seal {
+        name: worktree.clone(),
+        branch: branch.clone(),
+        base: oid(base)?,
+        message: leftovers(idea),
+        identity: tools.repo.identity()?,
+        time: *at,
+    })?;
+    Ok(match sealed {
+        Sealed::Done {
+            head, committed, ..
+        } => fit(tools, branch, head, base, committed)?,
+        Sealed::Strayed {
+            head,
+            branch: other,
+        } => Outcome::Unsealable {
+            message: match other {
+                Some(other) => format!(
+                    "the worktree is on the branch `{other}` at {head:.10}, and not on `{branch}`; go back to it (git switch {branch}) and bring the work there"
+                ),
+                None => format!(
+                    "the worktree is on the detached commit {head:.10}, which `{branch}` does not lead to; go back (git switch {branch}) and bring the work there"
+                ),
+            },
+        },
+        Sealed::Unfinished { what, files } => Outcome::Unsealable {
+            message: format!(
+                "a {what} is in progress in the worktree{}; finish it or abort it",
+                in_files(&files)
+            ),
+        },
+    })
+}
+
+/// The branch as it is sealed, if it can be merged at all; otherwise what its agent has to mend.
+fn fit(tools: &Tools, branch: &str, head: git::Oid, base: &Oid, committed: bool) -> Done {
+    let message = match tools.repo.unfit(head, oid(base)?)? {
+        None => {
+            return Ok(Outcome::Sealed {
+                head: ours(head),
+                committed,
+            });
+        }
+        Some(Unfit::Unrelated) => format!(
+            "`{branch}` at {head:.10} shares no history with {base:.10}, where it began, so it cannot be merged; put the work on top of that commit (git reset --soft {base:.10}, then commit)"
+        ),
+        Some(Unfit::Private(folders)) => format!(
+            "`{branch}` has files in {}, where swarm keeps the state of this machine; take them out of the commits (git rm -r --cached)",
+            folders.join(", ")
+        ),
+    };
+    Ok(Outcome::Unsealable { message })
+}
+
+fn in_files(files: &[String]) -> String {
+    if files.is_empty() {
+        String::new()
+    } else {
+        format!(" (open: {})", files.join(", "))
+    }
+}
+
+fn leftovers(idea: &IdeaId) -> String {
+    format!("Work on {idea} that its agent left uncommitted\n\nSwarm-Idea: {idea}\n")
+}
+
+fn release(
+    tools: &Tools,
+    worktree: &str,
+    branch: &str,
+    landed: Option<&Landing>,
+    at: Timestamp,
+) -> Done {
+    let proof = match landed {
+        Some(landing) if is_contained(tools, landing)? => Proof::Contained {
+            tip: oid(&landing.tip)?,
+            target: landing.target.clone(),
+        },
+        // Given up, or landed by way of replayed commits: what the branch holds is kept under a rescue reference.
+        _ => Proof::Abandoned,
+    };
+    let released = tools.repo.release_worktree(&Release {
+        name: worktree.to_owned(),
+        branch: branch.to_owned(),
+        proof,
+        identity: tools.repo.identity()?,
+        time: at,
+    })?;
+    if let Some(commit) = released.rescued {
+        tracing::info!(%commit, worktree, "uncommitted work kept under refs/swarm/rescue/");
+    }
+    let place = || format!(".swarm/worktrees/{}", git::kept_name(worktree));
+    let kept = released.nested.then(place);
+    Ok(Outcome::Released { kept })
+}
+
+fn is_contained(tools: &Tools, landing: &Landing) -> Result<bool, GitError> {
+    match tools.repo.branch_commit(&landing.target)? {
+        Some(target) => tools.repo.contains(target, oid(&landing.tip)?),
+        None => Ok(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_judged_by_its_root() {
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        assert_eq!(kind_of(&full()), FailureKind::NoSpace);
+        assert_eq!(kind_of(&io::Error::other(full())), FailureKind::NoSpace);
+        let changed = GitError::ConfigChanged {
+            key: "core.bare".into(),
+            value: "true".into(),
+        };
+        let wrapped = io::Error::other(io::Error::other(changed));
+        assert_eq!(kind_of(&wrapped), FailureKind::Repository);
+        let other = io::Error::other("something else");
+        assert_eq!(kind_of(&other), FailureKind::Other);
+    }
+}

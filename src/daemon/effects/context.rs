@@ -1,0 +1,83 @@
+//! What the drivers need to do their work, the same for all of them.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use super::attempt::ours;
+use crate::agents::Profile;
+use crate::agents::environment::Environment;
+use crate::config::Config;
+use crate::daemon::files::paths::Paths;
+use crate::daemon::files::settings;
+use crate::domain::ids::ProfileName;
+use crate::domain::view::TargetNow;
+use crate::git::Repo;
+
+/// The drivers' tools.
+pub struct Tools {
+    /// Where everything lies.
+    pub paths: Paths,
+    /// The repository.
+    pub repo: Repo,
+    /// This very program, for runners and the demo agent.
+    pub exe: PathBuf,
+    /// The daemon's environment; children get what the allow-list lets through.
+    pub inherited: Environment,
+    /// Whether runs may be launched; not any more when the daemon has ended.
+    pub(crate) launching: RwLock<bool>,
+    config: RwLock<Arc<Config>>,
+    /// One at a time takes away what is over.
+    pub(crate) cleaning: Mutex<()>,
+    /// One at a time deletes what was taken away.
+    pub(crate) emptying: Mutex<()>,
+}
+
+impl Tools {
+    /// With the configuration as it is now.
+    pub fn new(paths: Paths, repo: Repo, exe: PathBuf, config: Config) -> Self {
+        Self {
+            paths,
+            repo,
+            exe,
+            inherited: std::env::vars_os().collect(),
+            launching: RwLock::new(true),
+            config: RwLock::new(Arc::new(config)),
+            cleaning: Mutex::default(),
+            emptying: Mutex::default(),
+        }
+    }
+
+    /// The configuration as it was last read.
+    pub fn config(&self) -> Arc<Config> {
+        let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&config)
+    }
+
+    /// The configuration was read again.
+    pub fn set_config(&self, config: Config) {
+        let mut current = self.config.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(config);
+    }
+
+    /// Where a branch is at this moment.
+    pub(crate) fn target_now(&self, branch: &str) -> TargetNow {
+        target_in(&self.repo, branch)
+    }
+
+    /// A profile of today's configuration.
+    pub fn profile(&self, name: &ProfileName) -> Option<Profile> {
+        settings::profile(&self.config(), name)
+    }
+}
+
+/// Where a branch of this repository is.
+pub(crate) fn target_in(repo: &Repo, branch: &str) -> TargetNow {
+    match repo.branch_commit(branch) {
+        Ok(Some(commit)) => TargetNow::At(ours(commit)),
+        Ok(None) => TargetNow::Gone,
+        Err(error) => {
+            tracing::warn!(%error, branch, "the target branch cannot be read");
+            TargetNow::Unknown
+        }
+    }
+}

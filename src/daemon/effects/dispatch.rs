@@ -1,0 +1,218 @@
+//! From effects to drivers: one exhaustive match. Each effect runs on its own and ends in one observation.
+//!
+//! Invariant: called only with effects whose request is on disk. An effect that is dispatched again does what its variant's documentation
+//! says about being done already.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+use super::attempt as git;
+use super::context::Tools;
+use super::inbox;
+use super::pool_wait::Returns;
+use crate::crash;
+use crate::daemon::actor::handle::Handle;
+use crate::daemon::checkpoints;
+use crate::daemon::runs::run;
+use crate::domain::effect::Effect;
+use crate::domain::ids::EffectId;
+use crate::domain::observation::{FailureKind, Observation, Outcome};
+
+/// Git work at a time; more only makes the disk slower.
+const GIT_AT_ONCE: usize = 4;
+
+/// How long until an effect that failed is done again. A call to the disk that fails now and then is no fact about anybody's work.
+const AGAIN_AFTER: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
+
+/// Where the actor's effects go.
+pub(crate) trait Drivers: Send {
+    /// Begins an effect; its outcome comes as an observation.
+    fn dispatch(&self, id: EffectId, effect: Effect);
+}
+
+/// Sends effects to their drivers.
+#[derive(Clone)]
+pub(crate) struct Dispatcher {
+    tools: Arc<Tools>,
+    handle: Handle,
+    git: Arc<Semaphore>,
+    returns: Arc<Returns>,
+}
+
+impl Dispatcher {
+    pub(crate) fn new(tools: Arc<Tools>, handle: Handle) -> Self {
+        let git = Arc::new(Semaphore::new(GIT_AT_ONCE));
+        Self {
+            tools,
+            handle,
+            git,
+            returns: Arc::default(),
+        }
+    }
+}
+
+impl Drivers for Dispatcher {
+    fn dispatch(&self, id: EffectId, effect: Effect) {
+        let this = self.clone();
+        let (begin, done) = points(&effect);
+        tokio::spawn(async move {
+            crash::point(begin);
+            let mut outcome = this.guarded(id, effect.clone()).await;
+            for pause in AGAIN_AFTER {
+                if !may_pass(&outcome) {
+                    break;
+                }
+                tracing::warn!(effect = %id, ?outcome, "an effect failed; it is done again");
+                tokio::time::sleep(pause).await;
+                outcome = this.guarded(id, effect.clone()).await;
+            }
+            crash::point(done);
+            let effect = id;
+            this.handle
+                .observe(Observation::EffectDone { effect, outcome })
+                .await;
+        });
+    }
+}
+
+impl Dispatcher {
+    /// In a task of its own, so that a panic in a driver is an outcome too and nothing waits for ever.
+    async fn guarded(&self, id: EffectId, effect: Effect) -> Outcome {
+        let worker = self.clone();
+        match tokio::spawn(async move { worker.perform(id, effect).await }).await {
+            Ok(outcome) => outcome,
+            Err(error) => failed(format!("a driver stopped unexpectedly: {error}")),
+        }
+    }
+
+    async fn perform(&self, id: EffectId, effect: Effect) -> Outcome {
+        let tools = Arc::clone(&self.tools);
+        match effect {
+            Effect::Run {
+                run,
+                purpose,
+                timeout_ms,
+            } => run::run(tools, self.handle.clone(), run, purpose, timeout_ms).await,
+            Effect::StopRun { run, now } => run::stop(&tools, &run, now).await,
+            Effect::PrepareWorktree { .. }
+            | Effect::Seal { .. }
+            | Effect::SaveWork { .. }
+            | Effect::BuildMerge { .. }
+            | Effect::PrepareVerify { .. }
+            | Effect::Land { .. }
+            | Effect::StartResolution { .. }
+            | Effect::FinishResolution { .. }
+            | Effect::ReleaseWorktree { .. }
+            | Effect::DeleteCheckpoint { .. }
+            | Effect::CheckRollback { .. }
+            | Effect::MoveTarget { .. } => self.in_git(id, effect).await,
+            Effect::MakeCheckpoint { .. } => {
+                let state = checkpoints::settled(&self.handle).await;
+                blocking(move || git::made(&tools, &state, id, &effect)).await
+            }
+            Effect::ArchiveInbox { name, sha256 } => {
+                blocking(move || inbox::archive(&tools.paths.inbox, &name, &sha256)).await
+            }
+        }
+    }
+
+    async fn in_git(&self, id: EffectId, effect: Effect) -> Outcome {
+        let _promise = match &effect {
+            Effect::PrepareWorktree { from: None, .. } => {
+                let returns = Arc::clone(&self.returns);
+                returns.wait(&self.tools.repo, &self.handle).await
+            }
+            _ => None,
+        };
+        let Ok(_permit) = self.git.acquire().await else {
+            return failed("the daemon is ending");
+        };
+        let looks = |effect: &Effect| {
+            use Effect::{Land, SaveWork, Seal};
+            matches!(effect, Seal { .. } | SaveWork { .. } | Land { .. })
+        };
+        if looks(&effect) {
+            self.look_for_strays().await;
+        }
+        let tools = Arc::clone(&self.tools);
+        let gives_back = matches!(effect, Effect::ReleaseWorktree { .. });
+        let outcome = blocking(move || git::perform(&tools, id, &effect)).await;
+        if gives_back {
+            self.returns.came_back();
+        }
+        outcome
+    }
+
+    /// No worktree of ours stays on the target; that an agent has moved it is a warning until a landing moves it on.
+    async fn look_for_strays(&self) {
+        let target = self
+            .handle
+            .read(|state| Some(state.settings.as_ref()?.target.clone()));
+        let Some(target) = target else { return };
+        let (tools, branch) = (Arc::clone(&self.tools), target.clone());
+        let found = tokio::task::spawn_blocking(move || tools.repo.off_target(&branch)).await;
+        let key = "target-moved".to_owned();
+        let observation = match found {
+            Ok(Ok(None)) => Observation::TroubleOver { key },
+            Ok(Ok(Some(stray))) => Observation::Trouble {
+                key,
+                message: git::moved_by_an_agent(&target, &stray),
+            },
+            Ok(Err(error)) => {
+                return tracing::warn!(%error, "the agents' worktrees cannot be looked at");
+            }
+            Err(error) => return tracing::warn!(%error, "looking at the agents' worktrees stopped"),
+        };
+        self.handle.observe(observation).await;
+    }
+}
+
+/// Where a test may kill the daemon: before the driver begins, and when it has done its work and nothing says so yet.
+fn points(effect: &Effect) -> (&'static str, &'static str) {
+    match effect {
+        Effect::PrepareWorktree { .. } => ("effect.prepare.begin", "effect.prepare.done"),
+        Effect::Run { .. } => ("effect.run.begin", "effect.run.done"),
+        Effect::StopRun { .. } => ("effect.stop.begin", "effect.stop.done"),
+        Effect::Seal { .. } => ("effect.seal.begin", "effect.seal.done"),
+        Effect::SaveWork { .. } => ("effect.save.begin", "effect.save.done"),
+        Effect::BuildMerge { .. } => ("effect.build.begin", "effect.build.done"),
+        Effect::PrepareVerify { .. } => ("effect.verify.begin", "effect.verify.done"),
+        Effect::Land { .. } => ("effect.land.begin", "effect.land.done"),
+        Effect::StartResolution { .. } => ("effect.resolve.begin", "effect.resolve.done"),
+        Effect::FinishResolution { .. } => ("effect.finish.begin", "effect.finish.done"),
+        Effect::ReleaseWorktree { .. } => ("effect.release.begin", "effect.release.done"),
+        Effect::MakeCheckpoint { .. } => ("effect.checkpoint.begin", "effect.checkpoint.done"),
+        Effect::DeleteCheckpoint { .. } => ("effect.forget.begin", "effect.forget.done"),
+        Effect::CheckRollback { .. } => ("effect.check.begin", "effect.check.done"),
+        Effect::MoveTarget { .. } => ("effect.move.begin", "effect.move.done"),
+        Effect::ArchiveInbox { .. } => ("effect.archive.begin", "effect.archive.done"),
+    }
+}
+
+async fn blocking(work: impl FnOnce() -> Outcome + Send + 'static) -> Outcome {
+    match spawn_blocking(work).await {
+        Ok(outcome) => outcome,
+        Err(error) => failed(format!("a driver stopped unexpectedly: {error}")),
+    }
+}
+
+/// Whether a failure may be the disk's, and over in a moment. What a person must put right is not.
+fn may_pass(outcome: &Outcome) -> bool {
+    let Outcome::Failed { kind, .. } = outcome else {
+        return false;
+    };
+    match kind {
+        FailureKind::NoSpace | FailureKind::Other => true,
+        FailureKind::Repository | FailureKind::AgentUnusable => false,
+    }
+}
+
+pub(crate) fn failed(message: impl Into<String>) -> Outcome {
+    Outcome::Failed {
+        kind: FailureKind::Other,
+        message: message.into(),
+    }
+}

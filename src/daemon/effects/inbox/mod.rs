@@ -1,0 +1,243 @@
+//! The inbox: a Markdown file dropped into `.swarm/inbox/` becomes an idea, once, and moves to
+//! `inbox/accepted/`.
+//!
+//! `parse` reads such a file, `front_matter` the settings at its top.
+//! Invariant: a file is taken by name and content. Its idea and the intention to move it are one
+//! batch in the log; while that intention is open the same file is not taken again. A file that
+//! cannot become an idea stays where it is, with a warning that says why; the warning goes with the
+//! file.
+
+mod front_matter;
+pub mod parse;
+
+use std::collections::BTreeMap;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+use tokio::task::spawn_blocking;
+
+use super::context::Tools;
+use super::dispatch::failed;
+use crate::crash;
+use crate::daemon::actor::handle::Handle;
+use crate::domain::command::{Command, InboxFile, NewIdea};
+use crate::domain::effect::Effect;
+use crate::domain::ids::BadId;
+use crate::domain::observation::{Observation, Outcome};
+use parse::{InboxIdea, parse};
+
+/// Begins the key of a warning; the file's name follows.
+const KEY: &str = "inbox-";
+
+/// Largest file that is read.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// A file of the inbox with its content, or why it cannot be read.
+struct Dropped {
+    name: String,
+    content: Result<(String, String), String>,
+}
+
+/// Takes what lies in the inbox. One at a time, kept over the daemon's life.
+pub(crate) struct Inbox {
+    tools: Arc<Tools>,
+    handle: Handle,
+    /// Files taken and not yet seen gone, by name: their digest.
+    taken: BTreeMap<String, String>,
+}
+
+impl Inbox {
+    /// What the log says is still to be moved counts as taken.
+    pub(crate) fn new(tools: Arc<Tools>, handle: Handle) -> Self {
+        let taken = handle.read(|state| {
+            let open = state.outbox.values().filter_map(|effect| match effect {
+                Effect::ArchiveInbox { name, sha256 } => Some((name.clone(), sha256.clone())),
+                _ => None,
+            });
+            open.collect()
+        });
+        Self {
+            tools,
+            handle,
+            taken,
+        }
+    }
+
+    /// Looks once.
+    pub(crate) async fn look(&mut self) {
+        let folder = self.tools.paths.inbox.clone();
+        let dropped = match spawn_blocking(move || list(&folder)).await {
+            Ok(Ok(dropped)) => dropped,
+            Ok(Err(error)) => return tracing::warn!(%error, "the inbox cannot be read"),
+            Err(error) => return tracing::warn!(%error, "reading the inbox stopped"),
+        };
+        self.taken
+            .retain(|name, _| dropped.iter().any(|file| file.name == *name));
+        self.forget_gone(&dropped).await;
+        for file in dropped {
+            crash::point("inbox.read");
+            self.take(file).await;
+        }
+    }
+
+    /// A warning about a file that is no more has been heeded, maybe while no daemon ran.
+    async fn forget_gone(&self, dropped: &[Dropped]) {
+        let is_there = |name: &str| dropped.iter().any(|file| file.name == name);
+        let is_over = |key: &&String| key.strip_prefix(KEY).is_some_and(|name| !is_there(name));
+        let over: Vec<String> = self
+            .handle
+            .read(|state| state.warnings.keys().filter(is_over).cloned().collect());
+        for key in over {
+            self.handle.observe(Observation::TroubleOver { key }).await;
+        }
+    }
+
+    async fn take(&mut self, file: Dropped) {
+        let key = format!("{KEY}{}", file.name);
+        let result = match file.content {
+            Ok((sha256, _)) if self.taken.get(&file.name) == Some(&sha256) => return,
+            Ok((sha256, text)) => {
+                let added = self.add(&file.name, &sha256, &text).await;
+                // Taken or refused: the same content is not looked at again.
+                self.taken.insert(file.name.clone(), sha256);
+                added
+            }
+            Err(why) => Err(why),
+        };
+        let observation = match result {
+            Ok(()) => Observation::TroubleOver { key },
+            Err(why) => Observation::Trouble {
+                key,
+                message: format!(
+                    ".swarm/inbox/{} did not become an idea: {why}; mend the file or remove it",
+                    file.name
+                ),
+            },
+        };
+        self.handle.observe(observation).await;
+    }
+
+    async fn add(&self, name: &str, sha256: &str, text: &str) -> Result<(), String> {
+        let idea = parse(text).map_err(|error| error.to_string())?;
+        let inbox = InboxFile {
+            name: name.to_owned(),
+            sha256: sha256.to_owned(),
+        };
+        let idea = new_idea(idea, inbox).map_err(|error| error.to_string())?;
+        let added = self.handle.command(Command::AddIdea(idea)).await;
+        added.map(drop).map_err(|error| error.to_string())
+    }
+}
+
+fn new_idea(idea: InboxIdea, file: InboxFile) -> Result<NewIdea, BadId> {
+    let after: Result<Vec<_>, BadId> = idea.after.iter().map(|id| id.parse()).collect();
+    let profile = idea.profile.as_deref().map(str::parse).transpose()?;
+    Ok(NewIdea {
+        text: idea.text,
+        after: after?,
+        tags: idea.tags,
+        priority: idea.priority.unwrap_or_default(),
+        profile,
+        inbox: Some(file),
+    })
+}
+
+/// The Markdown files of the inbox, by name. Links and folders are none.
+fn list(folder: &Path) -> io::Result<Vec<Dropped>> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
+        entries => entries?,
+    };
+    let mut dropped = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        // The ending as the contract spells it; `.MD` is none.
+        let is_idea = name.strip_suffix(".md").is_some() && !name.starts_with('.');
+        if is_idea && entry.file_type()?.is_file() {
+            let content = read(&entry.path());
+            dropped.push(Dropped { name, content });
+        }
+    }
+    dropped.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(dropped)
+}
+
+fn read(path: &Path) -> Result<(String, String), String> {
+    let read = || {
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(path)?;
+        file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+        io::Result::Ok(bytes)
+    };
+    let bytes = read().map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err("it is larger than 1 MiB".to_owned());
+    }
+    let digest = hex(&bytes);
+    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+    Ok((digest, text))
+}
+
+/// The SHA-256 in hex digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+    let digest = Sha256::digest(bytes);
+    let halves = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    halves.map(digit).collect()
+}
+
+/// Moves a file that became an idea out of the inbox; one that is gone, or was written anew, is left alone.
+pub(crate) fn archive(folder: &Path, name: &str, sha256: &str) -> Outcome {
+    let path = folder.join(name);
+    match read(&path) {
+        Ok((digest, _)) if digest == sha256 => {}
+        _ => return Outcome::Done,
+    }
+    match free_name(&folder.join("accepted"), name).and_then(|to| std::fs::rename(&path, to)) {
+        Ok(()) => {
+            crash::point("inbox.moved");
+            Outcome::Done
+        }
+        Err(error) => failed(format!(
+            ".swarm/inbox/{name} became an idea, but could not be moved to accepted/: {error}; move it by hand"
+        )),
+    }
+}
+
+/// A name in `folder` that is free: the file's own, or with a number.
+fn free_name(folder: &Path, name: &str) -> io::Result<PathBuf> {
+    std::fs::create_dir_all(folder)?;
+    let stem = name.trim_end_matches(".md");
+    let names = std::iter::once(name.to_owned()).chain((2..).map(|n| format!("{stem}.{n}.md")));
+    let free = names
+        .map(|name| folder.join(name))
+        .find(|path| !path.exists());
+    Ok(free.unwrap_or_else(|| folder.join(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_moved_once_and_never_over_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.md");
+        for round in ["a.md", "a.2.md"] {
+            std::fs::write(&path, round).unwrap();
+            let digest = hex(round.as_bytes());
+            assert_eq!(archive(folder.path(), "a.md", &digest), Outcome::Done);
+            assert_eq!(archive(folder.path(), "a.md", &digest), Outcome::Done);
+            let kept = folder.path().join("accepted").join(round);
+            assert_eq!(std::fs::read_to_string(kept).unwrap(), round);
+        }
+        std::fs::write(&path, "written anew").unwrap();
+        assert_eq!(archive(folder.path(), "a.md", "another"), Outcome::Done);
+        assert!(path.exists());
+    }
+}

@@ -1,0 +1,69 @@
+//! The work in progress of an agent that is redirected: a commit on its branch, and a reference that keeps it.
+//!
+//! Invariant: nothing in the worktree is changed or lost. The commit's date is the intention's, so a redo gives the same object, and the
+//! reference is made only once the commit is on disk. What cannot be committed to the branch without guessing (a merge left open, another
+//! branch checked out) stays as it is in the worktree, which is then not handed over.
+
+use super::attempt::{oid, ours};
+use super::context::Tools;
+use super::dispatch::failed;
+use crate::crash;
+use crate::domain::effect::{Effect, Saved};
+use crate::domain::ids::{AgentId, IdeaId};
+use crate::domain::observation::Outcome;
+use crate::git::{GitError, Seal, Sealed, rescue_ref};
+
+/// Commits it. Blocks.
+pub(crate) fn save_work(tools: &Tools, effect: &Effect) -> Result<Outcome, GitError> {
+    let Effect::SaveWork {
+        agent,
+        idea,
+        branch,
+        worktree,
+        base,
+        at,
+    } = effect
+    else {
+        return Ok(failed("this effect does not save work"));
+    };
+    let reference = reference(agent, idea);
+    let message =
+        format!("WIP: {idea}\n\n{agent} was redirected to another idea.\n\nSwarm-Idea: {idea}\n");
+    let sealed = tools.repo.seal(&Seal {
+        name: worktree.clone(),
+        branch: branch.clone(),
+        base: oid(base)?,
+        message,
+        identity: tools.repo.identity()?,
+        time: *at,
+    })?;
+    let (head, committed) = match sealed {
+        Sealed::Done {
+            head, committed, ..
+        } => (head, committed),
+        Sealed::Strayed { branch: other, .. } => {
+            let place = other.map_or_else(
+                || "a detached commit".to_owned(),
+                |other| format!("the branch `{other}`"),
+            );
+            let message = format!("the worktree is on {place}, and not on `{branch}`");
+            return Ok(Outcome::Unsealable { message });
+        }
+        Sealed::Unfinished { what, .. } => {
+            let message = format!("a {what} is in progress in the worktree");
+            return Ok(Outcome::Unsealable { message });
+        }
+    };
+    crash::point("redirect.committed");
+    tools.repo.keep_commit(&reference, head)?;
+    let saved = Saved {
+        tip: ours(head),
+        wip: None,
+    };
+    Ok(Outcome::WorkSaved { saved, committed })
+}
+
+/// Where it is kept.
+fn reference(agent: &AgentId, idea: &IdeaId) -> String {
+    rescue_ref(&format!("redirected-{agent}-{idea}"))
+}

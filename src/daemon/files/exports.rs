@@ -1,0 +1,149 @@
+//! The view files: `ideas.jsonl` and `learnings.md`, for people and scripts that like files. The log is never judged by them; the repair
+//! `rebuild` reads the list, as there is nothing else left then.
+//!
+//! Invariant: replaced atomically, never half written. They lag behind by a time that grows with their size, so that writing them costs at
+//! most about [`BYTES_PER_SECOND`]; at a clean end they are exact.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use super::paths::Paths;
+use crate::crash;
+use crate::daemon::actor::handle::Handle;
+use crate::daemon::lifecycle::heap;
+use crate::domain::ids::AgentId;
+use crate::domain::state::State;
+use crate::domain::view;
+use crate::remove;
+
+/// What writing the views may cost on average.
+const BYTES_PER_SECOND: u64 = 24 * 1024;
+/// Views of this size, in bytes, took much memory.
+const LARGE: u64 = 1024 * 1024;
+/// How the name of a view that is being written begins.
+const TEMPORARY: &str = ".view-";
+const MIN_LAG: Duration = Duration::from_millis(200);
+const MAX_LAG: Duration = Duration::from_secs(60);
+
+/// What both files hold.
+struct Views {
+    ideas: String,
+    learnings: String,
+}
+
+/// Writes both views as the state is now; returns their size in bytes.
+pub fn write(paths: &Paths, state: &State) -> io::Result<u64> {
+    Views::of(state)?.write(paths)
+}
+
+/// Removes what killed writers left. For whoever holds the lock.
+pub fn clear(paths: &Paths) -> io::Result<()> {
+    for entry in std::fs::read_dir(&paths.swarm)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes()) {
+            remove::file(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+impl Views {
+    fn of(state: &State) -> io::Result<Self> {
+        Ok(Self {
+            ideas: ideas(state)?,
+            learnings: learnings(state),
+        })
+    }
+
+    fn write(&self, paths: &Paths) -> io::Result<u64> {
+        replace(&paths.ideas(), self.ideas.as_bytes())?;
+        replace(&paths.learnings(), self.learnings.as_bytes())?;
+        Ok((self.ideas.len() + self.learnings.len()) as u64)
+    }
+}
+
+/// Keeps the views up to date until the daemon ends.
+pub(crate) async fn keep(paths: Paths, handle: Handle) {
+    let mut seq = handle.seq();
+    // What is there already says how much there is to write.
+    let mut written = fs::metadata(paths.ideas()).map_or(0, |file| file.len());
+    while seq.changed().await.is_ok() {
+        tokio::time::sleep(lag(written)).await;
+        seq.borrow_and_update();
+        let (paths, handle) = (paths.clone(), handle.clone());
+        let work = move || {
+            let written = handle.read(Views::of)?.write(&paths)?;
+            // They may come long after the last event.
+            if written >= LARGE {
+                heap::give_back();
+            }
+            io::Result::Ok(written)
+        };
+        let wrote = tokio::task::spawn_blocking(work).await;
+        match wrote {
+            Ok(Ok(bytes)) => written = bytes,
+            Ok(Err(error)) => tracing::warn!(%error, "the view files cannot be written"),
+            Err(error) => tracing::warn!(%error, "writing the view files stopped"),
+        }
+    }
+}
+
+fn lag(bytes: u64) -> Duration {
+    Duration::from_millis(bytes * 1_000 / BYTES_PER_SECOND).clamp(MIN_LAG, MAX_LAG)
+}
+
+fn ideas(state: &State) -> io::Result<String> {
+    let mut text = String::new();
+    for idea in view::ideas(state, None) {
+        text.push_str(&serde_json::to_string(&idea)?);
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+fn learnings(state: &State) -> String {
+    let mut text = String::from("# Learnings\n");
+    for learning in state.learnings.iter().filter(|learning| learning.global) {
+        let sources: Vec<&str> = learning.sources.iter().map(AgentId::as_str).collect();
+        let content = learning.content.replace('\n', " ");
+        text.extend(["\n- ", &content, " (", &sources.join(", "), ")"]);
+    }
+    text.push('\n');
+    text
+}
+
+/// Not synced: a view that a power failure takes is written again.
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    // What a kill leaves of it is ignored by git, and cleared away by the next start.
+    let mut file = tempfile::Builder::new()
+        .prefix(TEMPORARY)
+        .suffix(".tmp")
+        .tempfile_in(folder)?;
+    file.write_all(content)?;
+    crash::point("views.before-rename");
+    file.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_writer_left_goes_and_nothing_else() {
+        let root = tempfile::tempdir().unwrap();
+        let paths = Paths::new(root.path());
+        std::fs::create_dir_all(&paths.swarm).unwrap();
+        write(&paths, &State::default()).unwrap();
+        std::fs::write(paths.swarm.join(".view-Ab1.tmp"), "half").unwrap();
+        clear(&paths).unwrap();
+        let left = std::fs::read_dir(&paths.swarm).unwrap();
+        let mut left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["ideas.jsonl", "learnings.md"]);
+    }
+}

@@ -1,0 +1,477 @@
+//! One daemon, from the lock to the clean end.
+//!
+//! Order of a start: repository, configuration, lock, log, and only then anything that acts. Order of an end: the actor has written that it
+//! stopped, the views are exact, kept worktrees are given back, the lock goes with the process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, RwLock};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+use tokio::task::spawn_blocking;
+
+use super::shutdown::{self, Notes, cut_off};
+use super::signals::{self, Asked};
+use super::watcher::Attendant;
+use super::{heap, log};
+use crate::config::Config;
+use crate::crash;
+use crate::daemon::actor::clock;
+use crate::daemon::actor::handle::{CommandError, Handle, Message, Published};
+use crate::daemon::actor::journal_thread::Ledger;
+use crate::daemon::actor::snapshots::Snapshots;
+use crate::daemon::actor::{Actor, Ended};
+use crate::daemon::checkpoints;
+use crate::daemon::checkpoints::list::{self, Preview};
+use crate::daemon::clean;
+use crate::daemon::effects::context::Tools;
+use crate::daemon::effects::dispatch::Dispatcher;
+use crate::daemon::error::DaemonError;
+use crate::daemon::files::config_loader::{Loader, unasked};
+use crate::daemon::files::paths::Paths;
+use crate::daemon::files::store::{self, Store};
+use crate::daemon::files::{exports, settings, trusted_config};
+use crate::daemon::hooks::{self, HookView};
+use crate::daemon::runs::run;
+use crate::domain::command::Command;
+use crate::domain::hook::{HookName, HookSettings};
+use crate::domain::ids::CheckpointName;
+use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::observation::Observation;
+use crate::domain::settings::Mode;
+use crate::domain::state::{IdeaStatus, State};
+use crate::domain::view::{Rest, TargetNow};
+use crate::process::{self, Alive};
+
+/// Messages that may wait for the actor; senders beyond that wait themselves.
+const INBOX: usize = 1_024;
+/// How long a git command that a killed daemon left running is waited for.
+const ORPHANS: Duration = Duration::from_secs(5);
+/// How long after the time for a graceful end tidying up may go on, in milliseconds; and how long it may take at least, and without such a time.
+const TIDY_MS: i64 = 800;
+const TIDY_AT_LEAST: Duration = Duration::from_millis(100);
+const TIDY_AT_MOST: Duration = Duration::from_secs(1);
+/// How long after a second Ctrl+C a git command that is under way may take.
+const AT_ONCE: Duration = Duration::from_millis(400);
+
+/// How to run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The repository's main work tree.
+    pub root: PathBuf,
+    /// Another mode than the configuration's.
+    pub mode: Option<Mode>,
+    /// End when nothing is active, ready or merging.
+    pub until_idle: bool,
+}
+
+/// How a daemon ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum End {
+    /// It was asked to.
+    Stopped,
+    /// Nothing was left that happens by itself, and the state at that moment.
+    AtRest(Rest, Box<State>),
+    /// A second Ctrl+C: nothing was tidied up.
+    Interrupted,
+}
+
+/// A daemon that holds the lock and has read the log, and has done nothing yet.
+pub struct Daemon {
+    options: Options,
+    loader: Loader,
+    tools: Arc<Tools>,
+    handle: Handle,
+    inbox: mpsc::Receiver<Message>,
+    seq: watch::Sender<u64>,
+    store: Store,
+    first: Vec<Command>,
+    notes: Arc<Notes>,
+    signals: mpsc::UnboundedReceiver<Asked>,
+    /// What tells the runners that a daemon lives.
+    alive: Alive,
+}
+
+impl Daemon {
+    /// Takes the lock and reads configuration and log.
+    ///
+    /// # Errors
+    /// Everything that keeps a daemon from working; nothing has changed then but a torn tail of the log, which is put aside.
+    pub fn open(options: Options) -> Result<Self, DaemonError> {
+        let paths = Paths::new(&options.root);
+        if !paths.swarm.is_dir() {
+            return Err(DaemonError::NotSetUp { root: paths.root });
+        }
+        let repo = trusted_config::open(&paths)?;
+        let loader = Loader::new(&paths);
+        let config = loader.load_named()?;
+        let unasked = unasked(&config);
+        let mut doubts = loader.muster(&config, unasked.iter().copied())?;
+        let head = repo.head_branch()?;
+        let target = config
+            .target
+            .clone()
+            .or(head)
+            .ok_or(DaemonError::NoTarget)?;
+        if !repo.target_exists(&target)? {
+            return Err(DaemonError::TargetMissing(target));
+        }
+        let mut settings = settings::settings(&config, &target)
+            .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
+        let mode = settings.mode;
+        let lock = store::lock(&paths)?;
+        crash::point("daemon.locked");
+        // Only now: a start that is refused leaves no trace.
+        log::begin(&paths)?;
+        let store = Store::under(lock, &paths)?;
+        crash::point("daemon.log-read");
+        run::refuse_newer(&paths.runs, &store.state).map_err(DaemonError::NewerRun)?;
+        let asked_for = asked_for(&store.state);
+        doubts.extend(loader.muster(&config, asked_for.difference(&unasked).copied())?);
+        for doubt in doubts {
+            tracing::warn!("{doubt}");
+        }
+        trusted_config::keep(&paths, &repo)?;
+        let alive =
+            process::hold(&paths.lease()).map_err(DaemonError::io("hold .swarm/state/lease"))?;
+        // The lock is ours: whatever git of an earlier daemon still runs is an orphan, and what it left half done is ours to settle.
+        if !repo.orphans_gone(ORPHANS)? {
+            tracing::warn!(
+                "a git command of an earlier daemon still runs; what it holds is waited for"
+            );
+        }
+        run::end_vanished(&paths.runs)
+            .map_err(DaemonError::io("end agents whose run directory is gone"))?;
+        repo.settle_checkouts()?;
+        repo.settle_worktrees()?;
+        settings.hooks = hooks::settings(&repo, &config, &store.state)?;
+        crash::point("daemon.checkouts-settled");
+        let first = vec![
+            Command::LoadSettings {
+                hash: config.hash(),
+                settings: Box::new(settings),
+            },
+            Command::SetMode {
+                mode: options.mode.unwrap_or(mode),
+            },
+        ];
+        let exe =
+            std::env::current_exe().map_err(DaemonError::io("find this program's own file"))?;
+        let mut published = Published {
+            state: store.state.clone(),
+            ..Published::default()
+        };
+        // What the log says is of the daemon before this one. Who asks before the first event of this one must not take it for that.
+        published.state.swarm.phase = SwarmPhase::Recovering;
+        let (seq, seen) = watch::channel(store.state.seq);
+        let (sender, inbox) = mpsc::channel(INBOX);
+        let handle = Handle {
+            inbox: sender,
+            published: Arc::new(RwLock::new(published)),
+            seq: seen,
+        };
+        let tools = Arc::new(Tools::new(paths, repo, exe, config));
+        // Until here nothing was done that a signal could leave half done.
+        let signals = signals::listen().unwrap_or_else(|error| {
+            tracing::error!(%error, "signals cannot be received; end with: swarm stop");
+            mpsc::unbounded_channel().1
+        });
+        Ok(Self {
+            options,
+            loader,
+            tools,
+            handle,
+            inbox,
+            seq,
+            store,
+            first,
+            notes: Arc::default(),
+            signals,
+            alive,
+        })
+    }
+
+    /// To ask, to read, to follow.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Becomes true when a signal asks for the end.
+    pub fn end_asked(&self) -> watch::Receiver<bool> {
+        self.notes.asked()
+    }
+
+    /// Where everything lies.
+    pub fn paths(&self) -> &Paths {
+        &self.tools.paths
+    }
+
+    /// To read the configuration again.
+    pub fn reloader(&self) -> Reloader {
+        Reloader {
+            loader: self.loader.clone(),
+            tools: Arc::clone(&self.tools),
+            handle: self.handle.clone(),
+        }
+    }
+
+    /// Works until it is asked to end, or until nothing is left to do. `closing` is awaited after the last event, before the lock is given back.
+    ///
+    /// # Errors
+    /// [`DaemonError::DiskFailed`]: agents that run go on under their runners.
+    pub async fn run(self, closing: impl Future<Output = ()>) -> Result<End, DaemonError> {
+        let (tools, handle) = (Arc::clone(&self.tools), self.handle.clone());
+        let notes = Arc::clone(&self.notes);
+        let until_idle = self.options.until_idle;
+        let reloader = self.reloader();
+        let attendant = Attendant::new(reloader.clone(), until_idle, Arc::clone(&notes));
+        let dispatcher = Dispatcher::new(Arc::clone(&tools), handle.clone());
+        let seq = self.store.state.seq;
+        let (journal, lock) = self.store.into_parts();
+        let ledger = Ledger::new(journal).map_err(DaemonError::io("start the log's writer"))?;
+        let actor = Actor::new(
+            self.inbox,
+            handle.clone(),
+            self.seq,
+            ledger,
+            Box::new(dispatcher),
+            Snapshots::new(&tools.paths, seq),
+            self.first,
+        );
+        let heeded = tokio::spawn(shutdown::heed(self.signals, reloader, Arc::clone(&notes)));
+        let keeper = tokio::spawn(exports::keep(tools.paths.clone(), handle.clone()));
+        let at_rest = tokio::spawn(heap::keep(handle.clone()));
+        let attendant = tokio::spawn(attendant.attend());
+        let cleaner = tokio::spawn(clean::keep(Arc::clone(&tools), handle.clone()));
+        let held = (self.alive, lock);
+        let ended = tokio::select! {
+            ended = actor.run() => ended,
+            () = notes.interrupted() => return Ok(interrupted(&tools, held).await),
+            // Its own end cannot be written down; agents go on under their runners, and the next start adopts them.
+            why = notes.given_up() => Ended::DiskFailed(why),
+        };
+        keeper.abort();
+        at_rest.abort();
+        attendant.abort();
+        cleaner.abort();
+        crash::point("daemon.actor-ended");
+        let is_over = tokio::select! {
+            is_over = wind_up(&tools, &handle, &ended, closing) => is_over,
+            () = notes.interrupted() => return Ok(interrupted(&tools, held).await),
+        };
+        heeded.abort();
+        crash::point("daemon.closed");
+        if is_over {
+            drop(held);
+        } else {
+            // It goes with the process, and with it what may still be at work in it.
+            std::mem::forget(held);
+        }
+        match ended {
+            Ended::DiskFailed(why) => Err(DaemonError::DiskFailed(why)),
+            Ended::Cleanly { .. } => Ok(notes
+                .at_rest()
+                .map_or(End::Stopped, |(rest, state)| End::AtRest(rest, state))),
+        }
+    }
+}
+
+/// The profiles that pending ideas ask for.
+fn asked_for(state: &State) -> BTreeSet<&str> {
+    let pending = state.ideas.values();
+    let pending = pending.filter(|idea| idea.status == IdeaStatus::Pending);
+    pending
+        .filter_map(|idea| Some(idea.profile.as_ref()?.as_str()))
+        .collect()
+}
+
+/// At once: no tidying up. The next start finds everything in the log. What is at work in this process ends with it, and so does the lock; a
+/// git command, which has nobody to look after it, comes to its end within a moment or is ended.
+async fn interrupted<T>(tools: &Arc<Tools>, held: T) -> End {
+    cut_off(tools, None, AT_ONCE).await;
+    std::mem::forget(held);
+    End::Interrupted
+}
+
+/// After the actor: the views, what nobody needs any more, an end to all that would run on, the socket. Whether nothing of it is at work still.
+async fn wind_up(
+    tools: &Arc<Tools>,
+    handle: &Handle,
+    ended: &Ended,
+    closing: impl Future<Output = ()>,
+) -> bool {
+    let state = handle.read(State::clone);
+    let limit = match ended {
+        Ended::Cleanly { by: Some(by) } => {
+            let left = by.plus_millis(TIDY_MS).since(clock::wall());
+            let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
+            left.max(TIDY_AT_LEAST)
+        }
+        _ => TIDY_AT_MOST,
+    };
+    let until = Instant::now() + limit;
+    let tidied = tokio::time::timeout(limit, finish(tools, state.clone())).await;
+    if tidied.is_err() {
+        tracing::warn!("tidying up takes too long; the next end of a daemon goes on with it");
+    }
+    crash::point("daemon.tidied");
+    // What was asked to drain and has not would run on with nobody to look after it; agents that were to be kept, or whose end cannot be
+    // written down, have their runners.
+    let is_overdue = matches!(ended, Ended::Cleanly { .. }) && state.swarm.drain_deadline.is_some();
+    let patience = if is_overdue {
+        Duration::ZERO
+    } else {
+        until.saturating_duration_since(Instant::now())
+    };
+    let cut = cut_off(tools, is_overdue.then_some(state), patience);
+    let (cut, ()) = tokio::join!(cut, closing);
+    tidied.is_ok() && cut
+}
+
+/// Exact views, and no worktree of ours and no reference of a checkpoint that is gone left that nobody uses.
+async fn finish(tools: &Arc<Tools>, state: State) {
+    let tools = Arc::clone(tools);
+    let tidied = spawn_blocking(move || {
+        if let Err(error) = exports::write(&tools.paths, &state) {
+            tracing::warn!(%error, "the view files cannot be written");
+        }
+        if state.is_pending(|_| true) {
+            return;
+        }
+        if let Err(error) = tools.repo.drain_pool() {
+            tracing::warn!(%error, "kept worktrees could not be removed; the next start tries again");
+        }
+        if let Err(error) = checkpoints::sweep(&tools, &state) {
+            tracing::warn!(%error, "references of deleted checkpoints could not be removed; the next end of a daemon tries again");
+        }
+    });
+    if let Err(error) = tidied.await {
+        tracing::warn!(%error, "tidying up stopped");
+    }
+}
+
+/// Reads the configuration again and has the actor load what changed.
+#[derive(Clone)]
+pub struct Reloader {
+    pub(crate) loader: Loader,
+    pub(crate) tools: Arc<Tools>,
+    pub(crate) handle: Handle,
+}
+
+impl Reloader {
+    /// All checkpoints, oldest first, without the state in them.
+    ///
+    /// # Errors
+    /// The reader stopped.
+    pub async fn checkpoints(&self) -> Result<Vec<Value>, DaemonError> {
+        let (tools, state) = (Arc::clone(&self.tools), self.handle.read(State::clone));
+        let read = spawn_blocking(move || list::list(&tools.paths, &state)).await;
+        read.map_err(|error| DaemonError::io("read the checkpoints")(io::Error::other(error)))
+    }
+
+    /// What a rollback to this checkpoint would change.
+    ///
+    /// # Errors
+    /// There is no such checkpoint; git cannot be asked.
+    pub async fn preview(&self, name: CheckpointName) -> Result<Preview, DaemonError> {
+        let (tools, state) = (Arc::clone(&self.tools), self.handle.read(State::clone));
+        let seen = spawn_blocking(move || list::preview(&tools.repo, &tools.paths, &state, &name));
+        seen.await
+            .map_err(|error| DaemonError::io("look at the checkpoint")(io::Error::other(error)))?
+    }
+
+    /// The hooks, in the order of an idea's way.
+    ///
+    /// # Errors
+    /// Git cannot be asked.
+    pub async fn hook_views(&self) -> Result<Vec<HookView>, DaemonError> {
+        let (tools, state) = (Arc::clone(&self.tools), self.handle.read(State::clone));
+        let seen = spawn_blocking(move || hooks::list(&tools.repo, &tools.config(), &state)).await;
+        let seen =
+            seen.map_err(|error| DaemonError::io("look at the hooks")(io::Error::other(error)))?;
+        Ok(seen?)
+    }
+
+    /// Where a branch is at this moment.
+    pub async fn target(&self, branch: String) -> TargetNow {
+        let tools = Arc::clone(&self.tools);
+        let seen = spawn_blocking(move || tools.target_now(&branch)).await;
+        seen.unwrap_or_else(|error| {
+            tracing::warn!(%error, "looking at the target branch stopped");
+            TargetNow::Unknown
+        })
+    }
+
+    /// The last event's sequence number.
+    ///
+    /// # Errors
+    /// The configuration is wrong, and the one before stays in force; or the log cannot be written.
+    pub async fn reload(&self) -> Result<u64, ReloadError> {
+        let key = "config".to_owned();
+        let files = self.loader.clone();
+        let read = spawn_blocking(move || files.load_ready()).await;
+        let stopped = |error| DaemonError::io("read the configuration")(io::Error::other(error));
+        let config = match read.map_err(stopped).flatten() {
+            Ok(config) => config,
+            Err(error) => {
+                let message = format!(
+                    "the configuration is wrong, and the one before stays in force: {}",
+                    listed(&error.to_string())
+                );
+                self.handle
+                    .observe(Observation::Trouble { key, message })
+                    .await;
+                return Err(error.into());
+            }
+        };
+        self.handle.observe(Observation::TroubleOver { key }).await;
+        let target = self.handle.read(|state| {
+            let settings = state.settings.as_ref();
+            settings.map_or_else(String::new, |settings| settings.target.clone())
+        });
+        let mut settings = settings::settings(&config, &target)
+            .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
+        let hash = config.hash();
+        settings.hooks = self.hooks(&config).await?;
+        self.tools.set_config(config);
+        let settings = Box::new(settings);
+        let loaded = self
+            .handle
+            .command(Command::LoadSettings { hash, settings });
+        Ok(loaded.await?.seq)
+    }
+}
+
+impl Reloader {
+    async fn hooks(
+        &self,
+        config: &Config,
+    ) -> Result<BTreeMap<HookName, HookSettings>, DaemonError> {
+        let (tools, config) = (Arc::clone(&self.tools), config.clone());
+        let state = self.handle.read(State::clone);
+        let found = spawn_blocking(move || hooks::settings(&tools.repo, &config, &state)).await;
+        let found =
+            found.map_err(|error| DaemonError::io("look at the hooks")(io::Error::other(error)))?;
+        Ok(found?)
+    }
+}
+
+/// A list of several lines on one.
+fn listed(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    lines.join("; ").replace(":; ", ": ")
+}
+
+/// Why the configuration could not be read again.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// It is wrong.
+    #[error(transparent)]
+    Wrong(#[from] DaemonError),
+    /// The actor does not take it.
+    #[error(transparent)]
+    Refused(#[from] CommandError),
+}

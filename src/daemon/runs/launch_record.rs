@@ -1,0 +1,248 @@
+//! How an agent's run was begun: how its output is read, and what it may quote.
+//!
+//! Invariant: the daemon that began a run knows it and does not look into the run's folder again. One that comes later reads the folder,
+//! where agents can write, but does not depend on it: the adapter is the one that the log tells of, else that of the run's profile,
+//! whatever is written there, and a folder that tells nothing ends no run.
+
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::{JoinError, spawn_blocking};
+
+use super::launch;
+use super::output_reader::Ear;
+use crate::agents::adapter::StartedAs;
+use crate::agents::stream::{Conclusion, OutputReader};
+use crate::agents::transcript::Transcript;
+use crate::agents::{self, AdapterKind};
+use crate::daemon::actor::handle::Handle;
+use crate::daemon::effects::context::Tools;
+use crate::domain::effect::Purpose;
+use crate::domain::ids::RunId;
+use crate::domain::state::{Attempt, State};
+use crate::process::{RunDir, open_regular};
+
+/// The prompt's file in the run's directory.
+pub(crate) const PROMPT: &str = "prompt.md";
+/// There, where a conversation is taken up: what the prompt would be without it. The agent has been told so, in other words, and may quote it.
+pub(crate) const CONVERSATION: &str = "conversation.md";
+/// How the agent was started, there.
+pub(crate) const STARTED_AS: &str = "agent.json";
+/// A larger one is not read.
+const STARTED_AS_MAX: u64 = 64 * 1024;
+/// Nor is a larger prompt.
+const PROMPT_MAX: u64 = 64 * 1024 * 1024;
+/// How often a file is tried that cannot be read at the moment.
+const TRIES: u32 = 20;
+/// How long between two tries.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// How an agent's run was begun.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Began {
+    started: StartedAs,
+    quoted: String,
+}
+
+impl Began {
+    /// By the files that were made for it.
+    pub(crate) fn with(files: &[(&'static str, Vec<u8>)]) -> Option<Self> {
+        let file = |name| files.iter().find(|file| file.0 == name);
+        let text = |name| file(name).map(|file| String::from_utf8_lossy(&file.1));
+        let started = serde_json::from_slice(&file(STARTED_AS)?.1).ok()?;
+        let before = text(CONVERSATION).unwrap_or_default();
+        Some(Self {
+            started,
+            quoted: quoted(&before, &text(PROMPT)?),
+        })
+    }
+
+    /// How its output is read.
+    pub(crate) fn adapter(&self) -> AdapterKind {
+        self.started.adapter
+    }
+
+    /// Whether it goes on with a conversation.
+    pub(crate) fn resumes(&self) -> bool {
+        self.started.resumed
+    }
+
+    /// What listens to the run.
+    pub(crate) fn ear(&self, dir: &RunDir, run: &RunId) -> Ear {
+        let reader = reader_of(&self.started);
+        Ear::new(dir.stdout(), reader, &self.quoted, run.as_str())
+    }
+
+    /// Adds what the program's own records say.
+    pub(crate) fn amend(&self, concluded: &mut Conclusion) {
+        let adapter = agents::adapter(self.started.adapter);
+        if let Err(error) = adapter.amend(&self.started, concluded) {
+            let session = concluded.session.as_ref().map(ToString::to_string);
+            tracing::warn!(%error, session, "the records of an agent's program cannot be read; of its run only what it wrote is known");
+        }
+    }
+}
+
+fn quoted(before: &str, prompt: &str) -> String {
+    format!("{before}\n{prompt}")
+}
+
+fn reader_of(started: &StartedAs) -> Box<dyn OutputReader + Send> {
+    agents::adapter(started.adapter).reader(started)
+}
+
+/// How a run was begun that an earlier daemon began; none: it is no agent's.
+pub(crate) async fn recall(
+    tools: &Arc<Tools>,
+    handle: &Handle,
+    dir: &RunDir,
+    run: &RunId,
+    purpose: &Purpose,
+) -> Result<Option<Began>, JoinError> {
+    let Purpose::Iteration { profile, .. } = purpose else {
+        return Ok(None);
+    };
+    let here = dir.clone();
+    let told = again_and_again(move || told(here.path())).await?;
+    let (tools, handle) = (Arc::clone(tools), handle.clone());
+    let (run, purpose, profile) = (run.clone(), purpose.clone(), profile.clone());
+    let judged = move || {
+        let adapter = handle
+            .read(|state| logged(state, &run))
+            .or_else(|| Some(tools.profile(&profile)?.adapter));
+        let anew = || launch::begin(&tools, &handle, &run, &purpose).ok();
+        judge(&run, told, adapter, || Began::with(&anew()?.1))
+    };
+    Ok(Some(spawn_blocking(judged).await?))
+}
+
+/// How a run's output is to be read by the log, which nobody but swarm writes, and whatever became of its profile since.
+fn logged(state: &State, run: &RunId) -> Option<AdapterKind> {
+    let of_run = |attempt: &&Attempt| attempt.run.as_ref() == Some(run);
+    let name = state.agents.values().find(of_run)?.adapter.as_deref()?;
+    serde_json::from_value(name.into()).ok()
+}
+
+/// What a folder tells of how its run was begun.
+struct Told {
+    started: io::Result<StartedAs>,
+    quoted: io::Result<String>,
+}
+
+fn told(dir: &Path) -> Told {
+    let prompt = text(&dir.join(PROMPT), PROMPT_MAX);
+    let before = match text(&dir.join(CONVERSATION), PROMPT_MAX) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        before => before,
+    };
+    Told {
+        started: started_as(dir),
+        quoted: before.and_then(|before| Ok(quoted(&before, &prompt?))),
+    }
+}
+
+/// All that an agent was told, with what its conversation had before.
+pub(crate) fn all_told(dir: &Path) -> io::Result<String> {
+    match text(&dir.join(CONVERSATION), PROMPT_MAX) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            text(&dir.join(PROMPT), PROMPT_MAX)
+        }
+        told => told,
+    }
+}
+
+/// Trouble that passes (no descriptor free, a disk that errs) says nothing about what a file holds: it is tried again before anything is
+/// concluded from it.
+async fn again_and_again(
+    look: impl Fn() -> Told + Clone + Send + 'static,
+) -> Result<Told, JoinError> {
+    let mut tries = 1;
+    loop {
+        let told = spawn_blocking(look.clone()).await?;
+        let (started, quoted) = (told.started.as_ref(), told.quoted.as_ref());
+        let stays = !started.is_err_and(passes) && !quoted.is_err_and(passes);
+        if stays || tries == TRIES {
+            return Ok(told);
+        }
+        tries += 1;
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+fn passes(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound, PermissionDenied};
+    !matches!(
+        error.kind(),
+        InvalidData | IsADirectory | NotADirectory | NotFound | PermissionDenied
+    )
+}
+
+/// What the folder tells, where it can be believed; `anew`: how the run would begin now, by the settings and the log.
+fn judge(
+    run: &RunId,
+    told: Told,
+    adapter: Option<AdapterKind>,
+    anew: impl FnOnce() -> Option<Began>,
+) -> Began {
+    let started = told.started.and_then(|started| match adapter {
+        Some(adapter) if adapter != started.adapter => Err(unlike(adapter, started.adapter)),
+        _ => Ok(started),
+    });
+    let doubt = |error: io::Error| {
+        tracing::warn!(%run, %error, "what the folder of a run says of how it was begun is not believed; the settings and the log say it");
+    };
+    let (started, quoted) = (started.map_err(doubt).ok(), told.quoted.map_err(doubt).ok());
+    if let (Some(started), Some(quoted)) = (&started, &quoted) {
+        let (started, quoted) = (started.clone(), quoted.clone());
+        return Began { started, quoted };
+    }
+    let anew = anew();
+    let (anew, said) = anew.map(|anew| (anew.started, anew.quoted)).unzip();
+    let of_its_kind = |anew: &StartedAs| adapter.is_none_or(|adapter| adapter == anew.adapter);
+    // Where even the profile is gone, nothing but lines in the form of swarm's own bridge counts as an agent's words.
+    let bare = || StartedAs::new(adapter.unwrap_or(AdapterKind::Acp));
+    Began {
+        started: started.or(anew.filter(of_its_kind)).unwrap_or_else(bare),
+        quoted: quoted.or(said).unwrap_or_default(),
+    }
+}
+
+fn unlike(adapter: AdapterKind, told: AdapterKind) -> io::Error {
+    io::Error::other(format!(
+        "`{STARTED_AS}` names the adapter `{}`, and it was begun with `{}`",
+        told.name(),
+        adapter.name()
+    ))
+}
+
+/// What makes the output of the run in this folder text for people; none: it is that already, or nobody can tell.
+pub(crate) fn transcript(dir: &Path) -> io::Result<Option<Transcript>> {
+    let started = match started_as(dir) {
+        Err(error) if passes(&error) => return Err(error),
+        Err(_) => return Ok(None),
+        Ok(started) => started,
+    };
+    match started.adapter {
+        AdapterKind::Command | AdapterKind::Demo => Ok(None),
+        _ => Ok(Some(Transcript::new(reader_of(&started)))),
+    }
+}
+
+/// How the run in this folder was started, by the file there.
+fn started_as(dir: &Path) -> io::Result<StartedAs> {
+    let text = text(&dir.join(STARTED_AS), STARTED_AS_MAX)?;
+    serde_json::from_str(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// A whole file, where it is a regular one of this size at most.
+pub(crate) fn text(path: &Path, max: u64) -> io::Result<String> {
+    let mut text = Vec::new();
+    open_regular(path)?.take(max + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > max {
+        let message = format!("`{}` is larger than {max} bytes", path.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
+    String::from_utf8(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}

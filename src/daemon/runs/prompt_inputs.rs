@@ -1,0 +1,294 @@
+//! Gathering what an agent is told: the prompt's parts from the state, the rules on disk, the evidence in git and in earlier runs.
+//!
+//! Invariant: reads only.
+
+use std::io;
+use std::path::Path;
+
+use super::launch::{RECOVERY, optional};
+use super::launch_record;
+use crate::agents::prompt::{self, ConflictBrief, GateFeedback, PromptInput};
+use crate::agents::recovery_context::{
+    AuditDetails, AuditEntry, AuditEvent, RecoveryContext, last_commit,
+};
+use crate::agents::test_status::TestStatus;
+use crate::daemon::actor::handle::Handle;
+use crate::daemon::effects::context::Tools;
+use crate::domain::ids::{AgentId, RunId};
+use crate::domain::state::{Attempt, Feedback, Idea, Kept, State, Task};
+use crate::git::{self, WorktreeState};
+use crate::process;
+
+/// Bytes of a failed command's output that the next prompt carries.
+const TAIL_BYTES: usize = 12 * 1024;
+/// More of what an attempt was told of the one before is not read, in bytes.
+const RECOVERY_MAX: u64 = 64 * 1024 * 1024;
+
+/// What an agent is told.
+pub(crate) struct Brief {
+    /// All of it.
+    pub(crate) prompt: String,
+    /// What is new, for a conversation that goes on; none: all of it is, for another idea than before.
+    pub(crate) next: Option<String>,
+    /// The part about the attempt before, when that crashed.
+    pub(crate) recovery: Option<RecoveryContext>,
+}
+
+/// Writes the brief for the present iteration of an attempt.
+pub(crate) fn write(
+    tools: &Tools,
+    handle: &Handle,
+    agent: &AgentId,
+    attempt: &Attempt,
+) -> io::Result<Brief> {
+    let (mut input, idea) = handle
+        .read(|state| from_state(state, agent, attempt))
+        .ok_or_else(|| io::Error::other(format!("there is no idea {}", attempt.idea)))?;
+    let profile = tools
+        .paths
+        .swarm
+        .join("agents")
+        .join(attempt.profile.as_str());
+    input.shared_rules = shared_rules(&tools.paths.swarm.join("rules"))?;
+    input.profile_prompt = optional(&profile.join("prompt.md"))?;
+    input.profile_rules = optional(&profile.join("rules.md"))?;
+    input.told_before = conversation_before(tools, attempt);
+    let feedback = attempt.feedback.as_ref();
+    input.feedback = feedback.map(|feedback| gate_feedback(tools, feedback));
+    input.recovery = match &attempt.kept {
+        Some(kept) if kept.worktree.crashed => {
+            let target = target_of(tools, handle)?;
+            Some(recovery(tools, attempt, kept, &idea, target)?)
+        }
+        _ => None,
+    };
+    let same_idea = input.taken_over.is_none() || attempt.iteration > 1;
+    Ok(Brief {
+        prompt: prompt::build(&input),
+        next: same_idea.then(|| prompt::build_next(&input)),
+        recovery: input.recovery,
+    })
+}
+
+fn from_state(state: &State, agent: &AgentId, attempt: &Attempt) -> Option<(PromptInput, Idea)> {
+    let idea = state.ideas.get(&attempt.idea)?;
+    let settings = state.settings.as_deref();
+    let learned = |global: bool| {
+        let ours = |profile| global || profile == &attempt.profile;
+        let learnings = state.learnings.iter();
+        learnings
+            .filter(|learning| learning.global == global && ours(&learning.profile))
+            .map(|learning| learning.content.clone())
+            .collect()
+    };
+    let input = PromptInput {
+        idea_id: attempt.idea.to_string(),
+        // An edit is for the next attempt.
+        idea_text: attempt.text.as_ref().unwrap_or(&idea.text).to_string(),
+        taken_over: taken_over(attempt),
+        learnings_global: learned(true),
+        learnings_own: learned(false),
+        messages: attempt.told.clone(),
+        conflict: conflict(attempt, settings.map_or("", |settings| &settings.target)),
+        quality_commands: settings
+            .map_or_else(Vec::new, |settings| settings.quality_commands.clone()),
+        branch: attempt.branch.clone(),
+        attempt: attempt.number,
+        iteration: attempt.iteration,
+        ..PromptInput::default()
+    };
+    debug_assert!(state.agents.contains_key(agent));
+    Some((input, idea.clone()))
+}
+
+/// By a redirect: whose work lies in the worktree.
+fn taken_over(attempt: &Attempt) -> Option<String> {
+    let kept = attempt.kept.as_deref()?;
+    Some(kept.taken_from.as_ref()?.to_string())
+}
+
+fn conflict(attempt: &Attempt, target_branch: &str) -> Option<ConflictBrief> {
+    let Task::Resolve { target, files } = &attempt.task else {
+        return None;
+    };
+    Some(ConflictBrief {
+        files: files.clone(),
+        target_branch: target_branch.to_owned(),
+        ours: format!(
+            "what `{target_branch}` became meanwhile; see: git log --oneline HEAD..{target:.12}"
+        ),
+        theirs: format!(
+            "the work on this idea, on `{}`; see: git log --oneline {target:.12}..HEAD",
+            attempt.branch
+        ),
+    })
+}
+
+/// The shared rules by file name; what is no `.md` file is none.
+fn shared_rules(folder: &Path) -> io::Result<Vec<(String, String)>> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
+        entries => entries?,
+    };
+    let mut rules = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        if path.extension().is_some_and(|ending| ending == "md") && path.is_file() {
+            rules.push((name, std::fs::read_to_string(&path)?));
+        }
+    }
+    rules.sort();
+    Ok(rules)
+}
+
+fn gate_feedback(tools: &Tools, feedback: &Feedback) -> GateFeedback {
+    let output = feedback.run.as_ref().map(|run| output_tail(tools, run));
+    let code = feedback.how.strip_prefix("exit code ");
+    let command = if feedback.merged {
+        format!(
+            "{} (on your work merged with the target branch; the target is merged into your branch now)",
+            feedback.command
+        )
+    } else {
+        feedback.command.clone()
+    };
+    GateFeedback {
+        command,
+        exit_code: code.and_then(|code| code.parse().ok()),
+        output_tail: match (output, code) {
+            (Some(output), Some(_)) => output,
+            (Some(output), None) => format!("{}\n{output}", feedback.how),
+            (None, _) => feedback.how.clone(),
+        },
+    }
+}
+
+/// The end of what a command wrote: standard output, then standard error. A run that retention has removed has none.
+fn output_tail(tools: &Tools, run: &RunId) -> String {
+    let folder = tools.paths.runs.join(run.as_str());
+    let tail = |name: &str| process::tail(&folder.join(name), TAIL_BYTES).unwrap_or_default();
+    let (out, err) = (tail("stdout.log"), tail("stderr.log"));
+    let between = if out.is_empty() || out.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    format!("{out}{between}{err}")
+}
+
+/// What an idea's history calls a rollback.
+const ROLLED_BACK: &str = "rolled_back";
+
+/// Where the target is, if it is there.
+fn target_of(tools: &Tools, handle: &Handle) -> io::Result<Option<git::Oid>> {
+    let name = |state: &State| Some(state.settings.as_deref()?.target.clone());
+    let Some(target) = handle.read(name) else {
+        return Ok(None);
+    };
+    tools.repo.branch_commit(&target).map_err(io::Error::other)
+}
+
+/// What is known about an attempt that crashed, from the state, its runs and its worktree. What has come into the worktree from the target
+/// since is not its work.
+fn recovery(
+    tools: &Tools,
+    attempt: &Attempt,
+    kept: &Kept,
+    idea: &Idea,
+    target: Option<git::Oid>,
+) -> io::Result<RecoveryContext> {
+    // A worktree without work begins anew, further on than the attempt that left it.
+    let base = attempt.base.as_ref().unwrap_or(&kept.worktree.base);
+    let base = git::Oid::from_str(base.as_str()).map_err(io::Error::other)?;
+    let found = tools
+        .repo
+        .inspect(&attempt.worktree, base, target)
+        .map_err(io::Error::other)?;
+    if let Some(log) = told_before(tools, attempt) {
+        let earlier = attempt.number.saturating_sub(1);
+        return Ok(RecoveryContext::new(earlier, log, found.dirty));
+    }
+    let claimed = |audit: &&crate::domain::state::Audit| audit.what == "claimed";
+    let mut starts = idea.audit.iter().rev().filter(claimed);
+    // The last claim is this attempt's own.
+    let started = starts.nth(1).map_or(idea.created_at, |audit| audit.at);
+    let crashed = idea
+        .audit
+        .iter()
+        .rev()
+        .find(|audit| matches!(audit.what.as_str(), "crash_recovery" | ROLLED_BACK));
+    let why = crashed.map(|audit| match audit.what.as_str() {
+        ROLLED_BACK => format!(
+            "the swarm was rolled back to the checkpoint {}; this is the work as it was there",
+            audit.detail
+        ),
+        _ => audit.detail.clone(),
+    });
+    let log = vec![
+        AuditEntry {
+            timestamp: started,
+            event: AuditEvent::Start,
+            details: AuditDetails::default(),
+        },
+        AuditEntry {
+            timestamp: crashed.map_or(started, |audit| audit.at),
+            event: AuditEvent::Crash,
+            details: evidence(tools, kept, &found, why),
+        },
+    ];
+    Ok(RecoveryContext::new(
+        attempt.number.saturating_sub(1),
+        log,
+        found.dirty,
+    ))
+}
+
+/// What the attempt before was told, where this one may go on with its conversation. What is not to be read any more is not known.
+fn conversation_before(tools: &Tools, attempt: &Attempt) -> Option<String> {
+    let kept = attempt.kept.as_deref()?;
+    kept.session.as_ref()?;
+    let run = kept.last_run.as_ref();
+    let told =
+        run.and_then(|run| launch_record::all_told(&tools.paths.runs.join(run.as_str())).ok());
+    Some(told.unwrap_or_default())
+}
+
+/// What this attempt was told when it began, where that is still there: by now the worktree has its own work too.
+fn told_before(tools: &Tools, attempt: &Attempt) -> Option<Vec<AuditEntry>> {
+    if attempt.iteration <= 1 {
+        return None;
+    }
+    attempt.runs.iter().find_map(|run| {
+        let path = tools.paths.runs.join(run.as_str()).join(RECOVERY);
+        let text = launch_record::text(&path, RECOVERY_MAX).ok()?;
+        let told = serde_json::from_str::<RecoveryContext>(&text).ok()?;
+        Some(told.audit_log)
+    })
+}
+
+fn evidence(
+    tools: &Tools,
+    kept: &Kept,
+    found: &WorktreeState,
+    error: Option<String>,
+) -> AuditDetails {
+    let gate = kept
+        .feedback
+        .as_ref()
+        .and_then(|feedback| feedback.run.as_ref());
+    AuditDetails {
+        files_modified: found.files_modified.clone(),
+        test_status: gate.and_then(|run| TestStatus::from_output(&output_tail(tools, run))),
+        last_commit: found
+            .last_commit
+            .as_ref()
+            .map(|(oid, subject)| last_commit(&oid.to_string(), subject)),
+        error,
+        iteration: Some(kept.iterations),
+    }
+}

@@ -1,0 +1,349 @@
+//! Running a child for the actor: prepare, launch or adopt, listen, report.
+//!
+//! Invariant: whatever was there before, the same call ends in the same report: a run that was prepared is launched, one that lives is
+//! adopted, one that has ended is read, one whose runner was killed is cleared away and reported as lost. No file is looked at on one of the
+//! daemon's own workers: while the disk is busy, that takes as long as it likes.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::task::spawn_blocking;
+
+use super::end_diagnosis::{self, Remains};
+use super::{follow, launch, launch_record};
+use crate::agents::stream::Conclusion;
+use crate::crash;
+use crate::daemon::actor::handle::Handle;
+use crate::daemon::effects::attempt::kind_of;
+use crate::daemon::effects::context::Tools;
+use crate::domain::effect::{Effect, Purpose};
+use crate::domain::ids::RunId;
+use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
+use crate::domain::state::State;
+use crate::process::{
+    self, EndReason, ExitRecord, Launched, ProcessError, RunDir, RunStatus, Stop,
+};
+
+/// How often it is seen to that a runner is not stopped.
+const AWAKE: Duration = Duration::from_secs(1);
+/// Runners that may die before anything is executed.
+const LAUNCHES: u32 = 3;
+/// How long what a killed runner left behind may take to end.
+const SURVIVORS: Duration = Duration::from_secs(5);
+/// How long an end waits for runs that are killed; their runners see to it in any case.
+const LAST_ENDS: Duration = Duration::from_millis(100);
+
+/// Carries a run to its end.
+pub(crate) async fn run(
+    tools: Arc<Tools>,
+    handle: Handle,
+    run: RunId,
+    purpose: Purpose,
+    timeout_ms: i64,
+) -> Outcome {
+    match carry(&tools, &handle, &run, &purpose, timeout_ms).await {
+        Ok(outcome) => outcome,
+        Err(error) => Outcome::Failed {
+            kind: error.kind(),
+            message: format!("run {run}: {error}"),
+        },
+    }
+}
+
+/// What can go wrong with a run itself, not with its child.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RunError {
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("a driver stopped unexpectedly: {0}")]
+    Join(#[from] tokio::task::JoinError),
+    #[error("the daemon is ending; the next start does it")]
+    Ending,
+}
+
+impl RunError {
+    fn kind(&self) -> FailureKind {
+        match self {
+            Self::Process(error) => kind_of(error),
+            Self::Io(error) => kind_of(error),
+            Self::Join(_) | Self::Ending => FailureKind::Other,
+        }
+    }
+}
+
+async fn carry(
+    tools: &Arc<Tools>,
+    handle: &Handle,
+    run: &RunId,
+    purpose: &Purpose,
+    timeout_ms: i64,
+) -> Result<Outcome, RunError> {
+    let (dir, began) = match existing(tools, run).await? {
+        Some(dir) => (dir, None),
+        None => match launch::prepare(tools, handle, run, purpose, timeout_ms).await {
+            Ok(prepared) => {
+                crash::point("run.prepared");
+                prepared
+            }
+            Err(unusable) => return Ok(unusable.into()),
+        },
+    };
+    let began = match began {
+        Some(began) => Some(began),
+        None => launch_record::recall(tools, handle, &dir, run, purpose).await?,
+    };
+    let began = began.map(Arc::new);
+    let mut tries = 0;
+    let mut ear;
+    let end = loop {
+        let launched = match looked_at(&dir).await? {
+            RunStatus::Prepared if tries == LAUNCHES => return never_began(tools, dir).await,
+            RunStatus::Prepared => {
+                tries += 1;
+                let launched = start(tools, &dir).await?;
+                crash::point("run.launched");
+                Some(launched)
+            }
+            RunStatus::Running { .. } | RunStatus::Exited(_) | RunStatus::Lost { .. } => None,
+        };
+        let followed = follow::follow(handle, run, &dir, launched, began.as_deref());
+        let (end, heard) = kept_awake(&dir, followed).await?;
+        ear = heard;
+        match end {
+            process::RunEnd::Exited(record) => break ended(record),
+            // Its runner died before anything was executed: to launch it again is safe.
+            process::RunEnd::Lost if looked_at(&dir).await? == RunStatus::Prepared => {}
+            process::RunEnd::Lost => break lost(&dir).await?,
+        }
+    };
+    let (runs, purpose_of, how) = (tools.paths.runs.clone(), purpose.clone(), end.how.clone());
+    let last_words = match end_diagnosis::look(dir.clone(), runs, purpose_of, how).await? {
+        Remains::LastWords(words) => words,
+        Remains::WantOfRoom => {
+            return Ok(Outcome::Failed {
+                kind: FailureKind::NoSpace,
+                message: format!(
+                    "the disk is full, and run {run} ended badly on it; make room, and it goes on by itself"
+                ),
+            });
+        }
+    };
+    crash::point("run.over");
+    let head = launch::head_after(tools, handle, purpose).await;
+    let concluded = match began.zip(ear) {
+        Some((began, ear)) => follow::conclude(dir, began, ear, &end.how).await?,
+        None => Conclusion::default(),
+    };
+    Ok(Outcome::RunEnded(RunEnd {
+        head,
+        last_words,
+        verdict: concluded.verdict,
+        usage: concluded.usage,
+        session: concluded.session,
+        ..end
+    }))
+}
+
+/// Where a run is now.
+pub(crate) async fn looked_at(dir: &RunDir) -> Result<RunStatus, RunError> {
+    let dir = dir.clone();
+    Ok(spawn_blocking(move || process::inspect(&dir)).await??)
+}
+
+/// What it runs cannot take its runner's limits away by stopping it.
+async fn kept_awake<T>(dir: &RunDir, end: impl Future<Output = T>) -> T {
+    tokio::pin!(end);
+    let mut looks = tokio::time::interval(AWAKE);
+    looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            end = &mut end => return end,
+            _ = looks.tick() => {
+                let dir = dir.clone();
+                let woken = spawn_blocking(move || process::wake(&dir).map_err(io::Error::other));
+                if let Err(error) = woken.await.map_err(io::Error::other).flatten() {
+                    tracing::debug!(%error, "a runner cannot be looked at");
+                }
+            }
+        }
+    }
+}
+
+/// Runner after runner died before it could begin.
+async fn never_began(tools: &Tools, dir: RunDir) -> Result<Outcome, RunError> {
+    let runs = tools.paths.runs.clone();
+    let looked = move || {
+        let log = process::tail(&dir.file("runner.log"), 1_000).unwrap_or_default();
+        (end_diagnosis::is_full(&runs), log)
+    };
+    let (is_full, log) = spawn_blocking(looked).await?;
+    Ok(Outcome::Failed {
+        kind: if is_full {
+            FailureKind::NoSpace
+        } else {
+            FailureKind::Other
+        },
+        message: format!("its runner died {LAUNCHES} times before it could begin: {log}"),
+    })
+}
+
+/// Somebody has deleted directories of runs: what still runs there cannot be followed, and begins again.
+pub(crate) fn end_vanished(runs: &Path) -> io::Result<()> {
+    let ended = process::end_vanished(runs, SURVIVORS).map_err(io::Error::other)?;
+    if ended > 0 {
+        tracing::warn!(
+            processes = ended,
+            "agents still ran whose directory under .swarm/runs has been deleted; they were ended, and their iterations begin again in the same worktrees"
+        );
+    }
+    Ok(())
+}
+
+/// Runs under way whose records a newer version wrote are for that version: to judge them here could end what lives, or do it twice.
+pub(crate) fn refuse_newer(runs: &Path, state: &State) -> Result<(), ProcessError> {
+    let under_way = state.outbox.values().filter_map(|effect| match effect {
+        Effect::Run { run, .. } => Some(run),
+        _ => None,
+    });
+    for run in under_way {
+        let looked = RunDir::open(runs, run.as_str()).and_then(|dir| process::inspect(&dir));
+        if let Err(newer @ ProcessError::Newer { .. }) = looked {
+            return Err(newer);
+        }
+    }
+    Ok(())
+}
+
+async fn existing(tools: &Tools, run: &RunId) -> Result<Option<RunDir>, RunError> {
+    let (runs, run) = (tools.paths.runs.clone(), run.clone());
+    let found = spawn_blocking(move || {
+        if !runs.join(run.as_str()).exists() {
+            return Ok(None);
+        }
+        let dir = RunDir::open(&runs, run.as_str())?;
+        // A prepared directory that a power failure may have torn is written anew; the process room decides.
+        Ok(match process::inspect(&dir)? {
+            RunStatus::Prepared => None,
+            _ => Some(dir),
+        })
+    });
+    found.await?
+}
+
+async fn start(tools: &Arc<Tools>, dir: &RunDir) -> Result<Launched, RunError> {
+    let (dir, exe) = (dir.clone(), tools.exe.clone());
+    let tools = Arc::clone(tools);
+    spawn_blocking(move || {
+        // Held while it is launched: who closes it knows every run that there is.
+        let open = tools.launching.read();
+        if !*open.unwrap_or_else(PoisonError::into_inner) {
+            return Err(RunError::Ending);
+        }
+        Ok(process::launch(&dir, &exe)?)
+    })
+    .await?
+}
+
+/// How a run ended, in words, and whether that is well.
+pub(crate) fn words(record: ExitRecord) -> (String, bool) {
+    let how = ended(record).how;
+    let well = how == RunEndKind::Exited { code: 0 };
+    (how.to_string(), well)
+}
+
+fn ended(record: ExitRecord) -> RunEnd {
+    let how = match (record.reason, record.code, record.signal) {
+        (EndReason::Exited, Some(code), _) => RunEndKind::Exited { code },
+        (EndReason::Exited, None, signal) => RunEndKind::Signalled {
+            signal: signal.unwrap_or_default(),
+        },
+        (EndReason::TimedOut, ..) => RunEndKind::TimedOut,
+        (EndReason::Idle, ..) => RunEndKind::Idle,
+        (EndReason::Stopped | EndReason::Killed, ..) => RunEndKind::Stopped,
+        (EndReason::LeaseExpired, ..) => RunEndKind::LeaseExpired,
+        (EndReason::OutputLimit, ..) => RunEndKind::OutputLimit,
+        (EndReason::SpawnError, ..) => RunEndKind::NotStarted {
+            message: record.spawn_error.unwrap_or_default(),
+        },
+    };
+    RunEnd {
+        stdout_bytes: record.stdout_bytes,
+        duration_ms: record.ended_at.since(record.started_at).max(0),
+        ..RunEnd::new(how)
+    }
+}
+
+/// The runner was killed: what carries the run's mark is ended before anybody hears of it.
+async fn lost(dir: &RunDir) -> Result<RunEnd, RunError> {
+    let dir = dir.clone();
+    let stdout_bytes = spawn_blocking(move || {
+        process::end_survivors(&dir, SURVIVORS)?;
+        Ok::<_, ProcessError>(std::fs::metadata(dir.stdout()).map_or(0, |file| file.len()))
+    });
+    let stdout_bytes = stdout_bytes.await??;
+    Ok(RunEnd {
+        stdout_bytes,
+        ..RunEnd::new(RunEndKind::Lost)
+    })
+}
+
+/// Asks a run to end. Nothing there to stop is as good as stopped.
+pub(crate) async fn stop(tools: &Tools, run: &RunId, now: bool) -> Outcome {
+    let how = if now { Stop::Now } else { Stop::Graceful };
+    let (runs, id) = (tools.paths.runs.clone(), run.clone());
+    let stopped = spawn_blocking(move || stop_in(&runs, &id, how)).await;
+    match stopped {
+        Ok(Ok(())) => Outcome::StopDelivered,
+        Ok(Err(error)) => Outcome::Failed {
+            kind: FailureKind::Other,
+            message: format!("run {run} could not be stopped: {error}"),
+        },
+        Err(error) => Outcome::Failed {
+            kind: FailureKind::Other,
+            message: error.to_string(),
+        },
+    }
+}
+
+/// After the actor: no run begins any more.
+pub(crate) fn close(tools: &Tools) {
+    let mut open = tools
+        .launching
+        .write()
+        .unwrap_or_else(PoisonError::into_inner);
+    *open = false;
+}
+
+/// When no run begins any more: ends those that live. Blocks for a moment.
+pub(crate) fn end_all(tools: &Tools, state: &State) {
+    let runs = state.outbox.values().filter_map(|effect| match effect {
+        Effect::Run { run, .. } => Some(run),
+        _ => None,
+    });
+    let runs: Vec<&RunId> = runs.collect();
+    for run in &runs {
+        if let Err(error) = stop_in(&tools.paths.runs, run, Stop::Now) {
+            tracing::warn!(%run, %error, "a run could not be ended; the next start finds it");
+        }
+    }
+    let lives = |run: &&&RunId| {
+        let looked =
+            RunDir::open(&tools.paths.runs, run.as_str()).and_then(|dir| process::inspect(&dir));
+        matches!(looked, Ok(RunStatus::Running { .. }))
+    };
+    let until = Instant::now() + LAST_ENDS;
+    while runs.iter().any(|run| lives(&run)) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn stop_in(runs: &Path, id: &RunId, how: Stop) -> Result<(), ProcessError> {
+    if runs.join(id.as_str()).exists() {
+        process::stop(&RunDir::open(runs, id.as_str())?, how)?;
+    }
+    Ok(())
+}
