@@ -8,6 +8,7 @@
 //! | room | what it does |
 //! | --- | --- |
 //! | [`domain`] | pure: what may happen, and what follows. No files, processes, git, clock or randomness |
+//! | [`view`] | the state as people and programs see it: its names and shapes are part of the contract |
 //! | [`journal`] | the event log, its snapshots and its lock: bytes on disk |
 //! | [`process`] | one supervised child under a detached runner, whatever it is for |
 //! | [`git`] | worktrees, merges, references; every git command of the program |
@@ -17,9 +18,10 @@
 //! | [`api`] | JSON over HTTP on the unix socket, and its client |
 //! | [`cli`] | arguments, rendering, one file for each verb |
 //!
-//! Two small files are known to all but the domain: [`crash`], the points at which tests kill the program, and [`remove`], the only place
-//! that removes files. `domain` is known to all. `journal`, `process`, `git` and `config` are siblings that do not know each other; `agents` stands on them,
-//! then `daemon`, then `api`, then `cli`. A test reads the sources and fails when this is broken.
+//! Two small files are known to all but the domain: [`crash`], the points at which tests kill the program, and [`remove`], the
+//! only place that removes files. `domain` is known to all, `view` to `daemon`, `api` and `cli`. `journal`, `process`, `git` and
+//! `config` are siblings that do not know each other; `agents` stands on them, then `daemon`, then `api`, then `cli`. A test reads
+//! the sources and fails when this is broken.
 //!
 //! ## The loop
 //!
@@ -52,6 +54,7 @@ pub mod hooks;
 pub mod journal;
 pub mod process;
 pub mod remove;
+pub mod view;
 
 /// Runs the program for `std::env::args`: a hidden child program (a runner, the demo's agent, the bridge to an agent's protocol), or the command line.
 pub fn main() -> std::process::ExitCode {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 const ROOMS: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("crash", &[]),
+    ("view", &["domain"]),
     ("remove", &[]),
     ("journal", &["domain", "crash", "remove"]),
     ("process", &["domain", "crash", "remove"]),
@@ -25,21 +26,22 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "daemon",
         &[
-            "domain", "journal", "process", "git", "config", "hooks", "agents", "crash", "remove",
+            "domain", "view", "journal", "process", "git", "config", "hooks", "agents", "crash",
+            "remove",
         ],
     ),
     (
         "api",
         &[
-            "domain", "journal", "process", "git", "config", "hooks", "agents", "daemon", "crash",
-            "remove",
+            "domain", "view", "journal", "process", "git", "config", "hooks", "agents", "daemon",
+            "crash", "remove",
         ],
     ),
     (
         "cli",
         &[
-            "domain", "journal", "process", "git", "config", "hooks", "agents", "daemon", "api",
-            "crash", "remove",
+            "domain", "view", "journal", "process", "git", "config", "hooks", "agents", "daemon",
+            "api", "crash", "remove",
         ],
     ),
 ];
@@ -157,7 +159,10 @@ fn rooms_know_only_the_rooms_below_them() {
         };
         for room in rooms_named(&source.code) {
             let known = allowed.contains_key(room.as_str());
-            if known && room != source.room && !may_know.contains(&room.as_str()) {
+            // Tests of the rules may look at the state as people see it.
+            let is_allowed =
+                may_know.contains(&room.as_str()) || room == "view" && is_test_file(&source.path);
+            if known && room != source.room && !is_allowed {
                 broken.push(format!("{} knows `{room}`", source.path.display()));
             }
         }
@@ -216,7 +221,7 @@ fn files_stay_small_enough_to_read() {
     const LISTS: &[&str] = &[
         "domain/state.rs",
         "domain/event.rs",
-        "domain/view.rs",
+        "view/mod.rs",
         "domain/evolve.rs",
     ];
     const MAX_LINES: usize = 450;

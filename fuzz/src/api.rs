@@ -22,7 +22,7 @@ use swarm::domain::decide;
 use swarm::domain::evolve::evolve;
 use swarm::domain::state::State;
 use swarm::domain::time::Timestamp;
-use swarm::domain::view::TargetNow;
+use swarm::view::TargetNow;
 use tokio::runtime::{Builder, Runtime};
 
 /// Requests after which the world begins anew.

@@ -5,8 +5,8 @@ use swarm::domain::event::Event;
 use swarm::domain::evolve::evolve;
 use swarm::domain::state::State;
 use swarm::domain::time::Timestamp;
-use swarm::domain::view;
 use swarm::journal::{FORMAT, OLDEST, OldEvent, Record, upcast};
+use swarm::view;
 
 /// See the module. Each line is an event, or an event in its record.
 pub fn check(data: &[u8]) {

@@ -269,8 +269,8 @@ mod tests {
             Box::pin(async { Ok(0) })
         }
 
-        fn target(&self, _: String) -> BoxFuture<'_, crate::domain::view::TargetNow> {
-            Box::pin(async { crate::domain::view::TargetNow::Unknown })
+        fn target(&self, _: String) -> BoxFuture<'_, crate::view::TargetNow> {
+            Box::pin(async { crate::view::TargetNow::Unknown })
         }
 
         fn clean(&self, _: bool) -> BoxFuture<'_, Result<crate::daemon::clean::Report, String>> {

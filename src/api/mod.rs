@@ -40,7 +40,7 @@ use crate::daemon::clean::Report;
 use crate::daemon::hooks::HookView;
 use crate::daemon::{CommandError, Handle};
 use crate::domain::ids::CheckpointName;
-use crate::domain::view::TargetNow;
+use crate::view::TargetNow;
 
 pub use client::{Client, ClientError, ConnectError};
 pub use daemon_file::DaemonFile;

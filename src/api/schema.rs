@@ -17,7 +17,7 @@ use crate::domain::event::Event;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::settings::Mode;
 use crate::domain::state::{AttemptEnd, IdeaStatus};
-use crate::domain::view::Rest;
+use crate::view::Rest;
 
 pub use used::{Account, Report, ReportedIdea, Stuck, Tokens, Used, UsedOnDay};
 

@@ -20,7 +20,7 @@ use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::rejection::Rejection;
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
-use crate::domain::view::{self, Outside, TargetNow};
+use crate::view::{self, Outside, TargetNow};
 
 /// How long a command goes on trying when a daemon starts or ends at the same moment, or other commands change the state: each of them
 /// takes some milliseconds, and there may be many.

@@ -23,7 +23,7 @@ use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::settings::Mode;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-use crate::domain::view::{Rest, TargetNow};
+use crate::view::{Rest, TargetNow};
 
 /// The state of a repository, with no daemon in between.
 pub trait Offline {

@@ -8,7 +8,7 @@ use super::terminal::{safe, shorten, title};
 use crate::domain::lifecycle::MergePhase;
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
-use crate::domain::view;
+use crate::view;
 
 /// The most lines of one kind.
 const MAX_LINES: usize = 12;

@@ -36,8 +36,8 @@ use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::State;
-use crate::domain::view::TargetNow;
 use crate::journal::JournalError;
+use crate::view::TargetNow;
 
 /// How long a start waits for commands that hold the lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);

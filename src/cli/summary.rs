@@ -18,7 +18,7 @@ use crate::domain::ids::IdeaId;
 use crate::domain::state::{Idea, IdeaStatus, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
-use crate::domain::view::{self, IdeaView, NeedsYou, Rest, Stuck, UsedView};
+use crate::view::{self, IdeaView, NeedsYou, Rest, Stuck, UsedView};
 
 /// How things stood before.
 #[derive(Debug, Default)]

@@ -22,7 +22,7 @@ use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-use crate::domain::view::{Rest, TargetNow};
+use crate::view::{Rest, TargetNow};
 
 /// A log in memory.
 #[derive(Clone, Default)]

@@ -23,12 +23,12 @@ use crate::domain::evolve::evolve;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-use crate::domain::view::TargetNow;
 use crate::git::Repo;
 use crate::journal::{
     JournalError, LockError, Record, Segments, StartFrom, StateLock, load, replay,
 };
 use crate::process::{self, RunDir, RunStatus};
+use crate::view::TargetNow;
 
 /// The state after the last event.
 ///

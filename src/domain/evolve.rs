@@ -3,8 +3,8 @@
 //! An event about something that the state does not know (a newer log read by older rules) changes nothing but `seq`.
 
 pub(crate) mod hooks;
+mod provider;
 mod redirect;
-mod service;
 
 use super::checkpoint::{Checkpoint, IdeaThen, Reason};
 use super::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
@@ -50,7 +50,7 @@ pub fn evolve(state: &mut State, seq: u64, at: Timestamp, event: &Event) {
         && !attempt_event(state, at, event)
         && !checkpoint_event(state, at, event)
         && !hooks::hook_event(state, at, event)
-        && !service::service_event(state, event)
+        && !provider::service_event(state, event)
     {
         merge_event(state, at, event);
     }
@@ -424,7 +424,7 @@ fn claim(state: &mut State, at: Timestamp, id: &IdeaId, agent: &AgentId, event: 
     let Some(kept) = claimed else {
         return;
     };
-    let session = service::taken_up(kept.as_deref(), profile);
+    let session = provider::taken_up(kept.as_deref(), profile);
     let attempt = Attempt {
         idea: id.clone(),
         number: *attempt,
@@ -562,7 +562,7 @@ fn attempt_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
                 // It begins something else: nothing is in a row any more.
                 attempt.cut = 0;
                 if *task == Task::Work {
-                    service::back_to_own(attempt);
+                    provider::back_to_own(attempt);
                 }
             });
         }
@@ -655,7 +655,7 @@ fn begin_iteration(attempt: &mut Attempt, at: Timestamp, iteration: u32, run: &R
 
 fn end_run(state: &mut State, at: Timestamp, run: &RunId, end: &RunEnd) {
     state.stops.remove(run);
-    service::run_over(state, at, run, end);
+    provider::run_over(state, at, run, end);
     with_run(state, run, |attempt| {
         attempt.run = None;
         attempt.pid = None;
@@ -693,7 +693,7 @@ fn end_iteration(attempt: &mut Attempt, at: Timestamp, end: &RunEnd) {
     }
     let well = end.verdict.is_none() || end.verdict == Some(Verdict::Complete);
     if well && matches!(end.how, RunEndKind::Exited { .. }) {
-        service::went_well(attempt);
+        provider::went_well(attempt);
     }
     let told = std::mem::take(&mut attempt.told);
     // What a service refused to hear was not said.

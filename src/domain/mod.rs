@@ -14,11 +14,11 @@ pub mod ids;
 pub mod lifecycle;
 pub mod message;
 pub mod observation;
+pub mod provider;
 pub mod redirect;
 pub mod rejection;
 pub mod retention;
-pub mod select;
-pub mod service;
+pub mod scheduling;
 pub mod session;
 pub mod settings;
 pub mod signal;
@@ -26,7 +26,6 @@ pub mod state;
 pub mod time;
 pub mod usage;
 pub mod verdict;
-pub mod view;
 
 #[cfg(test)]
 #[allow(clippy::needless_pass_by_value, clippy::manual_assert)]

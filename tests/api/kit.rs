@@ -70,8 +70,8 @@ impl Control for Levers {
         Box::pin(async move { answer.map_or(Ok(7), Err) })
     }
 
-    fn target(&self, _: String) -> BoxFuture<'_, swarm::domain::view::TargetNow> {
-        Box::pin(async { swarm::domain::view::TargetNow::Unknown })
+    fn target(&self, _: String) -> BoxFuture<'_, swarm::view::TargetNow> {
+        Box::pin(async { swarm::view::TargetNow::Unknown })
     }
 
     fn checkpoints(&self) -> BoxFuture<'_, Result<Vec<serde_json::Value>, String>> {

@@ -14,7 +14,7 @@ use crate::api::types::{Done, Nothing, Redirect, Say};
 use crate::domain::command::Command;
 use crate::domain::ids::AgentId;
 use crate::domain::rejection::Rejection;
-use crate::domain::view::{self, AgentView};
+use crate::view::{self, AgentView};
 
 type Context = State<Arc<ApiContext>>;
 

@@ -16,7 +16,7 @@ use crate::domain::command::Command;
 use crate::domain::event::{Event, IdeaAdded};
 use crate::domain::ids::IdeaId;
 use crate::domain::rejection::Rejection;
-use crate::domain::view::{self, IdeaDetail, IdeaView};
+use crate::view::{self, IdeaDetail, IdeaView};
 
 type Context = State<Arc<ApiContext>>;
 

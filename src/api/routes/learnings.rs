@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 
 use crate::api::{ApiContext, schema};
-use crate::domain::view::{self, LearningView};
+use crate::view::{self, LearningView};
 
 /// All learnings, oldest first.
 #[utoipa::path(get, path = "/learnings", tag = "learnings", responses((status = 200, body = Vec<schema::Learning>)))]

@@ -12,7 +12,7 @@ use crate::api::types::{Done, Nothing, SettleTarget};
 use crate::api::{ApiContext, resolution, schema};
 use crate::domain::command::Command;
 use crate::domain::ids::IdeaId;
-use crate::domain::view::{self, MergeView};
+use crate::view::{self, MergeView};
 
 type Context = State<Arc<ApiContext>>;
 

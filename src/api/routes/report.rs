@@ -8,7 +8,7 @@ use axum::extract::State;
 use crate::api::extract::Params;
 use crate::api::types::ReportQuery;
 use crate::api::{ApiContext, schema};
-use crate::domain::view::{self, ReportView};
+use crate::view::{self, ReportView};
 
 /// What landed, failed, waits and was used, since a time or since the beginning.
 #[utoipa::path(get, path = "/report", tag = "swarm", params(ReportQuery), responses((status = 200, body = schema::Report)))]

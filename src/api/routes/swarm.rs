@@ -14,7 +14,7 @@ use crate::api::types::{Clean, Done, Health, Nothing, Pause, Shutdown};
 use crate::api::{ApiContext, ReloadError};
 use crate::daemon::clean::Report;
 use crate::domain::command::Command;
-use crate::domain::view::{self, Outside, StatusView, TargetNow};
+use crate::view::{self, Outside, StatusView, TargetNow};
 
 type Context = State<Arc<ApiContext>>;
 

@@ -33,7 +33,7 @@ use crate::domain::event::{
 };
 use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, Task};
-use crate::domain::view::names;
+use crate::view::names;
 
 pub use waiting::waiting;
 pub use words::{attempt_phase, merge_phase, mode, short, status_tone};

@@ -10,8 +10,8 @@ use crate::config::Config;
 use crate::daemon::files::paths::Paths;
 use crate::daemon::files::settings;
 use crate::domain::ids::ProfileName;
-use crate::domain::view::TargetNow;
 use crate::git::Repo;
+use crate::view::TargetNow;
 
 /// The drivers' tools.
 pub struct Tools {

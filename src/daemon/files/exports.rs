@@ -15,8 +15,8 @@ use crate::daemon::actor::handle::Handle;
 use crate::daemon::lifecycle::heap;
 use crate::domain::ids::AgentId;
 use crate::domain::state::State;
-use crate::domain::view;
 use crate::remove;
+use crate::view;
 
 /// What writing the views may cost on average.
 const BYTES_PER_SECOND: u64 = 24 * 1024;

@@ -43,8 +43,8 @@ use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Observation;
 use crate::domain::settings::Mode;
 use crate::domain::state::{IdeaStatus, State};
-use crate::domain::view::{Rest, TargetNow};
 use crate::process::{self, Alive};
+use crate::view::{Rest, TargetNow};
 
 /// Messages that may wait for the actor; senders beyond that wait themselves.
 const INBOX: usize = 1_024;

@@ -16,7 +16,7 @@ use crate::daemon::effects::context::Tools;
 use crate::daemon::runs::run;
 use crate::domain::command::Command;
 use crate::domain::state::State;
-use crate::domain::view::Rest;
+use crate::view::Rest;
 
 /// How long until an end is asked for again that the log had no room for.
 pub(crate) const AGAIN_AFTER: Duration = Duration::from_secs(1);

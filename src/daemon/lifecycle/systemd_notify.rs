@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::daemon::actor::handle::Handle;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::{IdeaStatus, State};
-use crate::domain::view;
+use crate::view;
 
 /// The least time from one status text to the next.
 const BREATH: Duration = Duration::from_secs(1);

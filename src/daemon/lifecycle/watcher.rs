@@ -14,7 +14,7 @@ use crate::daemon::effects::inbox::Inbox;
 use crate::domain::decide::{KEPT_ASIDE, LEFT_OUT};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Observation;
-use crate::domain::view::{self, Rest};
+use crate::view::{self, Rest};
 
 /// Files are looked at this long after the last sign of change, so that they are written by then.
 const SETTLE: Duration = Duration::from_millis(150);

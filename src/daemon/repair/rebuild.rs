@@ -18,8 +18,8 @@ use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName, RunI
 use crate::domain::state::{Audit, Idea, IdeaStatus, Kept, State, Swarm};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
-use crate::domain::view;
 use crate::git::Repo;
+use crate::view;
 
 /// Why nothing starts.
 const REASON: &str = "the state was put together from ideas.jsonl, git and the worktrees after damage: look at the ideas, then: swarm resume";

@@ -24,10 +24,10 @@ use crate::domain::signal::Signal;
 use crate::domain::testkit::choices::Choices;
 use crate::domain::testkit::people;
 use crate::domain::testkit::world::World;
-use crate::domain::view::{self, Rest};
 use crate::journal::StartFrom;
 use crate::journal::testing::faulty::{EIO, ENOSPC, Fault, Faults};
 use crate::journal::testing::{Random, number};
+use crate::view::{self, Rest};
 
 /// More rounds than anything may take.
 const ROUNDS: usize = 1_000;

@@ -1,13 +1,15 @@
 //! The rules that need no input: whatever can go on now, goes on. Level-triggered: it looks at the whole state each time, so nothing
-//! depends on having seen a moment, and a restart needs no rule of its own. The merge queue's rules are in [`super::train`].
+//! depends on having seen a moment, and a restart needs no rule of its own. The merge queue's rules are in [`super::merge::queue`].
 //!
 //! Invariant: each step changes the state such that it does not apply again; calling until nothing comes ends. Nothing is done while no
 //! daemon is there to do it, or before one knows what an earlier one left.
 
-use super::attempt::end_asked;
-use super::iterations::{begin_iterations, has_another, request_iteration};
-use super::plan::{End, Plan};
-use super::{budget, checkpoints, claim, hooks, redirect, rollback, train};
+use super::attempt::claim;
+use super::attempt::iterations::{begin_iterations, has_another, request_iteration};
+use super::attempt::outcomes::end_asked;
+use super::decision::{End, Plan};
+use super::merge::queue;
+use super::{budget, checkpoints, hooks, redirect, rollback};
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::{Event, GateStarted, MergeQueued, PauseSet, RunEnded};
 use crate::domain::ids::{AgentId, RunId};
@@ -50,10 +52,10 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         gate,
         // Before the queue's next: a queue that never empties must not put them off for ever.
         checkpoints::keep,
-        train::build,
-        train::verify,
-        train::land,
-        train::settle,
+        queue::build,
+        queue::verify,
+        queue::land,
+        queue::settle,
         budget::watch,
         claim::reserved,
         begin_iterations,

@@ -1,8 +1,8 @@
 //! Commands about agents.
 
-use super::attempt::ask_end;
+use super::attempt::outcomes::ask_end;
+use super::decision::Plan;
 use super::ideas::check_text;
-use super::plan::Plan;
 use crate::domain::event::{AttemptMoved, MessageQueued};
 use crate::domain::ids::AgentId;
 use crate::domain::lifecycle::AttemptPhase;

@@ -3,7 +3,7 @@
 //! Invariant: while one is being made nothing lands, so that the target's commit and the state in it belong together. A periodic one that
 //! cannot be made is a warning, never a reason to wait.
 
-use super::plan::Plan;
+use super::decision::Plan;
 use crate::domain::checkpoint::{Checkpoint, Reason, saved_work_in_use};
 use crate::domain::effect::Effect;
 use crate::domain::event::{CheckpointDeleted, CheckpointMade};

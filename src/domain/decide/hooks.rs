@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use super::plan::{End, Plan};
-use super::run_end::{is_stopped, run_ended};
-use super::trouble::{Trouble, hold_for, nobodys_fault};
+use super::attempt::run_end::{is_stopped, run_ended};
+use super::decision::{End, Plan};
+use super::environment_faults::{Trouble, hold_for, nobodys_fault};
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::{
     HookApproved, HookAsked, HookCutOff, HookFinished, HookStarted, HookTimedOut,

@@ -1,7 +1,7 @@
 //! Commands about ideas.
 
-use super::attempt::ask_end;
-use super::plan::{End, Plan};
+use super::attempt::outcomes::ask_end;
+use super::decision::{End, Plan};
 use crate::domain::command::{IdeaEdit, InboxFile, NewIdea};
 use crate::domain::effect::Effect;
 use crate::domain::event::{

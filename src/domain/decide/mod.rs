@@ -6,25 +6,17 @@
 pub mod advance;
 mod agents;
 mod attempt;
+mod broken_commands;
 mod budget;
 mod checkpoints;
-mod claim;
-mod conflict;
+mod decision;
+mod environment_faults;
 pub(crate) mod hooks;
 mod ideas;
-mod iterations;
-mod merging;
-mod plan;
+mod merge;
 mod redirect;
 mod rollback;
-mod run_end;
-mod service;
-mod signals;
 mod swarm;
-mod train;
-mod trouble;
-mod unpriced;
-mod unrunnable;
 
 pub use checkpoints::unknown as unknown_checkpoint;
 
@@ -41,9 +33,9 @@ pub use advance::{advance, next_deadline};
 /// Begins the key of the warning about repositories of an agent's own; the worktree's name follows.
 pub const KEPT_ASIDE: &str = "kept-aside-";
 
-pub use conflict::LEFT_OUT;
+use decision::{Plan, shorten};
 pub use ideas::MAX_TEXT_BYTES;
-use plan::{Plan, shorten};
+pub use merge::conflict::LEFT_OUT;
 
 /// Decides on a command.
 pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<Event>, Rejection> {
@@ -63,9 +55,9 @@ pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<E
         Command::SayToAgent { id, text } => agents::say(&mut plan, id, text)?,
         Command::Pause { reason } => swarm::pause(&mut plan, reason.as_deref())?,
         Command::Resume => swarm::resume(&mut plan)?,
-        Command::RetryMerge { id } => merging::retry(&mut plan, id)?,
-        Command::ResolveMerge { id } => merging::resolve(&mut plan, id)?,
-        Command::SettleTarget { choice } => merging::settle_target(&mut plan, *choice)?,
+        Command::RetryMerge { id } => merge::outcomes::retry(&mut plan, id)?,
+        Command::ResolveMerge { id } => merge::outcomes::resolve(&mut plan, id)?,
+        Command::SettleTarget { choice } => merge::outcomes::settle_target(&mut plan, *choice)?,
         Command::CreateCheckpoint { name } => checkpoints::create(&mut plan, name)?,
         Command::DeleteCheckpoint { name } => checkpoints::delete(&mut plan, name)?,
         Command::RollBack {
@@ -96,16 +88,16 @@ pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Eve
             pid,
             adapter,
             resumed,
-        } => attempt::run_started(&mut plan, run, *pid, adapter, *resumed),
+        } => attempt::outcomes::run_started(&mut plan, run, *pid, adapter, *resumed),
         Observation::SignalSeen {
             run,
             offset,
             signal,
-        } => signals::seen(&mut plan, run, *offset, signal),
+        } => attempt::signals::seen(&mut plan, run, *offset, signal),
         Observation::SessionSeen { run, session } => {
-            service::session_seen(&mut plan, run, session);
+            attempt::provider::session_seen(&mut plan, run, session);
         }
-        Observation::ModelAnswered { run } => service::answered(&mut plan, run),
+        Observation::ModelAnswered { run } => attempt::provider::answered(&mut plan, run),
         Observation::UsageSeen { run, usage } => budget::seen(&mut plan, run, usage),
         Observation::EffectDone { effect, outcome } => effect_done(&mut plan, *effect, outcome),
         Observation::ClockWentBack { by_ms } => plan.emit(ClockWentBack { by_ms: *by_ms }),
@@ -186,20 +178,26 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
 fn follow(plan: &mut Plan<'_>, effect: &Effect, outcome: &Outcome) {
     match effect {
         Effect::PrepareWorktree { agent, from, .. } => {
-            attempt::prepared(plan, agent, from.is_some(), outcome);
+            attempt::outcomes::prepared(plan, agent, from.is_some(), outcome);
         }
         Effect::Run { run, purpose, .. } => {
             run_over(plan, run, purpose, outcome);
             plan.clear_warning(&stop_key(run));
         }
         Effect::StopRun { run, now } => stopped(plan, run, *now, outcome),
-        Effect::Seal { agent, .. } => attempt::sealed(plan, agent, outcome),
+        Effect::Seal { agent, .. } => attempt::outcomes::sealed(plan, agent, outcome),
         Effect::SaveWork { agent, .. } => redirect::saved(plan, agent, outcome),
-        Effect::BuildMerge { idea, source, .. } => merging::built(plan, idea, source, outcome),
-        Effect::PrepareVerify { idea, .. } => merging::verify_ready(plan, idea, outcome),
-        Effect::Land { idea, commit, .. } => merging::landed(plan, idea, commit, outcome),
-        Effect::StartResolution { idea, .. } => conflict::resolution_started(plan, idea, outcome),
-        Effect::FinishResolution { idea, .. } => conflict::resolution_finished(plan, idea, outcome),
+        Effect::BuildMerge { idea, source, .. } => {
+            merge::outcomes::built(plan, idea, source, outcome)
+        }
+        Effect::PrepareVerify { idea, .. } => merge::outcomes::verify_ready(plan, idea, outcome),
+        Effect::Land { idea, commit, .. } => merge::outcomes::landed(plan, idea, commit, outcome),
+        Effect::StartResolution { idea, .. } => {
+            merge::conflict::resolution_started(plan, idea, outcome)
+        }
+        Effect::FinishResolution { idea, .. } => {
+            merge::conflict::resolution_finished(plan, idea, outcome)
+        }
         Effect::ReleaseWorktree { worktree, .. } => {
             tidied(plan, &format!("release-{worktree}"), outcome);
             kept_aside(plan, worktree, outcome);
@@ -216,17 +214,19 @@ fn follow(plan: &mut Plan<'_>, effect: &Effect, outcome: &Outcome) {
 
 fn run_over(plan: &mut Plan<'_>, run: &RunId, purpose: &Purpose, outcome: &Outcome) {
     match purpose {
-        Purpose::Iteration { agent, .. } => attempt::iteration_over(plan, agent, run, outcome),
+        Purpose::Iteration { agent, .. } => {
+            attempt::outcomes::iteration_over(plan, agent, run, outcome)
+        }
         Purpose::Gate {
             agent,
             index,
             command,
-        } => attempt::gate_over(plan, agent, run, *index, command, outcome),
+        } => attempt::outcomes::gate_over(plan, agent, run, *index, command, outcome),
         Purpose::Verify {
             idea,
             index,
             command,
-        } => merging::verify_over(plan, idea, run, *index, command, outcome),
+        } => merge::outcomes::verify_over(plan, idea, run, *index, command, outcome),
         Purpose::Hook { hook, seq, .. } => hooks::call_over(plan, *hook, *seq, run, outcome),
     }
 }

@@ -6,16 +6,16 @@
 
 use super::agents::known;
 use super::checkpoints::rolling_back;
+use super::decision::{End, Plan};
+use super::environment_faults::{hold_for, nobodys_fault};
 use super::ideas;
-use super::plan::{End, Plan};
-use super::trouble::{hold_for, nobodys_fault};
 use crate::domain::effect::Effect;
 use crate::domain::event::{AgentRedirected, WorkSaved};
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
 use crate::domain::observation::Outcome;
 use crate::domain::rejection::Rejection;
-use crate::domain::select;
+use crate::domain::scheduling;
 use crate::domain::state::{Attempt, AttemptEnd, Ending, Idea, IdeaStatus, State};
 
 /// A person wants it.
@@ -135,7 +135,7 @@ fn idea_can_come(state: &State, to: &IdeaId, idea: &Idea) -> Result<(), Hindered
         let why = format!("{from} was redirected to it");
         return Err((why, take_back(state, to, from)));
     }
-    if !select::is_unlocked(state, idea) {
+    if !scheduling::is_unlocked(state, idea) {
         let done = |id: &&IdeaId| {
             let before = state.ideas.get(*id);
             before.is_none_or(|before| before.status != IdeaStatus::Done)

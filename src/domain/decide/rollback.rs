@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::attempt::{ask_end, end_asked};
+use super::attempt::outcomes::{ask_end, end_asked};
 use super::checkpoints::{self, named, rolling_back};
-use super::plan::{Plan, few, shorten};
+use super::decision::{Plan, few, shorten};
 use crate::domain::checkpoint::{Reason, Rollback, RollbackStep};
 use crate::domain::effect::Effect;
 use crate::domain::event::{

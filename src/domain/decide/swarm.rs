@@ -1,14 +1,17 @@
 //! The swarm as a whole: start, pause, resume, settings, end.
 
+use super::attempt::provider;
+use super::broken_commands;
+use super::budget::unpriced;
 use super::checkpoints::rolling_back;
-use super::plan::{Plan, shorten};
-use super::{merging, service, unpriced, unrunnable};
+use super::decision::{Plan, shorten};
+use super::merge::outcomes;
 use crate::domain::event::{
     DaemonStarted, ModeSet, PauseLifted, PauseSet, PhaseChanged, SettingsLoaded,
 };
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
+use crate::domain::provider::HoldKind;
 use crate::domain::rejection::Rejection;
-use crate::domain::service::HoldKind;
 use crate::domain::settings::{Mode, Settings};
 
 pub(super) fn started(plan: &mut Plan<'_>, version: &str) {
@@ -19,10 +22,10 @@ pub(super) fn started(plan: &mut Plan<'_>, version: &str) {
     let moved = plan.move_swarm(SwarmInput::Start, None, None);
     debug_assert!(moved.is_ok());
     // What waits for a person: somebody may have put it right, and started again.
-    service::free(plan, |hold| {
+    provider::free(plan, |hold| {
         hold.until.is_none() && hold.kind == HoldKind::Login
     });
-    merging::look_again(plan);
+    outcomes::look_again(plan);
 }
 
 pub(super) fn recovered(plan: &mut Plan<'_>) {
@@ -83,7 +86,7 @@ pub(super) fn resume(plan: &mut Plan<'_>) -> Result<(), Rejection> {
     }
     plan.move_swarm(SwarmInput::Resume, None, None)
         .map_err(|refused| later(plan, "resume", refused))?;
-    service::free(plan, |_| true);
+    provider::free(plan, |_| true);
     if plan.state.swarm.paused {
         plan.emit(PauseLifted {});
     }
@@ -94,7 +97,7 @@ pub(super) fn load(plan: &mut Plan<'_>, hash: &str, settings: &Settings) {
     let same = plan.state.settings.as_deref() == Some(settings);
     if !same || plan.state.config_hash != hash {
         unpriced::configured(plan);
-        unrunnable::configured(plan);
+        broken_commands::configured(plan);
         plan.emit(SettingsLoaded {
             hash: hash.to_owned(),
             settings: Box::new(settings.clone()),

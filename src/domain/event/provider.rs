@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{AgentId, ProfileName, RunId};
 use crate::domain::lifecycle::AttemptPhase;
-use crate::domain::service::{Excuse, Hold};
+use crate::domain::provider::{Excuse, Hold};
 use crate::domain::session::SessionId;
 use crate::domain::settings::DayLimits;
 use crate::domain::time::Timestamp;

@@ -9,7 +9,7 @@ use crate::domain::command::{Command, IdeaEdit, InboxFile, NewIdea, TargetChoice
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, ProfileName};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
-use crate::domain::select;
+use crate::domain::scheduling;
 use crate::domain::settings::{Budget, Mode, Settings};
 use crate::domain::signal::Signal;
 use crate::domain::state::{Attempt, Idea, IdeaStatus, State};
@@ -132,7 +132,7 @@ pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
 /// Mostly to an idea that waits.
 fn some_redirect(state: &State, choices: &mut Choices) -> Command {
     let waits = |(_, idea): &(&IdeaId, &Idea)| {
-        idea.status == IdeaStatus::Pending && select::is_unlocked(state, idea)
+        idea.status == IdeaStatus::Pending && scheduling::is_unlocked(state, idea)
     };
     let waiting: Vec<_> = state.ideas.iter().filter(waits).map(|(id, _)| id).collect();
     let some = waiting.get(choices.pick(waiting.len() + 1));

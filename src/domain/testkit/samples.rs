@@ -6,7 +6,7 @@ use crate::domain::event::{
 };
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::observation::{RunEnd, RunEndKind};
-use crate::domain::service::{Excuse, Hold, HoldKind};
+use crate::domain::provider::{Excuse, Hold, HoldKind};
 use crate::domain::settings::DayLimits;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::{Bill, MicroUsd, Scope, Tokens, Usage};

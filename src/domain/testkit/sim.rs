@@ -22,7 +22,7 @@ use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
-use crate::domain::view::{self, Rest};
+use crate::view::{self, Rest};
 
 /// See the module.
 pub(crate) struct Sim {

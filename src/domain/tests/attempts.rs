@@ -12,7 +12,7 @@ use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, IdeaStatus};
 use crate::domain::testkit::scenario::{exit, failed};
 use crate::domain::testkit::{Scenario, agent, idea, oid};
-use crate::domain::view::{self, Rest};
+use crate::view::{self, Rest};
 
 fn working() -> Scenario {
     let mut s = Scenario::running();

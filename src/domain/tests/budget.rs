@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use super::service::{accounts, over, run_of};
+use super::provider::{accounts, over, run_of};
 use super::usage::{tokens, used};
 use crate::domain::command::Command;
 use crate::domain::event::{Event, WarningRaised};

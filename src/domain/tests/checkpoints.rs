@@ -10,7 +10,7 @@ use crate::domain::settings::Mode;
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::{exit, fold};
 use crate::domain::testkit::{Scenario, agent, checkpoint_name, idea};
-use crate::domain::view::{self, Rest};
+use crate::view::{self, Rest};
 
 fn create(name: &str) -> Command {
     Command::CreateCheckpoint {

@@ -11,7 +11,7 @@ use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::{exit, failed};
 use crate::domain::testkit::{Scenario, agent, idea, oid};
-use crate::domain::view::{self, Rest};
+use crate::view::{self, Rest};
 
 const SHUTDOWN: Command = Command::Shutdown { keep_agents: false };
 

@@ -13,7 +13,7 @@ use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::{exit, failed, good};
 use crate::domain::testkit::{Scenario, agent, idea, oid};
-use crate::domain::view::{self, Rest};
+use crate::view::{self, Rest};
 
 const HOOK: HookSettings = HookSettings {
     timeout_ms: 30_000,

@@ -9,7 +9,7 @@ use crate::domain::observation::FailureKind;
 use crate::domain::settings::Mode;
 use crate::domain::testkit::scenario::{exit, failed};
 use crate::domain::testkit::{Scenario, agent, idea, new_idea, profile};
-use crate::domain::view;
+use crate::view;
 
 /// The ideas in the order in which they were given to agents.
 fn claimed(s: &Scenario) -> String {

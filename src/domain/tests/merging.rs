@@ -12,7 +12,7 @@ use crate::domain::signal::Signal;
 use crate::domain::state::{IdeaStatus, Task, Waits};
 use crate::domain::testkit::scenario::{checkpoint, exit, failed};
 use crate::domain::testkit::{Scenario, agent, idea, oid, profile};
-use crate::domain::view::{self, Rest};
+use crate::view::{self, Rest};
 
 /// One idea is complete, and its merge is being built.
 fn building() -> Scenario {

@@ -1,6 +1,6 @@
 //! What people say to an agent that is about to be through: it is read, or people are told that it was not.
 
-use super::service::over;
+use super::provider::over;
 use super::usage::used;
 use crate::domain::command::Command;
 use crate::domain::lifecycle::AttemptPhase;
@@ -9,7 +9,7 @@ use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::exit;
 use crate::domain::testkit::{Scenario, agent};
 use crate::domain::usage::{MicroUsd, Scope};
-use crate::domain::view::{self, Outside};
+use crate::view::{self, Outside};
 
 const TEXT: &str = "mind the\ntests";
 

@@ -13,7 +13,7 @@ use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, IdeaStatus};
 use crate::domain::testkit::scenario::{exit, failed, fold};
 use crate::domain::testkit::{Scenario, agent, checkpoint_name, idea, oid, profile};
-use crate::domain::view::idea_detail;
+use crate::view::idea_detail;
 
 fn redirect(to: u64) -> Command {
     Command::RedirectAgent {

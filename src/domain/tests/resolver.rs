@@ -1,7 +1,7 @@
 //! An agent that settles a conflict meets what any agent meets: limits, overloads, budgets, conversations. The landing waits for it and is
 //! neither lost nor counted as failed.
 
-use super::service::{accounts, add_for, answers, blamed, end, over, run_of};
+use super::provider::{accounts, add_for, answers, blamed, end, over, run_of};
 use super::table;
 use super::usage::used;
 use crate::domain::command::Command;
@@ -15,7 +15,7 @@ use crate::domain::testkit::scenario::exit;
 use crate::domain::testkit::{Scenario, agent, idea, profile};
 use crate::domain::usage::{MicroUsd, Scope, Usage};
 use crate::domain::verdict::{Cause, Verdict};
-use crate::domain::view::{self, Rest};
+use crate::view::{self, Rest};
 
 /// A merge that has met a conflict; a resolver of this profile is at work on it.
 fn resolving(resolver: &str, change: impl FnOnce(&mut Settings)) -> Scenario {

@@ -16,7 +16,7 @@ use crate::domain::settings::Mode;
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::testkit::scenario::{checkpoint, exit, fold, held};
 use crate::domain::testkit::{Scenario, agent, checkpoint_name, idea, oid};
-use crate::domain::view::{self, Rest};
+use crate::view::{self, Rest};
 
 fn to(name: &str, pause: bool) -> Command {
     Command::RollBack {

@@ -4,11 +4,11 @@ use crate::domain::command::{Command, NewIdea};
 use crate::domain::decide;
 use crate::domain::event::{Event, IdeaAdded};
 use crate::domain::evolve::evolve;
-use crate::domain::select;
+use crate::domain::scheduling;
 use crate::domain::settings::Mode;
 use crate::domain::state::{Idea, IdeaStatus, State};
 use crate::domain::testkit::{Scenario, idea, new_idea};
-use crate::domain::view;
+use crate::view;
 
 const MANY: u64 = 10_000;
 
@@ -45,7 +45,7 @@ fn ideas_that_are_over_are_not_looked_at_for_each_decision() {
     let now = state.swarm.last_event_at;
     for _ in 0..50_000 {
         assert_eq!(decide::next_deadline(&state, now), None);
-        assert_eq!(select::next(&state, now, |_| true), None);
+        assert_eq!(scheduling::next(&state, now, |_| true), None);
         assert_eq!(view::rest(&state), view::Rest::Idle);
         assert_eq!(view::count(&state)["done"] as u64, MANY);
     }
@@ -80,7 +80,7 @@ fn choosing_among_many_looks_at_each_once() {
         one.assigned = true;
     });
     for _ in 0..100 {
-        let next = select::next(&state, state.swarm.last_event_at, |_| true);
+        let next = scheduling::next(&state, state.swarm.last_event_at, |_| true);
         assert_eq!(next, Some(idea(1)));
     }
 }

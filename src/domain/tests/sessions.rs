@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use super::service::{accounts, add_for, blamed, end, over, run_of};
+use super::provider::{accounts, add_for, blamed, end, over, run_of};
 use crate::domain::command::Command;
 use crate::domain::effect::Effect;
 use crate::domain::observation::{Observation, Outcome, RunEnd, RunEndKind};

@@ -16,7 +16,7 @@ use crate::domain::testkit::scenario::{self, exit, fold};
 use crate::domain::testkit::{Scenario, agent, idea, oid, profile};
 use crate::domain::usage::{Tokens, Usage};
 use crate::domain::verdict::{Cause, Verdict};
-use crate::domain::view::{self, Rest};
+use crate::view::{self, Rest};
 
 /// Starts from every beginning of this log in which the idea is known; all must land it, once.
 fn every_beginning_goes_on(whole: &Scenario) {

@@ -1,6 +1,6 @@
 //! What is used: counted once, over runs, conversations, attempts and days.
 
-use super::service::{accounts, end, over, run_of};
+use super::provider::{accounts, end, over, run_of};
 use crate::domain::command::Command;
 use crate::domain::event::{Event, RunEnded};
 use crate::domain::lifecycle::SwarmPhase;

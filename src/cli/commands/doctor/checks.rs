@@ -20,9 +20,9 @@ use crate::cli::repo::Repo;
 use crate::config::Config;
 use crate::daemon::actor::clock::wall;
 use crate::daemon::repair::Findings;
-use crate::domain::view;
 use crate::git::Repo as GitRepo;
 use crate::remove;
+use crate::view;
 
 /// Less room than this and nothing can be written soon.
 const NO_ROOM: u64 = 64 * 1024 * 1024;

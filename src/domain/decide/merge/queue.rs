@@ -3,14 +3,14 @@
 //! Invariant: as in [`advance`](mod@super::advance); at most one entry is building, verifying or landing, and nothing is requested for an idea
 //! of which something is still under way.
 
-use super::advance::may_merge;
-use super::hooks;
-use super::plan::Plan;
+use crate::domain::decide::advance::may_merge;
+use crate::domain::decide::decision::Plan;
+use crate::domain::decide::hooks;
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::VerifyStarted;
 use crate::domain::ids::{IdeaId, Oid};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput, MergePhase};
-use crate::domain::select;
+use crate::domain::scheduling;
 use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, MergeEntry, State};
 use crate::domain::time::Timestamp;
@@ -26,7 +26,7 @@ fn is_eligible(state: &State, entry: &MergeEntry, now: Timestamp) -> bool {
         && !entry.held
         && due
         && !is_ending(state, entry)
-        && select::is_idea_unlocked(state, &entry.idea)
+        && scheduling::is_idea_unlocked(state, &entry.idea)
         && !state.is_under_way(&entry.agent, &entry.idea)
 }
 
@@ -44,7 +44,7 @@ fn idle_in(state: &State, phase: MergePhase) -> Option<&MergeEntry> {
 }
 
 /// One entry at a time, first come, first served.
-pub(super) fn build(plan: &mut Plan<'_>, settings: &Settings) {
+pub(crate) fn build(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     if let Some(entry) = idle_in(state, MergePhase::Building) {
         return request_build(plan, entry, settings);
@@ -110,7 +110,7 @@ pub(crate) fn title_of(state: &State, id: &IdeaId) -> String {
 }
 
 /// The quality commands on the merged tree. One that passed them before, of the same two commits, need not pass again.
-pub(super) fn verify(plan: &mut Plan<'_>, settings: &Settings) {
+pub(crate) fn verify(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let Some(entry) = idle_in(state, MergePhase::Verifying) else {
         return;
@@ -159,7 +159,7 @@ fn start_verify(plan: &mut Plan<'_>, entry: &MergeEntry, command: &str, settings
 }
 
 /// The target moves, also while the daemon ends: the work is done and checked. A checkpoint that is being made has to be of one moment.
-pub(super) fn land(plan: &mut Plan<'_>, settings: &Settings) {
+pub(crate) fn land(plan: &mut Plan<'_>, settings: &Settings) {
     if plan.state.is_pending(Effect::is_checkpoint) {
         return;
     }
@@ -185,7 +185,7 @@ pub(super) fn land(plan: &mut Plan<'_>, settings: &Settings) {
 }
 
 /// Conflicts are laid out in their worktrees, and concluded when the resolver is through; work that was given back catches up with the target.
-pub(super) fn settle(plan: &mut Plan<'_>, _: &Settings) {
+pub(crate) fn settle(plan: &mut Plan<'_>, _: &Settings) {
     let state = plan.state;
     let merging = may_merge(state);
     for (agent, attempt) in &state.agents {
@@ -242,7 +242,7 @@ fn entry_of<'a>(plan: &'a Plan<'_>, attempt: &Attempt) -> Option<&'a MergeEntry>
 }
 
 /// Concludes the merge in the worktree.
-pub(super) fn request_finish(plan: &mut Plan<'_>, attempt: &Attempt) {
+pub(crate) fn request_finish(plan: &mut Plan<'_>, attempt: &Attempt) {
     let entry = entry_of(plan, attempt);
     let target = entry.and_then(|entry| Some(entry.conflict.as_ref()?.target.clone()));
     let source = entry.map(|entry| entry.source.clone());

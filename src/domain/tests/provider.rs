@@ -7,7 +7,7 @@ use crate::domain::effect::Effect;
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::observation::{Observation, Outcome, RunEnd, RunEndKind};
-use crate::domain::service::HoldKind;
+use crate::domain::provider::HoldKind;
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, IdeaStatus};

@@ -9,7 +9,7 @@ use crate::domain::event::{
 };
 use crate::domain::ids::{AgentId, ProfileName, RunId};
 use crate::domain::observation::RunEnd;
-use crate::domain::service::Excuse;
+use crate::domain::provider::Excuse;
 use crate::domain::session::Session;
 use crate::domain::state::{Attempt, Kept, State};
 use crate::domain::time::Timestamp;

@@ -2,10 +2,11 @@
 //!
 //! Invariant: as in [`advance`](mod@super::advance); an iteration begins only for an attempt that has a slot, and while the swarm runs.
 
-use super::advance::may_merge;
-use super::attempt::time_out;
-use super::plan::Plan;
-use super::{budget, hooks, service};
+use super::outcomes::time_out;
+use super::provider;
+use crate::domain::decide::advance::may_merge;
+use crate::domain::decide::decision::Plan;
+use crate::domain::decide::{budget, hooks};
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::event::IterationStarted;
 use crate::domain::ids::{AgentId, RunId};
@@ -14,12 +15,12 @@ use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, State, Task};
 
 /// Attempts at their boundary go on when time and slots allow; those that have a slot begin their next iteration.
-pub(super) fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
+pub(crate) fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let running = may_start(plan);
     for (agent, attempt) in &state.agents {
         // Others of that account are to see that one tries it.
-        if service::tries(plan) {
+        if provider::tries(plan) {
             return;
         }
         match attempt.phase {
@@ -62,9 +63,9 @@ fn is_being_prepared(state: &State, agent: &AgentId) -> bool {
 }
 
 /// Whether the account that its next iteration needs is held.
-pub(super) fn must_wait(plan: &Plan<'_>, attempt: &Attempt, settings: &Settings) -> bool {
+pub(crate) fn must_wait(plan: &Plan<'_>, attempt: &Attempt, settings: &Settings) -> bool {
     let profile = settings.profile_of(attempt);
-    service::is_held(plan.state, settings, profile, plan.now)
+    provider::is_held(plan.state, settings, profile, plan.now)
 }
 
 /// Before the first one a hook may have a say.
@@ -75,14 +76,14 @@ fn begin_or_ask(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, setting
 }
 
 /// Whether anything new may be started: while room on the disk is awaited, one attempt after the other finds out.
-pub(super) fn may_start(plan: &Plan<'_>) -> bool {
+pub(crate) fn may_start(plan: &Plan<'_>) -> bool {
     let state = plan.state;
     let held = state.swarm.held_until.is_some_and(|until| until > plan.now);
     state.swarm.phase == SwarmPhase::Running && !held
 }
 
 /// Whether limits and budget leave it another iteration.
-pub(super) fn has_another(state: &State, attempt: &Attempt, settings: &Settings) -> bool {
+pub(crate) fn has_another(state: &State, attempt: &Attempt, settings: &Settings) -> bool {
     let limits = has_number(attempt, settings) && has_time(attempt, settings);
     limits && budget::has_another(state, attempt, settings)
 }
@@ -128,7 +129,7 @@ fn begin_iteration(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, sett
     }
     let iteration = attempt.iteration + 1;
     let run = plan.run_id(&format!("{agent}-i{iteration}"));
-    service::begins(plan, settings.profile_of(attempt), &run, settings);
+    provider::begins(plan, settings.profile_of(attempt), &run, settings);
     plan.emit(IterationStarted {
         agent: agent.clone(),
         iteration,
@@ -139,7 +140,7 @@ fn begin_iteration(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, sett
 }
 
 /// A resolver has the whole time of an attempt for each try; the idea has what is left of its own.
-pub(super) fn request_iteration(
+pub(crate) fn request_iteration(
     plan: &mut Plan<'_>,
     agent: &AgentId,
     attempt: &Attempt,

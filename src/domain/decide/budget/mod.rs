@@ -4,8 +4,11 @@
 //! and lands whatever it cost. At four fifths there is a warning. The limits of a day pause the swarm once a day: a person who resumes it
 //! has decided, and is reminded of that; other limits are another matter.
 
-use super::plan::{End, Plan};
-use super::{conflict, service, unpriced};
+pub(super) mod unpriced;
+
+use super::attempt::provider;
+use super::decision::{End, Plan};
+use super::merge::conflict;
 use crate::domain::event::{BudgetReached, PauseSet, UsageSeen};
 use crate::domain::ids::{AgentId, IdeaId, RunId};
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
@@ -236,8 +239,8 @@ pub(super) fn seen(plan: &mut Plan<'_>, run: &RunId, usage: &Usage) {
     let Some((agent, attempt)) = plan.state.agents.iter().find(of_run) else {
         return;
     };
-    let bill = service::bill(plan.state, attempt, settings, None, usage);
-    let profile = service::profile(plan.state, settings, attempt);
+    let bill = provider::bill(plan.state, attempt, settings, None, usage);
+    let profile = provider::profile(plan.state, settings, attempt);
     let seen = unpriced::Seen::Meanwhile;
     unpriced::watch(plan, settings, profile, (usage, &bill), seen);
     if attempt.using.as_deref() == Some(&bill) {

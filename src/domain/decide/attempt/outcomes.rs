@@ -3,16 +3,16 @@
 //! Invariant: an outcome counts only in the phase that asked for it, and not for an attempt that is to end: that one ends as soon as
 //! nothing of it is under way.
 
-use super::conflict;
-use super::ideas::cancelled;
-use super::merging::{LOST_RUNS, is_current};
-use super::plan::{End, Plan, shorten};
+use super::provider::{self, Judged};
 use super::run_end::{
     counts, failure_of, is_asked_to_end, is_complete, is_stopped, iteration_ended, run_ended,
 };
-use super::service::{self, Judged};
-use super::trouble::{self, nobodys_fault, release};
-use super::unrunnable;
+use crate::domain::decide::broken_commands;
+use crate::domain::decide::decision::{End, Plan, shorten};
+use crate::domain::decide::environment_faults::{self, nobodys_fault, release};
+use crate::domain::decide::ideas::cancelled;
+use crate::domain::decide::merge::conflict;
+use crate::domain::decide::merge::outcomes::{LOST_RUNS, is_current};
 use crate::domain::event::{
     AttemptSealed, EndingAsked, GateFailed, GatePassed, IterationJudged, RunStarted, TargetSeen,
     WorktreeReady,
@@ -34,7 +34,7 @@ const AT_ONCE_WAIT_MAX_MS: i64 = 10_000;
 const CRASH_WAIT_MS: i64 = 500;
 const CRASH_WAIT_MAX_MS: i64 = 60_000;
 
-pub(super) fn prepared(plan: &mut Plan<'_>, agent: &AgentId, taken_over: bool, outcome: &Outcome) {
+pub(crate) fn prepared(plan: &mut Plan<'_>, agent: &AgentId, taken_over: bool, outcome: &Outcome) {
     let Some(attempt) = plan.attempt(agent) else {
         return;
     };
@@ -48,7 +48,7 @@ pub(super) fn prepared(plan: &mut Plan<'_>, agent: &AgentId, taken_over: bool, o
             if !taken_over {
                 first_sight_of_target(plan, base);
             }
-            trouble::over(plan);
+            environment_faults::over(plan);
             // One that is to end does so now that nothing is under way.
             if attempt.ending.is_none() {
                 plan.move_attempt(agent, AttemptInput::Prepared);
@@ -77,7 +77,7 @@ fn first_sight_of_target(plan: &mut Plan<'_>, base: &Oid) {
     }
 }
 
-pub(super) fn run_started(
+pub(crate) fn run_started(
     plan: &mut Plan<'_>,
     run: &RunId,
     pid: u32,
@@ -99,7 +99,7 @@ pub(super) fn run_started(
     }
 }
 
-pub(super) fn iteration_over(plan: &mut Plan<'_>, agent: &AgentId, run: &RunId, outcome: &Outcome) {
+pub(crate) fn iteration_over(plan: &mut Plan<'_>, agent: &AgentId, run: &RunId, outcome: &Outcome) {
     let Some(end) = iteration_ended(plan, agent, run, outcome) else {
         return;
     };
@@ -127,7 +127,7 @@ fn judge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, e
     let asked = is_asked_to_end(plan.state, run, &end.how);
     let last_word = attempt.said.as_ref().filter(|_| counts(end));
     if !asked && last_word.is_none() {
-        match service::judge(plan, agent, attempt, end) {
+        match provider::judge(plan, agent, attempt, end) {
             Judged::Served => {}
             Judged::Excused => return,
             Judged::Failed(why) if end.how == RunEndKind::Idle => {
@@ -254,7 +254,7 @@ fn warn_when_stuck(
     }
 }
 
-pub(super) fn gate_over(
+pub(crate) fn gate_over(
     plan: &mut Plan<'_>,
     agent: &AgentId,
     run: &RunId,
@@ -275,7 +275,7 @@ pub(super) fn gate_over(
     if attempt.gate_next != index || !is_current(plan.state, index, command) {
         return;
     }
-    unrunnable::watch(plan, index, command, &end.how);
+    broken_commands::watch(plan, index, command, &end.how);
     match failure_of(&end.how) {
         None if matches!(end.how, RunEndKind::Exited { .. }) => plan.emit(GatePassed {
             agent: agent.clone(),
@@ -316,7 +316,7 @@ fn gate_failed(plan: &mut Plan<'_>, agent: &AgentId, feedback: Feedback) {
     plan.move_attempt(agent, AttemptInput::Hold);
 }
 
-pub(super) fn sealed(plan: &mut Plan<'_>, agent: &AgentId, outcome: &Outcome) {
+pub(crate) fn sealed(plan: &mut Plan<'_>, agent: &AgentId, outcome: &Outcome) {
     if working(plan, agent, AttemptPhase::Gating).is_none() {
         return;
     }
@@ -344,7 +344,7 @@ pub(super) fn sealed(plan: &mut Plan<'_>, agent: &AgentId, outcome: &Outcome) {
 }
 
 /// Ends an attempt: at once when nothing of it is under way, otherwise as soon as that is over.
-pub(super) fn ask_end(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, ending: Ending) {
+pub(crate) fn ask_end(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, ending: Ending) {
     if !attempt.phase.is_live() && !plan.state.is_under_way(agent, &attempt.idea) {
         return end_asked(plan, agent, ending);
     }
@@ -365,7 +365,7 @@ pub(super) fn ask_end(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, e
 }
 
 /// Ends an attempt as somebody asked.
-pub(super) fn end_asked(plan: &mut Plan<'_>, agent: &AgentId, ending: Ending) {
+pub(crate) fn end_asked(plan: &mut Plan<'_>, agent: &AgentId, ending: Ending) {
     let end = match ending {
         Ending::Stopped => End::keeping(AttemptEnd::Stopped, IdeaStatus::Pending, None),
         Ending::Interrupted => End::keeping(AttemptEnd::Interrupted, IdeaStatus::Pending, None),
@@ -375,14 +375,14 @@ pub(super) fn end_asked(plan: &mut Plan<'_>, agent: &AgentId, ending: Ending) {
     plan.end(agent, end);
 }
 
-pub(super) fn fail(plan: &mut Plan<'_>, agent: &AgentId, why: String) {
+pub(crate) fn fail(plan: &mut Plan<'_>, agent: &AgentId, why: String) {
     plan.end(
         agent,
         End::keeping(AttemptEnd::Failed, IdeaStatus::Failed, Some(why)),
     );
 }
 
-pub(super) fn time_out(plan: &mut Plan<'_>, agent: &AgentId, why: &str) {
+pub(crate) fn time_out(plan: &mut Plan<'_>, agent: &AgentId, why: &str) {
     let why = Some(why.to_owned());
     plan.end(
         agent,

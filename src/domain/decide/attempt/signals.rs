@@ -1,6 +1,6 @@
 //! What agents say in the signal protocol while they run.
 
-use super::plan::Plan;
+use crate::domain::decide::decision::Plan;
 use crate::domain::event::{Learned, SignalSeen};
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::AttemptPhase;
@@ -8,7 +8,7 @@ use crate::domain::signal::Signal;
 use crate::domain::state::{Attempt, Learning};
 
 /// A signal counts once: its place in the output of its run is its identity.
-pub(super) fn seen(plan: &mut Plan<'_>, run: &RunId, offset: u64, signal: &Signal) {
+pub(crate) fn seen(plan: &mut Plan<'_>, run: &RunId, offset: u64, signal: &Signal) {
     // Only agents speak: what a quality command prints is no signal.
     let speaks = |attempt: &Attempt| {
         matches!(

@@ -3,8 +3,8 @@
 //! Invariant: said only where a budget is in dollars, and once for each model under the same configuration; another configuration takes it
 //! back, and what is still so is said again when it is seen again.
 
-use super::plan::Plan;
-use super::service;
+use crate::domain::decide::attempt::provider;
+use crate::domain::decide::decision::Plan;
 use crate::domain::ids::{AgentId, ProfileName};
 use crate::domain::observation::RunEnd;
 use crate::domain::settings::Settings;
@@ -23,7 +23,7 @@ const LONGEST: usize = 100;
 
 /// How much of a run is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(crate) enum Seen {
     /// What it has used up to now; a hard stop looks at it.
     Meanwhile,
     /// All that there is to know.
@@ -31,7 +31,7 @@ pub(super) enum Seen {
 }
 
 /// An iteration has ended. One that was cut short does not tell all that its program tells.
-pub(super) fn ended(plan: &mut Plan<'_>, agent: &AgentId, end: &RunEnd) {
+pub(crate) fn ended(plan: &mut Plan<'_>, agent: &AgentId, end: &RunEnd) {
     let state = plan.state;
     let (Some(attempt), Some(settings)) = (state.agents.get(agent), state.settings.as_deref())
     else {
@@ -39,13 +39,13 @@ pub(super) fn ended(plan: &mut Plan<'_>, agent: &AgentId, end: &RunEnd) {
     };
     let whole = end.verdict == Some(Verdict::Complete);
     if let (true, Some(usage), Some(bill)) = (whole, &end.usage, &end.bill) {
-        let profile = service::profile(state, settings, attempt);
+        let profile = provider::profile(state, settings, attempt);
         watch(plan, settings, profile, (usage, bill), Seen::AtEnd);
     }
 }
 
 /// A run has used so much, and of its cost nothing may be known.
-pub(super) fn watch(
+pub(crate) fn watch(
     plan: &mut Plan<'_>,
     settings: &Settings,
     profile: &ProfileName,
@@ -92,7 +92,7 @@ pub(super) fn watch(
 }
 
 /// Another configuration holds from now on.
-pub(super) fn configured(plan: &mut Plan<'_>) {
+pub(crate) fn configured(plan: &mut Plan<'_>) {
     for key in standing(plan) {
         plan.clear_warning(&key);
     }

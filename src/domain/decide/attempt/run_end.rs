@@ -2,8 +2,9 @@
 //!
 //! Invariant: what is written down of an end is complete: what the run used by itself is in the same event.
 
-use super::plan::{Plan, shorten};
-use super::{service, unpriced};
+use super::provider;
+use crate::domain::decide::budget::unpriced;
+use crate::domain::decide::decision::{Plan, shorten};
 use crate::domain::event::RunEnded;
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::SwarmPhase;
@@ -13,7 +14,7 @@ use crate::domain::verdict::Verdict;
 
 /// Whether a run was asked to end: then how it ended says nothing about it. Where the machine goes down, the daemon is not the only one who
 /// asks: everything gets the signal at the same time.
-pub(super) fn is_stopped(state: &State, run: &RunId, how: &RunEndKind) -> bool {
+pub(crate) fn is_stopped(state: &State, run: &RunId, how: &RunEndKind) -> bool {
     let by_signal = match how {
         RunEndKind::Signalled { .. } | RunEndKind::Lost => true,
         // A shell that was, or whose child was: HUP, INT, KILL, TERM.
@@ -42,7 +43,7 @@ fn run_end(outcome: &Outcome) -> Option<RunEnd> {
 
 /// Writes down that a run is over, and how. One that was ended, and that nobody had asked to end, has lost its runner like one whose runner
 /// was killed: else what ends its runner itself would be begun again and again, and never counted.
-pub(super) fn run_ended(plan: &mut Plan<'_>, run: &RunId, outcome: &Outcome) -> Option<RunEnd> {
+pub(crate) fn run_ended(plan: &mut Plan<'_>, run: &RunId, outcome: &Outcome) -> Option<RunEnd> {
     ended_as(plan, run, outcome, |end| end)
 }
 
@@ -66,7 +67,7 @@ fn ended_as(
 }
 
 /// The same of an iteration, with its conversation and with what it used.
-pub(super) fn iteration_ended(
+pub(crate) fn iteration_ended(
     plan: &mut Plan<'_>,
     agent: &AgentId,
     run: &RunId,
@@ -75,32 +76,34 @@ pub(super) fn iteration_ended(
     let state = plan.state;
     if let Outcome::RunEnded(end) = outcome {
         if let Some(session) = &end.session {
-            service::session_seen(plan, run, session);
+            provider::session_seen(plan, run, session);
         }
         // Nobody may have heard the answer itself. Before the end, with which it is no longer known who tried.
         if counts(end) && is_complete(end) {
-            service::answered(plan, run);
+            provider::answered(plan, run);
         }
     }
-    let end = ended_as(plan, run, outcome, |end| service::billed(state, agent, end))?;
+    let end = ended_as(plan, run, outcome, |end| {
+        provider::billed(state, agent, end)
+    })?;
     unpriced::ended(plan, agent, &end);
     Some(end)
 }
 
-pub(super) fn is_asked_to_end(state: &State, run: &RunId, how: &RunEndKind) -> bool {
+pub(crate) fn is_asked_to_end(state: &State, run: &RunId, how: &RunEndKind) -> bool {
     is_stopped(state, run, how)
         || is_cut_short(state, how)
         || matches!(how, RunEndKind::Stopped | RunEndKind::LeaseExpired)
 }
 
 /// Whether what an agent said last counts. Of one that ended by itself, only where its program was through, too.
-pub(super) fn counts(end: &RunEnd) -> bool {
+pub(crate) fn counts(end: &RunEnd) -> bool {
     let through = matches!(end.verdict, None | Some(Verdict::Complete));
     through || !matches!(end.how, RunEndKind::Exited { .. })
 }
 
 /// Whether it ended by itself and well. A program that has words for that also knows which exit codes belong to them.
-pub(super) fn is_complete(end: &RunEnd) -> bool {
+pub(crate) fn is_complete(end: &RunEnd) -> bool {
     match end.how {
         RunEndKind::Exited { code } => code == 0 || end.verdict == Some(Verdict::Complete),
         _ => false,
@@ -113,7 +116,7 @@ fn is_cut_short(state: &State, how: &RunEndKind) -> bool {
 }
 
 /// How a quality command failed, in words; none: it passed, or was not allowed to end.
-pub(super) fn failure_of(how: &RunEndKind) -> Option<String> {
+pub(crate) fn failure_of(how: &RunEndKind) -> Option<String> {
     match how {
         RunEndKind::Exited { code: 0 }
         | RunEndKind::Stopped

@@ -2,7 +2,7 @@
 //!
 //! Invariant: they count against nobody, and nothing new starts until they are over.
 
-use super::plan::{End, Plan};
+use super::decision::{End, Plan};
 use crate::domain::event::RoomAwaited;
 use crate::domain::ids::AgentId;
 use crate::domain::observation::{FailureKind, Outcome};

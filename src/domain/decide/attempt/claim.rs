@@ -3,18 +3,19 @@
 //! Invariant: at most one idea a step, and only where a slot is free for it.
 
 use super::iterations::{may_start, must_wait};
-use super::plan::Plan;
-use super::{checkpoints, service};
+use super::provider;
+use crate::domain::decide::checkpoints;
+use crate::domain::decide::decision::Plan;
 use crate::domain::event::IdeaClaimed;
 use crate::domain::ids::AgentId;
 use crate::domain::ids::ProfileName;
 use crate::domain::lifecycle::AttemptPhase;
-use crate::domain::select;
+use crate::domain::scheduling;
 use crate::domain::settings::Settings;
 use crate::domain::state::Idea;
 
 /// A free slot takes the best ready idea, unless an attempt that has begun needs it.
-pub(super) fn next(plan: &mut Plan<'_>, settings: &Settings) {
+pub(crate) fn next(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let begun = state.agents.values();
     let begun = begun.filter(|attempt| {
@@ -26,7 +27,7 @@ pub(super) fn next(plan: &mut Plan<'_>, settings: &Settings) {
 }
 
 /// What an agent was redirected to is next, also where attempts that have begun wait for a slot: one of those gave its own.
-pub(super) fn reserved(plan: &mut Plan<'_>, settings: &Settings) {
+pub(crate) fn reserved(plan: &mut Plan<'_>, settings: &Settings) {
     let mut ideas = plan.state.ideas.open();
     if plan.state.slots_free() > 0 && ideas.any(|(_, idea)| idea.reserved.is_some()) {
         claim(plan, settings, |idea| idea.reserved.is_some());
@@ -39,8 +40,8 @@ fn claim(plan: &mut Plan<'_>, settings: &Settings, wanted: impl Fn(&Idea) -> boo
         return;
     }
     let served =
-        |idea: &Idea| !service::is_held(state, settings, settings.profile_for(idea), plan.now);
-    let Some(id) = select::next(state, plan.now, served) else {
+        |idea: &Idea| !provider::is_held(state, settings, settings.profile_for(idea), plan.now);
+    let Some(id) = scheduling::next(state, plan.now, served) else {
         return;
     };
     let Some(idea) = state.ideas.get(&id).filter(|idea| wanted(idea)) else {

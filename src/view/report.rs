@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::used::{self, AccountView, UsedView, accounts, any_used};
-use super::{NeedsYou, needs_you, unread};
+use super::usage::{self, AccountView, UsedView, accounts, any_used};
+use super::{NeedsYou, needs_you, unread_messages};
 use crate::domain::ids::{AgentId, IdeaId, Oid};
 use crate::domain::state::{Idea, IdeaStatus, State};
 use crate::domain::time::Timestamp;
@@ -108,7 +108,7 @@ pub fn report(state: &State, since: Option<Timestamp>) -> ReportView {
         needs_you: needs_you(state),
         warnings: warned(state),
         accounts: accounts(state),
-        spent: used::used(&spent(state, recent)),
+        spent: usage::used(&spent(state, recent)),
     }
 }
 
@@ -176,7 +176,7 @@ pub fn warned(state: &State) -> Vec<String> {
         .iter()
         .filter(|(key, _)| !key.starts_with(STUCK));
     let known = others.map(|(_, warning)| warning.message.clone());
-    known.chain(unread::warnings(state)).collect()
+    known.chain(unread_messages::warnings(state)).collect()
 }
 
 fn spent(state: &State, recent: impl Fn(Timestamp) -> bool) -> Spent {
@@ -186,7 +186,7 @@ fn spent(state: &State, recent: impl Fn(Timestamp) -> bool) -> Spent {
         spent.add_all(&ended.used);
     }
     for attempt in state.agents.values() {
-        spent.add_all(&used::by_attempt(attempt));
+        spent.add_all(&usage::by_attempt(attempt));
     }
     spent
 }

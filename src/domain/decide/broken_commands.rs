@@ -3,7 +3,7 @@
 //! Invariant: said as long as it is so: until the command runs to its end, or the configuration is another. To agents it is a failure like any other, as
 //! one of them may be about to write that program.
 
-use super::plan::Plan;
+use super::decision::Plan;
 use crate::domain::observation::RunEndKind;
 
 /// Begins the key of the warning; the place of the command follows.

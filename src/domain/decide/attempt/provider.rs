@@ -4,13 +4,13 @@
 //! Invariant: such an iteration counts neither as one nor as a failure; nothing of the account is started until the time is over or a person
 //! says so, and then one run tries it first. Waits grow, and what fails without its account being to blame does so a bounded number of times.
 
-use super::plan::{Plan, shorten};
+use crate::domain::decide::decision::{Plan, shorten};
 use crate::domain::event::{
     AccountFreed, AccountHeld, AccountTried, Event, SessionBegan, SessionDropped,
 };
 use crate::domain::ids::{AgentId, ProfileName, RunId};
 use crate::domain::observation::{RunEnd, RunEndKind};
-use crate::domain::service::{Excuse, Hold, HoldKind};
+use crate::domain::provider::{Excuse, Hold, HoldKind};
 use crate::domain::session::{Session, SessionId};
 use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, State};
@@ -39,7 +39,7 @@ const SESSION_FAILURES: u32 = 2;
 const SHOWN: usize = 300;
 
 /// Whether nothing of this profile may be started now.
-pub(super) fn is_held(
+pub(crate) fn is_held(
     state: &State,
     settings: &Settings,
     profile: &ProfileName,
@@ -49,7 +49,7 @@ pub(super) fn is_held(
 }
 
 /// A run begins: where its account waited until now, it is the one that tries.
-pub(super) fn begins(plan: &mut Plan<'_>, profile: &ProfileName, run: &RunId, settings: &Settings) {
+pub(crate) fn begins(plan: &mut Plan<'_>, profile: &ProfileName, run: &RunId, settings: &Settings) {
     let account = settings.account_of(profile);
     if plan.state.accounts.contains_key(account) {
         plan.emit(AccountTried {
@@ -60,13 +60,13 @@ pub(super) fn begins(plan: &mut Plan<'_>, profile: &ProfileName, run: &RunId, se
 }
 
 /// Whether a run that tries an account begins in this plan.
-pub(super) fn tries(plan: &Plan<'_>) -> bool {
+pub(crate) fn tries(plan: &Plan<'_>) -> bool {
     let mut events = plan.events.iter();
     events.any(|event| matches!(event, Event::AccountTried(_)))
 }
 
 /// The model has answered: what was waited for is over.
-pub(super) fn answered(plan: &mut Plan<'_>, run: &RunId) {
+pub(crate) fn answered(plan: &mut Plan<'_>, run: &RunId) {
     let tried = |hold: &Hold| hold.tried_by.as_ref() == Some(run);
     let accounts = plan.state.accounts.iter();
     let freed: Vec<String> = accounts
@@ -79,7 +79,7 @@ pub(super) fn answered(plan: &mut Plan<'_>, run: &RunId) {
 }
 
 /// A person, or a new start, lets everything be tried again.
-pub(super) fn free(plan: &mut Plan<'_>, which: impl Fn(&Hold) -> bool) {
+pub(crate) fn free(plan: &mut Plan<'_>, which: impl Fn(&Hold) -> bool) {
     for (account, hold) in &plan.state.accounts {
         if which(hold) {
             plan.emit(AccountFreed {
@@ -90,7 +90,7 @@ pub(super) fn free(plan: &mut Plan<'_>, which: impl Fn(&Hold) -> bool) {
 }
 
 /// An agent's program named its conversation.
-pub(super) fn session_seen(plan: &mut Plan<'_>, run: &RunId, session: &SessionId) {
+pub(crate) fn session_seen(plan: &mut Plan<'_>, run: &RunId, session: &SessionId) {
     let of_run = |(_, attempt): &(&AgentId, &Attempt)| attempt.run.as_ref() == Some(run);
     let (Some((agent, attempt)), Some(settings)) = (
         plan.state.agents.iter().find(of_run),
@@ -110,7 +110,7 @@ pub(super) fn session_seen(plan: &mut Plan<'_>, run: &RunId, session: &SessionId
 }
 
 /// Whose program an attempt's run is.
-pub(super) fn profile<'a>(
+pub(crate) fn profile<'a>(
     state: &'a State,
     settings: &'a Settings,
     attempt: &'a Attempt,
@@ -121,7 +121,7 @@ pub(super) fn profile<'a>(
 }
 
 /// A run's end with its own part of what was used.
-pub(super) fn billed(state: &State, agent: &AgentId, end: RunEnd) -> RunEnd {
+pub(crate) fn billed(state: &State, agent: &AgentId, end: RunEnd) -> RunEnd {
     let (Some(attempt), Some(settings)) = (state.agents.get(agent), state.settings.as_deref())
     else {
         return end;
@@ -147,7 +147,7 @@ pub(super) fn billed(state: &State, agent: &AgentId, end: RunEnd) -> RunEnd {
 }
 
 /// What a run has used by itself.
-pub(super) fn bill(
+pub(crate) fn bill(
     state: &State,
     attempt: &Attempt,
     settings: &Settings,
@@ -162,7 +162,7 @@ pub(super) fn bill(
 }
 
 /// What an iteration that ended by itself, or in silence, came to.
-pub(super) enum Judged {
+pub(crate) enum Judged {
     /// Its service, if it has one, did its part: the rest is to be judged.
     Served,
     /// It does not count.
@@ -172,7 +172,7 @@ pub(super) enum Judged {
 }
 
 /// Judges an iteration by what its program said of its own end.
-pub(super) fn judge(
+pub(crate) fn judge(
     plan: &mut Plan<'_>,
     agent: &AgentId,
     attempt: &Attempt,

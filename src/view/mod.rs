@@ -3,28 +3,28 @@
 mod learnings;
 mod no_daemon;
 mod report;
-mod unread;
-mod used;
+mod unread_messages;
+mod usage;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::hook::approval_wanted;
-use super::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
-use super::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
-use super::message::Message;
-use super::select;
-use super::settings::{Mode, Settings};
-use super::state::{
+use super::domain::hook::approval_wanted;
+use super::domain::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
+use super::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use super::domain::message::Message;
+use super::domain::scheduling;
+use super::domain::settings::{Mode, Settings};
+use super::domain::state::{
     Attempt, AttemptEnd, Audit, EndedAttempt, Idea, IdeaStatus, MergeEntry, Said, State,
 };
-use super::time::Timestamp;
+use super::domain::time::Timestamp;
 pub use learnings::{LearningView, SourceView, learnings};
 pub use no_daemon::after_a_start;
 pub use report::{ReportView, ReportedIdea, Stuck, report, stuck, warned};
-pub use used::{AccountView, DayView, TokensView, UsedView, accounts, used};
+pub use usage::{AccountView, DayView, TokensView, UsedView, accounts, used};
 
 /// `status --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -347,7 +347,7 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
             .collect(),
         pause_reason: state.swarm.pause_reason.clone(),
         accounts: accounts(state),
-        used_today: used::today(state),
+        used_today: usage::today(state),
         rest: rest(state),
     }
 }
@@ -387,7 +387,7 @@ fn warnings(state: &State, now: &TargetNow, stalled: Option<(Timestamp, String)>
         .warnings
         .values()
         .map(|warning| warning.message.clone());
-    let unread = unread::warnings(state);
+    let unread = unread_messages::warnings(state);
     stalled
         .into_iter()
         .chain(gone)
@@ -476,7 +476,7 @@ pub fn idea_detail(state: &State, id: &IdeaId) -> Option<IdeaDetail> {
             let about = |need: &NeedsYou| need.idea_id.as_ref() == Some(id);
             needs_you(state).into_iter().filter(about).collect()
         },
-        used: used::any_used(&this.used),
+        used: usage::any_used(&this.used),
         history: this.audit.clone(),
     })
 }
@@ -515,7 +515,7 @@ fn live_agent(id: &AgentId, attempt: &Attempt) -> AgentView {
         not_before: attempt
             .not_before
             .filter(|_| attempt.phase == AttemptPhase::Backoff),
-        used: used::any_used(&used::by_attempt(attempt)),
+        used: usage::any_used(&usage::by_attempt(attempt)),
     }
 }
 
@@ -546,7 +546,7 @@ fn ended_agent(id: &AgentId, ended: &EndedAttempt) -> AgentView {
         redirected_to: None,
         session: ended.session.as_ref().map(ToString::to_string),
         not_before: None,
-        used: used::any_used(&ended.used),
+        used: usage::any_used(&ended.used),
     }
 }
 
@@ -556,7 +556,7 @@ fn said(heard: &[Message], ended: Option<AttemptEnd>) -> Vec<MessageView> {
         (None, Some(_)) => "delivered",
         (None, None) => match ended {
             None => "accepted",
-            Some(end) if unread::is_last(end) => "neverRead",
+            Some(end) if unread_messages::is_last(end) => "neverRead",
             Some(_) => "notDelivered",
         },
     };
@@ -623,7 +623,7 @@ pub fn needs_you(state: &State) -> Vec<NeedsYou> {
     let mut list = Vec::new();
     list.extend(rewritten_target(state));
     list.extend(paused(state));
-    list.extend(used::accounts_need_you(state));
+    list.extend(usage::accounts_need_you(state));
     list.extend(
         state
             .queue
@@ -865,7 +865,7 @@ pub fn rest(state: &State) -> Rest {
         left = true;
     }
     for (_, idea) in state.ideas.open() {
-        if !select::is_ready(state, idea) {
+        if !scheduling::is_ready(state, idea) {
             continue;
         }
         if running && !is_held_for_person(state, |all| all.profile_for(idea)) {
@@ -893,7 +893,7 @@ fn is_held_for_person<'a>(
 fn waits_for_person(state: &State, entry: &MergeEntry) -> bool {
     let asked = entry.waits.as_ref().is_some_and(|waits| waits.person);
     let stuck = state.swarm.rewritten.is_some() && !entry.phase.is_busy();
-    let locked = !select::is_idea_unlocked(state, &entry.idea) && !entry.phase.is_busy();
+    let locked = !scheduling::is_idea_unlocked(state, &entry.idea) && !entry.phase.is_busy();
     let attempt = state.agents.get(&entry.agent);
     let at_boundary = attempt.is_some_and(|attempt| attempt.phase == AttemptPhase::Backoff);
     match entry.phase {

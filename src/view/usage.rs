@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::NeedsYou;
-use crate::domain::service::{Hold, HoldKind};
+use crate::domain::provider::{Hold, HoldKind};
 use crate::domain::state::{Attempt, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::{Spent, Tokens};

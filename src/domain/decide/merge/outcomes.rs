@@ -2,15 +2,15 @@
 //!
 //! Invariant: an outcome counts only in the phase that asked for it. One is a fact whatever the phase: that the target contains the work.
 
-use super::attempt::{ask_end, fail};
 use super::conflict::{back_to_work, conflicted, may_resolve};
-use super::ideas::known;
-use super::plan::{End, Plan, few, shorten};
-use super::run_end::{failure_of, is_stopped, run_ended};
-use super::train::request_finish;
-use super::trouble::nobodys_fault;
-use super::unrunnable;
+use super::queue::request_finish;
 use crate::domain::command::TargetChoice;
+use crate::domain::decide::attempt::outcomes::{ask_end, fail};
+use crate::domain::decide::attempt::run_end::{failure_of, is_stopped, run_ended};
+use crate::domain::decide::broken_commands;
+use crate::domain::decide::decision::{End, Plan, few, shorten};
+use crate::domain::decide::environment_faults::nobodys_fault;
+use crate::domain::decide::ideas::known;
 use crate::domain::effect::Effect;
 use crate::domain::event::{
     ConflictSettled, IdeaLanded, MergeBuilt, MergeReleased, MergeReturned, TargetRewritten,
@@ -27,14 +27,14 @@ const CHECKOUT_WAIT_MS: i64 = 10_000;
 /// How long a merge waits before it tries again whether there is room on the disk, or the repository is in order.
 const ROOM_WAIT_MS: i64 = 60_000;
 /// So many quality commands in a row whose runner was killed, and a person is asked.
-pub(super) const LOST_RUNS: u32 = 3;
+pub(crate) const LOST_RUNS: u32 = 3;
 
 /// The entry of an idea in the phase that an outcome belongs to.
 fn entry_in<'a>(plan: &Plan<'a>, id: &IdeaId, phase: MergePhase) -> Option<&'a MergeEntry> {
     plan.entry(id).filter(|entry| entry.phase == phase)
 }
 
-pub(super) fn built(plan: &mut Plan<'_>, id: &IdeaId, source: &Oid, outcome: &Outcome) {
+pub(crate) fn built(plan: &mut Plan<'_>, id: &IdeaId, source: &Oid, outcome: &Outcome) {
     let Some(entry) = entry_in(plan, id, MergePhase::Building) else {
         return;
     };
@@ -138,7 +138,7 @@ fn cannot(plan: &mut Plan<'_>, id: &IdeaId, kind: FailureKind, message: &str) {
     plan.move_merge_waiting(id, MergeInput::Requeue, not_before, Some(waits));
 }
 
-pub(super) fn verify_ready(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
+pub(crate) fn verify_ready(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
     if entry_in(plan, id, MergePhase::Verifying).is_none() {
         return;
     }
@@ -149,7 +149,7 @@ pub(super) fn verify_ready(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) 
     }
 }
 
-pub(super) fn verify_over(
+pub(crate) fn verify_over(
     plan: &mut Plan<'_>,
     id: &IdeaId,
     run: &RunId,
@@ -170,7 +170,7 @@ pub(super) fn verify_over(
     if entry.verify_next != index || !is_current(plan.state, index, command) {
         return;
     }
-    unrunnable::watch(plan, index, command, &end.how);
+    broken_commands::watch(plan, index, command, &end.how);
     match failure_of(&end.how) {
         None if matches!(end.how, RunEndKind::Exited { .. }) => plan.emit(VerifyPassed {
             id: id.clone(),
@@ -197,7 +197,7 @@ pub(super) fn verify_over(
 }
 
 /// Whether this is still the quality command at this place.
-pub(super) fn is_current(state: &State, index: usize, command: &str) -> bool {
+pub(crate) fn is_current(state: &State, index: usize, command: &str) -> bool {
     let commands = state
         .settings
         .as_ref()
@@ -227,7 +227,7 @@ fn give_back(plan: &mut Plan<'_>, entry: &MergeEntry, feedback: Feedback) {
     plan.move_attempt(&entry.agent, AttemptInput::Returned);
 }
 
-pub(super) fn landed(plan: &mut Plan<'_>, id: &IdeaId, commit: &Oid, outcome: &Outcome) {
+pub(crate) fn landed(plan: &mut Plan<'_>, id: &IdeaId, commit: &Oid, outcome: &Outcome) {
     // Also when the log knows it from before a crash and this driver cannot tell any more.
     let idea = plan.state.ideas.get(id);
     let known = idea.is_some_and(|idea| idea.status == IdeaStatus::Done);
@@ -296,7 +296,7 @@ fn entry_of<'a>(plan: &Plan<'a>, id: &IdeaId, what: &str) -> Result<&'a MergeEnt
 }
 
 /// What a person was asked for, and what is tried again anyway, is tried at once: a start that ends at rest would end before its time.
-pub(super) fn look_again(plan: &mut Plan<'_>) {
+pub(crate) fn look_again(plan: &mut Plan<'_>) {
     for entry in &plan.state.queue {
         let asked = entry.waits.as_ref().is_some_and(|waits| waits.person);
         let again = entry.not_before.is_some_and(|at| at > plan.now);
@@ -307,7 +307,7 @@ pub(super) fn look_again(plan: &mut Plan<'_>) {
     }
 }
 
-pub(super) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
+pub(crate) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
     let entry = entry_of(plan, id, "merge retry")?;
     match entry.phase {
         MergePhase::Queued if entry.held || entry.waits.is_some() || entry.not_before.is_some() => {
@@ -324,7 +324,7 @@ pub(super) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
     Ok(())
 }
 
-pub(super) fn resolve(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
+pub(crate) fn resolve(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
     let entry = entry_of(plan, id, "merge resolve")?;
     if entry.phase != MergePhase::Person {
         return Err(Rejection::NotNow {
@@ -361,7 +361,7 @@ fn refuse_while_settling(plan: &Plan<'_>, entry: &MergeEntry, what: &str) -> Res
     })
 }
 
-pub(super) fn settle_target(plan: &mut Plan<'_>, choice: TargetChoice) -> Result<(), Rejection> {
+pub(crate) fn settle_target(plan: &mut Plan<'_>, choice: TargetChoice) -> Result<(), Rejection> {
     let Some(rewritten) = &plan.state.swarm.rewritten else {
         return Err(Rejection::NotNow {
             what: "settling the target".into(),

@@ -1,12 +1,12 @@
 //! Merge conflicts: laid out in the attempt's worktree, settled by a resolver agent or by a person, concluded.
 //!
-//! Invariant: the decisions only record where a conflict stands; what is to be done next follows from that in [`train`](super::train).
+//! Invariant: the decisions only record where a conflict stands; what is to be done next follows from that in [`train`](super::queue).
 
-use super::attempt::fail;
-use super::plan::{Plan, few, shorten};
-use super::run_end::{counts, failure_of, is_complete, is_stopped};
-use super::service::{self, Judged};
-use super::trouble::{self, hold_for, nobodys_fault};
+use crate::domain::decide::attempt::outcomes::fail;
+use crate::domain::decide::attempt::provider::{self, Judged};
+use crate::domain::decide::attempt::run_end::{counts, failure_of, is_complete, is_stopped};
+use crate::domain::decide::decision::{Plan, few, shorten};
+use crate::domain::decide::environment_faults::{self, hold_for, nobodys_fault};
 use crate::domain::effect::ConflictLevel;
 use crate::domain::event::{
     ConflictLaidOut, ConflictSettled, MergeConflicted, MergeMoved, ResolverFailed, TaskSet,
@@ -23,7 +23,7 @@ const RESCUED: &str = "refs/swarm/rescue/";
 pub const LEFT_OUT: &str = "left-out-";
 
 /// The merge has a conflict.
-pub(super) fn conflicted(
+pub(crate) fn conflicted(
     plan: &mut Plan<'_>,
     entry: &MergeEntry,
     target: &Oid,
@@ -47,13 +47,13 @@ pub(super) fn conflicted(
 }
 
 /// Whether, after `tries`, there may be another.
-pub(super) fn may_resolve(plan: &Plan<'_>, tries: u32) -> bool {
+pub(crate) fn may_resolve(plan: &Plan<'_>, tries: u32) -> bool {
     let settings = plan.state.settings.as_ref();
     settings.is_some_and(|settings| tries < settings.conflict_retries)
 }
 
 /// The conflict, or the target after a failed verification, lies in the worktree.
-pub(super) fn resolution_started(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
+pub(crate) fn resolution_started(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
     if plan.entry(id).is_none() {
         return caught_up(plan, id, outcome);
     }
@@ -123,7 +123,7 @@ fn caught_up(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
             }
         }
         Outcome::Failed { message, .. } => match nobodys_fault(outcome) {
-            Some(trouble) => trouble::release(plan, agent, trouble),
+            Some(trouble) => environment_faults::release(plan, agent, trouble),
             None => fail(plan, agent, message.clone()),
         },
         _ => {}
@@ -190,7 +190,7 @@ fn rest_in_queue(plan: &mut Plan<'_>, agent: &AgentId) {
 }
 
 /// The conflict is no longer what the attempt is about.
-pub(super) fn back_to_work(plan: &mut Plan<'_>, agent: &AgentId) {
+pub(crate) fn back_to_work(plan: &mut Plan<'_>, agent: &AgentId) {
     if plan
         .attempt(agent)
         .is_some_and(|attempt| attempt.task != Task::Work)
@@ -203,7 +203,7 @@ pub(super) fn back_to_work(plan: &mut Plan<'_>, agent: &AgentId) {
 }
 
 /// Its resolver is not to begin.
-pub(super) fn leave_to_person(plan: &mut Plan<'_>, agent: &AgentId, entry: &MergeEntry, why: &str) {
+pub(crate) fn leave_to_person(plan: &mut Plan<'_>, agent: &AgentId, entry: &MergeEntry, why: &str) {
     to_person(plan, entry, why);
     plan.move_attempt(agent, AttemptInput::Hold);
     rest_in_queue(plan, agent);
@@ -225,7 +225,7 @@ fn to_person(plan: &mut Plan<'_>, entry: &MergeEntry, reason: &str) {
 }
 
 /// A resolver's iteration is over.
-pub(super) fn resolver_over(
+pub(crate) fn resolver_over(
     plan: &mut Plan<'_>,
     agent: &AgentId,
     attempt: &Attempt,
@@ -246,7 +246,7 @@ pub(super) fn resolver_over(
     }
     let last_word = attempt.said.as_ref().filter(|_| counts(end));
     if last_word.is_none() && !is_stopped(plan.state, run, &end.how) {
-        match service::judge(plan, agent, attempt, end) {
+        match provider::judge(plan, agent, attempt, end) {
             Judged::Served => {}
             Judged::Excused => return,
             Judged::Failed(why) => return resolver_failed(plan, agent, entry, &why, false),
@@ -309,7 +309,7 @@ fn resolver_failed(
 }
 
 /// The merge in the worktree is concluded, or cannot be yet.
-pub(super) fn resolution_finished(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
+pub(crate) fn resolution_finished(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
     let Some(entry) = unsettled(plan, id) else {
         return;
     };

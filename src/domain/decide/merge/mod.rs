@@ -1,0 +1,7 @@
+//! The merge queue: `queue` has the rules that need no input, `outcomes` what follows from each
+//! step's result and from people's commands, and `conflict` how a conflict is laid out, settled and
+//! concluded.
+
+pub(super) mod conflict;
+pub(super) mod outcomes;
+pub(super) mod queue;
