@@ -8,12 +8,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::ballast::Ballast;
+use super::disk::{SegmentFile, Storage, is_full, write_all};
 use super::error::AppendError;
-use super::found::rotated_name;
 use super::record::{self, EncodeError, FORMAT, Header, JournalEvent, MAX_LINE};
-use super::scan::ChainStart;
+use super::segment_candidates::rotated_name;
 use super::segments::{LIVE_FILE, NEXT_FILE, Position};
-use super::storage::{SegmentFile, Storage, is_full, write_all};
+use super::tail_scan::ChainStart;
 use crate::crash;
 use crate::domain::time::Timestamp;
 

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::storage::{plain_file, remove_if_there};
+use super::disk::{plain_file, remove_if_there};
 
 /// The name of the file in the state directory.
 pub const BALLAST_FILE: &str = "ballast";

@@ -11,9 +11,9 @@ use serde::de::DeserializeOwned;
 use super::error::JournalError;
 use super::reader::{parse, read_exactly};
 use super::record::{MAX_LINE, Record};
-use super::scan::{ChainStart, Progress};
 use super::segments::{Cursor, Position, Segments, Torn, ending_line};
 use super::snapshot::{self, PREVIOUS_FILE, SNAPSHOT_FILE, Snapshot, SnapshotFault, read_snapshot};
+use super::tail_scan::{ChainStart, Progress};
 
 /// A log that was found to be whole, but for a torn tail.
 #[derive(Debug)]

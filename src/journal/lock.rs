@@ -7,7 +7,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::storage::{make_private_dir, plain_file};
+use super::disk::{make_private_dir, plain_file};
 
 /// The name of the lock's file in the state directory.
 pub const LOCK_FILE: &str = "lock";

@@ -21,18 +21,18 @@
 
 mod append;
 mod ballast;
+mod disk;
 mod error;
-mod found;
 mod load;
 mod lock;
+mod open;
 mod reader;
 mod record;
-mod recover;
 pub mod repair;
-mod scan;
+mod segment_candidates;
 mod segments;
 mod snapshot;
-mod storage;
+mod tail_scan;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
@@ -42,18 +42,18 @@ mod writer;
 
 pub use append::Journal;
 pub use ballast::{BALLAST_BYTES, BALLAST_FILE, Ballast};
+pub use disk::{Disk, SegmentFile, Storage};
 pub use error::{AppendError, JournalError};
 pub use load::{Loaded, StartFrom, Survey, load, verify};
 pub use lock::{LOCK_FILE, LockError, StateLock};
+pub use open::{KeptAside, Opened, SEGMENT_BYTES};
 pub use reader::{position_of, replay};
 pub use record::{FORMAT, JournalEvent, MAX_LINE, Record};
-pub use recover::{KeptAside, Opened, SEGMENT_BYTES};
-pub use scan::{ChainStart, Scan, Tail, scan};
 pub use segments::{LIVE_FILE, Position, Segment, Segments, Torn};
 pub use snapshot::{
     PREVIOUS_FILE, SNAPSHOT_FILE, SNAPSHOT_VERSION, Snapshot, SnapshotFault, read_snapshot,
     write_snapshot, write_snapshot_with,
 };
-pub use storage::{Disk, SegmentFile, Storage};
+pub use tail_scan::{ChainStart, Scan, Tail, scan};
 pub use upcast::{OLDEST, OldEvent, Step, upcast};
 pub use writer::{Appended, Batch, Writer, WriterDied, spawn_writer};

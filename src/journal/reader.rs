@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 
 use super::error::JournalError;
 use super::record::{self, MAX_LINE, Record};
-use super::scan::{self, Line, Progress, Stop, Tail};
 use super::segments::{Position, Segment, Segments};
+use super::tail_scan::{self, Line, Progress, Stop, Tail};
 
 /// Bytes read at once: small enough to stay in the cache between the crc and the parser.
 const CHUNK: usize = 256 * 1024;
@@ -86,7 +86,8 @@ pub(super) fn walk_segment(
         let read = read_at(segment, &mut buffer[held..], at.offset + held as u64)?;
         held += read;
         let before = at.offset;
-        let stop = scan::walk_lines(&buffer[..held], false, upto, at, |line| each(segment, line))?;
+        let stop =
+            tail_scan::walk_lines(&buffer[..held], false, upto, at, |line| each(segment, line))?;
         let used = usize::try_from(at.offset - before).unwrap_or(held);
         buffer.copy_within(used..held, 0);
         held -= used;
@@ -109,9 +110,9 @@ fn judge_rest(
 ) -> Result<Tail, JournalError> {
     let rest = read_from(segment, at.offset)?;
     let before = at.offset;
-    let stop = scan::walk_lines(&rest, true, upto, at, |line| each(segment, line))?;
+    let stop = tail_scan::walk_lines(&rest, true, upto, at, |line| each(segment, line))?;
     let used = usize::try_from(at.offset - before).unwrap_or(rest.len());
-    Ok(scan::judge(&rest[used..], at, known_durable, &stop))
+    Ok(tail_scan::judge(&rest[used..], at, known_durable, &stop))
 }
 
 /// All bytes of a segment from `offset` on.

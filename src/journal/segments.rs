@@ -9,11 +9,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::error::JournalError;
-use super::found::Found;
 use super::reader::{read_from, walk_segment};
 use super::record::{self, Header, MAX_LINE};
 use super::repair;
-use super::scan::{ChainStart, Line, Progress, Tail};
+use super::segment_candidates::Found;
+use super::tail_scan::{ChainStart, Line, Progress, Tail};
 
 /// So often a log that is rotated while it is looked at is looked at again.
 const TRIES: u32 = 100;

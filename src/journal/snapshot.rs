@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::disk::{Disk, SegmentFile, Storage, plain_file};
 use super::record;
 use super::segments::Position;
-use super::storage::{Disk, SegmentFile, Storage, plain_file};
 use crate::crash;
 use crate::domain::time::Timestamp;
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::record::{self, FORMAT, Header, JournalEvent};
-use super::scan::ChainStart;
+use super::tail_scan::ChainStart;
 use crate::domain::time::Timestamp;
 
 /// A small event type with each shape that an event may have.

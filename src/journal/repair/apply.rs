@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::crash;
 use crate::domain::time::Timestamp;
+use crate::journal::disk::{Disk, Storage as _, plain_file, remove_if_there};
 use crate::journal::error::JournalError;
-use crate::journal::storage::{Disk, Storage as _, plain_file, remove_if_there};
 use crate::remove;
 
 /// The name of the file that says that a repair is under way.

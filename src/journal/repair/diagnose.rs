@@ -11,13 +11,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::journal::error::JournalError;
-use crate::journal::found::Found;
 use crate::journal::record::{self, Record};
-use crate::journal::scan::{self, ChainStart, Progress, Stop, Tail};
+use crate::journal::segment_candidates::Found;
 use crate::journal::segments::{self, ALREADY_THERE, Position};
 use crate::journal::snapshot::{self, PREVIOUS_FILE, SNAPSHOT_FILE, SnapshotFault};
+use crate::journal::tail_scan::{self, ChainStart, Progress, Stop, Tail};
 
-use super::restored::origin_of;
+use super::base_state::origin_of;
 
 /// Bytes of a damaged line that are shown.
 const SHOWN: usize = 48;
@@ -147,7 +147,7 @@ impl Diagnosis {
         for (file, upto) in self.files.iter().zip(&self.good_upto) {
             at = Progress::new(at.chain, 0);
             let bytes = all_of(file)?;
-            scan::walk_lines(&bytes, true, *upto, &mut at, |line| {
+            tail_scan::walk_lines(&bytes, true, *upto, &mut at, |line| {
                 let parsed = record::parse(line.header, line.bytes);
                 each(parsed.map_err(|why| JournalError::Event {
                     file: file.path.clone(),
@@ -270,7 +270,7 @@ impl Diagnosis {
         self.move_to(index, at);
         let rest = &bytes[usize::try_from(at.offset).unwrap_or(bytes.len())..];
         let last = self.may_be_last(index);
-        Ok(match scan::judge(rest, &at, known, &stop) {
+        Ok(match tail_scan::judge(rest, &at, known, &stop) {
             Tail::Clean if bytes.is_empty() => Health::Empty,
             Tail::Clean => Health::Ok,
             Tail::Newer { offset, found } => {
@@ -369,7 +369,7 @@ impl Diagnosis {
 }
 
 pub(super) fn walk(bytes: &[u8], upto: u64, at: &mut Progress) -> Stop {
-    let Ok(stop) = scan::walk_lines(bytes, true, upto, at, |_| Ok::<(), Infallible>(()));
+    let Ok(stop) = tail_scan::walk_lines(bytes, true, upto, at, |_| Ok::<(), Infallible>(()));
     stop
 }
 

@@ -6,18 +6,18 @@
 //! What a way out loses, and whether that is acceptable, is for who knows what the records mean.
 
 mod apply;
-mod beyond;
+mod base_state;
 mod diagnose;
-mod order;
-mod plan;
-mod restored;
-mod stray;
+mod foreign_files;
+mod rewrite;
+mod salvage;
+mod segment_order;
 #[cfg(test)]
 mod tests;
 
 pub use apply::{REPAIR_FILE, finish, is_unfinished};
-pub use beyond::{Rest, Restorable};
+pub(super) use base_state::origin_of;
+pub use base_state::read_restored;
 pub use diagnose::{Damage, Diagnosis, Health, SegmentHealth, SnapshotHealth, diagnose};
-pub use plan::Begin;
-pub(super) use restored::origin_of;
-pub use restored::read_restored;
+pub use rewrite::Begin;
+pub use salvage::{Rest, Restorable};

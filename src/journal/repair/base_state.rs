@@ -10,11 +10,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 
+use crate::journal::disk::plain_file;
 use crate::journal::error::JournalError;
-use crate::journal::found::Found;
 use crate::journal::record;
-use crate::journal::scan::ChainStart;
-use crate::journal::storage::plain_file;
+use crate::journal::segment_candidates::Found;
+use crate::journal::tail_scan::ChainStart;
 
 /// The kind of the record that such a log begins with.
 const KIND: &str = "stateRestored";

@@ -7,15 +7,15 @@ use std::path::Path;
 
 use crate::domain::time::Timestamp;
 use crate::journal::error::JournalError;
-use crate::journal::found::rotated_name;
 use crate::journal::record::{self, EncodeError, FORMAT, Header, JournalEvent};
-use crate::journal::scan::ChainStart;
+use crate::journal::segment_candidates::rotated_name;
 use crate::journal::segments::LIVE_FILE;
+use crate::journal::tail_scan::ChainStart;
 
 use super::apply::Repair;
-use super::beyond::Restorable;
+use super::base_state;
 use super::diagnose::{Diagnosis, name_of};
-use super::restored;
+use super::salvage::Restorable;
 
 fn unencodable(error: EncodeError, seq: u64) -> JournalError {
     let why = match error {
@@ -91,8 +91,8 @@ impl Diagnosis {
         for snapshot in &self.snapshots {
             repair.drop(&snapshot.file);
         }
-        let hash = restored::hash_of(begin.state);
-        repair.put(&restored::name_of(&hash), begin.state)?;
+        let hash = base_state::hash_of(begin.state);
+        repair.put(&base_state::name_of(&hash), begin.state)?;
         let mut live = Vec::new();
         let start = ChainStart {
             next_seq: from.seq,

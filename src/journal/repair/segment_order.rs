@@ -6,12 +6,12 @@
 use std::path::Path;
 
 use crate::journal::error::JournalError;
-use crate::journal::found::Found;
-use crate::journal::scan::{ChainStart, Progress};
+use crate::journal::segment_candidates::Found;
+use crate::journal::tail_scan::{ChainStart, Progress};
 use crate::journal::verify;
 
+use super::base_state::origin_of;
 use super::diagnose::{Damage, Diagnosis, Health, all_of, looks, name_of, walk};
-use super::restored::origin_of;
 
 impl Diagnosis {
     /// What the log begins with.

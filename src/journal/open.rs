@@ -11,11 +11,11 @@ use std::time::SystemTime;
 
 use super::append::{Journal, Live};
 use super::ballast::Ballast;
+use super::disk::{Disk, Storage, is_full, make_private_dir, write_all};
 use super::error::JournalError;
 use super::load::Survey;
 use super::reader::read_from;
 use super::segments::{LIVE_FILE, NEXT_FILE, Position, Torn};
-use super::storage::{Disk, Storage, is_full, make_private_dir, write_all};
 use crate::crash;
 use crate::domain::time::Timestamp;
 

@@ -4,12 +4,12 @@
 //! so nothing is lost when it goes.
 
 use crate::journal::error::JournalError;
-use crate::journal::found::Found;
-use crate::journal::scan::{ChainStart, Progress};
+use crate::journal::segment_candidates::Found;
 use crate::journal::segments::ALREADY_THERE;
+use crate::journal::tail_scan::{ChainStart, Progress};
 
+use super::base_state::origin_of;
 use super::diagnose::{Damage, Diagnosis, all_of, looks, name_of, walk};
-use super::restored::origin_of;
 
 impl Diagnosis {
     /// Whether this file, at which nothing goes on, is one that the log goes on without: the records it begins with, or should by its name, are

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::journal::error::JournalError;
-use crate::journal::found::Found;
 use crate::journal::record::{self, Record};
-use crate::journal::scan::{self, ChainStart, Progress, Tail};
+use crate::journal::segment_candidates::Found;
 use crate::journal::snapshot;
+use crate::journal::tail_scan::{self, ChainStart, Progress, Tail};
 
 use super::diagnose::{Diagnosis, all_of, walk};
 
@@ -158,7 +158,7 @@ impl Diagnosis {
             let stop = walk(rest, u64::MAX, &mut at);
             let end = usize::try_from(at.offset).ok()?;
             let last = self.may_be_last(index);
-            match scan::judge(&rest[end..], &at, 0, &stop) {
+            match tail_scan::judge(&rest[end..], &at, 0, &stop) {
                 Tail::Clean => {}
                 Tail::Torn { .. } if last => {}
                 _ => return None,

@@ -7,11 +7,11 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
+use super::disk::plain_file;
 use super::error::JournalError;
 use super::record::{self, MAX_LINE};
-use super::scan::{self, ChainStart, Progress};
 use super::segments::LIVE_FILE;
-use super::storage::plain_file;
+use super::tail_scan::{self, ChainStart, Progress};
 
 /// Bytes in which the numbers of a line are, however long they be.
 const HEADER: usize = 256;
@@ -99,7 +99,7 @@ impl Found {
             return Ok(false);
         }
         let head = self.head()?;
-        let walked = scan::walk_lines(&head, true, start.next_seq, &mut at, |_| Ok(()));
+        let walked = tail_scan::walk_lines(&head, true, start.next_seq, &mut at, |_| Ok(()));
         walked.map(|_| at.chain != start)
     }
 }
