@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::check::relations;
+use super::cross_checks::relations;
+use super::errors::{ConfigError, Origin, Position, Problem, ProblemKind};
+use super::json_positions::{Positions, child, parent};
 use super::model::Config;
-use super::position::{Positions, child, parent};
-use super::problem::{ConfigError, Origin, Position, Problem, ProblemKind};
-use super::shape::{Whole, prune};
+use super::validate::{Whole, prune};
 
 /// The sources, as they were read.
 #[derive(Debug, Clone, Default)]

@@ -4,36 +4,33 @@
 //! Invariant: a [`Config`] that [`load`] or [`layer`] returns has passed every check; nothing in it is guessed, and what was
 //! wrong was said all at once, with its place. This room knows no other room but `domain`.
 
-mod check;
-pub mod detect;
-mod files;
+mod cross_checks;
+mod errors;
 mod hooks;
 pub mod init;
+mod json_positions;
 mod layers;
 mod model;
-mod position;
-mod problem;
+mod read;
 pub mod schema;
-mod shape;
 mod show;
-mod template;
-mod write;
+mod validate;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-pub use check::{profile_problem, readiness};
-pub use files::{MAX_FILE_BYTES, environment, load};
+pub use cross_checks::{profile_problem, readiness};
+pub use errors::{ConfigError, Origin, Position, Problem, ProblemKind};
+pub(crate) use errors::{nearest, visible};
 pub use hooks::{Hook, HookName, OnCrash, OnTimeout};
 pub use layers::{Flag, Layered, Sources, VARIABLES, layer};
 pub use model::{
     Adapter, Agents, Budget, Checkpoints, Completion, Config, Limits, Merge, Mode, Pricing,
     Profile, Shutdown,
 };
-pub use problem::{ConfigError, Origin, Position, Problem, ProblemKind};
-pub(crate) use problem::{nearest, visible};
-pub(crate) use shape::is_profile_name;
+pub use read::{MAX_FILE_BYTES, environment, load};
 pub use show::Shown;
+pub(crate) use validate::is_profile_name;
 
 /// Stands where a value is hidden.
 const HIDDEN: &str = "<hidden>";

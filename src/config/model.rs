@@ -1,6 +1,6 @@
 //! The configuration as types: every key, its meaning, its default and its bounds, in one place.
 //!
-//! Invariant: the doc comments and attributes here *are* the JSON Schema and hence the checker ([`super::shape`]); nothing
+//! Invariant: the doc comments and attributes here *are* the JSON Schema and hence the checker ([`super::validate`]); nothing
 //! about a key is said a second time elsewhere.
 
 use std::collections::BTreeMap;

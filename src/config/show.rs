@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::check::readiness;
+use super::cross_checks::readiness;
+use super::errors::{Origin, Problem};
+use super::json_positions::parent;
 use super::layers::{Layered, leaves};
-use super::position::parent;
-use super::problem::{Origin, Problem};
 
 /// One value of the effective configuration.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]

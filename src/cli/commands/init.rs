@@ -1,4 +1,4 @@
-//! `swarm init`: sets up a repository. What is written is decided in [`config::init`](crate::config::init).
+//! `swarm init`: sets up a repository. What is written is decided in [`config::init`](crate::config::init::plan).
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -13,8 +13,8 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::terminal::safe;
 use crate::config::Adapter;
-use crate::config::detect::{Detected, FoundAgent, detect};
-use crate::config::init::{Choices, InitPlan, PROFILE, check_free, plan_init, write};
+use crate::config::init::detect::{Detected, FoundAgent, detect};
+use crate::config::init::plan::{Choices, InitPlan, PROFILE, check_free, plan_init, write};
 use crate::daemon::preflight::{self, Muster, Seen};
 use crate::git::Repo as GitRepo;
 

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::problem::Position;
+use super::errors::Position;
 
 /// Where each key of a text stands.
 #[derive(Debug, Default)]

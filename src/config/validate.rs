@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
+use super::errors::{ProblemKind, nearest};
+use super::json_positions::child;
 use super::model::{NO_NUL, NOT_BLANK, PROFILE_NAME, VARIABLE_NAME};
-use super::position::child;
-use super::problem::{ProblemKind, nearest};
 use super::schema::schema;
 
 /// Whether keys that must be there are demanded; a single layer may leave them to another one.

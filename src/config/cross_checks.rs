@@ -5,10 +5,10 @@
 
 use serde_json::{Value, json};
 
+use super::errors::{Origin, Problem, ProblemKind, nearest};
 use super::hooks::OnTimeout;
+use super::json_positions::child;
 use super::model::{Adapter, Config, Profile};
-use super::position::child;
-use super::problem::{Origin, Problem, ProblemKind, nearest};
 
 /// What a caller must know about a profile before it starts an agent of it: `None` means that it is there.
 pub fn profile_problem(config: &Config, name: &str) -> Option<ProblemKind> {

@@ -10,15 +10,15 @@ static TEMPLATE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/.swarm-template");
 
 /// What `swarm init` decides for a repository.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Fill {
-    pub(super) target: String,
+pub(crate) struct Fill {
+    pub(crate) target: String,
     /// Value of `agents.profiles`.
-    pub(super) profiles: Value,
-    pub(super) quality_commands: Vec<String>,
+    pub(crate) profiles: Value,
+    pub(crate) quality_commands: Vec<String>,
 }
 
 /// Every file of the template but `config.json`: path below `.swarm/`, content. Ordered by path.
-pub(super) fn plain_files() -> Vec<(String, String)> {
+pub(crate) fn plain_files() -> Vec<(String, String)> {
     let mut files = Vec::new();
     collect(&TEMPLATE, &mut files);
     files.sort();
@@ -36,7 +36,7 @@ fn collect(dir: &Dir<'_>, files: &mut Vec<(String, String)>) {
 const CONFIG: &str = "config.json";
 
 /// Text of the template's `config.json`.
-pub(super) fn config_text() -> String {
+pub(crate) fn config_text() -> String {
     TEMPLATE.get_file(CONFIG).map(text).unwrap_or_default()
 }
 
@@ -45,7 +45,7 @@ fn text(file: &File<'_>) -> String {
 }
 
 /// The template's `config.json` with `fill` in its three open places.
-pub(super) fn render_config(fill: &Fill) -> String {
+pub(crate) fn render_config(fill: &Fill) -> String {
     let places = [
         ("\"target\": null", "target", json!(fill.target)),
         ("\"profiles\": {}", "profiles", fill.profiles.clone()),

@@ -60,7 +60,7 @@ fn agents(path: &OsStr) -> Vec<FoundAgent> {
 }
 
 /// The first executable file called `name` in the absolute directories of `path`.
-pub(super) fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
+pub(crate) fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(path)
         .filter(|dir| dir.is_absolute())
         .map(|dir| dir.join(name))

@@ -10,8 +10,8 @@ use std::path::Path;
 
 use nix::libc;
 
+use super::errors::{ConfigError, Origin, Problem, ProblemKind};
 use super::layers::{Flag, Layered, Sources, VARIABLES, layer};
-use super::problem::{ConfigError, Origin, Problem, ProblemKind};
 
 /// Largest configuration file, in bytes.
 pub const MAX_FILE_BYTES: u64 = 1024 * 1024;

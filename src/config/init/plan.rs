@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::check::known_profile;
 use super::detect::{Detected, FoundCommand, KNOWN_AGENTS};
-use super::layers::{Sources, layer};
-use super::model::Config;
-use super::problem::{ConfigError, nearest};
-use super::schema::schema_text;
 use super::template::{Fill, plain_files, render_config};
 pub use super::write::{check_free, write};
+use crate::config::cross_checks::known_profile;
+use crate::config::errors::{ConfigError, nearest};
+use crate::config::layers::{Sources, layer};
+use crate::config::model::Config;
+use crate::config::schema::schema_text;
 
 /// Name of the directory.
 pub const SWARM_DIR: &str = ".swarm";
@@ -260,7 +260,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::config::detect::FoundAgent;
+    use crate::config::init::detect::FoundAgent;
     use crate::config::{Adapter, profile_problem};
 
     fn on_main() -> Choices {

@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
-use super::init::{InitError, InitPlan, SWARM_DIR};
+use super::plan::{InitError, InitPlan, SWARM_DIR};
 use crate::remove;
 
 /// Whether `.swarm` can be written in `repo_root`: to be asked before the plan is shown.
@@ -159,8 +159,8 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::config::detect::Detected;
-    use crate::config::init::{Choices, plan_init};
+    use crate::config::init::detect::Detected;
+    use crate::config::init::plan::{Choices, plan_init};
     use crate::config::load;
     use crate::config::schema::schema_text;
 
