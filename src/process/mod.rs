@@ -21,8 +21,7 @@
 //!
 //! Needs Linux 5.4 (pidfd, `P_PIDFD`). What is particular to it lives in `handle`, `tree`, `identity`, and `runner`.
 
-mod adopt;
-mod ask;
+mod age;
 mod descriptors;
 mod error;
 mod handle;
@@ -31,25 +30,26 @@ mod launch;
 mod lease;
 mod lock;
 mod output;
-mod past;
+mod plain_file;
+mod query_program;
 mod record;
-mod regular;
+mod run_status;
 mod rundir;
 pub mod runner;
 mod spec;
 mod stop;
 mod tree;
 
-pub use adopt::{RunEnd, RunStatus, inspect, wait};
-pub use ask::{Answer, ask};
+pub use age::{Past, past};
 pub use error::ProcessError;
 pub use identity::{Identity, is_stopped};
 pub use launch::{Launched, launch};
 pub use lease::{Alive, Lease, hold};
 pub use output::{OutputFollower, PIECE, tail, tail_lines};
-pub use past::{Past, past};
+pub use plain_file::open_regular;
+pub use query_program::{Answer, ask};
 pub use record::{EndReason, ExitRecord, RECORD_FORMAT, Started, Usage};
-pub use regular::open_regular;
+pub use run_status::{RunEnd, RunStatus, inspect, wait};
 pub use rundir::{RunDir, prepare};
 pub use spec::{RunSpec, resolve_program};
 pub use stop::{Stop, StopOutcome, end_survivors, end_vanished, stop, wake};

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use super::regular::{is_odd, open_regular};
+use super::plain_file::{is_odd, open_regular};
 
 /// A sensible size for reading in pieces: 64 KiB.
 pub const PIECE: usize = 64 * 1024;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{ProcessError, Result};
 use super::identity::Identity;
-use super::regular::{is_odd, open_regular};
+use super::plain_file::{is_odd, open_regular};
 use super::rundir::RunDir;
 use crate::crash;
 use crate::domain::time::Timestamp;
@@ -241,7 +241,7 @@ pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
 mod tests {
     use std::sync::Barrier;
 
-    use super::super::adopt::inspect;
+    use super::super::run_status::inspect;
     use super::super::rundir::prepare;
     use super::super::spec::RunSpec;
     use super::*;

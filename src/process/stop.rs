@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::adopt::runner;
 use super::error::{Context as _, ProcessError, Result};
 use super::identity::{ProcStat, is_stopped};
 use super::record::{self, Started};
+use super::run_status::runner;
 use super::rundir::RunDir;
 use super::{lock, tree};
 

@@ -11,7 +11,7 @@
 
 mod child;
 mod finish;
-mod gauge;
+mod output_limit;
 mod signals;
 mod supervise;
 

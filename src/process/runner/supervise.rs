@@ -22,7 +22,7 @@ use super::super::spec::RunSpec;
 use super::super::stop::Stop;
 use super::super::tree;
 use super::child::{self, Report, Spawned};
-use super::gauge::Gauge;
+use super::output_limit::Gauge;
 use crate::crash;
 use crate::domain::time::Timestamp;
 

@@ -8,8 +8,8 @@ use std::io;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use super::adopt::{RunStatus, inspect};
 use super::error::{Context as _, Result};
+use super::run_status::{RunStatus, inspect};
 use super::rundir::RunDir;
 use crate::domain::time::Timestamp;
 

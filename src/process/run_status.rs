@@ -10,8 +10,8 @@ use super::error::{Context as _, ProcessError, Result};
 use super::handle::ProcessHandle;
 use super::launch::Launched;
 use super::lock;
+use super::plain_file::open_regular;
 use super::record::{self, ExitRecord, Started};
-use super::regular::open_regular;
 use super::rundir::RunDir;
 
 /// Where a run is now.
