@@ -6,10 +6,10 @@
 //!
 //! Invariant: whatever the agent does, the run ends when the agent's turn or the agent ends; success needs the agent's own word that its turn is over.
 
-mod blame;
 mod bridge;
 mod child;
 pub mod event;
+mod failure_cause;
 mod options;
 mod reader;
 mod updates;

@@ -3,8 +3,8 @@
 //! Invariant: each run has one turn, given on standard input, under the conversation's name that swarm chose; nothing in a profile's
 //! `args` can change the form of what it writes.
 
-mod meter;
 mod reader;
+mod usage;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

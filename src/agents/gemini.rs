@@ -3,7 +3,7 @@
 //! Invariant: each run has one turn, given on standard input, under the conversation's name that swarm chose; nothing in a profile's
 //! `args` can change the form of what it writes.
 
-mod blame;
+mod failure_cause;
 mod reader;
 mod records;
 

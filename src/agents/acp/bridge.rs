@@ -17,13 +17,13 @@ use agent_client_protocol::{
 use futures_util::{sink, stream};
 use serde_json::{Value, json};
 
-use super::blame;
 use super::child::{Agent, Ends, protocol_line};
 use super::event::{End, Event};
+use super::failure_cause;
 use super::options::Options;
 use super::updates::Updates;
-use crate::agents::stream::end::Failure;
 use crate::agents::stream::json::{Object, is_true, number, object, objects, text};
+use crate::agents::stream::verdict::Failure;
 use crate::domain::verdict::Cause;
 
 /// The version of the protocol that is spoken here.
@@ -262,7 +262,7 @@ fn stopped(error: &Error) -> Stop {
     if is_incoming_transport_closed(error) || is_connection_terminated(error) {
         return Stop::Gone;
     }
-    Stop::Failed(blame::failure(error))
+    Stop::Failed(failure_cause::failure(error))
 }
 
 type Connection = ConnectionTo<agent_client_protocol::Agent>;

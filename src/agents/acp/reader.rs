@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::event::{End, Event};
 use crate::agents::adapter::StartedAs;
-use crate::agents::stream::end::{Failure, LastWord, verdict};
 use crate::agents::stream::json::Object;
+use crate::agents::stream::verdict::{Failure, LastWord, verdict};
 use crate::agents::stream::{Conclusion, ObjectReader, Said, Words};
 use crate::domain::observation::RunEndKind;
 use crate::domain::session::SessionId;

@@ -6,10 +6,10 @@
 
 use jiff::Zoned;
 
-use super::meter::Meter;
-use crate::agents::stream::end::{Failure, LastWord, blamed_by_status, last_line, verdict};
+use super::usage::Meter;
 use crate::agents::stream::json::{self, Object};
-use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session, reset};
+use crate::agents::stream::verdict::{Failure, LastWord, blamed_by_status, last_line, verdict};
+use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session, limit_reset};
 use crate::domain::observation::RunEndKind;
 use crate::domain::session::SessionId;
 use crate::domain::time::Timestamp;
@@ -251,7 +251,7 @@ impl ClaudeReader {
     fn limited(&self, message: &str) -> Cause {
         let until = self.limited_until;
         Cause::Limit {
-            until: until.or_else(|| reset::time_in(message, &Zoned::now())),
+            until: until.or_else(|| limit_reset::time_in(message, &Zoned::now())),
         }
     }
 

@@ -9,9 +9,9 @@ use jiff::Zoned;
 
 use super::records::tokens;
 use crate::agents::adapter::StartedAs;
-use crate::agents::stream::end::{Failure, LastWord, blamed_by_status, last_line, verdict};
 use crate::agents::stream::json::{self, Object};
-use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session, reset};
+use crate::agents::stream::verdict::{Failure, LastWord, blamed_by_status, last_line, verdict};
+use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session, limit_reset};
 use crate::agents::text;
 use crate::domain::observation::RunEndKind;
 use crate::domain::session::SessionId;
@@ -210,7 +210,7 @@ fn inner_message(message: &str) -> Option<String> {
 fn cause(message: &str, resumed: bool) -> Cause {
     let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
     let limit = || Cause::Limit {
-        until: reset::time_in(message, &Zoned::now()),
+        until: limit_reset::time_in(message, &Zoned::now()),
     };
     if says(&["usage limit", "rate limit"]) {
         return limit();

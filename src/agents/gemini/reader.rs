@@ -5,10 +5,10 @@
 
 use jiff::Zoned;
 
-use super::blame;
+use super::failure_cause;
 use crate::agents::adapter::StartedAs;
-use crate::agents::stream::end::{LastWord, verdict};
 use crate::agents::stream::json::{self, Object};
+use crate::agents::stream::verdict::{LastWord, verdict};
 use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session};
 use crate::agents::text;
 use crate::domain::observation::RunEndKind;
@@ -79,7 +79,7 @@ impl ObjectReader for GeminiReader {
         };
         let at_once = || {
             (!self.answered)
-                .then(|| blame::at_once(code, stderr))
+                .then(|| failure_cause::at_once(code, stderr))
                 .flatten()
         };
         // That the model has answered is known, and how much it used is not.
@@ -124,7 +124,7 @@ impl GeminiReader {
     }
 
     fn result(&mut self, line: &Object, said: &mut Vec<Said>) {
-        let at = blame::time_of(line);
+        let at = failure_cause::time_of(line);
         let last = self.ended(line, &at);
         let (ok, message) = match &last {
             LastWord::Done => (true, "success".to_owned()),
@@ -153,9 +153,13 @@ impl GeminiReader {
         }
         // Of an answer that it cannot use it tells before the end.
         let message = told("message").or(self.error.as_deref());
-        match message.filter(|message| blame::is_broken_off(message)) {
+        match message.filter(|message| failure_cause::is_broken_off(message)) {
             Some(message) => LastWord::BrokenOff(message.to_owned()),
-            None => LastWord::Failed(blame::failure(message.unwrap_or(status), self.resumed, at)),
+            None => LastWord::Failed(failure_cause::failure(
+                message.unwrap_or(status),
+                self.resumed,
+                at,
+            )),
         }
     }
 
@@ -186,7 +190,7 @@ impl GeminiReader {
             && failure.cause == (Cause::Limit { until: None })
         {
             failure.cause = Cause::Limit {
-                until: blame::reset_in(stderr, at),
+                until: failure_cause::reset_in(stderr, at),
             };
         }
         last

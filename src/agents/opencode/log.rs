@@ -4,9 +4,9 @@
 
 use jiff::{Timestamp, Zoned};
 
-use crate::agents::stream::blame::{blamed_by_status_in, blamed_by_words};
-use crate::agents::stream::end::Failure;
-use crate::agents::stream::reset;
+use crate::agents::stream::failure_cause::{blamed_by_status_in, blamed_by_words};
+use crate::agents::stream::limit_reset;
+use crate::agents::stream::verdict::Failure;
 use crate::domain::session::SessionId;
 use crate::domain::verdict::Cause;
 
@@ -36,7 +36,7 @@ pub(super) fn waits_for(stderr: &str, after: u64) -> Option<Failure> {
 pub(super) fn cause(error: &str, now: &Zoned) -> Cause {
     match blamed_by_words(error).or_else(|| blamed_by_status_in(error)) {
         Some(Cause::Limit { .. }) => Cause::Limit {
-            until: reset::time_in(error, now),
+            until: limit_reset::time_in(error, now),
         },
         Some(cause) => cause,
         None => Cause::Other,

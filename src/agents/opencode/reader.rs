@@ -7,9 +7,9 @@ use jiff::Zoned;
 
 use super::log;
 use crate::agents::adapter::StartedAs;
-use crate::agents::stream::end::{Failure, LastWord, blamed_by_status, verdict};
 use crate::agents::stream::json::{self, Object};
-use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session, reset};
+use crate::agents::stream::verdict::{Failure, LastWord, blamed_by_status, verdict};
+use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session, limit_reset};
 use crate::agents::text;
 use crate::domain::observation::RunEndKind;
 use crate::domain::session::SessionId;
@@ -172,7 +172,7 @@ impl OpencodeReader {
         match by_status {
             Some(Cause::Limit { until: None }) => {
                 // Of the two the later one is the account's.
-                let in_words = reset::time_in(message, &self.now());
+                let in_words = limit_reset::time_in(message, &self.now());
                 Cause::Limit {
                     until: retry_after(data, self.last_at).max(in_words),
                 }

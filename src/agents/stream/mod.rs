@@ -3,18 +3,18 @@
 //! Invariant: events depend on the bytes alone, however they are split; joining all [`Said::Text`] gives the agent's own messages and
 //! nothing else: neither its prompt, nor what its tools printed. A line that is torn, foreign or of an unknown kind is no failure.
 
-pub mod blame;
 mod by_line;
-pub mod end;
+pub mod failure_cause;
 pub mod json;
+pub mod limit_reset;
 mod lines;
+mod messages;
 pub mod records;
-pub mod reset;
-mod words;
+pub mod verdict;
 
 pub use by_line::{ByLine, ObjectReader, hear_session};
 pub use lines::{Line, Lines};
-pub use words::Words;
+pub use messages::Words;
 
 use crate::domain::observation::RunEndKind;
 use crate::domain::session::SessionId;

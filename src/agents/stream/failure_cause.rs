@@ -2,7 +2,7 @@
 //!
 //! Invariant: only words that say it plainly blame anybody.
 
-use super::end::blamed_by_status;
+use super::verdict::blamed_by_status;
 use crate::domain::verdict::Cause;
 
 /// Words of services about themselves, in small letters.

@@ -6,8 +6,8 @@
 use agent_client_protocol::{Error, ErrorCode};
 use serde_json::Value;
 
-use crate::agents::stream::blame::{blamed_by_status_in, blamed_by_words};
-use crate::agents::stream::end::{Failure, blamed_by_status};
+use crate::agents::stream::failure_cause::{blamed_by_status_in, blamed_by_words};
+use crate::agents::stream::verdict::{Failure, blamed_by_status};
 use crate::domain::verdict::Cause;
 
 /// The statuses of HTTP answers that are errors.

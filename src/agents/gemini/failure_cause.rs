@@ -5,10 +5,10 @@
 use jiff::{Timestamp as Instant, Zoned};
 use serde_json::{Deserializer, Value};
 
-use crate::agents::stream::blame::blamed_by_words;
-use crate::agents::stream::end::{Failure, blamed_by_status, last_line};
+use crate::agents::stream::failure_cause::blamed_by_words;
 use crate::agents::stream::json::{self, Object};
-use crate::agents::stream::reset;
+use crate::agents::stream::limit_reset;
+use crate::agents::stream::verdict::{Failure, blamed_by_status, last_line};
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::Cause;
 
@@ -37,7 +37,7 @@ fn cause(status: Option<u64>, plain: &str, resumed: bool, now: &Zoned) -> Cause 
     let blamed = status.and_then(blamed_by_status);
     match blamed.or_else(|| blamed_by_words(plain)) {
         Some(Cause::Limit { .. }) => Cause::Limit {
-            until: reset::time_in(plain, now),
+            until: limit_reset::time_in(plain, now),
         },
         Some(cause) => cause,
         // The request as it is was refused: that is, what was said before it, too.
@@ -75,7 +75,7 @@ pub(super) fn reset_in(stderr: &str, now: &Zoned) -> Option<Timestamp> {
         now.timestamp().as_millisecond().checked_add(millis)
     });
     let delay = delay.map(Timestamp::from_millis);
-    delay.or_else(|| reset::time_in(stderr, now))
+    delay.or_else(|| limit_reset::time_in(stderr, now))
 }
 
 /// A run that did not get as far as its stream.
