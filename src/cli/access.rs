@@ -170,7 +170,7 @@ impl Access {
             }
             Self::Offline(offline) => {
                 let events = offline.events(after, limit)?;
-                events.iter().map(super::journaled::to_json).collect()
+                events.iter().map(super::event_json::to_json).collect()
             }
         }
     }

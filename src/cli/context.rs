@@ -8,7 +8,7 @@ use super::access::{Access, with_access};
 use super::args::Global;
 use super::backend::{Offline, Services};
 use super::error::CliError;
-use super::last_words::LastWords;
+use super::final_flush::LastWords;
 use super::output::Output;
 use super::remote::Daemon;
 use super::repo::Repo;

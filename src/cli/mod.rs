@@ -8,18 +8,16 @@
 pub mod access;
 pub mod args;
 pub mod backend;
-mod bars;
 pub mod clock;
 pub mod commands;
 pub mod context;
 pub mod describe;
-mod doc;
 pub mod error;
-pub mod journaled;
-pub mod last_words;
+pub mod event_json;
+pub mod final_flush;
+mod json;
+pub mod live;
 pub mod output;
-mod picture;
-pub mod progress;
 pub mod remote;
 pub mod render;
 pub mod repo;
@@ -31,7 +29,7 @@ pub mod terminal;
 mod testkit;
 #[cfg(test)]
 mod tests;
-pub mod used;
+pub mod usage;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

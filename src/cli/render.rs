@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::clock;
 use super::describe::{attempt_phase, merge_phase, status_tone};
-use super::doc::{list, number, text, texts, time};
+use super::json::{list, number, text, texts, time};
 use super::output::Output;
 use super::table::Rows;
 use super::terminal::{Tone, safe, safe_block, title};
-use super::used;
+use super::usage;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::state::IdeaStatus;
 use crate::domain::time::Timestamp;
@@ -153,13 +153,13 @@ pub fn status(output: &Output, status: &Value, busy: &[Value], now: Timestamp) -
         needs_you(output, list(status, "needsYou")),
     );
     let zone = jiff::tz::TimeZone::system();
-    let waiting = used::accounts(status, &zone);
+    let waiting = usage::accounts(status, &zone);
     let waiting = waiting
         .iter()
         .map(|line| format!("  {}", output.paint(Tone::Warn, line)));
     section(output, &mut page, "Accounts", waiting.collect());
     let spent = status.get("usedToday").unwrap_or(&Value::Null);
-    let words = used::words(spent);
+    let words = usage::words(spent);
     if !words.is_empty() {
         let day = safe(text(spent, "day"));
         section(
@@ -324,7 +324,7 @@ pub fn idea(output: &Output, idea: &Value, zone: &jiff::tz::TimeZone) -> Vec<Str
             ),
             (
                 "used",
-                used::words(idea.get("used").unwrap_or(&Value::Null)),
+                usage::words(idea.get("used").unwrap_or(&Value::Null)),
             ),
             ("last error", one("lastError")),
             ("added", at("createdAt")),
@@ -383,7 +383,7 @@ pub fn agent(output: &Output, agent: &Value, zone: &jiff::tz::TimeZone) -> Vec<S
             ("conversation", conversation(agent)),
             (
                 "used",
-                used::words(agent.get("used").unwrap_or(&Value::Null)),
+                usage::words(agent.get("used").unwrap_or(&Value::Null)),
             ),
             ("began", at("startedAt")),
             ("over", at("endedAt")),

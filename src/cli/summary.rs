@@ -13,7 +13,7 @@ use super::error::{CliError, Kind};
 use super::output::Output;
 use super::render;
 use super::terminal::{Tone, safe, title};
-use super::used;
+use super::usage;
 use crate::domain::ids::IdeaId;
 use crate::domain::state::{Idea, IdeaStatus, State};
 use crate::domain::time::Timestamp;
@@ -161,7 +161,7 @@ impl Summary {
             let line = format!("warning: {}", safe(warning));
             lines.push(output.paint(Tone::Warn, &line).into_owned());
         }
-        let spent = used::words(&super::access::to_value(&self.spent)?);
+        let spent = usage::words(&super::access::to_value(&self.spent)?);
         if !spent.is_empty() {
             lines.push(format!("spent: {spent}"));
         }

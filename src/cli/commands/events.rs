@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::cli::context::Context;
 use crate::cli::describe::KINDS;
-use crate::cli::doc;
 use crate::cli::error::CliError;
-use crate::cli::journaled;
+use crate::cli::event_json;
+use crate::cli::json;
 
 /// Events asked for at once.
 const PAGE: usize = 1_000;
@@ -42,7 +42,7 @@ pub fn run(args: &Events, context: &mut Context<'_>) -> Result<(), CliError> {
         let Some(last) = page.last() else {
             return Ok(());
         };
-        let last = doc::number(last, "seq");
+        let last = json::number(last, "seq");
         if last <= after {
             return Err(CliError::refused(format!(
                 "the daemon's events do not go on after {after}"
@@ -53,13 +53,13 @@ pub fn run(args: &Events, context: &mut Context<'_>) -> Result<(), CliError> {
             .iter()
             .filter(|event| fits(event, args.kind.as_deref()))
         {
-            journaled::show(&mut context.output, event, &context.zone)?;
+            event_json::show(&mut context.output, event, &context.zone)?;
         }
     }
 }
 
 fn fits(event: &Value, kind: Option<&str>) -> bool {
-    kind.is_none_or(|kind| doc::text(event, "kind") == kind)
+    kind.is_none_or(|kind| json::text(event, "kind") == kind)
 }
 
 fn follow(args: &Events, context: &mut Context<'_>) -> Result<(), CliError> {
@@ -72,7 +72,7 @@ fn follow(args: &Events, context: &mut Context<'_>) -> Result<(), CliError> {
     let (output, zone) = (&mut context.output, &context.zone);
     daemon.follow(&path, |line| {
         if let Some(event) = event_line(line)? {
-            journaled::show(output, &event, zone)?;
+            event_json::show(output, &event, zone)?;
             output.flush()?;
         }
         Ok(())

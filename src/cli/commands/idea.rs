@@ -7,8 +7,8 @@ use clap::{ArgGroup, Args, Subcommand};
 
 use super::{confirm, write_page};
 use crate::cli::context::Context;
-use crate::cli::doc;
 use crate::cli::error::CliError;
+use crate::cli::json;
 use crate::cli::render;
 use crate::domain::command::{Command, IdeaEdit, NewIdea};
 use crate::domain::ids::{IdeaId, ProfileName};
@@ -189,7 +189,7 @@ fn add(args: Add, context: &mut Context<'_>) -> Result<(), CliError> {
     if context.output.json {
         return context.output.document(&answer);
     }
-    let id = doc::text(&answer, "id").to_owned();
+    let id = json::text(&answer, "id").to_owned();
     context.output.line(id)
 }
 

@@ -7,8 +7,8 @@ use super::write_page;
 use crate::cli::access::Access;
 use crate::cli::clock;
 use crate::cli::context::Context;
-use crate::cli::doc::{list, text, time};
 use crate::cli::error::CliError;
+use crate::cli::json::{list, text, time};
 use crate::cli::terminal::safe;
 
 /// The commands about what agents found out.

@@ -35,8 +35,8 @@ use super::access::{is_race, patiently};
 use super::args::Verb;
 use super::backend::StartOptions;
 use super::context::Context;
-use super::doc;
 use super::error::{CliError, Kind};
+use super::json;
 use super::output::Output;
 use super::remote::Daemon;
 use super::repo::Repo;
@@ -148,7 +148,7 @@ fn confirm(
         return context.output.document(answer);
     }
     context.output.note(words);
-    let note = doc::text(answer, "note");
+    let note = json::text(answer, "note");
     if !note.is_empty() {
         context.output.note(note);
     }

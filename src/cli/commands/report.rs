@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use super::write_page;
 use crate::cli::clock;
 use crate::cli::context::Context;
-use crate::cli::doc::{list, text, texts, time};
 use crate::cli::error::{CliError, Kind};
+use crate::cli::json::{list, text, texts, time};
 use crate::cli::output::Output;
 use crate::cli::render;
 use crate::cli::terminal::{Tone, safe, title};
-use crate::cli::used;
+use crate::cli::usage;
 use crate::domain::time::Timestamp;
 
 /// Remembers when the last report was made, in the state's folder.
@@ -114,7 +114,7 @@ fn idea(idea: &Value, zone: &TimeZone) -> String {
     if !why.is_empty() {
         title = format!("{title}: {}", safe(why));
     }
-    let used = used::words(&idea["used"]);
+    let used = usage::words(&idea["used"]);
     if !used.is_empty() {
         title = format!("{title} ({used})");
     }
@@ -151,7 +151,7 @@ fn parts(report: &Value, zone: &TimeZone) -> Vec<(&'static str, Tone, Vec<String
             Tone::Warn,
             texts(report, "warnings").into_iter().map(safe).collect(),
         ),
-        ("Accounts", Tone::Warn, used::accounts(report, zone)),
+        ("Accounts", Tone::Warn, usage::accounts(report, zone)),
     ]
 }
 
@@ -168,7 +168,7 @@ fn head(report: &Value, zone: &TimeZone) -> String {
 }
 
 fn spent(report: &Value) -> String {
-    match used::words(&report["spent"]) {
+    match usage::words(&report["spent"]) {
         used if used.is_empty() => "nothing known".to_owned(),
         used => used,
     }

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::{agree, on_the_daemon, write_page};
 use crate::cli::context::Context;
-use crate::cli::doc::{list, text};
 use crate::cli::error::CliError;
+use crate::cli::json::{list, text};
 use crate::cli::terminal::safe;
 use crate::domain::command::Command;
 use crate::domain::ids::CheckpointName;

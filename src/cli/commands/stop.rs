@@ -13,8 +13,8 @@ use serde_json::json;
 
 use crate::cli::backend::Offline;
 use crate::cli::context::Context;
-use crate::cli::doc::list;
 use crate::cli::error::{CliError, Kind};
+use crate::cli::json::list;
 use crate::cli::remote::hidden;
 use crate::cli::repo::Repo;
 

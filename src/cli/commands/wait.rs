@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::events::event_line;
 use crate::cli::context::Context;
-use crate::cli::doc::{list, number, text, texts};
 use crate::cli::error::{CliError, Kind};
+use crate::cli::json::{list, number, text, texts};
 use crate::cli::remote::Daemon;
 use crate::domain::ids::IdeaId;
 use crate::domain::state::IdeaStatus;

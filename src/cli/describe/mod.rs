@@ -3,17 +3,17 @@
 //! Invariant: every event has a kind, a line, a tone and a weight; the matches are exhaustive, so that a new event cannot be forgotten.
 //! A line is safe for a terminal: it goes through [`safe`] as a whole.
 
-mod before;
+mod event_parts;
 mod kinds;
 mod paused;
-mod used;
+mod previous_daemon;
+mod usage;
 mod waiting;
-mod words;
 
-pub use before::from_before;
 pub use kinds::KINDS;
 pub use paused::{paused, paused_for};
-pub use used::spent;
+pub use previous_daemon::from_before;
+pub use usage::spent;
 
 use kinds::{Weight, weight};
 
@@ -35,12 +35,12 @@ use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, Task};
 use crate::view::names;
 
-pub use waiting::waiting;
-pub use words::{attempt_phase, merge_phase, mode, short, status_tone};
-use words::{
+pub use event_parts::{attempt_phase, merge_phase, mode, short, status_tone};
+use event_parts::{
     because, conflict_level, effect_words, ending_words, failed_command, rollback_step, run_end,
     signal_words, swarm_phase, target_choice,
 };
+pub use waiting::waiting;
 
 /// The longest line, in characters.
 const MAX_LINE: usize = 300;
@@ -252,7 +252,7 @@ fn words(event: &Event) -> String {
         | Event::AccountHeld(_)
         | Event::AccountTried(_)
         | Event::AccountFreed(_)
-        | Event::BudgetReached(_) => used::event(event),
+        | Event::BudgetReached(_) => usage::event(event),
         Event::AttemptSealed(AttemptSealed {
             agent,
             head,

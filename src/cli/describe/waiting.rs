@@ -1,6 +1,6 @@
 //! What a daemon that was asked to end says at once: what it waits for, for how long, and how to wait no longer.
 
-use super::words::effect_words;
+use super::event_parts::effect_words;
 use crate::cli::terminal::{safe, title};
 use crate::domain::effect::{Effect, Purpose};
 use crate::domain::state::State;

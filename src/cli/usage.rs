@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::clock;
 use super::describe;
-use super::doc::{list, number, text, time};
+use super::json::{list, number, text, time};
 use super::terminal::safe;
 use crate::domain::usage::{MicroUsd, Spent, Tokens};
 

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::clock;
 use super::describe;
-use super::doc;
 use super::error::CliError;
+use super::json;
 use super::output::Output;
 use super::terminal::{Tone, paint, safe, shorten};
 use crate::daemon::actor::handle::Journaled;
@@ -41,8 +41,8 @@ pub fn show(output: &mut Output, document: &Value, zone: &TimeZone) -> Result<()
 
 /// An event as a line for people: number, local time, kind, words.
 pub fn line(document: &Value, zone: &TimeZone, colors: bool) -> String {
-    let time = doc::time(document, "ts").map_or_else(String::new, |time| clock::local(time, zone));
-    let kind = safe(doc::text(document, "kind"));
+    let time = json::time(document, "ts").map_or_else(String::new, |time| clock::local(time, zone));
+    let kind = safe(json::text(document, "kind"));
     let (tone, words) = match event(document) {
         Some(event) => (describe::tone(&event), describe::describe(&event)),
         // Of a newer daemon: shown as it is.
@@ -53,7 +53,7 @@ pub fn line(document: &Value, zone: &TimeZone, colors: bool) -> String {
     };
     format!(
         "{:>6}  {}  {}  {}",
-        doc::number(document, "seq"),
+        json::number(document, "seq"),
         paint(colors, Tone::Dim, &time),
         paint(colors, Tone::Dim, &format!("{kind:<16}")),
         paint(colors, tone, &words)

@@ -2,9 +2,9 @@
 //!
 //! Invariant: every line is safe for a terminal; taking the picture is short, for the daemon's actor waits for its readers.
 
-use super::clock;
-use super::describe::{attempt_phase, merge_phase};
-use super::terminal::{safe, shorten, title};
+use crate::cli::clock;
+use crate::cli::describe::{attempt_phase, merge_phase};
+use crate::cli::terminal::{safe, shorten, title};
 use crate::domain::lifecycle::MergePhase;
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;

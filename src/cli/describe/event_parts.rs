@@ -2,7 +2,7 @@
 //!
 //! Invariant: a part's words are the same wherever it is shown; foreign text in them is not yet safe, the caller makes the line safe.
 
-use super::used;
+use super::usage;
 use crate::cli::terminal::Tone;
 use crate::domain::checkpoint::RollbackStep;
 use crate::domain::command::TargetChoice;
@@ -137,7 +137,7 @@ pub(super) fn run_end(end: &RunEnd) -> String {
         RunEndKind::NotStarted { message } => return format!("could not be started: {message}"),
         RunEndKind::Lost => return "was lost: its runner was killed".into(),
     };
-    let used = end.bill.as_ref().map(used::bill);
+    let used = end.bill.as_ref().map(usage::bill);
     let used = used.map_or_else(String::new, |used| format!("; used {used}"));
     format!("{how} after {seconds:.1} s{used}")
 }

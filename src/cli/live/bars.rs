@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::picture::Picture;
-use super::terminal::{Tone, paint};
+use crate::cli::terminal::{Tone, paint};
 
 /// Draws at most so often a second.
 const HERTZ: u8 = 10;

@@ -13,11 +13,11 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::bars::Bars;
-use super::clock;
-use super::describe;
-use super::journaled;
 use super::picture::Picture;
-use super::terminal::{Tone, paint};
+use crate::cli::clock;
+use crate::cli::describe;
+use crate::cli::event_json;
+use crate::cli::terminal::{Tone, paint};
 use crate::daemon::actor::handle::{Handle, Journaled};
 
 /// Between two looks.
@@ -238,7 +238,7 @@ impl Screen {
     }
 
     fn json(&mut self, event: &Journaled) {
-        if let Ok(document) = journaled::to_json(event) {
+        if let Ok(document) = event_json::to_json(event) {
             drop(writeln!(self.progress.lines, "{document}"));
         }
     }
