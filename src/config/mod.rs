@@ -1,8 +1,14 @@
-//! Configuration: `config.json`, `config.local.json`, environment and flags, made into one checked [`Config`]; and what
-//! `swarm init` writes.
+//! Configuration: `config.json`, `config.local.json`, environment and flags, made into one checked
+//! [`Config`]; and what `swarm init` writes.
 //!
-//! Invariant: a [`Config`] that [`load`] or [`layer`] returns has passed every check; nothing in it is guessed, and what was
-//! wrong was said all at once, with its place. This room knows no other room but `domain`.
+//! Invariant: a [`Config`] that [`load`] or [`layer`] returns has passed every check; nothing in it
+//! is guessed, and what was wrong was said all at once, with its place. This room knows no other
+//! room but `domain`.
+//!
+//! `read` reads the files, `layers` lays the sources over one another, `validate` checks a value
+//! against `model`, and `cross_checks` what no schema can say. `errors` are placed by
+//! `json_positions`. `hooks` is the hooks' part, `schema` the published JSON schema, `show` the
+//! effective values with their sources, and `init` what `swarm init` writes.
 
 mod cross_checks;
 mod errors;

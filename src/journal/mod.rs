@@ -1,21 +1,22 @@
 //! The event log: bytes on disk, and nothing about what they mean.
 //!
-//! Invariant: what [`Journal::append`] or the [`Writer`] acknowledged is read again after any crash; what is damaged is
-//! refused, never guessed over; and only one process writes, the holder of the [`StateLock`].
+//! Invariant: what [`Journal::append`] or the [`Writer`] acknowledged is read again after any
+//! crash; what is damaged is refused, never guessed over; and only one process writes, the holder
+//! of the [`StateLock`].
 //!
-//! A start is [`StateLock::acquire`], [`Journal::open`] (puts the log in order), [`load()`] (snapshot and the events after
-//! it). Readers need neither lock nor journal: [`replay`], [`load()`], [`verify`].
+//! A start is [`StateLock::acquire`], [`Journal::open`] (puts the log in order), [`load()`]
+//! (snapshot and the events after it). Readers need neither lock nor journal: [`replay`],
+//! [`load()`], [`verify`].
 //!
-//! ```text
-//! record   one line <-> one event            scan      torn tail or damage? (pure)
-//! segments the files, and how they join      found     the files before that is known
-//! reader   records as a stream, verified
-//! load     snapshot + tail, or everything    recover   opening for writing
-//! append   one write, one fdatasync          writer    the thread that groups batches
-//! snapshot the state as one file             upcast    reading older formats
-//! repair   damage: what is wrong, and ways out
-//! lock · ballast · storage (file operations that tests make fail) · error
-//! ```
+//! | file | does |
+//! | --- | --- |
+//! | `record`, `reader`, `upcast` | one line for one event; many as a stream; lines of older formats |
+//! | `segments`, `segment_candidates` | the files of the log and how they join; the same before that is known |
+//! | `tail_scan` | tells a torn tail from damage |
+//! | `open`, `append`, `writer` | puts the log in order; one write and one sync; the thread that groups batches |
+//! | `load`, `snapshot` | the state: a snapshot and the events after it; the state as one file |
+//! | `lock`, `ballast`, `disk`, `error` | one daemon; room for a last event; file operations that tests make fail |
+//! | `repair` | damage: what is wrong, and the ways out |
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,4 +1,4 @@
-//! `swarm init`: sets up a repository. What is written is decided in [`config::init`](crate::config::init::plan).
+//! `swarm init`: sets up a repository. What is written is decided in [`config::init`](crate::config::init).
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -14,7 +14,8 @@ use crate::cli::error::CliError;
 use crate::cli::terminal::safe;
 use crate::config::Adapter;
 use crate::config::init::detect::{Detected, FoundAgent, detect};
-use crate::config::init::plan::{Choices, InitPlan, PROFILE, check_free, plan_init, write};
+use crate::config::init::plan::{Choices, InitPlan, PROFILE, plan_init};
+use crate::config::init::write::{check_free, write};
 use crate::daemon::preflight::{self, Muster, Seen};
 use crate::git::Repo as GitRepo;
 

@@ -1,7 +1,8 @@
-//! What `swarm init` writes: `detect` looks at the machine and the repository, `template` has the files, `plan` decides what to write,
-//! to be shown first, and `write` puts it on disk. Called by the command line's `init` and `demo`.
+//! What `swarm init` writes: `detect` looks at the machine and the repository, `template` has the
+//! files, `plan` decides what to write, to be shown first, and `write` puts it on disk. Called by
+//! the command line's `init` and `demo`.
 
 pub mod detect;
 pub mod plan;
-pub(super) mod template;
-pub(super) mod write;
+mod template;
+pub mod write;

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use super::detect::{Detected, FoundCommand, KNOWN_AGENTS};
 use super::template::{Fill, plain_files, render_config};
-pub use super::write::{check_free, write};
 use crate::config::cross_checks::known_profile;
 use crate::config::errors::{ConfigError, nearest};
 use crate::config::layers::{Sources, layer};
