@@ -510,6 +510,8 @@ pub struct RollbackPreview {
     pub commits_regained: Vec<CommitLine>,
     /// Uncommitted files in the way.
     pub dirty_files: Vec<String>,
+    /// The shell commands that put these files aside, one for each checkout.
+    pub commands: Vec<String>,
     /// Agents that are stopped; their work is kept.
     pub agents_stopped: Vec<StoppedAgent>,
     /// What was said to agents since and no prompt has carried yet: nobody will be told.

@@ -67,9 +67,6 @@ pub struct ApproveHook {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RollBack {
-    /// Put local changes in the way aside, under `refs/swarm/rescue/`, instead of refusing.
-    #[serde(default)]
-    pub stash: bool,
     /// Stay paused afterwards.
     #[serde(default)]
     pub pause: bool,

@@ -185,14 +185,9 @@ fn request(command: &Command) -> Option<Request> {
         Command::ShutdownNow => post("shutdown".into(), json!({ "now": true })),
         Command::CreateCheckpoint { name } => post("checkpoints".into(), json!({ "name": name })),
         Command::DeleteCheckpoint { name } => Some(Request::Delete(format!("checkpoints/{name}"))),
-        Command::RollBack {
-            name,
-            stash,
-            pause,
-            from,
-        } => post(
+        Command::RollBack { name, pause, from } => post(
             format!("checkpoints/{name}/rollback"),
-            json!({ "stash": stash, "pause": pause, "from": from }),
+            json!({ "pause": pause, "from": from }),
         ),
         Command::ApproveHook { hook, content } => post(
             format!("hooks/{hook}/approve"),

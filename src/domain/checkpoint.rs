@@ -145,7 +145,7 @@ pub struct Rollback {
     pub commit: Oid,
     /// The checkpoint that undoes it.
     pub safety: CheckpointName,
-    /// Whether local changes in the way are put aside.
+    /// Always `false`; in logs of versions that put local changes in the way aside it may be `true`.
     pub stash: bool,
     /// Whether the swarm stays paused afterwards.
     pub pause: bool,

@@ -156,8 +156,6 @@ pub enum Command {
     RollBack {
         /// Which.
         name: CheckpointName,
-        /// Put local changes in the way aside, instead of refusing.
-        stash: bool,
         /// Stay paused afterwards.
         pause: bool,
         /// Where the target stood for whoever said yes; elsewhere, nothing is done.

@@ -203,7 +203,7 @@ pub enum Effect {
         sha256: String,
         /// The target branch.
         target: String,
-        /// Whether local changes in the way may be put aside.
+        /// Always `false`, see [`Rollback::stash`](super::checkpoint::Rollback).
         stash: bool,
         /// Where the target stood for whoever said yes; elsewhere, nothing is done.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -217,10 +217,10 @@ pub enum Effect {
         expected: Oid,
         /// Where it goes.
         commit: Oid,
-        /// Local changes in the way are kept under `refs/swarm/rescue/` by this name; none: they stop it.
+        /// Always `None`; older versions named what they put aside.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stash: Option<String>,
-        /// The date of that commit.
+        /// When the rollback was asked for.
         at: Timestamp,
     },
     /// Move an inbox file that became an idea to `inbox/accepted/`. Done already: it is no longer in the inbox.

@@ -218,10 +218,7 @@ pub enum Outcome {
     /// The rollback can be done; it makes this of the ideas.
     RollbackReady(BTreeMap<IdeaId, IdeaThen>),
     /// The target is at the commit.
-    TargetMovedTo {
-        /// What was put aside, if anything was in the way.
-        stashed: Vec<Oid>,
-    },
+    TargetMovedTo,
     /// The worktree is given back.
     Released {
         /// Where the git repositories are now that the agent had made inside it, if there were any.

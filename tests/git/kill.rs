@@ -168,7 +168,6 @@ fn act(repo: &Repo, words: &str) -> String {
         }
         ["drain"] => format!("{:?}", repo.drain_pool().unwrap()),
         ["verify", commit] => repo.verify_tree(oid(commit)).unwrap().display().to_string(),
-        ["aside", from, to] => format!("{:?}", crate::aside::go(repo, oid(from), oid(to))),
         _ => panic!("{words:?}"),
     }
 }
@@ -185,7 +184,7 @@ fn crash_child() {
 }
 
 /// Does the act in a child that dies at the point.
-pub fn child(fixture: &Fixture, words: &str, point: &str) -> std::process::ExitStatus {
+fn child(fixture: &Fixture, words: &str, point: &str) -> std::process::ExitStatus {
     Command::new(std::env::current_exe().unwrap())
         .args([
             "kill::crash_child",

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod aside;
-mod aside_hard;
 mod fixture;
 mod hostile;
 mod kill;

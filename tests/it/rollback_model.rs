@@ -540,7 +540,7 @@ impl<'a> World<'a> {
         let Some(name) = self.any_point() else {
             return false;
         };
-        self.roll_back_to(&name, &[]);
+        self.roll_back_to(&name);
         true
     }
 
@@ -552,15 +552,14 @@ impl<'a> World<'a> {
         let Some(name) = safeties.max().cloned() else {
             return false;
         };
-        self.roll_back_to(&name, &[]);
+        self.roll_back_to(&name);
         true
     }
 
     /// The name of the safety checkpoint.
-    fn roll_back_to(&mut self, name: &str, more: &[&str]) -> String {
+    fn roll_back_to(&mut self, name: &str) -> String {
         let pause = self.chance(4);
         let mut words = vec!["rollback", name, "--yes", "--json"];
-        words.extend(more);
         words.extend(pause.then_some("--pause"));
         println!("   {words:?}, daemon: {}", self.daemon.is_some());
         let before = self.statuses();
@@ -637,7 +636,7 @@ impl<'a> World<'a> {
             .git(&["merge-base", "--is-ancestor", &to.commit, "main"]);
     }
 
-    /// A person's change is in the way: nothing happens, or it is put aside.
+    /// A person's change is in the way: nothing happens until it is put aside as the refusal says.
     fn roll_back_over_changes(&mut self) -> bool {
         let Some(name) = self.any_point().filter(|_| !self.crashed) else {
             return false;
@@ -654,12 +653,13 @@ impl<'a> World<'a> {
         self.sandbox.write(&file, "changed by hand\n");
         let begun = self.sandbox.logged("rolledBack").len();
         let refused: Ran = self.sandbox.swarm(&["rollback", &name, "--yes"]);
-        refused.refused(1, &[&file, "--stash"]);
+        refused.refused(1, &[&file]);
         assert_eq!(self.sandbox.logged("rolledBack").len(), begun);
         assert_eq!(self.sandbox.read(&file), "changed by hand\n");
-        let safety = self.roll_back_to(&name, &["--stash"]);
-        let kept = format!("refs/swarm/rescue/stash-{safety}");
-        assert_eq!(self.sandbox.file_at(&kept, &file), "changed by hand");
+        self.sandbox.shell(refused.command("git -C")).ok();
+        self.roll_back_to(&name);
+        assert_eq!(self.sandbox.file_at("stash", &file), "changed by hand");
+        self.sandbox.git(&["stash", "drop", "-q"]);
         true
     }
 

@@ -2,12 +2,13 @@
 //!
 //! Invariant: what is refused changes nothing but, where the daemon looked first, the log that says so.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Fingerprint, PATIENCE, Ran, Sandbox};
+use crate::harness::{Fingerprint, Ran, Sandbox};
 
 const WORK: &str = "write $SWARM_IDEA_ID.txt x; commit; say COMPLETE";
 
@@ -64,7 +65,7 @@ fn assert_refused(sandbox: &Sandbox, words: &[&str]) {
     sandbox
         .swarm(&["rollback", "begin", "--yes"])
         .refused(1, words);
-    let (status, answer) = ask_daemon(sandbox, "begin", &json!({"stash": true}));
+    let (status, answer) = ask_daemon(sandbox, "begin", &json!({}));
     assert_eq!(status, 409, "{answer}");
     let message = answer["error"]["message"].as_str().unwrap();
     assert!(words.iter().all(|word| message.contains(word)), "{message}");
@@ -86,12 +87,6 @@ fn assert_can_be_done(sandbox: &Sandbox) {
     assert_eq!(sandbox.head("main"), commit);
 }
 
-/// The command that a message gives, from `git` to the end of its line.
-fn command(ran: &Ran, begin: &str) -> String {
-    let from = ran.stderr.find(begin).unwrap_or_else(|| panic!("{ran}"));
-    ran.stderr[from..].lines().next().unwrap().to_owned()
-}
-
 #[test]
 fn a_tag_that_was_deleted_or_moved_is_not_trusted_until_it_is_put_back() {
     let sandbox = two_done();
@@ -106,7 +101,7 @@ fn a_tag_that_was_deleted_or_moved_is_not_trusted_until_it_is_put_back() {
         &["swarm/checkpoint/begin", "moved", "git update-ref"],
     );
     let refused = sandbox.swarm(&["rollback", "begin", "--yes"]);
-    sandbox.shell(&command(&refused, "git update-ref")).ok();
+    sandbox.shell(refused.command("git update-ref")).ok();
     assert_can_be_done(&sandbox);
 }
 
@@ -227,7 +222,7 @@ fn uncommitted_work_in_the_way_is_named_and_nothing_changes() {
     disturb(&sandbox);
     let before = Fingerprint::of(&sandbox.repo());
     let refused = sandbox.swarm(&["rollback", "begin", "--yes"]);
-    refused.refused(1, &["--stash"]);
+    refused.refused(1, &["git -C", "stash push"]);
     let shown = sandbox
         .swarm(&["rollback", "begin", "--dry-run", "--json"])
         .json();
@@ -252,6 +247,11 @@ fn uncommitted_work_in_the_way_is_named_and_nothing_changes() {
     );
     let details = answer["error"]["details"].as_str().unwrap();
     assert!(details.contains("ignored.txt"), "{answer}");
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("stash push --include-untracked"),
+        "{answer}"
+    );
     assert_eq!(refs(&sandbox), refs_before);
     assert_eq!(
         sandbox.git(&["status", "--porcelain", "--ignored", "--", ".", ":!.swarm"]),
@@ -261,70 +261,86 @@ fn uncommitted_work_in_the_way_is_named_and_nothing_changes() {
     daemon.stop();
 }
 
-#[test]
-fn with_stash_uncommitted_work_in_the_way_is_kept_and_the_rest_stays() {
-    for with_daemon in [true, false] {
-        let sandbox = in_the_way();
-        disturb(&sandbox);
-        let daemon = with_daemon.then(|| sandbox.start());
-        let answer = sandbox
-            .swarm(&["rollback", "begin", "--yes", "--stash", "--pause", "--json"])
-            .json();
-        let kept = format!(
-            "refs/swarm/rescue/stash-{}",
-            answer["safety"].as_str().unwrap()
-        );
-        let file = |name: &str| sandbox.file_at(&kept, name);
-        for name in ["modified", "ignored", "untracked", "made"] {
-            assert_eq!(file(&format!("{name}.txt")), format!("by hand: {name}"));
-        }
-        assert_eq!(file("both.txt"), "by hand: file");
-        assert_eq!(file("linked.txt"), "other.txt");
-        assert_eq!(sandbox.git(&["ls-tree", &kept, "removed.txt"]), "");
-        // What was staged is a parent of it.
-        let index = sandbox.head(&format!("{kept}^2"));
-        assert_eq!(sandbox.file_at(&index, "staged.txt"), "by hand: staged");
-        assert_eq!(sandbox.file_at(&index, "both.txt"), "by hand: index");
-        // The target is there, and what was not in the way is as it was.
-        assert_eq!(sandbox.head("main"), sandbox.head("swarm/checkpoint/begin"));
-        for name in [
-            "modified",
-            "staged",
-            "both",
-            "removed",
-            "ignored",
-            "untracked",
-            "linked",
-        ] {
-            assert_eq!(sandbox.read(&format!("{name}.txt")), "at first\n", "{name}");
-        }
-        assert!(!sandbox.repo().join("made.txt").exists());
-        assert_eq!(sandbox.read("other.txt"), "by hand: other\n");
-        assert_eq!(sandbox.read("loose.txt"), "by hand: loose\n");
-        if let Some(daemon) = daemon {
-            daemon.stop();
-        }
-        sandbox.assert_sound();
-        sandbox.assert_log_sound();
-    }
+/// The command that the refusal names, done in a folder of the repository, and then the rollback; what the stash has, as `git stash show`
+/// tells it.
+fn put_aside(sandbox: &Sandbox) -> String {
+    let refused = sandbox.swarm(&["rollback", "begin", "--yes"]);
+    refused.refused(1, &["stash push"]);
+    let command = refused.command("git -C");
+    sandbox
+        .shell(&format!("mkdir -p in && cd in && {command}"))
+        .ok();
+    sandbox
+        .swarm(&["rollback", "begin", "--yes", "--pause"])
+        .ok();
+    sandbox.git(&["stash", "show", "--include-untracked", "--name-only"])
 }
 
 #[test]
-fn what_is_not_in_the_way_needs_no_stash() {
+fn the_command_that_is_named_puts_aside_what_is_in_the_way_and_nothing_else() {
+    let sandbox = in_the_way();
+    disturb(&sandbox);
+    // A deletion that is staged cannot be stashed by its path.
+    sandbox.git(&["reset", "-q", "--", "removed.txt"]);
+    let stashed = put_aside(&sandbox);
+    // Of what is only staged the index of the stash tells.
+    let files = IN_THE_WAY
+        .into_iter()
+        .filter(|name| !["removed.txt", "staged.txt"].contains(name));
+    let expected: BTreeSet<&str> = files.collect();
+    assert_eq!(stashed.lines().collect::<BTreeSet<_>>(), expected);
+    assert_eq!(
+        sandbox.file_at("stash", "modified.txt"),
+        "by hand: modified"
+    );
+    assert_eq!(sandbox.file_at("stash", "both.txt"), "by hand: file");
+    assert_eq!(sandbox.file_at("stash^2", "staged.txt"), "by hand: staged");
+    assert_eq!(
+        sandbox.file_at("stash^3", "ignored.txt"),
+        "by hand: ignored"
+    );
+    assert_eq!(sandbox.head("main"), sandbox.head("swarm/checkpoint/begin"));
+    for name in [
+        "modified",
+        "staged",
+        "both",
+        "ignored",
+        "untracked",
+        "linked",
+    ] {
+        assert_eq!(sandbox.read(&format!("{name}.txt")), "at first\n", "{name}");
+    }
+    assert!(!sandbox.repo().join("made.txt").exists());
+    assert_eq!(sandbox.read("other.txt"), "by hand: other\n");
+    assert_eq!(sandbox.read("loose.txt"), "by hand: loose\n");
+    sandbox.assert_sound();
+}
+
+/// Swarm's own files, which nobody has committed here, stay where they are.
+#[test]
+fn with_a_staged_deletion_or_many_files_the_whole_checkout_is_stashed() {
+    let sandbox = in_the_way();
+    sandbox.write("other.txt", "by hand\n");
+    sandbox.git(&["rm", "-q", "removed.txt"]);
+    assert_eq!(
+        put_aside(&sandbox).lines().collect::<Vec<_>>(),
+        ["other.txt", "removed.txt"]
+    );
+    sandbox.swarm(&["config", "check"]).ok();
+}
+
+#[test]
+fn what_is_not_in_the_way_stays() {
     let sandbox = in_the_way();
     sandbox.write("other.txt", "by hand: other\n");
     sandbox.write("loose.txt", "by hand: loose\n");
     sandbox.git(&["add", "other.txt"]);
     let before = sandbox.git(&["status", "--porcelain", "--", ".", ":!.swarm"]);
-    for more in [&[][..], &["--stash"]] {
-        let words = [&["rollback", "begin", "--yes", "--pause"][..], more].concat();
-        sandbox.swarm(&words).ok();
-        assert_eq!(
-            sandbox.git(&["status", "--porcelain", "--", ".", ":!.swarm"]),
-            before
-        );
-        assert_eq!(sandbox.git(&["for-each-ref", "refs/swarm/rescue"]), "");
-    }
+    sandbox
+        .swarm(&["rollback", "begin", "--yes", "--pause"])
+        .ok();
+    let after = sandbox.git(&["status", "--porcelain", "--", ".", ":!.swarm"]);
+    assert_eq!(after, before);
 }
 
 #[test]
@@ -337,70 +353,11 @@ fn while_a_person_is_in_the_middle_of_something_it_is_refused() {
     let merge = sandbox.shell("git merge side");
     assert_ne!(merge.code, 0, "{merge}");
     let before = Fingerprint::of(&sandbox.repo());
-    for stash in [false, true] {
-        let words = ["rollback", "begin", "--yes", "--stash"];
-        let words = if stash { &words[..] } else { &words[..3] };
-        sandbox.swarm(words).refused(1, &["merge", "under way"]);
-    }
+    let refused = sandbox.swarm(&["rollback", "begin", "--yes"]);
+    refused.refused(1, &["merge", "under way"]);
     before.assert_same(&Fingerprint::of(&sandbox.repo()), "a refused rollback");
     sandbox.git(&["merge", "--abort"]);
     sandbox.swarm(&["rollback", "begin", "--yes"]).ok();
-}
-
-#[test]
-fn a_file_that_git_ignores_is_in_the_way_all_the_same() {
-    let sandbox = in_the_way();
-    sandbox.write("ignored.txt", "by hand\n");
-    let refused = sandbox.swarm(&["rollback", "begin", "--yes"]);
-    refused.refused(1, &["ignored.txt", "--stash"]);
-    assert_eq!(sandbox.read("ignored.txt"), "by hand\n");
-    let words = ["rollback", "begin", "--yes", "--stash", "--json"];
-    let answer = sandbox.swarm(&words).json();
-    let safety = answer["safety"].as_str().unwrap();
-    let kept = format!("refs/swarm/rescue/stash-{safety}:ignored.txt");
-    assert_eq!(sandbox.git(&["show", &kept]), "by hand");
-    assert_eq!(sandbox.read("ignored.txt"), "at first\n");
-}
-
-#[test]
-fn where_it_is_given_up_after_all_it_says_where_what_was_put_aside_is() {
-    let sandbox = in_the_way();
-    sandbox.write("modified.txt", "by hand\n");
-    let mut command = sandbox.swarm_command(&["start"]);
-    command.env(swarm::crash::VARIABLE, "git.aside.moved");
-    let daemon = sandbox.spawn(command);
-    daemon.wait_ready();
-    let words = ["rollback", "begin", "--yes", "--stash"];
-    assert_ne!(sandbox.swarm(&words).code, 0);
-    assert_eq!(daemon.wait_exit(PATIENCE), 137);
-    drop(daemon);
-    // Meanwhile a person has gone on.
-    sandbox.git(&["commit", "-q", "--allow-empty", "-m", "Mine"]);
-    let daemon = sandbox.start();
-    let ended = sandbox.wait_for("the end", || sandbox.logged("rollbackAbandoned").pop());
-    let why = ended.data["why"].as_str().unwrap().to_owned();
-    let at = why.find("refs/swarm/rescue/stash-");
-    let kept = why[at.unwrap_or_else(|| panic!("{why}"))..].split([' ', ')', ';']);
-    let kept = kept.into_iter().next().unwrap();
-    assert_eq!(sandbox.file_at(kept, "modified.txt"), "by hand");
-    assert!(why.contains("somebody else"), "{why}");
-    daemon.stop();
-}
-
-#[test]
-fn who_has_changes_put_aside_is_told_where_they_are() {
-    let sandbox = in_the_way();
-    sandbox.write("modified.txt", "by hand\n");
-    let told = sandbox.swarm(&["rollback", "begin", "--yes", "--stash"]);
-    told.ok();
-    let at = told.stderr.find("refs/swarm/rescue/stash-");
-    let kept = told.stderr[at.unwrap_or_else(|| panic!("{told}"))..].split(['^', ' ', '\n']);
-    let kept = kept.into_iter().next().unwrap();
-    assert_eq!(sandbox.file_at(kept, "modified.txt"), "by hand");
-    // Where nothing is in the way there is nothing to tell.
-    let told = sandbox.swarm(&["rollback", "begin", "--yes", "--stash"]);
-    told.ok();
-    assert!(!told.stderr.contains("refs/swarm/rescue"), "{told}");
 }
 
 #[test]

@@ -114,7 +114,6 @@ pub(super) async fn roll_back(
 ) -> Result<Json<RolledBack>, ApiError> {
     let command = Command::RollBack {
         name,
-        stash: body.stash,
         pause: body.pause,
         from: body.from,
     };

@@ -20,12 +20,11 @@ const TRIES: u32 = 5;
 ///
 /// Shows first what changes: ideas, commits that leave the target, agents that are stopped, your own files in the way. Everything as it is before
 /// is kept as a checkpoint of its own; rolling back to that undoes it. Killed at any moment, the next start finishes it.
-#[expect(clippy::struct_excessive_bools, reason = "the flags of a command line")]
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ swarm rollback before-release --dry-run
   $ swarm rollback before-release
-  $ swarm rollback before-release --yes --stash --pause")]
+  $ swarm rollback before-release --yes --pause")]
 pub struct Rollback {
     /// The checkpoint.
     pub name: CheckpointName,
@@ -35,9 +34,6 @@ pub struct Rollback {
     /// Do not ask.
     #[arg(short, long)]
     pub yes: bool,
-    /// Put your uncommitted changes in the way aside, as a commit under refs/swarm/rescue/, instead of refusing.
-    #[arg(long)]
-    pub stash: bool,
     /// Stay paused afterwards.
     #[arg(long)]
     pub pause: bool,
@@ -77,12 +73,6 @@ pub fn run(args: &Rollback, context: &mut Context<'_>) -> Result<(), CliError> {
         "rolled back to {}; to undo: swarm rollback {safety}",
         args.name
     )));
-    if !list(&preview, "dirtyFiles").is_empty() {
-        let kept = format!("refs/swarm/rescue/stash-{safety}");
-        context.output.note(safe(&format!(
-            "your changes that were in the way: git diff {kept}^ {kept}"
-        )));
-    }
     Ok(())
 }
 
@@ -95,7 +85,6 @@ fn once(args: &Rollback, context: &mut Context<'_>, preview: &Value) -> Result<V
     agree(context, args.yes, &format!("Roll back to {}?", args.name))?;
     let command = Command::RollBack {
         name: args.name.clone(),
-        stash: args.stash,
         pause: args.pause,
         from: preview["from"].as_str().and_then(|from| from.parse().ok()),
     };
@@ -117,7 +106,7 @@ fn refuse(preview: &Value, args: &Rollback) -> Result<(), CliError> {
         .iter()
         .filter_map(Value::as_str)
         .collect();
-    if files.is_empty() || args.stash {
+    if files.is_empty() {
         return Ok(());
     }
     let more = match files.len().saturating_sub(SHOWN) {
@@ -125,13 +114,22 @@ fn refuse(preview: &Value, args: &Rollback) -> Result<(), CliError> {
         more => format!(" and {more} more"),
     };
     let some = &files[..files.len().min(SHOWN)];
-    Err(CliError::refused(format!(
+    let mut refused = CliError::refused(format!(
         "your uncommitted changes would be overwritten: {}{more}",
         some.join(", ")
     ))
     .details(format!("nothing has changed; {dry_run}"))
-    .hint("commit or move them; or have them put aside, as a commit under refs/swarm/rescue/: --stash")
-    .code("CHECKOUT_BLOCKED"))
+    .code("CHECKOUT_BLOCKED");
+    for command in commands(preview) {
+        refused = refused.hint(format!("put them aside: {command}"));
+    }
+    Err(refused.hint("bring them back after the rollback: git stash pop"))
+}
+
+/// What puts the files in the way aside.
+fn commands(preview: &Value) -> Vec<&str> {
+    let all = list(preview, "commands").iter();
+    all.filter_map(Value::as_str).collect()
 }
 
 fn page(preview: &Value) -> Vec<String> {
@@ -199,6 +197,9 @@ fn page(preview: &Value) -> Vec<String> {
         "dirtyFiles",
         |it| it.as_str().unwrap_or_default().to_owned(),
     );
+    for command in commands(preview) {
+        page.push(format!("    put them aside: {command}"));
+    }
     if page.len() == 1 {
         page.push("  nothing changes".to_owned());
     }

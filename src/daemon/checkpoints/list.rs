@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::file::path_of;
-use super::rollback::Recorded;
+use super::rollback::{Recorded, told};
 use super::tag_of;
 use crate::daemon::effects::attempt::{oid, ours};
 use crate::daemon::error::DaemonError;
@@ -37,6 +37,9 @@ pub struct Preview {
     pub commits_regained: Vec<Lost>,
     /// Uncommitted files of a person that are in the way, escaped for people.
     pub dirty_files: Vec<String>,
+    /// The shell commands that put these files aside, one for each checkout.
+    #[serde(default)]
+    pub commands: Vec<String>,
     /// Agents that are stopped; their work is kept.
     pub agents_stopped: Vec<Stopped>,
     /// What a person said to agents since and no prompt has carried yet: nobody will be told.
@@ -198,6 +201,7 @@ pub fn preview(
         commits_lost: Vec::new(),
         commits_regained: Vec::new(),
         dirty_files: Vec::new(),
+        commands: Vec::new(),
         agents_stopped: stopped(state),
         messages_dropped: Vec::new(),
         problem: None,
@@ -289,12 +293,10 @@ fn commits(repo: &Repo, state: &State, preview: &mut Preview) -> Result<(), GitE
         return Ok(());
     }
     for blocked in repo.in_the_way_of(target, now, then)? {
-        if blocked.files.is_empty() {
-            preview.problem = Some(format!(
-                "in {}: {}",
-                blocked.worktree.display(),
-                blocked.reason
-            ));
+        if blocked.command.is_empty() {
+            preview.problem = Some(told(&blocked));
+        } else {
+            preview.commands.push(blocked.command);
         }
         preview.dirty_files.extend(blocked.files);
     }

@@ -335,7 +335,6 @@ mod tests {
     fn roll_back() -> Command {
         Command::RollBack {
             name: checkpoint_name("mid"),
-            stash: false,
             pause: false,
             from: None,
         }

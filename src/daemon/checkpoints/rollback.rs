@@ -1,13 +1,13 @@
 //! Going back to a checkpoint: whether that can be done, and the move of the target.
 //!
 //! Invariant: the look changes nothing. The move is by compare-and-swap, with every checkout of the target following or none; a person's changes in
-//! the way stop it, or, where that was asked for, are kept under `refs/swarm/rescue/` first.
+//! the way stop it.
 
 use std::collections::BTreeMap;
 
 use super::file;
 use super::tag_of;
-use crate::daemon::effects::attempt::{kind_of, oid, ours};
+use crate::daemon::effects::attempt::{oid, ours};
 use crate::daemon::effects::context::Tools;
 use crate::daemon::effects::dispatch::failed;
 use crate::daemon::files::paths::Paths;
@@ -15,7 +15,7 @@ use crate::domain::checkpoint::{IdeaThen, SavedWork};
 use crate::domain::effect::Effect;
 use crate::domain::ids::{CheckpointName, IdeaId, Oid};
 use crate::domain::observation::{FailureKind, Outcome};
-use crate::git::{self, Aside, Blocked, GitError, Land, LandOutcome, Repo, Snapshot};
+use crate::git::{self, Blocked, GitError, Land, LandOutcome, Repo};
 
 type Done = Result<Outcome, GitError>;
 
@@ -30,8 +30,8 @@ pub(in crate::daemon) fn check(tools: &Tools, effect: &Effect) -> Done {
         tag,
         sha256,
         target,
-        stash,
         from,
+        ..
     } = effect
     else {
         return Ok(failed("this effect is not a look at a checkpoint"));
@@ -63,31 +63,27 @@ pub(in crate::daemon) fn check(tools: &Tools, effect: &Effect) -> Done {
         return Ok(refused(name, &format!("the repository is damaged: {gone}")));
     }
     let in_the_way = tools.repo.in_the_way_of(target, now, oid(commit)?)?;
-    Ok(match stops(in_the_way, *stash) {
+    Ok(match in_the_way.into_iter().next() {
         Some(blocked) => blocked_by(blocked),
         None => Outcome::RollbackReady(ideas),
     })
 }
 
-/// Files can be put aside; what else stops a checkout cannot.
-fn stops(all: Vec<Blocked>, stash: bool) -> Option<Blocked> {
-    all.into_iter()
-        .find(|blocked| !stash || blocked.files.is_empty())
+fn blocked_by(blocked: Blocked) -> Outcome {
+    Outcome::CheckoutBlocked {
+        reason: told(&blocked),
+        files: blocked.files,
+    }
 }
 
-fn blocked_by(blocked: Blocked) -> Outcome {
+/// What stops a rollback, and the command that clears the way.
+pub(super) fn told(blocked: &Blocked) -> String {
     let place = blocked.worktree.display();
-    Outcome::CheckoutBlocked {
-        reason: format!(
-            "in {place}: {}{}",
-            blocked.reason,
-            if blocked.files.is_empty() {
-                ""
-            } else {
-                "; or have them put aside: --stash"
-            }
-        ),
-        files: blocked.files,
+    match &*blocked.command {
+        "" => format!("in {place}: {}", blocked.reason),
+        command => {
+            format!("in {place}: uncommitted files would be overwritten; put them aside: {command}")
+        }
     }
 }
 
@@ -195,88 +191,24 @@ fn missing(repo: &Repo, base: git::Oid, work: &SavedWork) -> Result<Option<Strin
     Ok(None)
 }
 
-/// Moves the target. Blocks. Where it cannot, whoever reads why learns also where his changes are that were put aside for it.
+/// Moves the target. Blocks.
 pub(in crate::daemon) fn move_target(tools: &Tools, effect: &Effect) -> Done {
-    let done = put_aside_and_move(tools, effect);
-    let Effect::MoveTarget {
-        stash: Some(name), ..
-    } = effect
-    else {
-        return done;
-    };
-    let outcome = match done {
-        Err(error) if !error.was_killed() => Outcome::Failed {
-            kind: kind_of(&error),
-            message: error.to_string(),
-        },
-        other => other?,
-    };
-    let reference = stash_ref(name);
-    if tools.repo.list_refs(&reference)?.is_empty() {
-        return Ok(outcome);
-    }
-    let told = format!(
-        "your changes that were in the way are kept in {reference} (git diff {reference}^ {reference})"
-    );
-    Ok(match outcome {
-        Outcome::CheckoutBlocked { reason, files } => Outcome::CheckoutBlocked {
-            reason: format!("{told}; {reason}"),
-            files,
-        },
-        Outcome::TargetMoved { found } => Outcome::Failed {
-            kind: FailureKind::Repository,
-            message: format!("the target was moved to {found} by somebody else meanwhile; {told}"),
-        },
-        Outcome::Failed { kind, message } => Outcome::Failed {
-            kind,
-            message: format!("{told}; {message}"),
-        },
-        other => other,
-    })
-}
-
-fn put_aside_and_move(tools: &Tools, effect: &Effect) -> Done {
     let Effect::MoveTarget {
         target,
         expected,
         commit,
-        stash,
-        at,
+        ..
     } = effect
     else {
         return Ok(failed("this effect is not the move of the target"));
     };
-    let (from, to) = (oid(expected)?, oid(commit)?);
-    let mut stashed = Vec::new();
-    if let Some(name) = stash
-        && tools.repo.branch_commit(target)? == Some(from)
-    {
-        let in_the_way = tools.repo.in_the_way_of(target, from, to)?;
-        if let Some(blocked) = stops(in_the_way, true) {
-            return Ok(blocked_by(blocked));
-        }
-        stashed = tools.repo.put_aside(&Aside {
-            branch: target.clone(),
-            from,
-            to,
-            keep: Snapshot {
-                name: String::new(),
-                reference: stash_ref(name),
-                message: format!("Changes that were in the way of a rollback ({name})\n"),
-                identity: tools.repo.identity()?,
-                time: *at,
-            },
-        })?;
-    }
     let moved = tools.repo.move_target(&Land {
         branch: target.clone(),
-        expected: from,
-        commit: to,
+        expected: oid(expected)?,
+        commit: oid(commit)?,
     })?;
     Ok(match moved {
-        LandOutcome::Landed | LandOutcome::AlreadyLanded => Outcome::TargetMovedTo {
-            stashed: stashed.into_iter().map(ours).collect(),
-        },
+        LandOutcome::Landed | LandOutcome::AlreadyLanded => Outcome::TargetMovedTo,
         LandOutcome::TargetMoved { found: Some(found) } => {
             Outcome::TargetMoved { found: ours(found) }
         }
@@ -286,9 +218,4 @@ fn put_aside_and_move(tools: &Tools, effect: &Effect) -> Done {
         LandOutcome::CheckoutBlocked(blocked) => blocked_by(blocked),
         LandOutcome::NotAFastForward => failed("a rollback moves backwards"),
     })
-}
-
-/// Where changes in the way of a rollback are kept.
-fn stash_ref(name: &str) -> String {
-    format!("refs/swarm/rescue/stash-{name}")
 }

@@ -60,13 +60,8 @@ pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<E
         Command::SettleTarget { choice } => merge::outcomes::settle_target(&mut plan, *choice)?,
         Command::CreateCheckpoint { name } => checkpoints::create(&mut plan, name)?,
         Command::DeleteCheckpoint { name } => checkpoints::delete(&mut plan, name)?,
-        Command::RollBack {
-            name,
-            stash,
-            pause,
-            from,
-        } => {
-            rollback::begin(&mut plan, name, *stash, *pause, from.as_ref())?;
+        Command::RollBack { name, pause, from } => {
+            rollback::begin(&mut plan, name, *pause, from.as_ref())?;
         }
         Command::ApproveHook { hook, content } => hooks::approve(&mut plan, *hook, content),
         Command::LoadSettings { hash, settings } => swarm::load(&mut plan, hash, settings),
@@ -164,7 +159,7 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
         }
         (Effect::MoveTarget { .. }, outcome) => matches!(
             outcome,
-            O::TargetMovedTo { .. } | O::TargetMoved { .. } | O::CheckoutBlocked { .. }
+            O::TargetMovedTo | O::TargetMoved { .. } | O::CheckoutBlocked { .. }
         ),
         (Effect::FinishResolution { .. }, outcome) => matches!(
             outcome,

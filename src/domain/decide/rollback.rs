@@ -27,7 +27,6 @@ const LINES: usize = 5;
 pub(super) fn begin(
     plan: &mut Plan<'_>,
     name: &CheckpointName,
-    stash: bool,
     pause: bool,
     from: Option<&Oid>,
 ) -> Result<(), Rejection> {
@@ -52,7 +51,7 @@ pub(super) fn begin(
         to: name.clone(),
         commit: checkpoint.commit.clone(),
         safety: named(state, "before-rollback", plan.now),
-        stash,
+        stash: false,
         pause,
         from: from.cloned(),
         step: RollbackStep::Checking,
@@ -107,7 +106,7 @@ fn check(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
         tag: checkpoint.tag.clone(),
         sha256: checkpoint.sha256.clone(),
         target: settings.target.clone(),
-        stash: rollback.stash,
+        stash: false,
         from: rollback.from.clone(),
     });
 }
@@ -200,7 +199,7 @@ fn move_target(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
         target: settings.target.clone(),
         expected: safety.commit.clone(),
         commit: rollback.commit.clone(),
-        stash: rollback.stash.then(|| rollback.safety.to_string()),
+        stash: None,
         at: rollback.at,
     });
 }
@@ -214,7 +213,7 @@ pub(super) fn moved(plan: &mut Plan<'_>, target: &str, outcome: &Outcome) {
         return;
     }
     match outcome {
-        Outcome::TargetMovedTo { .. } => {
+        Outcome::TargetMovedTo => {
             plan.emit(TargetSeen {
                 branch: target.to_owned(),
                 commit: rollback.commit.clone(),

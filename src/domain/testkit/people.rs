@@ -117,7 +117,6 @@ pub(crate) fn some_command(state: &State, choices: &mut Choices) -> Command {
         },
         32..39 => Command::RollBack {
             name: some_checkpoint(state, choices),
-            stash: choices.chance(50),
             pause: choices.chance(20),
             from: None,
         },

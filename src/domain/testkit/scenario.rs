@@ -476,7 +476,7 @@ pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
             Outcome::CheckpointMade(Box::new(checkpoint(*reason, *at, number)))
         }
         Effect::CheckRollback { .. } => Outcome::RollbackReady(BTreeMap::new()),
-        Effect::MoveTarget { .. } => Outcome::TargetMovedTo { stashed: vec![] },
+        Effect::MoveTarget { .. } => Outcome::TargetMovedTo,
         Effect::DeleteCheckpoint { .. } | Effect::ArchiveInbox { .. } => Outcome::Done,
     }
 }

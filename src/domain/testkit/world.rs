@@ -347,7 +347,7 @@ impl World {
 
     /// Moves the target to the commit of a checkpoint.
     fn go_back(&mut self, expected: &Oid, commit: &Oid, choices: &mut Choices) -> Outcome {
-        let moved = || Outcome::TargetMovedTo { stashed: vec![] };
+        let moved = || Outcome::TargetMovedTo;
         if self.target.as_ref() == Some(commit) {
             return moved();
         }

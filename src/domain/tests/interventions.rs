@@ -64,7 +64,6 @@ const TURNS: &[(&str, Way)] = &[
 fn roll_back() -> Command {
     Command::RollBack {
         name: checkpoint_name("first"),
-        stash: false,
         pause: false,
         from: None,
     }

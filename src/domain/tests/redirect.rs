@@ -419,7 +419,6 @@ fn a_rollback_overtakes_it() {
         }
         s.command(Command::RollBack {
             name: checkpoint_name("first"),
-            stash: false,
             pause: true,
             from: None,
         });

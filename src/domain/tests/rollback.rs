@@ -21,7 +21,6 @@ use crate::view::{self, Rest};
 fn to(name: &str, pause: bool) -> Command {
     Command::RollBack {
         name: checkpoint_name(name),
-        stash: false,
         pause,
         from: None,
     }

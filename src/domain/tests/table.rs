@@ -251,7 +251,6 @@ pub(super) fn about_the_swarm(settings: &Settings) -> Vec<(&'static str, Command
 fn roll_back() -> Command {
     Command::RollBack {
         name: checkpoint_name("first"),
-        stash: false,
         pause: false,
         from: None,
     }

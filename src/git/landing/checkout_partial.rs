@@ -5,9 +5,9 @@
 //! move, and after it the index is the other commit's, and files are put back as after any killed move.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 
 use super::checkout_recovery::{AT_ONCE, remove};
@@ -78,6 +78,25 @@ impl Repo {
             .args(["--pathspec-file-nul", &step.new.to_string()])
             .ok()?;
         remove(&file)
+    }
+
+    /// The files that the index has at these paths and below them, without those that a sparse checkout leaves out and other repositories.
+    fn wanted_files(
+        &self,
+        checkout: &Worktree,
+        paths: &[PathBuf],
+    ) -> Result<Vec<PathBuf>, GitError> {
+        let words = ["ls-files", "-z", "-t", "--stage"];
+        let lines = self.list(checkout, &words, paths)?;
+        // `H 100644 <object> 0<tab><path>`
+        let file = |line: PathBuf| {
+            let line = line.into_os_string().into_vec();
+            let at = line.iter().position(|byte| *byte == b'\t')?;
+            let there = line.starts_with(b"H 1") && !line.starts_with(b"H 160000 ");
+            there.then(|| PathBuf::from(OsStr::from_bytes(&line[at + 1..])))
+        };
+        let all: BTreeSet<PathBuf> = lines.into_iter().filter_map(file).collect();
+        Ok(all.into_iter().collect())
     }
 
     fn ours(&self, checkout: &Worktree, step: Move<'_>) -> Result<Ours, GitError> {

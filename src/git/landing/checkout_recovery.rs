@@ -302,18 +302,6 @@ impl Repo {
         }))
     }
 
-    /// Whether a checkout of the commit's file would write exactly this one.
-    pub(crate) fn is_written_by(
-        &self,
-        checkout: &Worktree,
-        path: &Path,
-        commit: Oid,
-        file: &Path,
-    ) -> Result<bool, GitError> {
-        let written = self.as_checked_out(checkout, path, commit)?;
-        Ok(written.is_some_and(|all| content(file, all.len()).is_some_and(|found| found == all)))
-    }
-
     /// What a checkout of the commit would write there.
     fn as_checked_out(
         &self,

@@ -6,36 +6,18 @@
 //!
 //! A kill at any point is healed by [`Repo::settle_checkouts`] or by the next landing: see [`super::checkout_recovery`].
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::path::Path;
 
 use git2::Oid;
 
-use super::checkout_recovery::{
-    Touched, begin_rehearsal, end_rehearsal, is_ours, remove_note, write_note,
-};
+use super::checkout_recovery::{remove_note, write_note};
+use super::obstacles::Blocked;
 use crate::crash;
 use crate::git::error::GitError;
-use crate::git::exec::lock_files::{self, Lock};
 use crate::git::objects::names::shown;
 use crate::git::repo::{Head, Repo};
-use crate::git::worktree::commit_leftovers::under_way;
 use crate::git::worktree::registry::Worktree;
-use crate::git::worktree::reset::index_is_plain;
-use crate::git::worktree::status::Kind;
-
-/// Why a checkout cannot follow now. Nothing was changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Blocked {
-    /// The checkout.
-    pub worktree: PathBuf,
-    /// What is in the way, for people.
-    pub reason: String,
-    /// The files in the way, if it is files.
-    pub files: Vec<String>,
-}
 
 /// One move of a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,33 +64,10 @@ impl Repo {
 
     /// Brings index and files from the old commit to the new one, or changes nothing and says why not.
     pub(crate) fn follow(&self, checkout: &Worktree, step: Move<'_>) -> Result<Follow, GitError> {
-        if let Some(what) = under_way(&checkout.git_dir) {
-            return Ok(Err(blocked(
-                checkout,
-                format!("a {what} is under way there"),
-            )));
-        }
-        if let Some(held) = self.wait_for_index(checkout)? {
-            return Ok(Err(held));
-        }
-        let touched = self.touched_paths(step)?;
-        let there = obstacles(checkout, &touched);
-        let hidden = self.ignored_among(checkout, &there)?;
-        if !hidden.is_empty() {
-            return Ok(Err(in_the_way(checkout, &hidden)));
-        }
-        let sure = there.is_empty() && self.is_as_in_the_index(checkout, &touched)?;
-        if !sure {
-            begin_rehearsal(checkout)?;
-            if let Err(reason) = self.rehearse(checkout, step)? {
-                end_rehearsal(checkout)?;
-                return self.why_not(checkout, &touched, reason).map(Err);
-            }
+        if let Some(blocked) = self.hindrance(checkout, step)? {
+            return Ok(Err(blocked));
         }
         write_note(checkout, step)?;
-        if !sure {
-            end_rehearsal(checkout)?;
-        }
         crash::point("git.land.noted");
         if let Err(error) = self.two_way(checkout, step.old, step.new, &[]) {
             // A killed git leaves its lock; only under the note is it known to be ours.
@@ -117,30 +76,12 @@ impl Repo {
             }
             self.put_back(checkout, step)?;
             // Somebody who changed a file since is still in the way; what was git's own trouble (killed, the disk) passes.
-            let now = self.rehearse(checkout, step)?;
+            let now = self.hindrance(checkout, step)?;
             remove_note(checkout)?;
-            return match now {
-                Err(reason) => self.why_not(checkout, &touched, reason).map(Err),
-                Ok(()) => Err(error),
-            };
+            return now.map_or(Err(error), |blocked| Ok(Err(blocked)));
         }
         crash::point("git.land.followed");
         Ok(Ok(()))
-    }
-
-    /// The files in the way, or git's own reason.
-    pub(crate) fn why_not(
-        &self,
-        checkout: &Worktree,
-        touched: &[Touched],
-        reason: String,
-    ) -> Result<Blocked, GitError> {
-        let files = self.changes_in_the_way(checkout, touched)?;
-        Ok(if files.is_empty() {
-            blocked(checkout, reason)
-        } else {
-            in_the_way(checkout, &files)
-        })
     }
 
     /// Back from the new commit to the old one, after the branch could not be moved.
@@ -170,153 +111,6 @@ impl Repo {
             .ok()
             .map(|_| ())
     }
-
-    /// The two-way merge without touching anything; the reason if it would be refused.
-    pub(crate) fn rehearse(
-        &self,
-        checkout: &Worktree,
-        step: Move<'_>,
-    ) -> Result<Result<(), String>, GitError> {
-        if self.two_way(checkout, step.old, step.new, &["-n"]).is_ok() {
-            return Ok(Ok(()));
-        }
-        // A killed git has left its lock.
-        if let Some(held) = self.wait_for_index(checkout)? {
-            return Ok(Err(held.reason));
-        }
-        // Files that were touched but not changed look changed until the index is refreshed; the exit code only tells of real changes.
-        checkout
-            .git(self)
-            .long()
-            .args(["update-index", "-q", "--refresh"])
-            .run()?;
-        match self.two_way(checkout, step.old, step.new, &["-n"]) {
-            Ok(()) => Ok(Ok(())),
-            Err(error) if error.was_killed() => Err(error),
-            Err(GitError::Failed { stderr, .. }) => Ok(Err(stderr)),
-            Err(other) => Err(other),
-        }
-    }
-
-    /// Waits for whoever holds the index. A lock of a dead git is removed only if the note says that it was ours.
-    pub(crate) fn wait_for_index(&self, checkout: &Worktree) -> Result<Option<Blocked>, GitError> {
-        let lock = checkout.git_dir.join("index.lock");
-        let end = Instant::now() + self.lock_wait();
-        loop {
-            let state = lock_files::look(&lock)?;
-            match state {
-                Lock::Absent => return Ok(None),
-                Lock::Dead if is_ours(checkout) => lock_files::remove_if_dead(&lock)?,
-                Lock::Held if Instant::now() < end => crate::git::exec::command::pause(),
-                Lock::Held => {
-                    return Ok(Some(blocked(
-                        checkout,
-                        "another program holds the index (index.lock)".into(),
-                    )));
-                }
-                Lock::Dead => {
-                    let reason = format!(
-                        "a git that is gone has left {}; delete that file",
-                        shown(&lock)
-                    );
-                    return Ok(Some(blocked(checkout, reason)));
-                }
-            }
-        }
-    }
-
-    /// Ignored files where the new commit has files that the old one had not. Git itself refuses only for the untracked ones that
-    /// are not ignored.
-    pub(crate) fn ignored_among(
-        &self,
-        checkout: &Worktree,
-        there: &[PathBuf],
-    ) -> Result<Vec<PathBuf>, GitError> {
-        if there.is_empty() {
-            return Ok(Vec::new());
-        }
-        let words = [
-            "ls-files",
-            "-z",
-            "--others",
-            "--ignored",
-            "--exclude-standard",
-        ];
-        self.list(checkout, &words, there)
-    }
-
-    /// Whether no file that the move touches differs from the index: then the move, if git refuses it, has touched nothing of the person's,
-    /// and there is no need for a rehearsal, which reads all of both trees.
-    fn is_as_in_the_index(
-        &self,
-        checkout: &Worktree,
-        touched: &[Touched],
-    ) -> Result<bool, GitError> {
-        let words = ["diff-files", "-z", "--name-only", "--no-ext-diff"];
-        let paths: Vec<PathBuf> = touched.iter().map(|one| one.path.clone()).collect();
-        Ok(index_is_plain(checkout) && self.list(checkout, &words, &paths)?.is_empty())
-    }
-
-    /// Whether nothing that the move touches differs from the commit checked out, neither in the index nor as a file.
-    pub(crate) fn is_as_committed(
-        &self,
-        checkout: &Worktree,
-        commit: Oid,
-        touched: &[Touched],
-    ) -> Result<bool, GitError> {
-        let commit = commit.to_string();
-        let mut words = vec!["diff-index", "--cached", "-z", "--name-only"];
-        words.extend(["--no-ext-diff", &commit]);
-        let paths: Vec<PathBuf> = touched.iter().map(|one| one.path.clone()).collect();
-        Ok(self.is_as_in_the_index(checkout, touched)?
-            && self.list(checkout, &words, &paths)?.is_empty())
-    }
-
-    /// Uncommitted paths that the move would have to touch.
-    pub(crate) fn changes_in_the_way(
-        &self,
-        checkout: &Worktree,
-        touched: &[Touched],
-    ) -> Result<Vec<PathBuf>, GitError> {
-        let entries = self.status(checkout)?;
-        let hit = |path: &Path| {
-            touched
-                .iter()
-                .any(|other| other.path.starts_with(path) || path.starts_with(&other.path))
-        };
-        // A file that is merely gone is never in the way; an empty directory in its place is.
-        let there = entries.into_iter().filter(|entry| {
-            entry.kind != Kind::Missing || checkout.path.join(&entry.path).is_dir()
-        });
-        Ok(there
-            .map(|entry| entry.path)
-            .filter(|path| hit(path))
-            .collect())
-    }
-}
-
-/// What lies where the new commit has files that the old one had not.
-pub(crate) fn obstacles(checkout: &Worktree, touched: &[Touched]) -> Vec<PathBuf> {
-    let added = touched.iter().filter(|one| one.added);
-    let there: BTreeSet<PathBuf> = added
-        .filter_map(|one| obstacle(&checkout.path, &one.path))
-        .collect();
-    there.into_iter().collect()
-}
-
-/// What is on the way to the path: itself, or a file where it needs a directory.
-fn obstacle(root: &Path, path: &Path) -> Option<PathBuf> {
-    let mut at = PathBuf::new();
-    for part in path.components() {
-        at.push(part);
-        let Ok(meta) = fs::symlink_metadata(root.join(&at)) else {
-            return None;
-        };
-        if !meta.is_dir() {
-            return Some(at);
-        }
-    }
-    Some(at)
 }
 
 fn rebases(git_dir: &Path, branch: &str) -> bool {
@@ -325,22 +119,4 @@ fn rebases(git_dir: &Path, branch: &str) -> bool {
     names
         .iter()
         .any(|name| fs::read_to_string(git_dir.join(name)).is_ok_and(is_it))
-}
-
-pub(crate) fn blocked(checkout: &Worktree, reason: String) -> Blocked {
-    Blocked {
-        worktree: checkout.path.clone(),
-        reason,
-        files: Vec::new(),
-    }
-}
-
-pub(crate) fn in_the_way(checkout: &Worktree, files: &[PathBuf]) -> Blocked {
-    Blocked {
-        files: files.iter().map(|path| shown(path)).collect(),
-        ..blocked(
-            checkout,
-            "uncommitted files there would be overwritten; commit, stash or move them".into(),
-        )
-    }
 }

@@ -5,7 +5,8 @@
 
 use git2::Oid;
 
-use super::checkout_sync::{Blocked, Move};
+use super::checkout_sync::Move;
+use super::obstacles::Blocked;
 use crate::crash;
 use crate::git::error::GitError;
 use crate::git::objects::names::branch_ref;

@@ -77,6 +77,16 @@ pub fn printable(bytes: &[u8]) -> String {
     text
 }
 
+/// A path as a word of a shell command.
+pub(crate) fn quoted(path: &Path) -> String {
+    let text = shown(path);
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+@%=:,".contains(letter);
+    if text.chars().all(plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 fn escape(text: &mut String, bytes: &[u8]) {
     for byte in bytes {
         // Writing to a `String` cannot fail.

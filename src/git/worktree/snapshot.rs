@@ -17,7 +17,6 @@ use super::status::{Kind, status_by};
 use crate::domain::time::Timestamp;
 use crate::git::error::{At, GitError};
 use crate::git::exec::command::Git;
-use crate::git::landing::checkout_recovery::AT_ONCE;
 use crate::git::objects::names::check_ref;
 use crate::git::repo::{Identity, NewCommit, Repo, write_commit};
 use crate::remove;
@@ -41,15 +40,6 @@ pub struct Snapshot {
 const INDEX: &str = "swarm-index";
 /// A working agent may change a file while it is being read.
 const TRIES: u32 = 3;
-
-/// Whose work it is.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Work<'a> {
-    /// An agent's: its files are what counts, whatever its index hides.
-    Agents,
-    /// A person's: what the index says is kept too, and these files even if they are ignored.
-    Persons { forced: &'a [PathBuf] },
-}
 
 /// What an attempt has done so far, by commits that a reference keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +78,7 @@ impl Repo {
             // The worktree has left its branch.
             self.keep_also(&format!("{}-branch", want.reference), other)?;
         }
-        let wip = self.keep_work(&worktree, want, Work::Agents)?;
+        let wip = self.keep_work(&worktree, want)?;
         if wip.is_none() {
             self.keep_also(&want.reference, tip)?;
         }
@@ -123,87 +113,40 @@ impl Repo {
     /// Keeps the uncommitted work. None: there is none, and no reference is made.
     pub fn snapshot_worktree(&self, want: &Snapshot) -> Result<Option<Oid>, GitError> {
         let worktree = self.worktree(&want.name)?;
-        self.keep_work(&worktree, want, Work::Agents)
+        self.keep_work(&worktree, want)
     }
 
-    /// The same, of any checkout.
-    pub(crate) fn keep_work(
-        &self,
-        worktree: &Worktree,
-        want: &Snapshot,
-        work: Work<'_>,
-    ) -> Result<Option<Oid>, GitError> {
+    fn keep_work(&self, worktree: &Worktree, want: &Snapshot) -> Result<Option<Oid>, GitError> {
         check_ref(&want.reference)?;
         let head = self.last_head(worktree)?;
-        let tree = self.snapshot_tree(worktree, head, work)?;
-        let index = match work {
-            Work::Agents => None,
-            Work::Persons { .. } => self.index_commit(worktree, want, head, tree)?,
-        };
-        if tree == self.tree_of(head)? && index.is_none() {
+        let tree = self.snapshot_tree(worktree, head)?;
+        if tree == self.tree_of(head)? {
             return Ok(None);
         }
-        self.keep_snapshot(want, head, index, tree).map(Some)
+        self.keep_snapshot(want, head, tree).map(Some)
     }
 
-    /// The index as a commit, if it says something that neither the commit checked out nor the files say.
-    fn index_commit(
-        &self,
-        worktree: &Worktree,
-        want: &Snapshot,
-        head: Oid,
-        files: Oid,
-    ) -> Result<Option<Oid>, GitError> {
-        let Some(tree) = self.index_as_tree(worktree)? else {
-            return Ok(None);
-        };
-        if tree == files || tree == self.tree_of(head)? {
-            return Ok(None);
-        }
-        let message = format!("What was staged\n\n{}", want.message);
-        self.write_snapshot(want, &[head], &message, tree).map(Some)
-    }
-
-    fn keep_snapshot(
-        &self,
-        want: &Snapshot,
-        head: Oid,
-        index: Option<Oid>,
-        tree: Oid,
-    ) -> Result<Oid, GitError> {
+    fn keep_snapshot(&self, want: &Snapshot, head: Oid, tree: Oid) -> Result<Oid, GitError> {
         let before = self.read_ref(&want.reference)?;
         if let Some(before) = before
             && self.tree_of(before)? == tree
             && self.contains(before, head)?
-            && index.map_or(Ok(true), |index| self.contains(before, index))?
         {
             return Ok(before);
         }
-        let parents: Vec<Oid> = std::iter::once(head).chain(index).chain(before).collect();
-        let commit = self.write_snapshot(want, &parents, &want.message, tree)?;
+        let parents: Vec<Oid> = std::iter::once(head).chain(before).collect();
+        let signature = want.identity.signature(want.time)?;
+        let new = NewCommit {
+            tree,
+            parents: &parents,
+            message: &want.message,
+            author: &signature,
+            committer: &signature,
+        };
+        let commit = write_commit(&self.library()?, &new)?;
         self.make_durable(commit, &[])?;
         self.keep_at(&want.reference, before, commit)?;
         Ok(commit)
-    }
-
-    fn write_snapshot(
-        &self,
-        want: &Snapshot,
-        parents: &[Oid],
-        message: &str,
-        tree: Oid,
-    ) -> Result<Oid, GitError> {
-        let signature = want.identity.signature(want.time)?;
-        write_commit(
-            &self.library()?,
-            &NewCommit {
-                tree,
-                parents,
-                message,
-                author: &signature,
-                committer: &signature,
-            },
-        )
     }
 
     /// Makes the reference, or moves it on from where it was.
@@ -234,60 +177,33 @@ impl Repo {
     }
 
     /// The files of the worktree as a tree.
-    fn snapshot_tree(
-        &self,
-        worktree: &Worktree,
-        head: Oid,
-        work: Work<'_>,
-    ) -> Result<Oid, GitError> {
+    fn snapshot_tree(&self, worktree: &Worktree, head: Oid) -> Result<Oid, GitError> {
         let mut tries = 1;
         loop {
-            match self.snapshot_once(worktree, head, work) {
+            match self.snapshot_once(worktree, head) {
                 Err(GitError::Failed { .. }) if tries < TRIES => tries += 1,
                 other => return other,
             }
         }
     }
 
-    fn snapshot_once(
-        &self,
-        worktree: &Worktree,
-        head: Oid,
-        work: Work<'_>,
-    ) -> Result<Oid, GitError> {
-        let index = self.copied_index(worktree, head, work)?;
+    fn snapshot_once(&self, worktree: &Worktree, head: Oid) -> Result<Oid, GitError> {
+        let index = self.copied_index(worktree, head)?;
         let with_index = || worktree.git(self).long().env("GIT_INDEX_FILE", &index);
         let (nested, changed) = self.changes(worktree, &index)?;
         // What was compared with was this commit only if the agent has not made another meanwhile.
-        if !changed && matches!(work, Work::Agents) && self.last_head(worktree)? == head {
+        if !changed && self.last_head(worktree)? == head {
             remove::file(&index).at("delete", &index)?;
             return self.tree_of(head);
         }
         add_all(with_index(), &nested).ok()?;
-        if let Work::Persons { forced } = work {
-            for some in forced.chunks(AT_ONCE) {
-                let there = |path: &&PathBuf| worktree.path.join(path).symlink_metadata().is_ok();
-                let some: Vec<_> = some.iter().filter(there).collect();
-                if !some.is_empty() {
-                    with_index()
-                        .args(["add", "--force", "--sparse"])
-                        .paths(some)
-                        .ok()?;
-                }
-            }
-        }
         let tree = read_oid(&with_index().arg("write-tree").ok()?)?;
         remove::file(&index).at("delete", &index)?;
         Ok(tree)
     }
 
     /// The worktree's own index if it can be trusted (then unchanged files need not be read), else one made from the commit.
-    fn copied_index(
-        &self,
-        worktree: &Worktree,
-        head: Oid,
-        work: Work<'_>,
-    ) -> Result<PathBuf, GitError> {
+    fn copied_index(&self, worktree: &Worktree, head: Oid) -> Result<PathBuf, GitError> {
         let index = worktree.git_dir.join(INDEX);
         for left in [
             index.clone(),
@@ -297,8 +213,7 @@ impl Repo {
             remove::tree_if_there(&left).at("delete", &left)?;
         }
         let own = worktree.git_dir.join("index");
-        let trusted = matches!(work, Work::Persons { .. }) || index_is_plain(worktree);
-        if trusted && copy_index(&own, &index).is_ok() {
+        if index_is_plain(worktree) && copy_index(&own, &index).is_ok() {
             return Ok(index);
         }
         let git = worktree

@@ -397,6 +397,13 @@ impl Ran {
         serde_json::from_str(self.ok()).unwrap_or_else(|error| panic!("{error}: {self}"))
     }
 
+    /// The command that a message gives, from its beginning to the end of the line.
+    pub fn command(&self, begin: &str) -> &str {
+        let from = self.stderr.find(begin);
+        let from = from.unwrap_or_else(|| panic!("`{begin}` is missing: {self}"));
+        self.stderr[from..].lines().next().unwrap_or_default()
+    }
+
     /// It must have been refused with this code and a message that holds these words.
     #[track_caller]
     pub fn refused(&self, code: i32, words: &[&str]) {
