@@ -271,7 +271,7 @@ fn every_crash_point_is_listed_once() {
 #[test]
 fn the_table_of_effects_has_every_effect() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let table = fs::read_to_string(root.join("docs/effects.md")).unwrap();
+    let table = fs::read_to_string(root.join("docs/internals/effects.md")).unwrap();
     let source = fs::read_to_string(root.join("src/domain/effect.rs")).unwrap();
     let body = source.split_once("pub enum Effect {").unwrap().1;
     let body = body.split_once("\n}").unwrap().0;
@@ -283,7 +283,7 @@ fn the_table_of_effects_has_every_effect() {
     for name in names {
         assert!(
             table.contains(&format!("| `{name}` |")),
-            "{name} is missing in docs/effects.md"
+            "{name} is missing in docs/internals/effects.md"
         );
     }
 }

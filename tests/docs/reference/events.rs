@@ -1,0 +1,1 @@
+//! `reference/events.md`: every kind of event with an example.
