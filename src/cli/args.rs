@@ -10,30 +10,25 @@ use super::commands::{
     agent, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init, memory,
     merge, pause, replay, report, rollback, service, start, status, stop, wait,
 };
+use super::error::EXIT_CODES;
 use super::terminal::ColorChoice;
 
-const EXIT_CODES: &str = "\
-Exit codes:
-  0    done
-  1    refused or failed; the message says what, why and what to do next
-  2    usage
-  3    no daemon is running and this command needs one
-  4    the agent's CLI is missing or not usable
-  5    what was waited for ended badly
-  6    a person is needed
-  74   the disk failed while the daemon was writing
-  75   damaged state: refused to start (see `swarm doctor`)
-  130  interrupted by a second Ctrl+C
-
+const FIRST_STEPS: &str = "\
 First steps:
   swarm demo                        see it work, with nothing to set up
   swarm init                        set up this repository
   swarm idea add \"add a --version flag\"
   swarm start";
 
+fn exit_codes_and_first_steps() -> String {
+    let line = |(code, meaning): (u8, &str)| format!("  {code:<5}{meaning}\n");
+    let lines: String = EXIT_CODES.map(line).concat();
+    format!("Exit codes:\n{lines}\n{FIRST_STEPS}")
+}
+
 /// Runs a backlog of ideas through coding agents in parallel git worktrees, lands what passes the project's own checks, and loses nothing.
 #[derive(Debug, Parser)]
-#[command(name = "swarm", version, after_help = EXIT_CODES, propagate_version = false, max_term_width = 100)]
+#[command(name = "swarm", version, after_help = exit_codes_and_first_steps(), propagate_version = false, max_term_width = 100)]
 pub struct Cli {
     /// What goes for every command.
     #[command(flatten)]

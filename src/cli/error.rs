@@ -10,6 +10,23 @@ use serde_json::{Value, json};
 
 use crate::domain::rejection::Rejection;
 
+/// Each exit code and what it means: the table of the help text and of the reference page.
+pub const EXIT_CODES: [(u8, &str); 10] = [
+    (0, "done"),
+    (
+        1,
+        "refused or failed; the message says what, why and what to do next",
+    ),
+    (2, "usage"),
+    (3, "no daemon is running and this command needs one"),
+    (4, "the agent's CLI is missing or not usable"),
+    (5, "what was waited for ended badly"),
+    (6, "a person is needed"),
+    (74, "the disk failed while the daemon was writing"),
+    (75, "damaged state: refused to start (see `swarm doctor`)"),
+    (130, "interrupted by a second Ctrl+C"),
+];
+
 /// What sort of failure; it decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -246,6 +263,10 @@ mod tests {
         for code in [1, 2, 3, 4, 5, 6, 74, 75, 130] {
             assert_eq!(Kind::from_exit_code(code).exit_code(), code);
         }
+        let mut told: Vec<u8> = codes;
+        told.sort_unstable();
+        told.dedup();
+        assert_eq!(EXIT_CODES.map(|(code, _)| code), told[..]);
         assert_eq!(Kind::from_exit_code(101), Kind::Refused);
     }
 

@@ -45,15 +45,19 @@ pages! {
 #[test]
 fn every_page_with_commands_is_run() {
     let runs = |page: &Page| {
-        page.blocks()
-            .any(|block| ["console", "sh"].contains(&&*block.language) && block.note("not run").is_none())
+        page.blocks().any(|block| {
+            ["console", "sh"].contains(&&*block.language) && block.note("not run").is_none()
+        })
     };
     let missing: Vec<String> = page::all()
         .into_iter()
         .filter(|path| !PAGES.contains(&&**path) && !NOT_RUN.contains(&&**path))
         .filter(|path| runs(&Page::read(path)))
         .collect();
-    assert!(missing.is_empty(), "not among the pages of tests/docs/commands.rs: {missing:?}");
+    assert!(
+        missing.is_empty(),
+        "not among the pages of tests/docs/commands.rs: {missing:?}"
+    );
 }
 
 #[test]
@@ -147,7 +151,9 @@ fn split(line: &str) -> Vec<String> {
         }
     }
     words.retain(|word| !word.is_empty());
-    let redirected = words.iter().position(|word| word.starts_with('>') || word.starts_with('<'));
+    let redirected = words
+        .iter()
+        .position(|word| word.starts_with('>') || word.starts_with('<'));
     words.truncate(redirected.unwrap_or(words.len()));
     words
 }
@@ -211,10 +217,19 @@ fn check(path: &str) {
         fs::write(root().join(path), lines.join("\n") + "\n").unwrap();
         println!("{path}: {} outputs written", changes.len());
     }
-    assert!(wrong.is_empty(), "{path} does not show what the program does; {HOW_TO_BLESS}\n{wrong}");
+    assert!(
+        wrong.is_empty(),
+        "{path} does not show what the program does; {HOW_TO_BLESS}\n{wrong}"
+    );
 }
 
-fn act(page: &Page, block: &Block, stage: &mut Stage, wrong: &mut String, changes: &mut Vec<Change>) {
+fn act(
+    page: &Page,
+    block: &Block,
+    stage: &mut Stage,
+    wrong: &mut String,
+    changes: &mut Vec<Change>,
+) {
     let place = format!("{}:{}", page.path, block.begin);
     if block.note("not run").is_some() {
         return;
@@ -224,7 +239,9 @@ fn act(page: &Page, block: &Block, stage: &mut Stage, wrong: &mut String, change
         return stage.write(file, &content);
     }
     if block.note("config").is_some() {
-        let checked = stage.configure(&content).map(|()| stage.run("swarm config check"));
+        let checked = stage
+            .configure(&content)
+            .map(|()| stage.run("swarm config check"));
         match checked {
             Ok(ran) if ran.code == 0 => {}
             Ok(ran) => writeln!(wrong, "{place}: {}", ran.shown.join("\n")).unwrap(),
@@ -236,7 +253,13 @@ fn act(page: &Page, block: &Block, stage: &mut Stage, wrong: &mut String, change
         "sh" => {
             let ran = stage.run(&format!("set -e\n{content}"));
             if ran.code != 0 {
-                writeln!(wrong, "{place}: exit code {}\n{}", ran.code, ran.shown.join("\n")).unwrap();
+                writeln!(
+                    wrong,
+                    "{place}: exit code {}\n{}",
+                    ran.code,
+                    ran.shown.join("\n")
+                )
+                .unwrap();
             }
         }
         "console" => type_in(page, block, stage, wrong, changes),
@@ -244,7 +267,13 @@ fn act(page: &Page, block: &Block, stage: &mut Stage, wrong: &mut String, change
     }
 }
 
-fn type_in(page: &Page, block: &Block, stage: &mut Stage, wrong: &mut String, changes: &mut Vec<Change>) {
+fn type_in(
+    page: &Page,
+    block: &Block,
+    stage: &mut Stage,
+    wrong: &mut String,
+    changes: &mut Vec<Change>,
+) {
     let order = match block.note("any order") {
         Some(_) => Order::Any,
         None => Order::Kept,
@@ -258,7 +287,12 @@ fn type_in(page: &Page, block: &Block, stage: &mut Stage, wrong: &mut String, ch
         let wanted: i32 = wanted.map_or(0, |code| code.parse().unwrap());
         if ran.code != wanted {
             let shown = ran.shown.join("\n");
-            writeln!(wrong, "{place}: $ {}\nexit code {} instead of {wanted}\n{shown}", typed.command, ran.code).unwrap();
+            writeln!(
+                wrong,
+                "{place}: $ {}\nexit code {} instead of {wanted}\n{shown}",
+                typed.command, ran.code
+            )
+            .unwrap();
         }
         let shown = &page.lines[typed.begin..typed.end];
         if is_same(shown, &ran.shown, order) {
@@ -272,7 +306,12 @@ fn type_in(page: &Page, block: &Block, stage: &mut Stage, wrong: &mut String, ch
             });
         } else {
             let (shown, said) = (shown.join("\n"), ran.shown.join("\n"));
-            writeln!(wrong, "{place}: $ {}\n--- the page\n{shown}\n--- the program\n{said}", typed.command).unwrap();
+            writeln!(
+                wrong,
+                "{place}: $ {}\n--- the page\n{shown}\n--- the program\n{said}",
+                typed.command
+            )
+            .unwrap();
         }
     }
 }

@@ -24,7 +24,9 @@ fn anchors(page: &Page) -> Vec<String> {
     headings
         .map(|(_, line)| {
             let title = line.trim_start_matches('#').trim().to_lowercase();
-            let kept = title.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+            let kept = title
+                .chars()
+                .filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
             kept.map(|c| if c == ' ' { '-' } else { c }).collect()
         })
         .collect()
@@ -64,7 +66,9 @@ fn every_link_leads_somewhere() {
                 broken.push(format!("{path}:{line}: {target}: no such file"));
             } else if path.starts_with("docs/") && !to.starts_with("docs") {
                 broken.push(format!("{path}:{line}: {target}: outside of the book"));
-            } else if !anchor.is_empty() && !anchors(&Page::read(to.to_str().unwrap())).contains(&anchor.to_owned()) {
+            } else if !anchor.is_empty()
+                && !anchors(&Page::read(to.to_str().unwrap())).contains(&anchor.to_owned())
+            {
                 broken.push(format!("{path}:{line}: {target}: no such heading"));
             }
         }
@@ -75,7 +79,10 @@ fn every_link_leads_somewhere() {
 #[test]
 fn every_page_is_in_the_summary_once() {
     let summary = Page::read("docs/SUMMARY.md");
-    let mut listed: Vec<String> = links(&summary).into_iter().map(|(_, target)| format!("docs/{target}")).collect();
+    let mut listed: Vec<String> = links(&summary)
+        .into_iter()
+        .map(|(_, target)| format!("docs/{target}"))
+        .collect();
     listed.sort();
     let mut there = page::all();
     there.retain(|path| path.starts_with("docs/") && path != "docs/SUMMARY.md");
@@ -85,7 +92,10 @@ fn every_page_is_in_the_summary_once() {
 #[test]
 fn the_front_pages_stay_short() {
     for (path, most) in [("README.md", 130), ("CHANGELOG.md", 80)] {
-        let lines = fs::read_to_string(root().join(path)).unwrap().lines().count();
+        let lines = fs::read_to_string(root().join(path))
+            .unwrap()
+            .lines()
+            .count();
         assert!(lines <= most, "{path} has {lines} lines; at most {most}");
     }
 }

@@ -93,7 +93,12 @@ fn quoted(page: &Page) -> Vec<(usize, String)> {
         .filter_map(|(index, line)| {
             let title = line.trim_start_matches("### ").trim();
             let fence = title.chars().take_while(|c| *c == '`').count();
-            (fence > 0).then(|| (index + 1, title[fence..title.len() - fence].trim().to_owned()))
+            (fence > 0).then(|| {
+                (
+                    index + 1,
+                    title[fence..title.len() - fence].trim().to_owned(),
+                )
+            })
         })
         .collect()
 }
@@ -103,22 +108,36 @@ fn messages_are_quoted_as_the_program_says_them() {
     let page = Page::read("docs/troubleshooting.md");
     let strings = strings();
     let quoted = quoted(&page);
-    assert!(quoted.len() > 10, "only {} messages are quoted", quoted.len());
+    assert!(
+        quoted.len() > 10,
+        "only {} messages are quoted",
+        quoted.len()
+    );
     let mut wrong = Vec::new();
     for (line, message) in quoted {
-        for piece in message.split('…').map(str::trim).filter(|piece| piece.len() > 3) {
+        for piece in message
+            .split('…')
+            .map(str::trim)
+            .filter(|piece| piece.len() > 3)
+        {
             if strings.iter().any(|string| string.contains(piece)) {
                 continue;
             }
             let near = |string: &&String| normalized_levenshtein(piece, string);
-            let nearest = strings.iter().max_by(|one, other| near(one).total_cmp(&near(other)));
+            let nearest = strings
+                .iter()
+                .max_by(|one, other| near(one).total_cmp(&near(other)));
             let nearest = nearest.map(String::as_str).unwrap_or_default();
             wrong.push(format!(
                 "docs/troubleshooting.md:{line}: no message has: {piece}\n  the nearest: {nearest}"
             ));
         }
     }
-    assert!(wrong.is_empty(), "change the heading to what the program says now:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "change the heading to what the program says now:\n{}",
+        wrong.join("\n")
+    );
 }
 
 #[test]

@@ -116,7 +116,8 @@ impl Block {
         let mut notes = self.notes.iter();
         notes.find_map(|note| {
             let rest = note.strip_prefix(name)?;
-            (rest.is_empty() || rest.starts_with([' ', ':'])).then(|| rest[..].trim_start_matches(':').trim())
+            (rest.is_empty() || rest.starts_with([' ', ':']))
+                .then(|| rest[..].trim_start_matches(':').trim())
         })
     }
 }
@@ -129,9 +130,13 @@ fn parts(path: &str, lines: &[String]) -> Vec<Part> {
         let line = lines[at].as_str();
         if line.starts_with("<!--") {
             let last = (at..lines.len()).find(|end| lines[*end].ends_with("-->"));
-            let last = last.unwrap_or_else(|| panic!("{path}:{}: a comment without an end", at + 1));
+            let last =
+                last.unwrap_or_else(|| panic!("{path}:{}: a comment without an end", at + 1));
             let text = lines[at..=last].join("\n");
-            let text = text.trim_start_matches("<!--").trim_end_matches("-->").trim();
+            let text = text
+                .trim_start_matches("<!--")
+                .trim_end_matches("-->")
+                .trim();
             match text.strip_prefix("setup\n") {
                 Some(script) => parts.push(Part::Setup(script.to_owned())),
                 None => notes.push(text.to_owned()),

@@ -4,8 +4,24 @@ use strsim::normalized_levenshtein;
 
 /// Words beside which a small number says how much, or where, and may differ.
 const COUNTED: &[&str] = &[
-    "event", "events", "record", "records", "line", "byte", "bytes", "pid", "mib", "kib", "gib", "s", "ms", "min", "h",
-    "days", "iteration", "seq",
+    "event",
+    "events",
+    "record",
+    "records",
+    "line",
+    "byte",
+    "bytes",
+    "pid",
+    "mib",
+    "kib",
+    "gib",
+    "s",
+    "ms",
+    "min",
+    "h",
+    "days",
+    "iteration",
+    "seq",
 ];
 
 /// A line without what differs from run to run.
@@ -16,14 +32,23 @@ pub fn normal(line: &str) -> String {
         words.push(without_numbers(word));
     }
     for at in 0..words.len() {
-        let is_small = !words[at].is_empty() && words[at].trim_end_matches([',', ')', ';', ':', '.']).bytes().all(|byte| byte.is_ascii_digit());
+        let is_small = !words[at].is_empty()
+            && words[at]
+                .trim_end_matches([',', ')', ';', ':', '.'])
+                .bytes()
+                .all(|byte| byte.is_ascii_digit());
         let counts = |word: Option<&String>| {
             word.is_some_and(|word| {
-                let bare = word.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_lowercase();
+                let bare = word
+                    .trim_matches(|c: char| !c.is_ascii_alphanumeric())
+                    .to_lowercase();
                 COUNTED.contains(&bare.as_str())
             })
         };
-        let before = at.checked_sub(1).and_then(|before| words.get(before)).cloned();
+        let before = at
+            .checked_sub(1)
+            .and_then(|before| words.get(before))
+            .cloned();
         if is_small && (counts(words.get(at + 1)) || counts(before.as_ref())) {
             let bare = words[at].trim_start_matches(|c: char| c.is_ascii_digit());
             words[at] = format!("#{bare}");
@@ -46,9 +71,16 @@ pub fn unnumbered(line: &str) -> String {
     text
 }
 
-/// Dates and times of the day, whatever stands around them.
+/// Dates, times of the day and UUIDs, whatever stands around them.
 fn without_dates(line: &str) -> String {
-    let shapes = ["dddd-dd-ddTdd:dd:dd.dddZ", "dddd-dd-ddTdd-dd-dd.dddZ", "dddd-dd-dd dd:dd:dd", "dddd-dd-dd", "dd:dd:dd"];
+    let shapes = [
+        "dddd-dd-ddTdd:dd:dd.dddZ",
+        "dddd-dd-ddTdd-dd-dd.dddZ",
+        "dddd-dd-dd dd:dd:dd",
+        "dddd-dd-dd",
+        "dd:dd:dd",
+        "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx",
+    ];
     let bytes = line.as_bytes();
     let mut told = String::new();
     let mut at = 0;
@@ -56,10 +88,14 @@ fn without_dates(line: &str) -> String {
         let fits = |shape: &&&str| {
             let end = at + shape.len();
             end <= bytes.len()
-                && shape.bytes().zip(&bytes[at..end]).all(|(wanted, found)| match wanted {
-                    b'd' => found.is_ascii_digit(),
-                    wanted => wanted == *found,
-                })
+                && shape
+                    .bytes()
+                    .zip(&bytes[at..end])
+                    .all(|(wanted, found)| match wanted {
+                        b'd' => found.is_ascii_digit(),
+                        b'x' => found.is_ascii_hexdigit(),
+                        wanted => wanted == *found,
+                    })
         };
         if let Some(shape) = shapes.iter().find(fits) {
             told.push('@');
@@ -88,9 +124,15 @@ fn without_numbers(word: &str) -> String {
         let (run, after) = rest.split_at(end);
         rest = after;
         let digits = run.bytes().filter(u8::is_ascii_digit).count();
-        let is_hex = run.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+        let is_hex = run
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
         let is_id = run.len() == 3 && digits == 3 && run.starts_with('0');
-        if is_id || digits < 3 && !(is_hex && run.len() >= 10) && !(is_hex && run.len() >= 7 && digits > 0) {
+        if is_id
+            || digits < 3
+                && !(is_hex && run.len() >= 10)
+                && !(is_hex && run.len() >= 7 && digits > 0)
+        {
             told.push_str(run);
         } else {
             told.push('#');
@@ -133,7 +175,9 @@ pub fn is_same(shown: &[String], said: &[String], order: Order) -> bool {
 fn is_same_in_order(shown: &[String], said: &[String]) -> bool {
     match shown.split_first() {
         None => said.is_empty(),
-        Some((line, rest)) if line == LEFT_OUT => (0..=said.len()).any(|skip| is_same_in_order(rest, &said[skip..])),
+        Some((line, rest)) if line == LEFT_OUT => {
+            (0..=said.len()).any(|skip| is_same_in_order(rest, &said[skip..]))
+        }
         Some((line, rest)) => said.first() == Some(line) && is_same_in_order(rest, &said[1..]),
     }
 }
@@ -157,16 +201,25 @@ pub fn renewed(shown: &[String], said: &[String], order: Order) -> Vec<String> {
             Order::Kept => taken.last().map_or(0, |last| last + 1),
             Order::Any => 0,
         };
-        let nearness = |at: &usize| normalized_levenshtein(&unnumbered(line), &unnumbered(&said[*at]));
+        let nearness =
+            |at: &usize| normalized_levenshtein(&unnumbered(line), &unnumbered(&said[*at]));
         let free = (from..said.len()).filter(|at| !taken.contains(at));
-        let nearest = free.max_by(|one, other| nearness(one).total_cmp(&nearness(other)).then(other.cmp(one)));
+        let nearest = free.max_by(|one, other| {
+            nearness(one)
+                .total_cmp(&nearness(other))
+                .then(other.cmp(one))
+        });
         if let Some(at) = nearest.filter(|at| nearness(at) > 0.3) {
             let gap = order == Order::Kept && at > from;
             if gap {
                 lines.push(LEFT_OUT.to_owned());
             }
             let same = nearness(&at) >= 1.0;
-            lines.push(if same && order == Order::Any { line.clone() } else { said[at].clone() });
+            lines.push(if same && order == Order::Any {
+                line.clone()
+            } else {
+                said[at].clone()
+            });
             taken.push(at);
         }
     }
@@ -188,13 +241,38 @@ mod tests {
     #[test]
     fn what_differs_from_run_to_run_is_the_same() {
         for (one, other) in [
-            ("03:45:34 ed-001 takes idea-001, attempt 1", "13:00:01 ed-001 takes idea-001, attempt 1"),
-            ("idea-001 landed as 87acfd2cf4", "idea-001 landed as 0123456789"),
-            ("the daemon runs here (pid 7907)", "the daemon runs here (pid 41)"),
-            ("checkpoint after-idea-002-20261123t034201104z of 48c133185a", "checkpoint after-idea-002-20270101t000000000z of abcdefabcd"),
-            ("ed-001  idea-001  working  1   12 s", "ed-001  idea-001  working  1  0 s"),
-            ("at byte 10003, where record 51 should be", "at byte 9, where record 7 should be"),
-            ("doctor-2026-11-23T03-58-12.519Z", "doctor-2027-01-01T00-00-00.000Z"),
+            (
+                "03:45:34 ed-001 takes idea-001, attempt 1",
+                "13:00:01 ed-001 takes idea-001, attempt 1",
+            ),
+            (
+                "idea-001 landed as 87acfd2cf4",
+                "idea-001 landed as 0123456789",
+            ),
+            (
+                "the daemon runs here (pid 7907)",
+                "the daemon runs here (pid 41)",
+            ),
+            (
+                "checkpoint after-idea-002-20261123t034201104z of 48c133185a",
+                "checkpoint after-idea-002-20270101t000000000z of abcdefabcd",
+            ),
+            (
+                "ed-001  idea-001  working  1   12 s",
+                "ed-001  idea-001  working  1  0 s",
+            ),
+            (
+                "at byte 10003, where record 51 should be",
+                "at byte 9, where record 7 should be",
+            ),
+            (
+                "conversation 0a653c67-b022-4acb-8e77-cc99c6549c28",
+                "conversation 54a8e08e-5dfd-4d7c-bd62-b3849f2cdef0",
+            ),
+            (
+                "doctor-2026-11-23T03-58-12.519Z",
+                "doctor-2027-01-01T00-00-00.000Z",
+            ),
         ] {
             assert_eq!(normal(one), normal(other));
         }
@@ -209,7 +287,10 @@ mod tests {
         ] {
             assert_ne!(normal(one), normal(other));
         }
-        assert_eq!(unnumbered("ed-004 takes idea-001"), unnumbered("ed-001 takes idea-008"));
+        assert_eq!(
+            unnumbered("ed-004 takes idea-001"),
+            unnumbered("ed-001 takes idea-008")
+        );
     }
 
     #[test]
@@ -226,7 +307,10 @@ mod tests {
     fn a_page_gets_the_lines_that_come_nearest() {
         let said = lines("the swarm is ready\nidea-001 landed as 87acfd2cf4\nthe swarm has ended");
         let shown = lines("...\nidea-001 has landed as 0000000000\n...");
-        assert_eq!(renewed(&shown, &said, Order::Kept), lines("...\nidea-001 landed as 87acfd2cf4\n..."));
+        assert_eq!(
+            renewed(&shown, &said, Order::Kept),
+            lines("...\nidea-001 landed as 87acfd2cf4\n...")
+        );
         assert_eq!(renewed(&lines("old"), &said, Order::Kept), said);
     }
 }

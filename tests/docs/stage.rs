@@ -61,7 +61,8 @@ impl Stage {
         fs::write(&claude, CLAUDE).unwrap();
         fs::set_permissions(&claude, fs::Permissions::from_mode(0o755)).unwrap();
         fs::write(stage.inside("home/.claude/.credentials.json"), "{}").unwrap();
-        let identity = "[user]\nname = You\nemail = you@example.com\n[advice]\ndetachedHead = false\n";
+        let identity =
+            "[user]\nname = You\nemail = you@example.com\n[advice]\ndetachedHead = false\n";
         fs::write(stage.inside("home/.gitconfig"), identity).unwrap();
         stage.set_up(REPOSITORY);
         stage
@@ -75,7 +76,11 @@ impl Stage {
     /// Runs a script that nobody sees; it must succeed.
     pub fn set_up(&mut self, script: &str) {
         let ran = self.script(&format!("set -eu\n{PRELUDE}\n{script}"));
-        assert!(ran.code == 0, "the setup failed:\n{script}\n{}", ran.shown.join("\n"));
+        assert!(
+            ran.code == 0,
+            "the setup failed:\n{script}\n{}",
+            ran.shown.join("\n")
+        );
     }
 
     /// Runs a command as it is typed.
@@ -95,9 +100,10 @@ impl Stage {
 
     /// Merges these keys into the configuration.
     pub fn configure(&self, fragment: &str) -> Result<(), String> {
-        let whole = match fragment.trim_start().starts_with('{') {
-            true => fragment.to_owned(),
-            false => format!("{{{fragment}}}"),
+        let whole = if fragment.trim_start().starts_with('{') {
+            fragment.to_owned()
+        } else {
+            format!("{{{fragment}}}")
         };
         let changes: Value = serde_json::from_str(&whole).map_err(|error| error.to_string())?;
         let path = self.inside("home/hello/.swarm/config.json");
@@ -118,7 +124,10 @@ impl Stage {
             .args(["-c", &script])
             .env_clear()
             .env("HOME", self.inside("home"))
-            .env("PATH", format!("{}:{path}", self.inside("home/.local/bin").display()))
+            .env(
+                "PATH",
+                format!("{}:{path}", self.inside("home/.local/bin").display()),
+            )
             .env("TMPDIR", self.inside("tmp"))
             .env("USER", "you")
             .env("LC_ALL", "C.UTF-8")
@@ -149,7 +158,10 @@ impl Stage {
         output.rewind().unwrap();
         output.read_to_end(&mut text).unwrap();
         let text = self.as_told(&String::from_utf8_lossy(&text));
-        let mut shown: Vec<String> = text.lines().map(|line| line.trim_end().to_owned()).collect();
+        let mut shown: Vec<String> = text
+            .lines()
+            .map(|line| line.trim_end().to_owned())
+            .collect();
         while shown.last().is_some_and(String::is_empty) {
             shown.pop();
         }
@@ -175,7 +187,10 @@ impl Drop for Stage {
         // Twice: what is ended may just have started something.
         for _ in 0..2 {
             for pid in carrying(&mark) {
-                let _ = Command::new("kill").args(["-9", &pid]).status();
+                let _ = Command::new("kill")
+                    .args(["-9", &pid])
+                    .stderr(Stdio::null())
+                    .status();
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -197,20 +212,22 @@ fn carrying(mark: &str) -> Vec<String> {
 /// This machine's `PATH`, where no agent of this machine is found: a folder that has one is replaced by links to what else it has.
 fn path_without_agents(here: &Path) -> String {
     let inherited = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&inherited).enumerate().map(|(index, folder)| {
-        if !AGENTS.iter().any(|agent| folder.join(agent).exists()) {
-            return folder;
-        }
-        let links = here.join(format!("path-{index}"));
-        fs::create_dir(&links).unwrap();
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            if !AGENTS.iter().any(|agent| name == *agent) {
-                symlink(entry.path(), links.join(name)).unwrap();
+    let folders = std::env::split_paths(&inherited)
+        .enumerate()
+        .map(|(index, folder)| {
+            if !AGENTS.iter().any(|agent| folder.join(agent).exists()) {
+                return folder;
             }
-        }
-        links
-    });
+            let links = here.join(format!("path-{index}"));
+            fs::create_dir(&links).unwrap();
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let name = entry.file_name();
+                if !AGENTS.iter().any(|agent| name == *agent) {
+                    symlink(entry.path(), links.join(name)).unwrap();
+                }
+            }
+            links
+        });
     let joined = std::env::join_paths(folders).unwrap();
     joined.into_string().unwrap()
 }

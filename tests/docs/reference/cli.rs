@@ -23,7 +23,10 @@ fn commands() {
     let mut leaves = Vec::new();
     collect(&root, "swarm", &mut leaves);
     for (path, command) in &leaves {
-        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        let about = command
+            .get_about()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         let anchor = path.replace(' ', "-");
         writeln!(page, "| [`{path}`](#{anchor}) | {} |", super::cell(&about)).unwrap();
     }
@@ -70,7 +73,11 @@ fn entry(arg: &Arg) -> String {
     let names = arg.get_value_names().unwrap_or_default();
     let value: Vec<String> = names.iter().map(|name| format!("<{name}>")).collect();
     let takes_value = arg.get_action().takes_values();
-    let value = if takes_value { value.join(" ") } else { String::new() };
+    let value = if takes_value {
+        value.join(" ")
+    } else {
+        String::new()
+    };
     let mut forms: Vec<String> = Vec::new();
     if let Some(short) = arg.get_short() {
         forms.push(format!("-{short}"));
@@ -84,8 +91,16 @@ fn entry(arg: &Arg) -> String {
     };
     let help = arg.get_long_help().or(arg.get_help());
     let help = sentence(&help.map(ToString::to_string).unwrap_or_default());
-    let mut text = format!("- `{}`: {}", name.trim(), help.split_whitespace().collect::<Vec<_>>().join(" "));
-    let default: Vec<String> = arg.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
+    let mut text = format!(
+        "- `{}`: {}",
+        name.trim(),
+        help.split_whitespace().collect::<Vec<_>>().join(" ")
+    );
+    let default: Vec<String> = arg
+        .get_default_values()
+        .iter()
+        .map(|value| value.to_string_lossy().into_owned())
+        .collect();
     if takes_value && !default.is_empty() {
         write!(text, " Default: `{}`.", default.join(" ")).unwrap();
     }
@@ -93,11 +108,17 @@ fn entry(arg: &Arg) -> String {
     let values = arg.get_possible_values();
     if takes_value && values.iter().any(|value| value.get_help().is_some()) {
         for value in values {
-            let help = value.get_help().map(ToString::to_string).unwrap_or_default();
+            let help = value
+                .get_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
             writeln!(text, "  - `{}`: {}", value.get_name(), sentence(&help)).unwrap();
         }
     } else if takes_value && !values.is_empty() {
-        let values: Vec<String> = values.iter().map(|value| format!("`{}`", value.get_name())).collect();
+        let values: Vec<String> = values
+            .iter()
+            .map(|value| format!("`{}`", value.get_name()))
+            .collect();
         writeln!(text, "  One of {}.", values.join(", ")).unwrap();
     }
     text

@@ -60,9 +60,17 @@ fn json() {
     page.push_str("## Commands\n\n| command | document |\n| --- | --- |\n");
     for (command, path) in COMMANDS {
         let operations = &document["paths"][format!("/api/v1{path}")];
-        let operation = ["get", "post"].iter().map(|method| &operations[*method]).find(|found| found.is_object());
+        let operation = ["get", "post"]
+            .iter()
+            .map(|method| &operations[*method])
+            .find(|found| found.is_object());
         let operation = operation.unwrap_or_else(|| panic!("{path} is not described"));
-        writeln!(page, "| `{command} --json` | {} |", answer(&document, operation)).unwrap();
+        writeln!(
+            page,
+            "| `{command} --json` | {} |",
+            answer(&document, operation)
+        )
+        .unwrap();
     }
     page.push_str("\n## Paths\n\nAll begin with `/api/v1`.\n\n| request | does | answer |\n| --- | --- | --- |\n");
     for (path, operations) in document["paths"].as_object().unwrap() {
@@ -89,7 +97,12 @@ fn json() {
 fn fields(document: &Value, schema: &Value, page: &mut String) {
     for part in schema["allOf"].as_array().into_iter().flatten() {
         match name_of(part) {
-            Some(_) => write!(page, "\nAll fields of {}, and:\n", allowed(document, part, &link)).unwrap(),
+            Some(_) => write!(
+                page,
+                "\nAll fields of {}, and:\n",
+                allowed(document, part, &link)
+            )
+            .unwrap(),
             None => fields(document, part, page),
         }
     }
@@ -99,18 +112,29 @@ fn fields(document: &Value, schema: &Value, page: &mut String) {
         }
         return;
     };
-    let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> = schema["required"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     page.push_str("\n| field | value | meaning |\n| --- | --- | --- |\n");
     for (name, property) in properties {
-        let optional = if required.contains(&name.as_str()) { "" } else { ", may be left out" };
+        let optional = if required.contains(&name.as_str()) {
+            ""
+        } else {
+            ", may be left out"
+        };
         let described = |schema: &Value| schema["description"].as_str().map(str::to_owned);
-        let about = described(property).or_else(|| property["oneOf"].as_array()?.iter().find_map(described));
+        let about = described(property)
+            .or_else(|| property["oneOf"].as_array()?.iter().find_map(described));
         let about = about.unwrap_or_default();
         let value = cell(&allowed(document, property, &link));
         writeln!(page, "| `{name}` | {value}{optional} | {} |", cell(&about)).unwrap();
     }
 }
 
+#[allow(clippy::unnecessary_wraps)] // as `allowed` calls it
 fn link(name: &str) -> Option<String> {
     Some(format!("[{name}](#{})", name.to_lowercase()))
 }
@@ -123,9 +147,13 @@ fn answer(document: &Value, operation: &Value) -> String {
         return String::new();
     };
     let content = response["content"].as_object().into_iter().flatten();
-    let json = content.clone().find(|(kind, _)| *kind == "application/json");
+    let json = content
+        .clone()
+        .find(|(kind, _)| *kind == "application/json");
     match json.or(content.clone().next()) {
-        Some((kind, content)) if kind == "application/json" => cell(&allowed(document, &content["schema"], &link)),
+        Some((kind, content)) if kind == "application/json" => {
+            cell(&allowed(document, &content["schema"], &link))
+        }
         Some((kind, _)) => format!("`{kind}`"),
         None => String::new(),
     }
@@ -138,14 +166,25 @@ fn description() -> Value {
     let named = stage.run("cat .swarm/state/daemon.json").shown.join("\n");
     let named: Value = serde_json::from_str(&named).unwrap();
     let socket = stage.inside("home/hello").join(".swarm/state/swarm.sock");
-    let socket = if socket.exists() { socket } else { named["socket"].as_str().unwrap().into() };
+    let socket = if socket.exists() {
+        socket
+    } else {
+        named["socket"].as_str().unwrap().into()
+    };
     let mut stream = UnixStream::connect(socket).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    stream.write_all(b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: swarm\r\nConnection: close\r\n\r\n").unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    stream
+        .write_all(b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: swarm\r\nConnection: close\r\n\r\n")
+        .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    assert!(head.starts_with("HTTP/1.1 200") && !head.contains("chunked"), "{head}");
+    assert!(
+        head.starts_with("HTTP/1.1 200") && !head.contains("chunked"),
+        "{head}"
+    );
     stage.set_up("swarm stop");
     serde_json::from_str(body).unwrap()
 }

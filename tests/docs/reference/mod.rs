@@ -25,9 +25,16 @@ fn whole(path: &str, text: &str) {
 fn part(path: &str, name: &str, text: &str) {
     let page = fs::read_to_string(root().join(path)).unwrap();
     let begin = format!("<!-- generated: {name} -->\n");
-    let (before, rest) = page.split_once(&begin).unwrap_or_else(|| panic!("{path} has no line {begin}"));
-    let (_, after) = rest.split_once("<!-- end -->").unwrap_or_else(|| panic!("{path}: {begin} has no end"));
-    is_or_becomes(path, &format!("{before}{begin}\n{}\n\n<!-- end -->{after}", text.trim()));
+    let (before, rest) = page
+        .split_once(&begin)
+        .unwrap_or_else(|| panic!("{path} has no line {begin}"));
+    let (_, after) = rest
+        .split_once("<!-- end -->")
+        .unwrap_or_else(|| panic!("{path}: {begin} has no end"));
+    is_or_becomes(
+        path,
+        &format!("{before}{begin}\n{}\n\n<!-- end -->{after}", text.trim()),
+    );
 }
 
 fn is_or_becomes(path: &str, text: &str) {
@@ -39,7 +46,10 @@ fn is_or_becomes(path: &str, text: &str) {
     if blesses() {
         return fs::write(file, text).unwrap();
     }
-    let differs = present.lines().zip(text.lines()).position(|(one, other)| one != other);
+    let differs = present
+        .lines()
+        .zip(text.lines())
+        .position(|(one, other)| one != other);
     let at = differs.unwrap_or_else(|| present.lines().count().min(text.lines().count()));
     panic!(
         "{path} is stale from line {} on; {HOW_TO_BLESS}\n--- the page\n{}\n--- the program\n{}",

@@ -5,7 +5,10 @@ use serde_json::Value;
 /// The schema that a reference leads to.
 pub fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     match schema["$ref"].as_str() {
-        Some(reference) => resolved(document, document.pointer(reference.trim_start_matches('#')).unwrap()),
+        Some(reference) => resolved(
+            document,
+            document.pointer(reference.trim_start_matches('#')).unwrap(),
+        ),
         None => schema,
     }
 }
@@ -30,7 +33,10 @@ pub fn allowed(document: &Value, schema: &Value, link: &dyn Fn(&str) -> Option<S
     }
     for key in ["oneOf", "anyOf", "allOf"] {
         if let Some(branches) = schema[key].as_array() {
-            let mut words: Vec<String> = branches.iter().map(|branch| allowed(document, branch, link)).collect();
+            let mut words: Vec<String> = branches
+                .iter()
+                .map(|branch| allowed(document, branch, link))
+                .collect();
             words.dedup();
             return or(words);
         }
@@ -40,10 +46,18 @@ pub fn allowed(document: &Value, schema: &Value, link: &dyn Fn(&str) -> Option<S
         Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
         _ => vec![],
     };
-    or(types.into_iter().map(|name| of_type(document, name, schema, link)).collect())
+    or(types
+        .into_iter()
+        .map(|name| of_type(document, name, schema, link))
+        .collect())
 }
 
-fn of_type(document: &Value, name: &str, schema: &Value, link: &dyn Fn(&str) -> Option<String>) -> String {
+fn of_type(
+    document: &Value,
+    name: &str,
+    schema: &Value,
+    link: &dyn Fn(&str) -> Option<String>,
+) -> String {
     let number = |key: &str| schema.get(key).filter(|bound| !bound.is_null()).map(plain);
     let bounds = match (number("minimum"), number("maximum")) {
         (Some(min), Some(max)) => format!(", {min} to {max}"),
@@ -56,7 +70,10 @@ fn of_type(document: &Value, name: &str, schema: &Value, link: &dyn Fn(&str) -> 
         "number" => format!("number{bounds}"),
         "boolean" => "boolean".to_owned(),
         "array" => format!("array of {}", allowed(document, &schema["items"], link)),
-        "object" => match schema.get("additionalProperties").filter(|values| values.is_object()) {
+        "object" => match schema
+            .get("additionalProperties")
+            .filter(|values| values.is_object())
+        {
             Some(values) => format!("object of {}", allowed(document, values, link)),
             None => "object".to_owned(),
         },
