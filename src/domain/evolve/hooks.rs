@@ -220,51 +220,55 @@ fn asked(state: &State, hook: HookName, id: &IdeaId, agent: &AgentId) -> Option<
     ]))
 }
 
-/// Events about hooks; false when it is another's.
-pub(super) fn hook_event(state: &mut State, at: Timestamp, event: &Event) -> bool {
-    match event {
-        Event::HookAsked(HookAsked { hook, id, agent }) => {
-            pass(state, *hook, id, agent, Passage::Asked);
-        }
-        Event::HookStarted(HookStarted { hook, about, run }) => {
-            state.counters.runs += 1;
-            with_call(state, *hook, *about, |call| {
-                call.run = Some(run.clone());
-                call.begun_at = Some(at);
-            });
-        }
-        Event::HookCutOff(HookCutOff { hook, about, lost }) => {
-            with_call(state, *hook, *about, |call| {
-                call.run = None;
-                call.cut_off += u32::from(*lost);
-            })
-        }
-        Event::HookFinished(HookFinished {
-            hook,
-            about,
-            how,
-            well,
-            veto,
-            not_run,
-        }) => {
-            if *not_run {
-                with_call(state, *hook, *about, |call| call.run = None);
-            }
-            over(state, at, *hook, *about, how, (*well, *veto));
-        }
-        Event::HookTimedOut(HookTimedOut { hook, about, veto }) => {
-            over(state, at, *hook, *about, "took too long", (false, *veto));
-        }
-        Event::HookApproved(HookApproved { hook, content }) => {
-            let approved = state.hooks_approved.entry(*hook).or_default();
-            approved.retain(|known| known != content);
-            approved.push(content.clone());
-            let over = approved.len().saturating_sub(APPROVALS);
-            approved.drain(..over);
-        }
-        _ => return false,
+pub(super) fn ask(state: &mut State, asked: &HookAsked) {
+    pass(state, asked.hook, &asked.id, &asked.agent, Passage::Asked);
+}
+
+pub(super) fn start(state: &mut State, at: Timestamp, started: &HookStarted) {
+    state.counters.runs += 1;
+    with_call(state, started.hook, started.about, |call| {
+        call.run = Some(started.run.clone());
+        call.begun_at = Some(at);
+    });
+}
+
+pub(super) fn cut_off(state: &mut State, cut_off: &HookCutOff) {
+    with_call(state, cut_off.hook, cut_off.about, |call| {
+        call.run = None;
+        call.cut_off += u32::from(cut_off.lost);
+    });
+}
+
+pub(super) fn finish(state: &mut State, at: Timestamp, finished: &HookFinished) {
+    let HookFinished { hook, about, .. } = *finished;
+    if finished.not_run {
+        with_call(state, hook, about, |call| call.run = None);
     }
-    true
+    let last = LastCall {
+        at,
+        run: None,
+        how: finished.how.clone(),
+        well: finished.well,
+    };
+    over(state, hook, about, last, finished.veto);
+}
+
+pub(super) fn time_out(state: &mut State, at: Timestamp, timed_out: &HookTimedOut) {
+    let last = LastCall {
+        at,
+        run: None,
+        how: "took too long".to_owned(),
+        well: false,
+    };
+    over(state, timed_out.hook, timed_out.about, last, timed_out.veto);
+}
+
+pub(super) fn approve(state: &mut State, approval: &HookApproved) {
+    let approved = state.hooks_approved.entry(approval.hook).or_default();
+    approved.retain(|known| *known != approval.content);
+    approved.push(approval.content.clone());
+    let over = approved.len().saturating_sub(APPROVALS);
+    approved.drain(..over);
 }
 
 fn with_call(state: &mut State, hook: HookName, seq: u64, change: impl FnOnce(&mut HookCall)) {
@@ -286,27 +290,17 @@ fn pass(state: &mut State, hook: HookName, id: &IdeaId, agent: &AgentId, to: Pas
     }
 }
 
-fn over(
-    state: &mut State,
-    at: Timestamp,
-    hook: HookName,
-    seq: u64,
-    how: &str,
-    (well, veto): (bool, bool),
-) {
+/// A call is over; `last` becomes what is known of the hook's last call, with the run that made it.
+fn over(state: &mut State, hook: HookName, seq: u64, last: LastCall, veto: bool) {
     let this = |call: &HookCall| call.seq == seq && call.hook == hook;
     let Some(place) = state.hooks.iter().position(this) else {
         return;
     };
-    let call = state.hooks.remove(place);
-    let last = LastCall {
-        at,
-        run: call.run,
-        how: how.to_owned(),
-        well,
-    };
-    state.hooks_last.insert(hook, last);
-    if let (true, Some(id), Some(agent)) = (hook.can_veto(), &call.idea, &call.agent) {
+    let HookCall {
+        run, idea, agent, ..
+    } = state.hooks.remove(place);
+    state.hooks_last.insert(hook, LastCall { run, ..last });
+    if let (true, Some(id), Some(agent)) = (hook.can_veto(), &idea, &agent) {
         let to = if veto { Passage::Held } else { Passage::Free };
         pass(state, hook, id, agent, to);
     }

@@ -2,10 +2,11 @@
 //!
 //! Invariant: what a run used is added once, with its end: to its attempt, its idea and its day alike.
 
-use super::{with_attempt, with_idea};
+use super::attempt::with_attempt;
+use super::idea::with_idea;
 use crate::domain::event::{
-    AccountFreed, AccountHeld, AccountTried, BudgetReached, Event, IterationExcused, SessionBegan,
-    SessionDropped, UsageSeen,
+    AccountHeld, AccountTried, BudgetReached, IterationExcused, SessionBegan, SessionDropped,
+    UsageSeen,
 };
 use crate::domain::ids::{AgentId, ProfileName, RunId};
 use crate::domain::observation::RunEnd;
@@ -18,64 +19,67 @@ use crate::domain::usage::Counted;
 /// Days of which it is kept what was used.
 const DAYS_KEPT: usize = 400;
 
-/// Events about accounts, conversations and usage; false when it is another's.
-pub(super) fn service_event(state: &mut State, event: &Event) -> bool {
-    match event {
-        Event::IterationExcused(IterationExcused {
-            agent,
-            excuse,
-            phase,
-            not_before,
-        }) => with_attempt(state, agent, |attempt| {
-            if let Some(phase) = phase {
-                attempt.phase = *phase;
-                attempt.not_before = *not_before;
+pub(super) fn excuse(state: &mut State, excused: &IterationExcused) {
+    with_attempt(state, &excused.agent, |attempt| {
+        if let Some(phase) = excused.phase {
+            attempt.phase = phase;
+            attempt.not_before = excused.not_before;
+        }
+        attempt.excused += 1;
+        match excused.excuse {
+            Excuse::Cut | Excuse::Idle => attempt.cut += 1,
+            Excuse::Session => {
+                if let Some(session) = attempt.session.as_deref_mut() {
+                    session.failures += 1;
+                }
             }
-            excused(attempt, *excuse);
-        }),
-        Event::SessionBegan(SessionBegan {
-            agent,
-            profile,
-            session,
-            ..
-        }) => with_attempt(state, agent, |attempt| {
-            let known = attempt.session.as_deref();
-            if known.is_none_or(|known| known.id != *session) {
-                let before = attempt.session.replace(Box::new(Session {
-                    id: session.clone(),
-                    profile: profile.clone(),
-                    counted: Counted::default(),
-                    failures: 0,
-                }));
-                put_aside(attempt, profile, before);
-            }
-        }),
-        Event::SessionDropped(SessionDropped { agent, .. }) => {
-            with_attempt(state, agent, |attempt| attempt.session = None);
+            Excuse::Account => {}
         }
-        Event::UsageSeen(UsageSeen { agent, run, bill }) => with_attempt(state, agent, |attempt| {
-            if attempt.run.as_ref() == Some(run) {
-                attempt.using = Some(Box::new(*bill));
-            }
-        }),
-        Event::AccountHeld(AccountHeld { account, hold }) => {
-            state.accounts.insert(account.clone(), hold.clone());
+    });
+}
+
+pub(super) fn begin_session(state: &mut State, began: &SessionBegan) {
+    with_attempt(state, &began.agent, |attempt| {
+        let known = attempt.session.as_deref();
+        if known.is_none_or(|known| known.id != began.session) {
+            let before = attempt.session.replace(Box::new(Session {
+                id: began.session.clone(),
+                profile: began.profile.clone(),
+                counted: Counted::default(),
+                failures: 0,
+            }));
+            put_aside(attempt, &began.profile, before);
         }
-        Event::AccountTried(AccountTried { account, run }) => {
-            if let Some(hold) = state.accounts.get_mut(account) {
-                hold.tried_by = Some(run.clone());
-            }
+    });
+}
+
+pub(super) fn drop_session(state: &mut State, dropped: &SessionDropped) {
+    with_attempt(state, &dropped.agent, |attempt| attempt.session = None);
+}
+
+pub(super) fn see_usage(state: &mut State, seen: &UsageSeen) {
+    with_attempt(state, &seen.agent, |attempt| {
+        if attempt.run.as_ref() == Some(&seen.run) {
+            attempt.using = Some(Box::new(seen.bill));
         }
-        Event::AccountFreed(AccountFreed { account }) => {
-            state.accounts.remove(account);
-        }
-        Event::BudgetReached(BudgetReached { day, limits }) => {
-            state.swarm.budget_paused = Some(day.clone());
-            state.swarm.budget_limits = *limits;
-        }
-        _ => return false,
+    });
+}
+
+pub(super) fn hold_account(state: &mut State, held: &AccountHeld) {
+    state
+        .accounts
+        .insert(held.account.clone(), held.hold.clone());
+}
+
+pub(super) fn try_account(state: &mut State, tried: &AccountTried) {
+    if let Some(hold) = state.accounts.get_mut(&tried.account) {
+        hold.tried_by = Some(tried.run.clone());
     }
-    true
+}
+
+pub(super) fn reach_budget(state: &mut State, reached: &BudgetReached) {
+    state.swarm.budget_paused = Some(reached.day.clone());
+    state.swarm.budget_limits = reached.limits;
 }
 
 /// A conversation under `profile` has begun. Where that is a resolver's, the attempt's own one is wanted again.
@@ -90,19 +94,6 @@ fn put_aside(attempt: &mut Attempt, profile: &ProfileName, before: Option<Box<Se
 pub(super) fn back_to_own(attempt: &mut Attempt) {
     if let Some(own) = attempt.own_session.take() {
         attempt.session = Some(own);
-    }
-}
-
-fn excused(attempt: &mut Attempt, excuse: Excuse) {
-    attempt.excused += 1;
-    match excuse {
-        Excuse::Cut | Excuse::Idle => attempt.cut += 1,
-        Excuse::Session => {
-            if let Some(session) = attempt.session.as_deref_mut() {
-                session.failures += 1;
-            }
-        }
-        Excuse::Account => {}
     }
 }
 

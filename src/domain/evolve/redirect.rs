@@ -2,27 +2,23 @@
 //!
 //! Invariant: whatever becomes of a redirect, each of the two ideas has its work, or none, and a worktree belongs to one of them.
 
-use super::{audit, with_attempt, with_idea};
-use crate::domain::effect::Saved;
-use crate::domain::ids::{AgentId, IdeaId};
+use super::attempt::with_attempt;
+use super::idea::{audit, with_idea};
+use crate::domain::event::{AgentRedirected, WorkSaved};
+use crate::domain::ids::AgentId;
 use crate::domain::redirect::{Redirect, Reserved, handed_over, may_take, own_work};
 use crate::domain::state::{Attempt, AttemptEnd, Ending, Kept, State};
 use crate::domain::time::Timestamp;
 
-pub(super) fn begin(
-    state: &mut State,
-    at: Timestamp,
-    agent: &AgentId,
-    to: &IdeaId,
-    new_worktree: bool,
-) {
+pub(super) fn begin(state: &mut State, at: Timestamp, redirected: &AgentRedirected) {
+    let AgentRedirected { agent, to, .. } = redirected;
     let Some(attempt) = state.agents.get_mut(agent) else {
         return;
     };
     attempt.ending = Some(Ending::Redirected);
     attempt.redirect = Some(Box::new(Redirect {
         to: to.clone(),
-        new_worktree,
+        new_worktree: redirected.new_worktree,
         saved: None,
     }));
     let reserved = Reserved {
@@ -38,10 +34,10 @@ pub(super) fn begin(
 }
 
 /// The work so far is in these commits.
-pub(super) fn save(state: &mut State, agent: &AgentId, saved: &Saved) {
-    with_attempt(state, agent, |attempt| {
+pub(super) fn save(state: &mut State, work: &WorkSaved) {
+    with_attempt(state, &work.agent, |attempt| {
         if let Some(redirect) = &mut attempt.redirect {
-            redirect.saved = Some(saved.clone());
+            redirect.saved = Some(work.saved.clone());
         }
     });
 }

@@ -1,0 +1,497 @@
+//! Folding events about attempts.
+
+use super::idea::{audit, unused, with_idea};
+use super::{provider, redirect};
+use crate::domain::effect::{KeptWorktree, Landing};
+use crate::domain::event::{
+    AttemptEnded, AttemptMoved, AttemptSealed, EndingAsked, GateFailed, GatePassed, GateStarted,
+    IdeaClaimed, IterationJudged, IterationStarted, Learned, MessageQueued, RunEnded, RunStarted,
+    SignalSeen, TaskSet, WorktreeReady,
+};
+use crate::domain::ids::{AgentId, Oid, RunId};
+use crate::domain::lifecycle::AttemptPhase;
+use crate::domain::message::{self, Message};
+use crate::domain::observation::{RunEnd, RunEndKind};
+use crate::domain::signal::Signal;
+use crate::domain::state::{
+    Attempt, AttemptEnd, EndedAttempt, Ending, IdeaStatus, Kept, Learning, MergeEntry, Owed, Said,
+    State, Task, UnusedWorktree,
+};
+use crate::domain::time::Timestamp;
+use crate::domain::usage::Spent;
+use crate::domain::verdict::Verdict;
+
+/// Runs that an attempt remembers.
+const RUNS_KEPT: usize = 100;
+
+pub(super) fn with_attempt(state: &mut State, agent: &AgentId, change: impl FnOnce(&mut Attempt)) {
+    if let Some(attempt) = state.agents.get_mut(agent) {
+        change(attempt);
+    }
+}
+
+pub(super) fn claim(state: &mut State, at: Timestamp, claimed: &IdeaClaimed) {
+    let IdeaClaimed { id, agent, .. } = claimed;
+    state.counters.agents += 1;
+    let known = state.ideas.change(id, |idea| {
+        idea.updated_at = at;
+        idea.status = IdeaStatus::Active;
+        idea.attempts = claimed.attempt;
+        idea.not_before = None;
+        audit(idea, at, "claimed", agent.as_str());
+        // Where ideas must be assigned, it is: it goes on by itself when it is interrupted.
+        idea.assigned |= idea.reserved.take().is_some();
+        idea.kept.take()
+    });
+    let Some(kept) = known else {
+        return;
+    };
+    let session = provider::taken_up(kept.as_deref(), &claimed.profile);
+    let attempt = Attempt {
+        idea: id.clone(),
+        number: claimed.attempt,
+        profile: claimed.profile.clone(),
+        branch: claimed.branch.clone(),
+        worktree: claimed.worktree.clone(),
+        phase: AttemptPhase::Preparing,
+        task: Task::Work,
+        iteration: 0,
+        base: None,
+        head: None,
+        run: None,
+        runs: Vec::new(),
+        pid: None,
+        adapter: None,
+        resumed: false,
+        signal_offset: None,
+        said: None,
+        gate_next: 0,
+        sealed: false,
+        progress: None,
+        empty_outputs: 0,
+        without_commit: 0,
+        pre_start: None,
+        returns: 0,
+        catch_up: None,
+        lost_runs: 0,
+        at_once: 0,
+        feedback: kept.as_ref().and_then(|kept| kept.feedback.clone()),
+        messages: kept
+            .as_ref()
+            .map_or_else(Vec::new, |kept| kept.messages.clone()),
+        heard: kept
+            .as_deref()
+            .map_or_else(Vec::new, |kept| heard_before(kept, at)),
+        text: None,
+        kept,
+        told: Vec::new(),
+        ending: None,
+        redirect: None,
+        not_before: None,
+        claimed_at: at,
+        iteration_at: None,
+        spent_ms: 0,
+        session,
+        own_session: None,
+        used: Spent::default(),
+        using: None,
+        excused: 0,
+        cut: 0,
+    };
+    state.agents.insert(agent.clone(), attempt);
+}
+
+/// What waits for the first prompt. A checkpoint keeps the texts alone.
+fn heard_before(kept: &Kept, at: Timestamp) -> Vec<Message> {
+    if kept.said.len() == kept.messages.len() {
+        return kept.said.clone();
+    }
+    let messages = kept.messages.iter();
+    messages.map(|text| Message::new(text, at)).collect()
+}
+
+pub(super) fn change_phase(state: &mut State, moved: &AttemptMoved) {
+    with_attempt(state, &moved.agent, |attempt| {
+        attempt.phase = moved.phase;
+        attempt.not_before = moved.not_before;
+    });
+}
+
+pub(super) fn take_worktree(state: &mut State, ready: &WorktreeReady) {
+    with_attempt(state, &ready.agent, |attempt| {
+        attempt.base = Some(ready.base.clone());
+        attempt.head = Some(ready.head.clone());
+        attempt.catch_up = None;
+    });
+}
+
+pub(super) fn start_iteration(state: &mut State, at: Timestamp, started: &IterationStarted) {
+    state.counters.runs += 1;
+    with_attempt(state, &started.agent, |attempt| {
+        begin_run(attempt, &started.run);
+        attempt.iteration = started.iteration;
+        attempt.iteration_at = Some(at);
+        attempt.said = None;
+        attempt.signal_offset = None;
+        attempt.sealed = false;
+        attempt.gate_next = 0;
+        attempt.lost_runs = 0;
+        // Kept, so that a prompt built again after a restart carries them too.
+        attempt.told = std::mem::take(&mut attempt.messages);
+        message::deliver(&mut attempt.heard, &started.run, at);
+    });
+}
+
+pub(super) fn start_gate(state: &mut State, started: &GateStarted) {
+    state.counters.runs += 1;
+    with_attempt(state, &started.agent, |attempt| {
+        begin_run(attempt, &started.run)
+    });
+}
+
+fn begin_run(attempt: &mut Attempt, run: &RunId) {
+    attempt.run = Some(run.clone());
+    attempt.pid = None;
+    attempt.adapter = None;
+    attempt.resumed = false;
+    if attempt.runs.len() >= RUNS_KEPT {
+        attempt.runs.remove(0);
+    }
+    attempt.runs.push(run.clone());
+}
+
+pub(super) fn start_run(state: &mut State, started: &RunStarted) {
+    with_run(state, &started.run, |attempt| {
+        attempt.pid = Some(started.pid);
+        attempt.adapter.clone_from(&started.adapter);
+        attempt.resumed = started.resumed;
+    });
+}
+
+fn with_run(state: &mut State, run: &RunId, change: impl FnOnce(&mut Attempt)) {
+    let of_run = |attempt: &&mut Attempt| attempt.run.as_ref() == Some(run);
+    if let Some(attempt) = state.agents.values_mut().find(of_run) {
+        change(attempt);
+    }
+}
+
+pub(super) fn end_run(state: &mut State, at: Timestamp, ended: &RunEnded) {
+    let RunEnded { run, end } = ended;
+    state.stops.remove(run);
+    provider::run_over(state, at, run, end);
+    with_run(state, run, |attempt| {
+        attempt.run = None;
+        attempt.pid = None;
+        if attempt.phase == AttemptPhase::Gating {
+            count_lost(&mut attempt.lost_runs, end);
+        } else {
+            end_iteration(attempt, at, end);
+        }
+    });
+    let of_run = |entry: &&mut MergeEntry| entry.run.as_ref() == Some(run);
+    if let Some(entry) = state.queue.iter_mut().find(of_run) {
+        entry.run = None;
+        count_lost(&mut entry.lost_runs, end);
+    }
+}
+
+/// Quality commands in a row whose runner was killed.
+fn count_lost(lost: &mut u32, end: &RunEnd) {
+    match end.how {
+        RunEndKind::Lost => *lost += 1,
+        RunEndKind::Stopped | RunEndKind::LeaseExpired => {}
+        _ => *lost = 0,
+    }
+}
+
+fn end_iteration(attempt: &mut Attempt, at: Timestamp, end: &RunEnd) {
+    // A resolver's time is not the idea's, and neither is that in which a program tried and waited for its service.
+    let waited = end.verdict.as_ref().is_some_and(Verdict::is_of_account);
+    if attempt.task == Task::Work && !waited {
+        attempt.spent_ms = attempt.spent_ms.saturating_add(end.duration_ms);
+    }
+    let through = !matches!(end.verdict, Some(Verdict::Cut | Verdict::Failed { .. }));
+    if let Some(head) = &end.head {
+        see_head(attempt, head, through);
+    }
+    let well = end.verdict.is_none() || end.verdict == Some(Verdict::Complete);
+    if well && matches!(end.how, RunEndKind::Exited { .. }) {
+        provider::went_well(attempt);
+    }
+    let told = std::mem::take(&mut attempt.told);
+    // What a service refused to hear was not said.
+    let refused = matches!(end.verdict, Some(Verdict::Failed { .. }));
+    let delivered = !refused
+        && matches!(
+            end.how,
+            RunEndKind::Exited { .. }
+                | RunEndKind::TimedOut
+                | RunEndKind::Idle
+                | RunEndKind::OutputLimit
+        );
+    if !delivered {
+        attempt.messages.splice(0..0, told);
+    }
+    message::settle(&mut attempt.heard, delivered, at);
+}
+
+pub(super) fn hear(state: &mut State, seen: &SignalSeen) {
+    with_attempt(state, &seen.agent, |attempt| {
+        attempt.signal_offset = Some(seen.offset);
+        match &seen.signal {
+            Signal::Complete(_) => attempt.said = Some(Said::Complete),
+            Signal::Resolved(_) => attempt.said = Some(Said::Resolved),
+            Signal::Blocked(why) => attempt.said = Some(Said::Blocked(told(why.as_ref()))),
+            Signal::NeedsHuman(why) => attempt.said = Some(Said::NeedsHuman(told(why.as_ref()))),
+            Signal::Progress(percent) => attempt.progress = Some(*percent),
+            Signal::LearningLocal(_) | Signal::LearningGlobal(_) => {}
+        }
+        // It wrote something, so iterations without output are no longer in a row.
+        attempt.empty_outputs = 0;
+        if attempt.said.is_some() {
+            attempt.at_once = 0;
+        }
+    });
+}
+
+fn told(why: Option<&String>) -> String {
+    why.cloned().unwrap_or_else(|| "no reason given".to_owned())
+}
+
+pub(super) fn judge_iteration(state: &mut State, judged: &IterationJudged) {
+    let count = |flag: bool, so_far: u32| if flag { so_far + 1 } else { 0 };
+    with_attempt(state, &judged.agent, |attempt| {
+        attempt.empty_outputs = count(judged.empty, attempt.empty_outputs);
+        attempt.at_once = count(judged.at_once, attempt.at_once);
+    });
+}
+
+pub(super) fn seal(state: &mut State, sealed: &AttemptSealed) {
+    with_attempt(state, &sealed.agent, |attempt| {
+        if attempt.head.as_ref() != Some(&sealed.head) {
+            attempt.without_commit = 0;
+        }
+        attempt.head = Some(sealed.head.clone());
+        attempt.sealed = true;
+    });
+}
+
+/// One that was not `through` could not have made a commit.
+fn see_head(attempt: &mut Attempt, head: &Oid, through: bool) {
+    let moved = attempt.head.as_ref() != Some(head);
+    attempt.without_commit = if moved {
+        0
+    } else {
+        attempt.without_commit + u32::from(through)
+    };
+    attempt.head = Some(head.clone());
+}
+
+pub(super) fn pass_gate(state: &mut State, passed: &GatePassed) {
+    with_attempt(state, &passed.agent, |attempt| {
+        attempt.gate_next = passed.index + 1;
+    });
+}
+
+pub(super) fn fail_gate(state: &mut State, failed: &GateFailed) {
+    with_attempt(state, &failed.agent, |attempt| {
+        attempt.feedback = Some(failed.feedback.clone());
+    });
+}
+
+pub(super) fn set_task(state: &mut State, set: &TaskSet) {
+    with_attempt(state, &set.agent, |attempt| {
+        attempt.task = set.task.clone();
+        // It begins something else: nothing is in a row any more.
+        attempt.cut = 0;
+        if set.task == Task::Work {
+            provider::back_to_own(attempt);
+        }
+    });
+}
+
+pub(super) fn queue_message(state: &mut State, at: Timestamp, queued: &MessageQueued) {
+    with_attempt(state, &queued.agent, |attempt| {
+        attempt.messages.push(queued.text.clone());
+        message::accept(&mut attempt.heard, Message::new(&queued.text, at));
+    });
+}
+
+pub(super) fn ask_end(state: &mut State, asked: &EndingAsked) {
+    with_attempt(state, &asked.agent, |attempt| {
+        attempt.ending = Some(asked.ending);
+    });
+    if asked.ending == Ending::Stopped {
+        redirect::take_back(state, &asked.agent);
+    }
+}
+
+pub(super) fn end(state: &mut State, at: Timestamp, ended: &AttemptEnded) {
+    let AttemptEnded {
+        agent,
+        end,
+        status,
+        message,
+        not_before,
+        keep_worktree,
+    } = ended;
+    let Some(attempt) = state.agents.remove(agent) else {
+        return;
+    };
+    state.queue.retain(|entry| entry.agent != *agent);
+    let failed = matches!(status, IdeaStatus::Failed | IdeaStatus::Timeout);
+    if failed {
+        state.swarm.failures_in_a_row += 1;
+    } else if *status == IdeaStatus::Done {
+        state.swarm.failures_in_a_row = 0;
+    }
+    if let Some(run) = &attempt.run {
+        state.stops.remove(run);
+    }
+    // One that never had its worktree leaves half of a new one at most.
+    let takes_over = attempt
+        .kept
+        .as_ref()
+        .is_some_and(|kept| kept.worktree.saved.is_none());
+    let half_made = attempt.base.is_none() && !takes_over;
+    if !*keep_worktree || half_made {
+        let landed = landing(state, &attempt, *end);
+        give_up(&mut state.owed, &attempt, landed);
+    }
+    let ended = EndedAttempt {
+        idea: attempt.idea.clone(),
+        number: attempt.number,
+        profile: attempt.profile.clone(),
+        branch: attempt.branch.clone(),
+        worktree: attempt.worktree.clone(),
+        end: *end,
+        iteration: attempt.iteration,
+        runs: attempt.runs.clone(),
+        claimed_at: attempt.claimed_at,
+        ended_at: at,
+        heard: attempt.heard.clone(),
+        used: attempt.used,
+        session: attempt.own_session().map(|session| session.id.clone()),
+    };
+    state.ended.insert(agent.clone(), ended);
+    if *end == AttemptEnd::Stopped {
+        redirect::unreserve(state, agent, &attempt);
+    }
+    let handed_over = redirect::hand_over(state, at, agent, &attempt, *end);
+    let to = attempt
+        .redirect
+        .as_ref()
+        .map(|redirect| redirect.to.clone());
+    with_idea(state, &attempt.idea.clone(), at, |idea| {
+        idea.status = *status;
+        idea.not_before = *not_before;
+        // Nobody decided against it: it goes on by itself, also where ideas must be assigned.
+        let interrupted = matches!(
+            end,
+            AttemptEnd::Crashed | AttemptEnd::Interrupted | AttemptEnd::Released
+        );
+        idea.assigned &= interrupted && *status == IdeaStatus::Pending;
+        if message.is_some() {
+            idea.last_error = message.as_deref().map(Into::into);
+        }
+        idea.failed_attempts += u32::from(failed);
+        idea.retry_count += u32::from(*end == AttemptEnd::Crashed);
+        audit(
+            idea,
+            at,
+            audit_word(*end),
+            match (message, &to) {
+                (None, Some(to)) => to.as_str(),
+                _ => message.as_deref().unwrap_or_default(),
+            },
+        );
+        if handed_over.is_some() {
+            idea.kept = handed_over.map(Box::new);
+        } else if *keep_worktree {
+            idea.kept = keep(agent, attempt, *end == AttemptEnd::Crashed);
+        }
+    });
+}
+
+/// What proves that its branch may go.
+fn landing(state: &State, attempt: &Attempt, end: AttemptEnd) -> Option<Landing> {
+    let merged = matches!(end, AttemptEnd::Merged | AttemptEnd::NothingToMerge);
+    let tip = attempt.head.clone().filter(|_| merged)?;
+    let target = state.settings.as_ref()?.target.clone();
+    Some(Landing { tip, target })
+}
+
+/// Its worktree is not needed any more, nor the one that it was to take over and never did. That may be the same one, under the branch that
+/// its work is on.
+fn give_up(owed: &mut Owed, attempt: &Attempt, landed: Option<Landing>) {
+    let kept = attempt.kept.as_deref().filter(|_| attempt.base.is_none());
+    let kept = kept.cloned().and_then(unused);
+    let same = |kept: &UnusedWorktree| kept.worktree == attempt.worktree;
+    if !kept.as_ref().is_some_and(same) {
+        owed.worktrees.push(UnusedWorktree {
+            worktree: attempt.worktree.clone(),
+            branch: attempt.branch.clone(),
+            landed,
+        });
+    }
+    owed.worktrees.extend(kept);
+}
+
+fn audit_word(end: AttemptEnd) -> &'static str {
+    match end {
+        AttemptEnd::Merged => "merged",
+        AttemptEnd::NothingToMerge => "nothing_to_merge",
+        AttemptEnd::Blocked => "blocked",
+        AttemptEnd::Failed => "failed",
+        AttemptEnd::TimedOut => "timeout",
+        AttemptEnd::Crashed => "crash_recovery",
+        AttemptEnd::Stopped => "stopped",
+        AttemptEnd::Interrupted => "interrupted",
+        AttemptEnd::Cancelled => "cancelled",
+        AttemptEnd::Released => "released",
+        AttemptEnd::Redirected => "redirected",
+    }
+}
+
+/// What the attempt leaves. An attempt that never had its worktree hands on what it was to take over.
+fn keep(agent: &AgentId, attempt: Attempt, crashed: bool) -> Option<Box<Kept>> {
+    let last_run = attempt.last_iteration().cloned();
+    let session = attempt.own_session().cloned().map(Box::new);
+    let Some(base) = attempt.base else {
+        return attempt.kept;
+    };
+    Some(Box::new(Kept {
+        last_run,
+        worktree: KeptWorktree {
+            worktree: attempt.worktree,
+            branch: attempt.branch,
+            base,
+            agent: agent.clone(),
+            crashed,
+            saved: None,
+        },
+        feedback: attempt.feedback,
+        said: message::waiting(&attempt.heard),
+        messages: attempt.messages,
+        iterations: attempt.iteration,
+        taken_from: None,
+        session,
+    }))
+}
+
+pub(super) fn learn(state: &mut State, at: Timestamp, learned: &Learned) {
+    let mut known = state.learnings.iter_mut();
+    if let Some(known) = known.find(|known| known.id == learned.id) {
+        known.sources.push(learned.agent.clone());
+        return;
+    }
+    state.counters.learnings += 1;
+    state.learnings.push(Learning {
+        id: learned.id.clone(),
+        global: learned.global,
+        profile: learned.profile.clone(),
+        content: learned.content.clone(),
+        sources: vec![learned.agent.clone()],
+        at,
+    });
+}

@@ -1,0 +1,161 @@
+//! Folding events about ideas.
+
+use crate::domain::command::IdeaEdit;
+use crate::domain::event::{
+    IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaEdited, IdeaLanded, IdeaRetried,
+};
+use crate::domain::ids::{IdeaId, Oid};
+use crate::domain::state::{Audit, Idea, IdeaStatus, Kept, State, UnusedWorktree};
+use crate::domain::time::Timestamp;
+use crate::domain::usage::Spent;
+
+/// Audit lines that an idea keeps.
+const AUDIT_KEPT: usize = 20;
+
+pub(super) fn with_idea(
+    state: &mut State,
+    id: &IdeaId,
+    at: Timestamp,
+    change: impl FnOnce(&mut Idea),
+) {
+    state.ideas.change(id, |idea| {
+        idea.updated_at = at;
+        change(idea);
+    });
+}
+
+pub(super) fn audit(idea: &mut Idea, at: Timestamp, what: &str, detail: &str) {
+    if idea.audit.len() >= AUDIT_KEPT {
+        idea.audit.remove(0);
+    }
+    idea.audit.push(Audit {
+        at,
+        what: what.to_owned(),
+        detail: detail.chars().take(300).collect(),
+    });
+}
+
+pub(super) fn add(state: &mut State, at: Timestamp, added: &IdeaAdded) {
+    let new = &added.idea;
+    state.counters.ideas += 1;
+    state.owed.inbox.extend(new.inbox.clone());
+    let idea = Idea {
+        status: IdeaStatus::Pending,
+        text: new.text.as_str().into(),
+        after: new.after.clone(),
+        tags: new.tags.clone(),
+        priority: new.priority,
+        profile: new.profile.clone(),
+        assigned: false,
+        retry_count: 0,
+        failed_attempts: 0,
+        attempts: 0,
+        not_before: None,
+        kept: None,
+        reserved: None,
+        commit: None,
+        last_error: None,
+        used: Spent::default(),
+        used_before: Spent::default(),
+        audit: Vec::new(),
+        created_at: at,
+        updated_at: at,
+    };
+    state.ideas.insert(added.id.clone(), idea);
+}
+
+pub(super) fn edit(state: &mut State, at: Timestamp, edited: &IdeaEdited) {
+    keep_text(state, &edited.id, &edited.edit);
+    with_idea(state, &edited.id, at, |idea| apply(idea, &edited.edit));
+}
+
+/// An attempt whose first prompt is written goes on with the text that it began with.
+fn keep_text(state: &mut State, id: &IdeaId, edit: &IdeaEdit) {
+    let before = state.ideas.get(id).map(|idea| idea.text.clone());
+    let changes = edit.text.is_some() && edit.text.as_deref() != before.as_deref();
+    let mut attempts = state.agents.values_mut();
+    if let Some(attempt) = attempts.find(|attempt| changes && attempt.idea == *id)
+        && attempt.iteration > 0
+        && attempt.text.is_none()
+    {
+        attempt.text = before;
+    }
+}
+
+fn apply(idea: &mut Idea, edit: &IdeaEdit) {
+    if let Some(text) = &edit.text {
+        idea.text = text.as_str().into();
+    }
+    if let Some(after) = &edit.after {
+        idea.after.clone_from(after);
+    }
+    if let Some(tags) = &edit.tags {
+        idea.tags.clone_from(tags);
+    }
+    if let Some(priority) = edit.priority {
+        idea.priority = priority;
+    }
+}
+
+pub(super) fn retry(state: &mut State, at: Timestamp, retried: &IdeaRetried) {
+    with_idea(state, &retried.id, at, |idea| {
+        idea.status = IdeaStatus::Pending;
+        idea.used_before = idea.used;
+        idea.retry_count = 0;
+        idea.not_before = None;
+        audit(idea, at, "retried", "");
+    });
+}
+
+pub(super) fn cancel(state: &mut State, at: Timestamp, cancelled: &IdeaCancelled) {
+    let kept = state.ideas.change(&cancelled.id, |idea| {
+        idea.reserved = None;
+        idea.kept.take()
+    });
+    let left = kept.flatten().and_then(|kept| unused(*kept));
+    state.owed.worktrees.extend(left);
+    with_idea(state, &cancelled.id, at, |idea| {
+        idea.status = IdeaStatus::Cancelled;
+        idea.assigned = false;
+        audit(idea, at, "cancelled", "");
+    });
+}
+
+pub(super) fn assign(state: &mut State, at: Timestamp, assigned: &IdeaAssigned) {
+    with_idea(state, &assigned.id, at, |idea| {
+        idea.assigned = true;
+        if assigned.profile.is_some() {
+            idea.profile.clone_from(&assigned.profile);
+        }
+    });
+}
+
+pub(super) fn land(state: &mut State, at: Timestamp, landed: &IdeaLanded) {
+    let IdeaLanded { id, commit } = landed;
+    state.queue.retain(|entry| entry.idea != *id);
+    state.swarm.failures_in_a_row = 0;
+    state.swarm.landed_since_checkpoint += 1;
+    state.swarm.last_landed = Some(id.clone());
+    if let Some(target) = &mut state.swarm.target {
+        target.commit = commit.clone();
+    }
+    with_idea(state, id, at, |idea| is_done(idea, at, commit));
+}
+
+/// The target has its work.
+pub(super) fn is_done(idea: &mut Idea, at: Timestamp, commit: &Oid) {
+    idea.status = IdeaStatus::Done;
+    idea.commit = Some(commit.clone());
+    idea.last_error = None;
+    audit(idea, at, "landed", commit.as_str());
+}
+
+/// Work that a checkpoint kept has no worktree that could go.
+pub(super) fn unused(kept: Kept) -> Option<UnusedWorktree> {
+    let worktree = kept.worktree;
+    worktree.saved.is_none().then_some(UnusedWorktree {
+        worktree: worktree.worktree,
+        branch: worktree.branch,
+        landed: None,
+    })
+}

@@ -1,0 +1,167 @@
+//! Folding events about the merge queue.
+
+use super::attempt::with_attempt;
+use super::idea::{audit, with_idea};
+use crate::domain::event::{
+    ConflictLaidOut, ConflictSettled, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued,
+    MergeReleased, MergeReturned, ResolverFailed, VerifyPassed, VerifyReady, VerifyStarted,
+};
+use crate::domain::hook::Passage;
+use crate::domain::ids::IdeaId;
+use crate::domain::lifecycle::MergePhase;
+use crate::domain::state::{Conflict, IdeaStatus, MergeEntry, State, Task, Verified};
+use crate::domain::time::Timestamp;
+
+fn with_entry(state: &mut State, id: &IdeaId, change: impl FnOnce(&mut MergeEntry)) {
+    if let Some(entry) = state.queue.iter_mut().find(|entry| entry.idea == *id) {
+        change(entry);
+    }
+}
+
+pub(super) fn queue(state: &mut State, at: Timestamp, queued: &MergeQueued) {
+    let id = &queued.id;
+    with_idea(state, id, at, |idea| idea.status = IdeaStatus::Merging);
+    state.queue.retain(|entry| entry.idea != *id);
+    state.queue.push(MergeEntry {
+        idea: id.clone(),
+        agent: queued.agent.clone(),
+        branch: queued.branch.clone(),
+        source: queued.source.clone(),
+        phase: MergePhase::Queued,
+        held: queued.held,
+        commit: None,
+        target: None,
+        checked_out: false,
+        verify_next: 0,
+        run: None,
+        verified: None,
+        pre_merge: None,
+        lost_runs: 0,
+        conflict: None,
+        laid_out: false,
+        resolver_tries: 0,
+        not_before: None,
+        waits: None,
+        queued_at: at,
+    });
+}
+
+pub(super) fn change_phase(state: &mut State, moved: &MergeMoved) {
+    with_entry(state, &moved.id, |entry| {
+        entry.phase = moved.phase;
+        entry.not_before = moved.not_before;
+        entry.waits.clone_from(&moved.waits);
+        if let (MergePhase::Landing, Some(target)) = (moved.phase, &entry.target) {
+            entry.verified = Some(Verified {
+                source: entry.source.clone(),
+                target: target.clone(),
+            });
+        }
+        if moved.phase == MergePhase::Queued {
+            entry.commit = None;
+            entry.target = None;
+            entry.checked_out = false;
+            entry.verify_next = 0;
+            entry.run = None;
+            // Who had nothing against it need not be asked again about the same work on the same target.
+            entry.pre_merge = entry.pre_merge.filter(|passed| *passed == Passage::Free);
+        }
+    });
+}
+
+pub(super) fn release(state: &mut State, released: &MergeReleased) {
+    with_entry(state, &released.id, |entry| {
+        entry.held = false;
+        entry.not_before = None;
+        entry.waits = None;
+    });
+}
+
+pub(super) fn build(state: &mut State, built: &MergeBuilt) {
+    with_entry(state, &built.id, |entry| {
+        if !entry.is_verified_on(&built.target) {
+            entry.pre_merge = None;
+        }
+        entry.commit = Some(built.commit.clone());
+        entry.target = Some(built.target.clone());
+        entry.conflict = None;
+        entry.laid_out = false;
+    });
+}
+
+pub(super) fn meet_conflict(state: &mut State, conflicted: &MergeConflicted) {
+    with_entry(state, &conflicted.id, |entry| {
+        entry.laid_out = false;
+        entry.conflict = Some(Conflict {
+            level: conflicted.level,
+            files: conflicted.files.clone(),
+            target: conflicted.target.clone(),
+        });
+    });
+}
+
+pub(super) fn lay_out(state: &mut State, laid_out: &ConflictLaidOut) {
+    with_entry(state, &laid_out.id, |entry| {
+        entry.laid_out = true;
+        if let Some(conflict) = &mut entry.conflict {
+            conflict.files.clone_from(&laid_out.files);
+        }
+    });
+}
+
+/// The branch holds the target: its agent's worktree stands there too.
+pub(super) fn settle_conflict(state: &mut State, settled: &ConflictSettled) {
+    let mut agent = None;
+    with_entry(state, &settled.id, |entry| {
+        entry.conflict = None;
+        entry.laid_out = false;
+        entry.resolver_tries = 0;
+        entry.source = settled.head.clone();
+        agent = Some(entry.agent.clone());
+    });
+    if let Some(agent) = agent {
+        with_attempt(state, &agent, |attempt| {
+            attempt.head = Some(settled.head.clone());
+        });
+    }
+}
+
+pub(super) fn fail_resolver(state: &mut State, failed: &ResolverFailed) {
+    with_entry(state, &failed.id, |entry| entry.resolver_tries += 1);
+}
+
+pub(super) fn check_out(state: &mut State, ready: &VerifyReady) {
+    with_entry(state, &ready.id, |entry| entry.checked_out = true);
+}
+
+pub(super) fn start_verify(state: &mut State, started: &VerifyStarted) {
+    state.counters.runs += 1;
+    with_entry(state, &started.id, |entry| {
+        entry.run = Some(started.run.clone());
+    });
+}
+
+pub(super) fn pass_verify(state: &mut State, passed: &VerifyPassed) {
+    with_entry(state, &passed.id, |entry| {
+        entry.verify_next = passed.index + 1;
+    });
+}
+
+pub(super) fn give_back(state: &mut State, at: Timestamp, returned: &MergeReturned) {
+    let MergeReturned { id, feedback } = returned;
+    let Some(entry) = state.entry(id) else {
+        return;
+    };
+    let (agent, target) = (entry.agent.clone(), entry.target.clone());
+    state.queue.retain(|entry| entry.idea != *id);
+    with_idea(state, id, at, |idea| {
+        idea.status = IdeaStatus::Active;
+        audit(idea, at, "returned", &feedback.command);
+    });
+    with_attempt(state, &agent, |attempt| {
+        attempt.returns += 1;
+        attempt.feedback = Some(feedback.clone());
+        attempt.task = Task::Work;
+        attempt.catch_up = target;
+    });
+}

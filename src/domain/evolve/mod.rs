@@ -1,0 +1,121 @@
+//! Folding events into the state. Total, simple, deterministic: it assigns what the event says and decides nothing.
+//!
+//! Invariant: one exhaustive match, so that a new kind of event does not compile until someone has said what it changes. An event about
+//! something that the state does not know (a newer log read by older rules) changes nothing but `seq`.
+
+mod attempt;
+mod checkpoint;
+pub(crate) mod hooks;
+mod idea;
+mod merge;
+mod provider;
+mod redirect;
+mod swarm;
+
+use super::event::Event;
+use super::state::State;
+use super::time::Timestamp;
+
+/// Folds the event with sequence number `seq`, journaled at `at`, into the state.
+pub fn evolve(state: &mut State, seq: u64, at: Timestamp, event: &Event) {
+    let calls = hooks::owed_by(state, seq, at, event);
+    state.seq = seq;
+    state.swarm.last_event_at = at;
+    fold(state, at, event);
+    state.hooks.extend(calls);
+    if !state.hooks.is_empty() {
+        hooks::forget(state);
+    }
+}
+
+fn fold(state: &mut State, at: Timestamp, event: &Event) {
+    match event {
+        // The state that a log begins with is put in place by whoever reads the log.
+        Event::Mark(_) | Event::ClockWentBack(_) | Event::StateRestored(_) => {}
+        Event::DaemonStarted(_) => swarm::owe_again(&mut state.owed),
+        Event::PhaseChanged(changed) => swarm::change_phase(state, changed),
+        Event::PauseSet(pause) => swarm::pause(state, pause),
+        Event::PauseLifted(_) => swarm::lift_pause(state),
+        Event::SettingsLoaded(loaded) => swarm::load_settings(state, loaded),
+        Event::ModeSet(set) => swarm::set_mode(state, set),
+        Event::RoomAwaited(awaited) => state.swarm.held_until = Some(awaited.until),
+        Event::TargetSeen(seen) => state.swarm.target = Some(seen.clone()),
+        Event::TargetRewritten(rewritten) => swarm::rewrite_target(state, at, rewritten),
+        Event::TargetSettled(settled) => swarm::settle_target(state, settled),
+        Event::WarningRaised(raised) => swarm::raise_warning(state, at, raised),
+        Event::WarningCleared(cleared) => {
+            state.warnings.remove(&cleared.key);
+        }
+        Event::EffectRequested(requested) => swarm::request(state, requested),
+        Event::EffectFinished(finished) => swarm::finish(state, finished),
+        Event::StateRepaired(repaired) => swarm::repair(state, at, repaired),
+
+        Event::IdeaAdded(added) => idea::add(state, at, added),
+        Event::IdeaEdited(edited) => idea::edit(state, at, edited),
+        Event::IdeaRetried(retried) => idea::retry(state, at, retried),
+        Event::IdeaCancelled(cancelled) => idea::cancel(state, at, cancelled),
+        Event::IdeaAssigned(assigned) => idea::assign(state, at, assigned),
+        Event::IdeaLanded(landed) => idea::land(state, at, landed),
+
+        Event::IdeaClaimed(claimed) => attempt::claim(state, at, claimed),
+        Event::AttemptMoved(moved) => attempt::change_phase(state, moved),
+        Event::WorktreeReady(ready) => attempt::take_worktree(state, ready),
+        Event::IterationStarted(started) => attempt::start_iteration(state, at, started),
+        Event::GateStarted(started) => attempt::start_gate(state, started),
+        Event::RunStarted(started) => attempt::start_run(state, started),
+        Event::RunEnded(ended) => attempt::end_run(state, at, ended),
+        Event::SignalSeen(seen) => attempt::hear(state, seen),
+        Event::IterationJudged(judged) => attempt::judge_iteration(state, judged),
+        Event::AttemptSealed(sealed) => attempt::seal(state, sealed),
+        Event::GatePassed(passed) => attempt::pass_gate(state, passed),
+        Event::GateFailed(failed) => attempt::fail_gate(state, failed),
+        Event::TaskSet(set) => attempt::set_task(state, set),
+        Event::MessageQueued(queued) => attempt::queue_message(state, at, queued),
+        Event::EndingAsked(asked) => attempt::ask_end(state, asked),
+        Event::AttemptEnded(ended) => attempt::end(state, at, ended),
+        Event::Learned(learned) => attempt::learn(state, at, learned),
+        Event::AgentRedirected(redirected) => redirect::begin(state, at, redirected),
+        Event::WorkSaved(saved) => redirect::save(state, saved),
+
+        Event::IterationExcused(excused) => provider::excuse(state, excused),
+        Event::SessionBegan(began) => provider::begin_session(state, began),
+        Event::SessionDropped(dropped) => provider::drop_session(state, dropped),
+        Event::UsageSeen(seen) => provider::see_usage(state, seen),
+        Event::AccountHeld(held) => provider::hold_account(state, held),
+        Event::AccountTried(tried) => provider::try_account(state, tried),
+        Event::AccountFreed(freed) => {
+            state.accounts.remove(&freed.account);
+        }
+        Event::BudgetReached(reached) => provider::reach_budget(state, reached),
+
+        Event::MergeQueued(queued) => merge::queue(state, at, queued),
+        Event::MergeMoved(moved) => merge::change_phase(state, moved),
+        Event::MergeReleased(released) => merge::release(state, released),
+        Event::MergeBuilt(built) => merge::build(state, built),
+        Event::MergeConflicted(conflicted) => merge::meet_conflict(state, conflicted),
+        Event::ConflictLaidOut(laid_out) => merge::lay_out(state, laid_out),
+        Event::ConflictSettled(settled) => merge::settle_conflict(state, settled),
+        Event::ResolverFailed(failed) => merge::fail_resolver(state, failed),
+        Event::VerifyReady(ready) => merge::check_out(state, ready),
+        Event::VerifyStarted(started) => merge::start_verify(state, started),
+        Event::VerifyPassed(passed) => merge::pass_verify(state, passed),
+        Event::MergeReturned(returned) => merge::give_back(state, at, returned),
+
+        Event::CheckpointMade(made) => checkpoint::keep(state, made),
+        Event::CheckpointDeleted(deleted) => {
+            state.checkpoints.remove(&deleted.name);
+        }
+        Event::RollbackBegun(begun) => state.rollback = Some(begun.rollback.clone()),
+        Event::RollbackPlanned(planned) => checkpoint::plan_idea(state, planned),
+        Event::RollbackStepped(stepped) => checkpoint::step(state, stepped),
+        Event::RolledBack(rolled_back) => checkpoint::roll_back(state, at, rolled_back),
+        Event::RollbackAbandoned(_) => checkpoint::abandon(state),
+
+        Event::HookAsked(asked) => hooks::ask(state, asked),
+        Event::HookStarted(started) => hooks::start(state, at, started),
+        Event::HookCutOff(cut_off) => hooks::cut_off(state, cut_off),
+        Event::HookFinished(finished) => hooks::finish(state, at, finished),
+        Event::HookTimedOut(timed_out) => hooks::time_out(state, at, timed_out),
+        Event::HookApproved(approved) => hooks::approve(state, approved),
+    }
+}

@@ -1,0 +1,201 @@
+//! Folding events about the swarm as a whole: its phase, settings, target, warnings, the outbox, repairs.
+
+use std::collections::BTreeMap;
+
+use super::attempt;
+use super::idea::{audit, is_done, unused, with_idea};
+use crate::domain::checkpoint::Reason;
+use crate::domain::command::{InboxFile, TargetChoice};
+use crate::domain::effect::Effect;
+use crate::domain::event::{
+    AttemptEnded, EffectFinished, EffectRequested, ModeSet, PauseSet, PhaseChanged, SettingsLoaded,
+    StateRepaired, TargetRewritten, TargetSettled, WarningRaised,
+};
+use crate::domain::ids::{IdeaId, Oid, RunId};
+use crate::domain::settings::Mode;
+use crate::domain::state::{AttemptEnd, IdeaStatus, Owed, State, UnusedWorktree, Warning};
+use crate::domain::time::Timestamp;
+
+/// A new daemon tries again what the one before could not tidy up.
+pub(super) fn owe_again(owed: &mut Owed) {
+    owed.worktrees.append(&mut owed.worktrees_failed);
+    owed.inbox.append(&mut owed.inbox_failed);
+}
+
+pub(super) fn change_phase(state: &mut State, changed: &PhaseChanged) {
+    state.swarm.phase = changed.phase;
+    state.swarm.drain_deadline = changed.deadline;
+}
+
+pub(super) fn pause(state: &mut State, pause: &PauseSet) {
+    state.swarm.paused = true;
+    state.swarm.pause_reason = Some(pause.reason.clone());
+}
+
+pub(super) fn lift_pause(state: &mut State) {
+    state.swarm.paused = false;
+    state.swarm.pause_reason = None;
+    state.swarm.failures_in_a_row = 0;
+    state.swarm.held_until = None;
+}
+
+/// A gate that has begun begins again when it changes: what passed was another gate.
+pub(super) fn load_settings(state: &mut State, loaded: &SettingsLoaded) {
+    let SettingsLoaded { hash, settings } = loaded;
+    state.config_hash.clone_from(hash);
+    let before = state.settings.replace(settings.clone());
+    autopilot_off(state);
+    let Some(before) = before else {
+        return;
+    };
+    let same = before.quality_commands == settings.quality_commands;
+    if same && before.verify == settings.verify {
+        return;
+    }
+    for attempt in state.agents.values_mut().filter(|_| !same) {
+        attempt.gate_next = 0;
+    }
+    for entry in &mut state.queue {
+        entry.verify_next = 0;
+        entry.verified = None;
+    }
+}
+
+pub(super) fn set_mode(state: &mut State, set: &ModeSet) {
+    state.swarm.mode_override = set.mode;
+    autopilot_off(state);
+}
+
+/// When autopilot begins again, so does what comes before it.
+fn autopilot_off(state: &mut State) {
+    state.swarm.autopilot_checkpoint &= state.mode() == Mode::Autopilot;
+}
+
+pub(super) fn rewrite_target(state: &mut State, at: Timestamp, rewritten: &TargetRewritten) {
+    state.swarm.rewritten = Some(rewritten.clone());
+    for id in &rewritten.dropped {
+        with_idea(state, id, at, |idea| {
+            audit(idea, at, "dropped_by_force_push", rewritten.to.as_str());
+        });
+    }
+}
+
+pub(super) fn settle_target(state: &mut State, settled: &TargetSettled) {
+    state.swarm.rewritten = None;
+    state.swarm.rebase = settled.choice == TargetChoice::Rebase;
+    if let Some(target) = &mut state.swarm.target {
+        target.commit = settled.to.clone();
+    }
+}
+
+pub(super) fn raise_warning(state: &mut State, at: Timestamp, raised: &WarningRaised) {
+    let warning = Warning {
+        message: raised.message.clone(),
+        since: at,
+    };
+    state.warnings.insert(raised.key.clone(), warning);
+}
+
+/// What was to be tidied up is requested now; a run that was asked to end is remembered.
+pub(super) fn request(state: &mut State, requested: &EffectRequested) {
+    let EffectRequested { id, effect } = requested;
+    state.counters.effects = state.counters.effects.max(id.0);
+    match effect {
+        Effect::StopRun { run, now } => {
+            let asked = state.stops.entry(run.clone()).or_default();
+            *asked |= *now;
+        }
+        Effect::ReleaseWorktree { worktree, .. } => {
+            let other = |unused: &UnusedWorktree| unused.worktree != *worktree;
+            state.owed.worktrees.retain(other);
+        }
+        Effect::ArchiveInbox { name, sha256 } => {
+            let other = |file: &InboxFile| file.name != *name || file.sha256 != *sha256;
+            state.owed.inbox.retain(other);
+        }
+        // Asking is enough: one that cannot be made is a warning, not a reason to ask again and again.
+        Effect::MakeCheckpoint { reason, .. } => match reason {
+            Reason::Periodic => state.swarm.landed_since_checkpoint = 0,
+            Reason::BeforeAutopilot => state.swarm.autopilot_checkpoint = true,
+            Reason::Manual | Reason::BeforeRollback => {}
+        },
+        _ => {}
+    }
+    state.outbox.insert(*id, effect.clone());
+}
+
+pub(super) fn finish(state: &mut State, finished: &EffectFinished) {
+    if let (Some(effect), Some(_)) = (state.outbox.remove(&finished.id), &finished.error) {
+        tidying_failed(&mut state.owed, effect);
+    }
+}
+
+fn tidying_failed(owed: &mut Owed, effect: Effect) {
+    match effect {
+        Effect::ReleaseWorktree {
+            worktree,
+            branch,
+            landed,
+            ..
+        } => owed.worktrees_failed.push(UnusedWorktree {
+            worktree,
+            branch,
+            landed,
+        }),
+        Effect::ArchiveInbox { name, sha256 } => {
+            owed.inbox_failed.push(InboxFile { name, sha256 });
+        }
+        _ => {}
+    }
+}
+
+pub(super) fn repair(state: &mut State, at: Timestamp, repaired: &StateRepaired) {
+    state.counters = state.counters.at_least(repaired.floors);
+    for found in &repaired.landed {
+        find_landing(state, at, &found.idea, &found.commit);
+    }
+}
+
+/// What the log knew of the work on an idea is over: the target has it. Its worktree goes as one that is given up does, with everything in
+/// it kept: the commit that landed may be later than the last one that the log knows.
+fn find_landing(state: &mut State, at: Timestamp, id: &IdeaId, commit: &Oid) {
+    let Some(kept) = state.ideas.change(id, |idea| idea.kept.take()) else {
+        return;
+    };
+    state.queue.retain(|entry| entry.idea != *id);
+    if let Some(agent) = state.attempt_at(id).map(|(agent, _)| agent.clone()) {
+        state
+            .outbox
+            .retain(|_, effect| !effect.works_for(&agent, id));
+        let ended = AttemptEnded {
+            agent: agent.clone(),
+            end: AttemptEnd::Merged,
+            status: IdeaStatus::Done,
+            message: None,
+            not_before: None,
+            keep_worktree: false,
+        };
+        attempt::end(state, at, &ended);
+        for unused in &mut state.owed.worktrees {
+            if state
+                .ended
+                .get(&agent)
+                .is_some_and(|ended| ended.worktree == unused.worktree)
+            {
+                unused.landed = None;
+            }
+        }
+    }
+    state
+        .owed
+        .worktrees
+        .extend(kept.and_then(|kept| unused(*kept)));
+    let of_run = |effects: &BTreeMap<_, Effect>, run: &RunId| {
+        effects
+            .values()
+            .any(|effect| matches!(effect, Effect::Run { run: this, .. } if this == run))
+    };
+    let outbox = &state.outbox;
+    state.stops.retain(|run, _| of_run(outbox, run));
+    with_idea(state, id, at, |idea| is_done(idea, at, commit));
+}
