@@ -67,5 +67,5 @@ pub fn main() -> std::process::ExitCode {
         Some(agents::acp::SUBCOMMAND) => return agents::acp::main(args),
         _ => {}
     }
-    cli::run(std::env::args_os(), &cli::services::services())
+    cli::run(std::env::args_os())
 }

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::backend::Offline;
-use super::context::Context;
 use super::error::{CliError, Kind};
 use super::remote::Daemon;
 use super::repo::Repo;
 use crate::daemon::actor::handle::Accepted;
+use crate::daemon::checkpoints::list;
+use crate::daemon::{Paths, clean, hooks, offline};
 use crate::domain::command::Command;
 use crate::domain::event::{Event, IdeaAdded};
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
@@ -33,16 +33,15 @@ pub enum Access {
     /// By the daemon.
     Daemon(Box<Daemon>),
     /// By the files.
-    Offline(Box<dyn Offline>),
+    Offline(Paths),
 }
 
 /// Does `work` by the daemon or, without one, by the files; again for a moment when a daemon starts or ends in between.
 pub fn with_access<T>(
-    context: &Context<'_>,
     repo: &Repo,
     mut work: impl FnMut(&mut Access) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
-    patiently(|| open(context, repo).and_then(|mut access| work(&mut access)))
+    patiently(|| open(repo).and_then(|mut access| work(&mut access)))
 }
 
 /// Tries again for a moment what a daemon that starts or ends meanwhile, or another command, was in the way of.
@@ -61,10 +60,10 @@ pub fn is_race(error: &CliError) -> bool {
     matches!(error.kind, Kind::NoDaemon | Kind::Locked) || error.stable_code() == "ENDING"
 }
 
-fn open(context: &Context<'_>, repo: &Repo) -> Result<Access, CliError> {
+fn open(repo: &Repo) -> Result<Access, CliError> {
     Ok(match Daemon::connect(repo)? {
         Some(daemon) => Access::Daemon(Box::new(daemon)),
-        None => Access::Offline((context.services.offline)(repo)?),
+        None => Access::Offline(repo.paths()),
     })
 }
 
@@ -78,7 +77,7 @@ impl Access {
     pub fn agents(&mut self) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get("agents"),
-            Self::Offline(offline) => to_value(&view::agents(&offline.read()?)),
+            Self::Offline(paths) => to_value(&view::agents(&offline::read(paths)?)),
         }
     }
 
@@ -86,8 +85,8 @@ impl Access {
     pub fn agent(&mut self, id: &AgentId) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get(&format!("agents/{id}")),
-            Self::Offline(offline) => {
-                let agent = view::agent(&offline.read()?, id);
+            Self::Offline(paths) => {
+                let agent = view::agent(&offline::read(paths)?, id);
                 to_value(&agent.ok_or_else(|| Rejection::AgentUnknown(id.clone()))?)
             }
         }
@@ -97,17 +96,17 @@ impl Access {
     pub fn status(&mut self) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get("status"),
-            Self::Offline(offline) => {
-                let state = offline.read()?;
+            Self::Offline(paths) => {
+                let state = offline::read(paths)?;
                 let target = state
                     .settings
                     .as_deref()
                     .map_or(TargetNow::Unknown, |settings| {
-                        offline.target(&settings.target)
+                        offline::target(paths, &settings.target)
                     });
                 let outside = Outside {
                     target,
-                    left_running: offline.left_running(&state),
+                    left_running: offline::left_running(paths, &state),
                     ..Outside::default()
                 };
                 to_value(&view::status(&state, outside))
@@ -122,7 +121,7 @@ impl Access {
                 Some(status) => daemon.get(&format!("ideas?status={}", status.as_str())),
                 None => daemon.get("ideas"),
             },
-            Self::Offline(offline) => to_value(&view::ideas(&offline.read()?, status)),
+            Self::Offline(paths) => to_value(&view::ideas(&offline::read(paths)?, status)),
         }
     }
 
@@ -130,7 +129,7 @@ impl Access {
     pub fn idea(&mut self, id: &IdeaId) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get(&format!("ideas/{id}")),
-            Self::Offline(offline) => idea_of(&offline.read()?, id),
+            Self::Offline(paths) => idea_of(&offline::read(paths)?, id),
         }
     }
 
@@ -138,7 +137,7 @@ impl Access {
     pub fn merges(&mut self) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get("merges"),
-            Self::Offline(offline) => to_value(&view::merges(&offline.read()?)),
+            Self::Offline(paths) => to_value(&view::merges(&offline::read(paths)?)),
         }
     }
 
@@ -146,7 +145,7 @@ impl Access {
     pub fn learnings(&mut self) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get("learnings"),
-            Self::Offline(offline) => to_value(&view::learnings(&offline.read()?)),
+            Self::Offline(paths) => to_value(&view::learnings(&offline::read(paths)?)),
         }
     }
 
@@ -157,7 +156,7 @@ impl Access {
                 let since = since.map_or_else(String::new, |since| format!("?since={since}"));
                 daemon.get(&format!("report{since}"))
             }
-            Self::Offline(offline) => to_value(&view::report(&offline.read()?, since)),
+            Self::Offline(paths) => to_value(&view::report(&offline::read(paths)?, since)),
         }
     }
 
@@ -168,8 +167,8 @@ impl Access {
                 let page = daemon.get(&format!("events?since={after}&limit={limit}"))?;
                 Ok(page.as_array().cloned().unwrap_or_default())
             }
-            Self::Offline(offline) => {
-                let events = offline.events(after, limit)?;
+            Self::Offline(paths) => {
+                let events = offline::events(paths, after, limit)?;
                 events.iter().map(super::event_json::to_json).collect()
             }
         }
@@ -179,7 +178,7 @@ impl Access {
     pub fn checkpoints(&mut self) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get("checkpoints"),
-            Self::Offline(offline) => Ok(Value::Array(offline.checkpoints()?)),
+            Self::Offline(paths) => Ok(Value::Array(list::list(paths, &offline::read(paths)?))),
         }
     }
 
@@ -187,7 +186,7 @@ impl Access {
     pub fn hooks(&mut self) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get("hooks"),
-            Self::Offline(offline) => to_value(&offline.hooks()?),
+            Self::Offline(paths) => to_value(&hooks::list_in(paths, &offline::read(paths)?)?),
         }
     }
 
@@ -195,7 +194,7 @@ impl Access {
     pub fn checkpoint(&mut self, name: &CheckpointName) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get(&format!("checkpoints/{name}")),
-            Self::Offline(offline) => offline.checkpoint(name),
+            Self::Offline(paths) => Ok(list::show(paths, &offline::read(paths)?, name)?),
         }
     }
 
@@ -203,7 +202,7 @@ impl Access {
     pub fn preview(&mut self, name: &CheckpointName) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get(&format!("checkpoints/{name}/preview")),
-            Self::Offline(offline) => to_value(&offline.preview(name)?),
+            Self::Offline(paths) => to_value(&offline::preview(paths, name)?),
         }
     }
 
@@ -211,7 +210,7 @@ impl Access {
     pub fn clean(&mut self, dry_run: bool) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.post("clean", &json!({ "dryRun": dry_run })),
-            Self::Offline(offline) => to_value(&offline.clean(dry_run)?),
+            Self::Offline(paths) => to_value(&clean::offline(paths, dry_run)?),
         }
     }
 
@@ -219,10 +218,10 @@ impl Access {
     pub fn execute(&mut self, command: &Command) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.execute(command),
-            Self::Offline(offline) => {
-                let mut answer = answer(&offline.execute(command.clone())?);
+            Self::Offline(paths) => {
+                let mut answer = answer(&offline::execute(paths, command)?);
                 if let Command::EditIdea { id, .. } = command
-                    && let Some(note) = view::edited(&offline.read()?, id)
+                    && let Some(note) = view::edited(&offline::read(paths)?, id)
                 {
                     answer["note"] = note.into();
                 }

@@ -6,28 +6,25 @@ use jiff::tz::TimeZone;
 
 use super::access::{Access, with_access};
 use super::args::Global;
-use super::backend::{Offline, Services};
 use super::error::CliError;
 use super::final_flush::LastWords;
 use super::output::Output;
 use super::remote::Daemon;
 use super::repo::Repo;
 
-/// The global options, the streams and the rest of the program.
-pub struct Context<'a> {
+/// The global options and the streams.
+pub struct Context {
     /// The global options.
     pub global: Global,
     /// Where to write.
     pub output: Output,
-    /// The rest of the program.
-    pub services: &'a Services,
     /// The local time zone.
     pub zone: TimeZone,
     /// How long what is left to be said may take, when all else is done.
     pub last_words: Option<LastWords>,
 }
 
-impl Context<'_> {
+impl Context {
     /// The folder to begin at.
     pub fn start_folder(&self) -> Result<PathBuf, CliError> {
         match &self.global.repo {
@@ -47,16 +44,11 @@ impl Context<'_> {
         &self,
         work: impl FnMut(&mut Access) -> Result<T, CliError>,
     ) -> Result<T, CliError> {
-        with_access(self, &self.repo()?, work)
+        with_access(&self.repo()?, work)
     }
 
     /// The daemon; without one the command cannot do its work.
     pub fn daemon(&self) -> Result<Daemon, CliError> {
         Daemon::connect(&self.repo()?)?.ok_or_else(CliError::no_daemon)
-    }
-
-    /// The files.
-    pub fn offline(&self, repo: &Repo) -> Result<Box<dyn Offline>, CliError> {
-        (self.services.offline)(repo)
     }
 }

@@ -8,7 +8,10 @@ use std::io;
 
 use serde_json::{Value, json};
 
+use crate::daemon::DaemonError;
+use crate::daemon::error::Unfit;
 use crate::domain::rejection::Rejection;
+use crate::journal::JournalError;
 
 /// Each exit code and what it means: the table of the help text and of the reference page.
 pub const EXIT_CODES: [(u8, &str); 10] = [
@@ -241,6 +244,55 @@ impl From<io::Error> for CliError {
             return Self::new(Kind::BrokenPipe, "nobody reads the output any more");
         }
         Self::io("write the output", &error)
+    }
+}
+
+impl From<DaemonError> for CliError {
+    fn from(error: DaemonError) -> Self {
+        match error {
+            DaemonError::Locked { .. } => Self::new(Kind::Locked, error.to_string()),
+            DaemonError::AgentUnusable(_) => Self::new(Kind::AgentUnusable, error.to_string())
+                .hint("look at the configuration: swarm config check"),
+            DaemonError::AgentsUnfit(unfit) => unfit_agents(&unfit),
+            DaemonError::DiskFailed(_) => Self::new(Kind::Disk, error.to_string()),
+            DaemonError::Append(error) => Self::new(Kind::Disk, error.to_string()),
+            DaemonError::Journal(error) => error.into(),
+            DaemonError::NewerRun(_) | DaemonError::LogGone | DaemonError::EndGone(_) => {
+                Self::new(Kind::Damaged, error.to_string())
+            }
+            DaemonError::Rejected(rejection) => rejection.into(),
+            DaemonError::Config(_) => Self::refused(error.to_string())
+                .hint("mend it, then look again: swarm config check"),
+            _ => Self::refused(error.to_string()),
+        }
+    }
+}
+
+/// Each with what to do about it.
+fn unfit_agents(unfit: &[Unfit]) -> CliError {
+    let mut each = unfit.iter().map(Unfit::to_string);
+    let first = each.next().unwrap_or_default();
+    let others: Vec<String> = each.collect();
+    let mut error = CliError::new(Kind::AgentUnusable, first);
+    if !others.is_empty() {
+        error = error.details(others.join("\n"));
+    }
+    for one in unfit {
+        if !error.hints.contains(&one.fault.advice) {
+            error = error.hint(&one.fault.advice);
+        }
+    }
+    error.hint("look at all agents: swarm doctor")
+}
+
+impl From<JournalError> for CliError {
+    fn from(error: JournalError) -> Self {
+        let kind = if error.is_damage() {
+            Kind::Damaged
+        } else {
+            Kind::Refused
+        };
+        Self::new(kind, error.to_string())
     }
 }
 

@@ -1,13 +1,11 @@
 //! The command line: arguments in, pages or JSON out, one exit code.
 //!
-//! A command reads and changes the state through the daemon where one runs, else through the files ([`access`]); what it needs of the
-//! rest of the program it is given as [`Services`]. The arguments and help texts stand beside what they do, in [`commands`].
+//! A command reads and changes the state through the daemon where one runs, else through the files ([`access`]). The arguments and help texts stand beside what they do, in [`commands`].
 //!
 //! Invariant: data goes to standard output, messages to standard error, and every failure says what, why and what to do next.
 
 pub mod access;
 pub mod args;
-pub mod backend;
 pub mod clock;
 pub mod commands;
 pub mod context;
@@ -15,13 +13,13 @@ pub mod describe;
 pub mod error;
 pub mod event_json;
 pub mod final_flush;
+mod host;
 mod json;
 pub mod live;
 pub mod output;
 pub mod remote;
 pub mod render;
 pub mod repo;
-pub mod services;
 mod summary;
 mod table;
 pub mod terminal;
@@ -38,7 +36,6 @@ use clap::Parser;
 use jiff::tz::TimeZone;
 
 use args::{Cli, Global, Verb};
-pub use backend::{EndReason, Launcher, Offline, Point, Services, StartOptions, VerifyReport};
 use context::Context;
 pub use error::{CliError, Kind};
 use output::Output;
@@ -46,22 +43,21 @@ pub use repo::Repo;
 use terminal::ColorChoice;
 
 /// Runs the command line `args`, whose first word is the program's name.
-pub fn run(args: impl IntoIterator<Item = OsString>, services: &Services) -> ExitCode {
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     match Cli::try_parse_from(&args) {
         Ok(cli) => {
             let output = Output::standard(&cli.global);
-            ExitCode::from(execute(cli.verb, cli.global, output, services))
+            ExitCode::from(execute(cli.verb, cli.global, output))
         }
         Err(error) => not_understood(&error, &args),
     }
 }
 
-fn execute(verb: Verb, global: Global, output: Output, services: &Services) -> u8 {
+fn execute(verb: Verb, global: Global, output: Output) -> u8 {
     let mut context = Context {
         global,
         output,
-        services,
         zone: TimeZone::system(),
         last_words: None,
     };
@@ -69,7 +65,7 @@ fn execute(verb: Verb, global: Global, output: Output, services: &Services) -> u
 }
 
 /// Does what was asked, says why when it failed, and gives the exit code.
-fn finish(verb: Verb, context: &mut Context<'_>) -> u8 {
+fn finish(verb: Verb, context: &mut Context) -> u8 {
     let done = commands::run(verb, context).and_then(|()| context.output.flush());
     let Err(error) = done else {
         return 0;

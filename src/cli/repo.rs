@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::CliError;
+use crate::daemon::Paths;
 
 /// The name of the folder that holds everything of ours.
 pub const FOLDER: &str = ".swarm";
@@ -48,6 +49,11 @@ impl Repo {
         check_folder(&root)?;
         refuse_links(&root.join(FOLDER))?;
         Ok(Self { root })
+    }
+
+    /// Everything in it, for work without a daemon.
+    pub fn paths(&self) -> Paths {
+        Paths::new(&self.root)
     }
 
     /// The repository's root, canonical.

@@ -1,7 +1,4 @@
-//! Whole commands against a state in memory: arguments in, streams and exit code out.
-
-use std::cell::RefCell;
-use std::rc::Rc;
+//! Whole commands against a state on disk: arguments in, streams and exit code out.
 
 use clap::Parser;
 use jiff::tz::TimeZone;
@@ -9,166 +6,16 @@ use jiff::tz::TimeZone;
 use super::args::Cli;
 use super::output::tests::Shared;
 use super::*;
-use crate::daemon::actor::handle::{Accepted, Journaled};
-use crate::daemon::checkpoints::list::{Preview, Soundness};
-use crate::daemon::clean::Report;
-use crate::daemon::hooks::{Difference, HookView, Tried};
-use crate::daemon::repair::{Findings, Repaired};
-use crate::domain::command::Command;
-use crate::domain::decide;
-use crate::domain::event::RepairWay;
-use crate::domain::evolve::evolve;
-use crate::domain::hook::HookName;
-use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
-use crate::domain::state::State;
+use crate::domain::command::NewIdea;
+use crate::domain::event::{Event, IdeaAdded, IdeaCancelled};
+use crate::domain::ids::IdeaId;
 use crate::domain::time::Timestamp;
-use crate::view::{Rest, TargetNow};
-
-/// A log in memory.
-#[derive(Clone, Default)]
-struct Memory(Rc<RefCell<Log>>);
-
-#[derive(Default)]
-struct Log {
-    state: State,
-    events: Vec<Journaled>,
-    /// So many more times somebody else has the lock.
-    locked: u32,
-    broken: Option<CliError>,
-}
+use crate::journal::Journal;
 
 const NOW: Timestamp = Timestamp::from_millis(1_000);
 
-impl Offline for Memory {
-    fn read(&self) -> Result<State, CliError> {
-        let log = self.0.borrow();
-        log.broken
-            .clone()
-            .map_or_else(|| Ok(log.state.clone()), Err)
-    }
-
-    fn execute(&self, command: Command) -> Result<Accepted, CliError> {
-        let log = &mut *self.0.borrow_mut();
-        if log.locked > 0 {
-            log.locked -= 1;
-            return Err(CliError::new(Kind::Locked, "somebody else has the lock"));
-        }
-        let events = decide::command(&log.state, &command, NOW)?;
-        for event in &events {
-            let seq = log.state.seq + 1;
-            evolve(&mut log.state, seq, NOW, event);
-            let (ts, event) = (NOW, event.clone());
-            log.events.push(Journaled { seq, ts, event });
-        }
-        let seq = log.state.seq;
-        Ok(Accepted { seq, events })
-    }
-
-    fn left_running(&self, _: &State) -> Vec<(AgentId, IdeaId)> {
-        Vec::new()
-    }
-
-    fn checkpoints(&self) -> Result<Vec<serde_json::Value>, CliError> {
-        Ok(Vec::new())
-    }
-
-    fn sound_checkpoints(&self) -> Result<Soundness, CliError> {
-        Ok((Vec::new(), Vec::new()))
-    }
-
-    fn hooks(&self) -> Result<Vec<HookView>, CliError> {
-        Ok(Vec::new())
-    }
-
-    fn hook_difference(&self, hook: HookName) -> Result<Difference, CliError> {
-        Err(CliError::refused(format!("there is no hook {hook}")))
-    }
-
-    fn try_hook(&self, hook: HookName, _: &[(String, String)]) -> Result<Tried, CliError> {
-        Err(CliError::refused(format!("there is no hook {hook}")))
-    }
-
-    fn checkpoint(&self, name: &CheckpointName) -> Result<serde_json::Value, CliError> {
-        Err(decide::unknown_checkpoint(&self.0.borrow().state, name).into())
-    }
-
-    fn preview(&self, name: &CheckpointName) -> Result<Preview, CliError> {
-        Err(decide::unknown_checkpoint(&self.0.borrow().state, name).into())
-    }
-
-    fn target(&self, _: &str) -> TargetNow {
-        TargetNow::Unknown
-    }
-
-    fn events(&self, after: u64, limit: usize) -> Result<Vec<Journaled>, CliError> {
-        let log = self.0.borrow();
-        let wanted = log.events.iter().filter(|event| event.seq > after);
-        Ok(wanted.take(limit).cloned().collect())
-    }
-
-    fn replay(&self, at: Option<Point>) -> Result<State, CliError> {
-        let mut state = State::default();
-        for Journaled { seq, ts, event } in &self.0.borrow().events {
-            if at.is_none_or(|at| at == Point::Seq(*seq) || at != Point::Seq(0)) {
-                evolve(&mut state, *seq, *ts, event);
-            }
-        }
-        Ok(state)
-    }
-
-    fn verify(&self) -> Result<VerifyReport, CliError> {
-        let last_seq = self.0.borrow().state.seq;
-        Ok(VerifyReport {
-            events: last_seq,
-            last_seq,
-            snapshot_seq: Some(1),
-            tail_events: last_seq - 1,
-            difference: Some("swarm.paused: true | false".into()),
-        })
-    }
-
-    fn clean(&self, dry_run: bool) -> Result<Report, CliError> {
-        Ok(Report {
-            dry_run,
-            ..Report::default()
-        })
-    }
-
-    fn examine(&self) -> Result<Findings, CliError> {
-        Ok(Findings {
-            interrupted: false,
-            diagnosis: None,
-            running: vec![],
-            ways: vec![],
-        })
-    }
-
-    fn repair(&self, _: RepairWay) -> Result<Option<Repaired>, CliError> {
-        Ok(None)
-    }
-
-    fn finish_repair(&self) -> Result<Option<Repaired>, CliError> {
-        Ok(None)
-    }
-
-    fn is_locked(&self) -> Result<bool, CliError> {
-        Ok(self.0.borrow().locked > 0)
-    }
-}
-
-/// A daemon that ends at once as it is told to.
-struct Ends(Result<EndReason, CliError>);
-
-impl Launcher for Ends {
-    fn run_daemon(&self, _: StartOptions) -> Result<EndReason, CliError> {
-        self.0.clone()
-    }
-}
-
 struct World {
     folder: tempfile::TempDir,
-    memory: Memory,
-    services: Services,
 }
 
 struct Told {
@@ -179,23 +26,9 @@ struct Told {
 
 impl World {
     fn new() -> Self {
-        Self::ending(Ok(EndReason::Stopped))
-    }
-
-    fn ending(end: Result<EndReason, CliError>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join(".swarm/state")).unwrap();
-        let memory = Memory::default();
-        let opened = memory.clone();
-        let services = Services {
-            offline: Box::new(move |_| Ok(Box::new(opened.clone()))),
-            launcher: Box::new(Ends(end)),
-        };
-        Self {
-            folder,
-            memory,
-            services,
-        }
+        Self { folder }
     }
 
     fn swarm(&self, line: &[&str]) -> Told {
@@ -212,7 +45,6 @@ impl World {
         let mut context = Context {
             global: cli.global,
             output,
-            services: &self.services,
             zone: TimeZone::UTC,
             last_words: None,
         };
@@ -274,7 +106,8 @@ fn an_idea_goes_in_and_comes_out() {
     }
     assert_eq!(
         world.json(&["idea", "add", "third"]),
-        serde_json::json!({"id": "idea-003", "seq": 3})
+        // Each command leaves a mark behind its event.
+        serde_json::json!({"id": "idea-003", "seq": 5})
     );
 }
 
@@ -344,14 +177,6 @@ fn what_needs_the_daemon_says_so_with_its_own_exit_code() {
 }
 
 #[test]
-fn a_lock_that_is_held_for_a_moment_is_waited_for() {
-    let world = World::new();
-    world.memory.0.borrow_mut().locked = 3;
-    assert_eq!(world.swarm(&["idea", "add", "one"]).code, 0);
-    assert_eq!(world.memory.0.borrow().events.len(), 1);
-}
-
-#[test]
 fn status_without_a_daemon_has_the_shape_of_the_contract() {
     let world = World::new();
     world.swarm(&["idea", "add", "one"]);
@@ -385,19 +210,19 @@ fn status_without_a_daemon_has_the_shape_of_the_contract() {
 }
 
 #[test]
-fn damaged_state_has_its_own_exit_code() {
-    let world = World::new();
-    world.memory.0.borrow_mut().broken = Some(CliError::new(Kind::Damaged, "line 7"));
-    assert_eq!(world.swarm(&["status"]).code, 75);
-}
-
-#[test]
 fn events_are_paged_filtered_and_written_as_lines() {
     let world = World::new();
-    for number in 0..1_005 {
-        world.swarm(&["idea", "add", &format!("idea {number}")]);
-    }
-    world.swarm(&["idea", "cancel", "idea-003"]);
+    let added = (1..=1_005).map(|number| {
+        Event::from(IdeaAdded {
+            id: IdeaId::numbered(number),
+            idea: NewIdea::default(),
+        })
+    });
+    let id = IdeaId::numbered(3);
+    let events: Vec<Event> = added.chain([IdeaCancelled { id }.into()]).collect();
+    let state = world.folder.path().join(".swarm/state");
+    let (mut journal, _) = Journal::open(&state).unwrap();
+    journal.append(0, NOW, &events).unwrap();
     assert_eq!(world.swarm(&["events"]).data.lines().count(), 1_006);
     let told = world.swarm(&["events", "--kind", "ideaCancelled", "--json"]);
     let event: serde_json::Value = serde_json::from_str(told.data.trim_end()).unwrap();
@@ -408,42 +233,6 @@ fn events_are_paged_filtered_and_written_as_lines() {
     let told = world.swarm(&["events", "--since", "1005"]);
     let expected = "  1006  1970-01-01 00:00:01  ideaCancelled     idea-003 cancelled\n";
     assert_eq!(told.data, expected);
-}
-
-#[test]
-fn a_replay_that_differs_is_shown_and_fails() {
-    let world = World::new();
-    world.swarm(&["idea", "add", "one"]);
-    assert_eq!(world.json(&["replay", "--at", "1"])["seq"], 1);
-    let told = world.swarm(&["replay", "--verify"]);
-    assert_eq!(told.code, 1);
-    assert!(told.data.contains("differ: swarm.paused"), "{}", told.data);
-}
-
-#[test]
-fn the_end_of_a_daemon_decides_the_exit_code_of_start() {
-    let rest = |rest| Ok(EndReason::AtRest(rest, Box::default()));
-    let failed = Ok(EndReason::AtRest(
-        Rest::NeedsPerson,
-        Box::new(testkit::state()),
-    ));
-    let cases = [
-        (Ok(EndReason::Stopped), 0),
-        (Ok(EndReason::Interrupted), 130),
-        (rest(Rest::Idle), 0),
-        (rest(Rest::NeedsPerson), 6),
-        (failed, 5),
-        (Err(CliError::new(Kind::Disk, "x")), 74),
-        (Err(CliError::new(Kind::AgentUnusable, "x")), 4),
-    ];
-    for (end, code) in cases {
-        let world = World::ending(end.clone());
-        assert_eq!(
-            world.swarm(&["start", "--until-idle", "--no-web"]).code,
-            code,
-            "{end:?}"
-        );
-    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ use crate::cli::remote::Daemon;
 use crate::cli::render;
 use crate::cli::repo::Repo;
 use crate::cli::terminal::safe_block;
+use crate::daemon::offline;
 use crate::domain::command::Command;
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::rejection::Rejection;
@@ -126,7 +127,7 @@ pub struct Say {
 }
 
 /// Does it.
-pub fn run(verb: Agent, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(verb: Agent, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Agent::List(List {}) => list(context),
         Agent::Show(Show { id }) => show(&id, context),
@@ -149,7 +150,7 @@ pub fn run(verb: Agent, context: &mut Context<'_>) -> Result<(), CliError> {
     }
 }
 
-fn redirect(args: Redirect, context: &mut Context<'_>) -> Result<(), CliError> {
+fn redirect(args: Redirect, context: &mut Context) -> Result<(), CliError> {
     let Redirect {
         id,
         idea,
@@ -171,16 +172,16 @@ fn redirect(args: Redirect, context: &mut Context<'_>) -> Result<(), CliError> {
     change(context, &command, &words)
 }
 
-fn change(context: &mut Context<'_>, command: &Command, words: &str) -> Result<(), CliError> {
+fn change(context: &mut Context, command: &Command, words: &str) -> Result<(), CliError> {
     let answer = context.daemon()?.execute(command)?;
     confirm(context, &answer, words)
 }
 
 /// Shows by the daemon or, without one, what is recorded: then that is said last.
 fn shown(
-    context: &mut Context<'_>,
+    context: &mut Context,
     mut ask: impl FnMut(&mut Access) -> Result<Value, CliError>,
-    show: impl FnOnce(&mut Context<'_>, &Value) -> Result<(), CliError>,
+    show: impl FnOnce(&mut Context, &Value) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     let (answer, alone) = context.with_access(|access| {
         let alone = access.is_offline();
@@ -207,11 +208,11 @@ fn without_daemon(mut error: CliError) -> CliError {
         .hint("start it: swarm start")
 }
 
-fn list(context: &mut Context<'_>) -> Result<(), CliError> {
+fn list(context: &mut Context) -> Result<(), CliError> {
     shown(context, Access::agents, write_list)
 }
 
-fn write_list(context: &mut Context<'_>, agents: &Value) -> Result<(), CliError> {
+fn write_list(context: &mut Context, agents: &Value) -> Result<(), CliError> {
     if context.output.json {
         return context.output.document(agents);
     }
@@ -224,11 +225,11 @@ fn write_list(context: &mut Context<'_>, agents: &Value) -> Result<(), CliError>
     write_page(&mut context.output, &page)
 }
 
-fn show(id: &AgentId, context: &mut Context<'_>) -> Result<(), CliError> {
+fn show(id: &AgentId, context: &mut Context) -> Result<(), CliError> {
     shown(context, |access| access.agent(id), write_agent)
 }
 
-fn write_agent(context: &mut Context<'_>, agent: &Value) -> Result<(), CliError> {
+fn write_agent(context: &mut Context, agent: &Value) -> Result<(), CliError> {
     if context.output.json {
         return context.output.document(agent);
     }
@@ -236,7 +237,7 @@ fn write_agent(context: &mut Context<'_>, agent: &Value) -> Result<(), CliError>
     write_page(&mut context.output, &page)
 }
 
-fn logs(args: &Logs, context: &mut Context<'_>) -> Result<(), CliError> {
+fn logs(args: &Logs, context: &mut Context) -> Result<(), CliError> {
     let repo = context.repo()?;
     // What was shown already must not come again: a daemon that ends meanwhile ends this.
     let Some(daemon) = Daemon::connect(&repo)? else {
@@ -250,10 +251,10 @@ fn logs(args: &Logs, context: &mut Context<'_>) -> Result<(), CliError> {
 }
 
 /// What the runs' files hold, and that nothing comes after it.
-fn kept_logs(args: &Logs, repo: &Repo, context: &mut Context<'_>) -> Result<(), CliError> {
-    let offline = context.offline(repo)?;
-    let state = offline.read()?;
-    let left = offline.left_running(&state);
+fn kept_logs(args: &Logs, repo: &Repo, context: &mut Context) -> Result<(), CliError> {
+    let paths = repo.paths();
+    let state = offline::read(&paths)?;
+    let left = offline::left_running(&paths, &state);
     let asked = Asked {
         agent: &args.id,
         lines: args.lines,

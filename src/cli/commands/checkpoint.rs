@@ -59,7 +59,7 @@ pub struct Delete {
 }
 
 /// Does it.
-pub fn run(verb: &Checkpoint, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(verb: &Checkpoint, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Checkpoint::Create(Create { name }) => {
             let answer = on_the_daemon(context, &Command::CreateCheckpoint { name: name.clone() })?;
@@ -84,7 +84,7 @@ pub fn run(verb: &Checkpoint, context: &mut Context<'_>) -> Result<(), CliError>
     }
 }
 
-fn list(context: &mut Context<'_>) -> Result<(), CliError> {
+fn list(context: &mut Context) -> Result<(), CliError> {
     let all = context.with_access(Access::checkpoints)?;
     if context.output.json {
         return context.output.document(&all);
@@ -114,7 +114,7 @@ fn line(one: &Value) -> String {
     ))
 }
 
-fn show(context: &mut Context<'_>, name: &CheckpointName) -> Result<(), CliError> {
+fn show(context: &mut Context, name: &CheckpointName) -> Result<(), CliError> {
     let one = context.with_access(|access| access.checkpoint(name))?;
     if context.output.json {
         return context.output.document(&one);

@@ -40,7 +40,7 @@ const KEPT: [(&str, &str); 4] = [
 ];
 
 /// Removes, and tells.
-pub fn run(args: &Clean, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(args: &Clean, context: &mut Context) -> Result<(), CliError> {
     let report = context.with_access(|access| access.clean(args.dry_run))?;
     if context.output.json {
         context.output.document(&report)?;

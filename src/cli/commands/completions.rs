@@ -19,7 +19,7 @@ pub struct Completions {
 }
 
 /// Writes the script.
-pub fn run(args: &Completions, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(args: &Completions, context: &mut Context) -> Result<(), CliError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "swarm", &mut script);
     context.output.raw(&String::from_utf8_lossy(&script))

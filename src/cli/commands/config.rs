@@ -56,7 +56,7 @@ pub struct Check {}
 pub struct Schema {}
 
 /// Does it.
-pub fn run(verb: &Config, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(verb: &Config, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Config::Show(Show {}) => show(context),
         Config::Check(Check {}) => check(context),
@@ -69,7 +69,7 @@ pub fn run(verb: &Config, context: &mut Context<'_>) -> Result<(), CliError> {
 }
 
 /// Shows what is new, asks, accepts it.
-fn trust_git(args: &TrustGit, context: &mut Context<'_>) -> Result<(), CliError> {
+fn trust_git(args: &TrustGit, context: &mut Context) -> Result<(), CliError> {
     let paths = Paths::new(context.repo()?.root());
     let new = trusted_config::unaccepted(&paths)?;
     for (key, value) in &new {
@@ -126,7 +126,7 @@ pub(super) fn not_ready(problems: &[Problem]) -> CliError {
     .hint("mend .swarm/config.json, then look again: swarm config check")
 }
 
-fn show(context: &mut Context<'_>) -> Result<(), CliError> {
+fn show(context: &mut Context) -> Result<(), CliError> {
     let layered = load(&context.repo()?)?;
     if context.output.json {
         return context.output.document(&layered.document());
@@ -149,7 +149,7 @@ fn show(context: &mut Context<'_>) -> Result<(), CliError> {
     write_page(&mut context.output, &page)
 }
 
-fn check(context: &mut Context<'_>) -> Result<(), CliError> {
+fn check(context: &mut Context) -> Result<(), CliError> {
     let layered = load(&context.repo()?)?;
     let problems = owned_arguments(&layered);
     if !problems.is_empty() {

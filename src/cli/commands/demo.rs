@@ -39,14 +39,14 @@ pub struct Demo {
 }
 
 /// Plays it.
-pub fn run(args: &Demo, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(args: &Demo, context: &mut Context) -> Result<(), CliError> {
     let folder = tempfile::Builder::new()
         .prefix("swarm-demo-")
         .tempdir()
         .map_err(|error| CliError::io("make a temporary folder", &error))?;
     stage::build(folder.path(), args.agents)?;
     let repo = Repo::find(folder.path())?;
-    let ids = stage::add_ideas(context.offline(&repo)?.as_ref(), usize::from(args.ideas))?;
+    let ids = stage::add_ideas(&repo.paths(), usize::from(args.ideas))?;
     announce(args, &repo, ids.len(), context);
     let played = play(&repo, context);
     if args.keep {
@@ -63,7 +63,7 @@ pub fn run(args: &Demo, context: &mut Context<'_>) -> Result<(), CliError> {
     Ok(())
 }
 
-fn announce(args: &Demo, repo: &Repo, ideas: usize, context: &mut Context<'_>) {
+fn announce(args: &Demo, repo: &Repo, ideas: usize, context: &mut Context) {
     let lines = [
         format!(
             "a scripted agent works on {ideas} ideas in {}",
@@ -80,12 +80,11 @@ fn announce(args: &Demo, repo: &Repo, ideas: usize, context: &mut Context<'_>) {
     }
 }
 
-fn play(repo: &Repo, context: &mut Context<'_>) -> Result<(), CliError> {
+fn play(repo: &Repo, context: &mut Context) -> Result<(), CliError> {
     let killer = Killer::new(repo.runs());
     let wish = Wish {
         mode: Some(Mode::Autopilot),
         until_idle: true,
-        detached: false,
         style: style(false, context),
         label: Some(LABEL),
         also: Some(killer.on_ready()),

@@ -90,7 +90,8 @@ impl Check {
     }
 
     /// A command's error as a finding.
-    fn error(name: &'static str, error: &CliError) -> Self {
+    fn error(name: &'static str, error: impl Into<CliError>) -> Self {
+        let error = error.into();
         let details = error.details.as_deref();
         let message = match details {
             Some(details) => format!("{}\n{details}", error.message),
@@ -119,7 +120,7 @@ struct Looked {
 }
 
 /// Looks at everything.
-pub fn run(args: &Doctor, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(args: &Doctor, context: &mut Context) -> Result<(), CliError> {
     let repaired = match args.way {
         Some(way) => damage::mend(way, args.yes, context)?,
         None => None,
@@ -145,7 +146,7 @@ pub fn run(args: &Doctor, context: &mut Context<'_>) -> Result<(), CliError> {
     })
 }
 
-fn tell(looked: &Looked, context: &mut Context<'_>) -> Result<(), CliError> {
+fn tell(looked: &Looked, context: &mut Context) -> Result<(), CliError> {
     let (checks, findings) = (&looked.checks, looked.findings.as_ref());
     if context.output.json {
         let ok = checks.iter().all(|check| check.level != Level::Fail);

@@ -32,7 +32,7 @@ pub struct Events {
 }
 
 /// Shows them.
-pub fn run(args: &Events, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(args: &Events, context: &mut Context) -> Result<(), CliError> {
     if args.follow {
         return follow(args, context);
     }
@@ -62,7 +62,7 @@ fn fits(event: &Value, kind: Option<&str>) -> bool {
     kind.is_none_or(|kind| json::text(event, "kind") == kind)
 }
 
-fn follow(args: &Events, context: &mut Context<'_>) -> Result<(), CliError> {
+fn follow(args: &Events, context: &mut Context) -> Result<(), CliError> {
     let only = args
         .kind
         .as_ref()

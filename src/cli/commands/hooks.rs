@@ -6,9 +6,11 @@ use serde_json::Value;
 use super::{agree, confirm, write_page};
 use crate::cli::access::{Access, to_value};
 use crate::cli::context::Context;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, Kind};
 use crate::cli::json::text;
 use crate::cli::terminal::{safe, safe_block};
+use crate::daemon::hooks::{self, TryError};
+use crate::daemon::offline;
 use crate::domain::command::Command;
 use crate::domain::hook::{HookName, approval_wanted};
 use crate::domain::ids::IdeaId;
@@ -69,7 +71,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 /// Does it.
-pub fn run(verb: &Hooks, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(verb: &Hooks, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Hooks::List(List {}) => list(context),
         Hooks::Run(args) => try_out(args, context),
@@ -77,7 +79,7 @@ pub fn run(verb: &Hooks, context: &mut Context<'_>) -> Result<(), CliError> {
     }
 }
 
-fn list(context: &mut Context<'_>) -> Result<(), CliError> {
+fn list(context: &mut Context) -> Result<(), CliError> {
     let all = context.with_access(Access::hooks)?;
     if context.output.json {
         return context.output.document(&all);
@@ -120,9 +122,10 @@ fn lines(one: &Value, width: usize) -> Vec<String> {
     lines.iter().map(|line| safe(line)).collect()
 }
 
-fn try_out(args: &Run, context: &mut Context<'_>) -> Result<(), CliError> {
-    let repo = context.repo()?;
-    let tried = context.offline(&repo)?.try_hook(args.name, &args.env)?;
+fn try_out(args: &Run, context: &mut Context) -> Result<(), CliError> {
+    let paths = context.repo()?.paths();
+    let state = offline::read(&paths)?;
+    let tried = hooks::try_out(&paths, &state, args.name, &args.env).map_err(not_tried)?;
     if context.output.json {
         context.output.document(&to_value(&tried)?)?;
     } else {
@@ -145,9 +148,18 @@ fn try_out(args: &Run, context: &mut Context<'_>) -> Result<(), CliError> {
     )))
 }
 
-fn approve(args: &Approve, context: &mut Context<'_>) -> Result<(), CliError> {
-    let repo = context.repo()?;
-    let found = context.offline(&repo)?.hook_difference(args.name)?;
+fn not_tried(error: TryError) -> CliError {
+    match error {
+        TryError::Daemon(error) => (*error).into(),
+        TryError::Interrupted(_) => CliError::new(Kind::Interrupted, error.to_string()),
+        error => CliError::refused(error.to_string()).hint("see which there are: swarm hooks list"),
+    }
+}
+
+fn approve(args: &Approve, context: &mut Context) -> Result<(), CliError> {
+    let paths = context.repo()?.paths();
+    let state = offline::read(&paths)?;
+    let found = hooks::difference(&paths, &state, args.name).map_err(not_tried)?;
     if found.ideas.is_empty() {
         // An approval that was cut short may have left them.
         let freed = let_go_on(args.name, context)?;
@@ -195,7 +207,7 @@ fn approve(args: &Approve, context: &mut Context<'_>) -> Result<(), CliError> {
 
 /// The merges that waited for this approval and for nothing else are tried again: once it is given, and the daemon has looked which hooks there
 /// are now. Which they were.
-fn let_go_on(hook: HookName, context: &Context<'_>) -> Result<Vec<IdeaId>, CliError> {
+fn let_go_on(hook: HookName, context: &Context) -> Result<Vec<IdeaId>, CliError> {
     let merges = context.with_access(Access::merges)?;
     let merges = merges.as_array().map_or(&[][..], Vec::as_slice);
     let wanted = Some(hook.approval());
@@ -215,7 +227,7 @@ fn let_go_on(hook: HookName, context: &Context<'_>) -> Result<Vec<IdeaId>, CliEr
     Ok(freed)
 }
 
-fn tell_freed(freed: &[IdeaId], context: &mut Context<'_>) {
+fn tell_freed(freed: &[IdeaId], context: &mut Context) {
     for id in freed {
         context
             .output

@@ -150,7 +150,7 @@ pub struct Assign {
 }
 
 /// Does it.
-pub fn run(verb: Idea, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(verb: Idea, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Idea::Add(args) => add(args, context),
         Idea::List(args) => list(&args, context),
@@ -171,12 +171,12 @@ pub fn run(verb: Idea, context: &mut Context<'_>) -> Result<(), CliError> {
     }
 }
 
-fn change(context: &mut Context<'_>, command: &Command, words: &str) -> Result<(), CliError> {
+fn change(context: &mut Context, command: &Command, words: &str) -> Result<(), CliError> {
     let answer = context.with_access(|access| access.execute(command))?;
     confirm(context, &answer, words)
 }
 
-fn add(args: Add, context: &mut Context<'_>) -> Result<(), CliError> {
+fn add(args: Add, context: &mut Context) -> Result<(), CliError> {
     let command = Command::AddIdea(NewIdea {
         text: text_or_stdin(args.text)?,
         after: args.after,
@@ -193,7 +193,7 @@ fn add(args: Add, context: &mut Context<'_>) -> Result<(), CliError> {
     context.output.line(id)
 }
 
-fn list(args: &List, context: &mut Context<'_>) -> Result<(), CliError> {
+fn list(args: &List, context: &mut Context) -> Result<(), CliError> {
     let wanted = args.status.as_deref();
     let status = IdeaStatus::ALL
         .into_iter()
@@ -215,7 +215,7 @@ fn list(args: &List, context: &mut Context<'_>) -> Result<(), CliError> {
     write_page(&mut context.output, &page)
 }
 
-fn show(args: &Show, context: &mut Context<'_>) -> Result<(), CliError> {
+fn show(args: &Show, context: &mut Context) -> Result<(), CliError> {
     let idea = context.with_access(|access| access.idea(&args.id))?;
     if context.output.json {
         return context.output.document(&idea);
@@ -224,7 +224,7 @@ fn show(args: &Show, context: &mut Context<'_>) -> Result<(), CliError> {
     write_page(&mut context.output, &page)
 }
 
-fn edit(args: Edit, context: &mut Context<'_>) -> Result<(), CliError> {
+fn edit(args: Edit, context: &mut Context) -> Result<(), CliError> {
     let words = format!("{} is changed", args.id);
     let edit = IdeaEdit {
         text: args.text.map(text_or_stdin).transpose()?,

@@ -43,7 +43,7 @@ pub struct Init {
 }
 
 /// Shows what it will write, asks, writes.
-pub fn run(args: &Init, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(args: &Init, context: &mut Context) -> Result<(), CliError> {
     let repo = GitRepo::open(&context.start_folder()?).map_err(refused)?;
     let root = repo.root().to_owned();
     check_free(&root).map_err(refused)?;
@@ -135,7 +135,7 @@ fn refused(error: impl std::error::Error) -> CliError {
     CliError::refused(error.to_string())
 }
 
-fn show(plan: &InitPlan, root: &str, context: &mut Context<'_>) {
+fn show(plan: &InitPlan, root: &str, context: &mut Context) {
     let output = &mut context.output;
     output.note(format!("Setting up {}:", safe(root)));
     if let Some(target) = &plan.config.target {
@@ -163,7 +163,7 @@ fn show(plan: &InitPlan, root: &str, context: &mut Context<'_>) {
     }
 }
 
-fn done(plan: &InitPlan, context: &mut Context<'_>) -> Result<(), CliError> {
+fn done(plan: &InitPlan, context: &mut Context) -> Result<(), CliError> {
     if context.output.json {
         let files: Vec<String> = plan
             .files

@@ -26,7 +26,7 @@ pub enum Memory {
 pub struct Log {}
 
 /// Does it.
-pub fn run(verb: &Memory, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(verb: &Memory, context: &mut Context) -> Result<(), CliError> {
     let Memory::Log(Log {}) = verb;
     let all = context.with_access(Access::learnings)?;
     if context.output.json {
@@ -48,7 +48,7 @@ pub fn run(verb: &Memory, context: &mut Context<'_>) -> Result<(), CliError> {
 }
 
 /// What it is, and below it what was found out, whole.
-fn lines(one: &Value, context: &Context<'_>) -> Vec<String> {
+fn lines(one: &Value, context: &Context) -> Vec<String> {
     let at = time(one, "learnedAt").map_or_else(String::new, |at| clock::local(at, &context.zone));
     let scope = match text(one, "scope") {
         "local" => format!("local to {}", text(one, "profile")),

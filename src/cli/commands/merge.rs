@@ -81,7 +81,7 @@ impl From<Choice> for TargetChoice {
 }
 
 /// Does it.
-pub fn run(verb: &Merge, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(verb: &Merge, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Merge::List(List {}) => list(context),
         Merge::Retry(Retry { idea }) => {
@@ -108,7 +108,7 @@ pub fn run(verb: &Merge, context: &mut Context<'_>) -> Result<(), CliError> {
 }
 
 /// What a daemon says is judged; without one nothing is, and the next one may find that the conflict is still there.
-fn resolve(idea: &IdeaId, command: &Command, context: &mut Context<'_>) -> Result<(), CliError> {
+fn resolve(idea: &IdeaId, command: &Command, context: &mut Context) -> Result<(), CliError> {
     let (answer, alone) = context.with_access(|access| {
         let alone = access.is_offline();
         Ok((access.execute(command)?, alone))
@@ -123,12 +123,12 @@ fn resolve(idea: &IdeaId, command: &Command, context: &mut Context<'_>) -> Resul
     confirm(context, &answer, &words)
 }
 
-fn change(context: &mut Context<'_>, command: &Command, words: &str) -> Result<(), CliError> {
+fn change(context: &mut Context, command: &Command, words: &str) -> Result<(), CliError> {
     let answer = context.with_access(|access| access.execute(command))?;
     confirm(context, &answer, words)
 }
 
-fn list(context: &mut Context<'_>) -> Result<(), CliError> {
+fn list(context: &mut Context) -> Result<(), CliError> {
     let merges = context.with_access(Access::merges)?;
     if context.output.json {
         return context.output.document(&merges);

@@ -33,19 +33,20 @@ use serde_json::Value;
 
 use super::access::{is_race, patiently};
 use super::args::Verb;
-use super::backend::StartOptions;
 use super::context::Context;
-use super::error::{CliError, Kind};
+use super::error::CliError;
+use super::host::{self, StartOptions};
 use super::json;
 use super::output::Output;
 use super::remote::Daemon;
 use super::repo::Repo;
 use super::terminal;
+use crate::daemon::{DaemonError, offline};
 use crate::domain::command::Command;
 use crate::domain::settings::Mode;
 
 /// Does what was asked.
-pub fn run(verb: Verb, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(verb: Verb, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Verb::Init(args) => init::run(&args, context),
         Verb::Demo(args) => demo::run(&args, context),
@@ -75,28 +76,23 @@ pub fn run(verb: Verb, context: &mut Context<'_>) -> Result<(), CliError> {
 
 /// Has a daemon do what needs one, and waits for its end: the one that runs, or, where none does, one that starts for this alone, in which no idea
 /// begins by itself.
-fn on_the_daemon(context: &mut Context<'_>, command: &Command) -> Result<Value, CliError> {
+fn on_the_daemon(context: &mut Context, command: &Command) -> Result<Value, CliError> {
     let repo = context.repo()?;
     patiently(|| match Daemon::connect(&repo)? {
         Some(daemon) => daemon.execute(command),
-        None => on_a_daemon_of_its_own(context, &repo, command),
+        None => on_a_daemon_of_its_own(&repo, command),
     })
 }
 
-fn on_a_daemon_of_its_own(
-    context: &Context<'_>,
-    repo: &Repo,
-    command: &Command,
-) -> Result<Value, CliError> {
-    let offline = context.offline(repo)?;
-    let before = offline.read()?;
+fn on_a_daemon_of_its_own(repo: &Repo, command: &Command) -> Result<Value, CliError> {
+    let paths = repo.paths();
+    let before = offline::read(&paths)?;
     let (sender, answer) = mpsc::channel();
     let (command, there) = (command.clone(), repo.clone());
-    context.services.launcher.run_daemon(StartOptions {
+    host::run_daemon(StartOptions {
         repo: repo.clone(),
         mode: Some(Mode::SemiAuto),
         until_idle: false,
-        detached: true,
         on_open: Box::new(|_| {}),
         on_ready: Box::new(move |_, _| {
             // Who asked waits for the daemon's end first, and then for this.
@@ -112,12 +108,12 @@ fn on_a_daemon_of_its_own(
     let mode = if before.settings.is_some() {
         before.mode()
     } else {
-        let configured = offline.read()?.settings;
+        let configured = offline::read(&paths)?.settings;
         configured.map_or_else(Mode::default, |settings| settings.mode)
     };
-    match offline.execute(Command::SetMode { mode }) {
-        Err(error) if error.kind != Kind::Locked => Err(error),
-        _ => answer,
+    match offline::execute(&paths, &Command::SetMode { mode }) {
+        Ok(_) | Err(DaemonError::Locked { .. }) => answer,
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -139,11 +135,7 @@ fn write_page(output: &mut Output, page: &[String]) -> Result<(), CliError> {
 }
 
 /// Tells that a change is on disk: as JSON the answer, else a message.
-fn confirm(
-    context: &mut Context<'_>,
-    answer: &serde_json::Value,
-    words: &str,
-) -> Result<(), CliError> {
+fn confirm(context: &mut Context, answer: &serde_json::Value, words: &str) -> Result<(), CliError> {
     if context.output.json {
         return context.output.document(answer);
     }
@@ -156,7 +148,7 @@ fn confirm(
 }
 
 /// Asks for a yes. Without a terminal nobody can answer, so `--yes` must have been given.
-fn agree(context: &mut Context<'_>, yes: bool, question: &str) -> Result<(), CliError> {
+fn agree(context: &mut Context, yes: bool, question: &str) -> Result<(), CliError> {
     if yes {
         return Ok(());
     }

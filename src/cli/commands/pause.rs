@@ -25,7 +25,7 @@ pub struct Pause {
 pub struct Resume {}
 
 /// Holds.
-pub fn pause(args: Pause, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn pause(args: Pause, context: &mut Context) -> Result<(), CliError> {
     let reason = args.reason;
     let answer = context.daemon()?.execute(&Command::Pause { reason })?;
     let words = "paused: nothing new starts, running iterations complete; go on: swarm resume";
@@ -33,7 +33,7 @@ pub fn pause(args: Pause, context: &mut Context<'_>) -> Result<(), CliError> {
 }
 
 /// Goes on.
-pub fn resume(_: &Resume, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn resume(_: &Resume, context: &mut Context) -> Result<(), CliError> {
     let answer = context.daemon()?.execute(&Command::Resume)?;
     confirm(context, &answer, "the swarm goes on")
 }

@@ -1,13 +1,19 @@
 //! `swarm replay`: the state at a point of the log, and the proof that the snapshot tells the truth.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use jiff::tz::TimeZone;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
-use crate::cli::backend::{Point, VerifyReport};
 use crate::cli::clock;
 use crate::cli::context::Context;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, Kind};
 use crate::cli::terminal::safe;
+use crate::daemon::Paths;
+use crate::daemon::offline::{self, TwoWays, Upto};
+use crate::domain::state::State;
 
 /// `replay`. Reads the files, with and without a daemon.
 #[derive(Debug, Args)]
@@ -27,32 +33,102 @@ pub struct Replay {
 }
 
 /// Shows the state, or compares.
-pub fn run(args: &Replay, context: &mut Context<'_>) -> Result<(), CliError> {
-    let repo = context.repo()?;
-    let offline = context.offline(&repo)?;
+pub fn run(args: &Replay, context: &mut Context) -> Result<(), CliError> {
+    let paths = context.repo()?.paths();
     if args.verify {
-        return report(&offline.verify()?, context);
+        return report(&verify(&paths)?, context);
     }
     let at = args.at.as_deref().map(|text| point(text, &context.zone));
-    let state = offline.replay(at.transpose()?)?;
+    let state = state_at(&paths, at.unwrap_or(Ok(Upto::End))?)?;
     context.output.document(&state)
 }
 
-/// A point as somebody types it.
-fn point(text: &str, zone: &TimeZone) -> Result<Point, CliError> {
-    if let Ok(seq) = text.parse() {
-        return Ok(Point::Seq(seq));
+/// The state at a point, by folding events. A point beyond the end is an error that names the end.
+fn state_at(paths: &Paths, upto: Upto) -> Result<State, CliError> {
+    let state = offline::state_at(paths, upto)?;
+    match upto {
+        // A log that was repaired may begin later.
+        Upto::Seq(seq) if state.seq == 0 && seq <= offline::read(paths)?.seq => Err(
+            CliError::refused(format!("event {seq} is gone: the log begins later"))
+                .hint("the first event that is there: swarm events"),
+        ),
+        Upto::Seq(seq) if seq > state.seq => Err(CliError::refused(format!(
+            "there is no event {seq}: the log ends with event {}",
+            state.seq
+        ))),
+        Upto::Seq(_) | Upto::Time(_) | Upto::End => Ok(state),
     }
-    clock::read(text, zone).map(Point::Time).ok_or_else(|| {
+}
+
+/// What a comparison of snapshot and log gave.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct VerifyReport {
+    /// Events in the log.
+    pub(super) events: u64,
+    /// The last one.
+    last_seq: u64,
+    /// The event at which the snapshot was taken; none: there is no usable snapshot, and the start is a full replay.
+    snapshot_seq: Option<u64>,
+    /// Events that are read after the snapshot.
+    tail_events: u64,
+    /// The first difference between the two states, as `path: snapshot | replay`; none: they agree.
+    pub(super) difference: Option<String>,
+}
+
+/// Compares the newest snapshot and the events after it with a full replay.
+pub(super) fn verify(paths: &Paths) -> Result<VerifyReport, CliError> {
+    Ok(compare(&offline::both_ways(paths)?))
+}
+
+fn compare(ways: &TwoWays) -> VerifyReport {
+    let as_json = |state: &State| serde_json::to_value(state).unwrap_or(Value::Null);
+    let difference = (ways.by_snapshot != ways.by_replay).then(|| {
+        first_difference("", &as_json(&ways.by_snapshot), &as_json(&ways.by_replay))
+            .unwrap_or_else(|| "the states differ in what JSON does not show".to_owned())
+    });
+    let last_seq = ways.by_replay.seq;
+    VerifyReport {
+        events: last_seq,
+        last_seq,
+        snapshot_seq: ways.snapshot_seq,
+        tail_events: last_seq - ways.snapshot_seq.unwrap_or(0),
+        difference,
+    }
+}
+
+/// Where two documents differ first, as `path: one | other`.
+fn first_difference(path: &str, one: &Value, other: &Value) -> Option<String> {
+    if one == other {
+        return None;
+    }
+    if let (Value::Object(left), Value::Object(right)) = (one, other) {
+        let keys: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+        return keys.into_iter().find_map(|key| {
+            let value =
+                |object: &Map<String, Value>| object.get(key).cloned().unwrap_or(Value::Null);
+            first_difference(&format!("{path}/{key}"), &value(left), &value(right))
+        });
+    }
+    let short = |value: &Value| value.to_string().chars().take(200).collect::<String>();
+    Some(format!("{path}: {} | {}", short(one), short(other)))
+}
+
+/// A point as somebody types it.
+fn point(text: &str, zone: &TimeZone) -> Result<Upto, CliError> {
+    if let Ok(seq) = text.parse() {
+        return Ok(Upto::Seq(seq));
+    }
+    clock::read(text, zone).map(Upto::Time).ok_or_else(|| {
         CliError::new(
-            crate::cli::error::Kind::Usage,
+            Kind::Usage,
             format!("`{text}` is neither a sequence number nor a time"),
         )
         .hint("write a number (120), a time (2026-01-31T23:59:00Z) or a local date and time (\"2026-01-31 23:59\")")
     })
 }
 
-fn report(report: &VerifyReport, context: &mut Context<'_>) -> Result<(), CliError> {
+fn report(report: &VerifyReport, context: &mut Context) -> Result<(), CliError> {
     if context.output.json {
         context.output.document(report)?;
     } else {
@@ -89,13 +165,15 @@ fn words(report: &VerifyReport) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn points_are_numbers_or_times() {
-        assert_eq!(point("120", &TimeZone::UTC).unwrap(), Point::Seq(120));
+        assert_eq!(point("120", &TimeZone::UTC).unwrap(), Upto::Seq(120));
         let time = "2026-01-31T23:59:00.000Z";
-        let expected = Point::Time(time.parse().unwrap());
+        let expected = Upto::Time(time.parse().unwrap());
         assert_eq!(point("2026-01-31 23:59", &TimeZone::UTC).unwrap(), expected);
         assert_eq!(
             point("yesterday", &TimeZone::UTC)
@@ -121,5 +199,21 @@ mod tests {
         );
         report.difference = Some("ideas.idea-001.status: done | pending".into());
         assert!(words(&report).ends_with("differ: ideas.idea-001.status: done | pending"));
+    }
+
+    #[test]
+    fn the_first_difference_is_named_by_its_path() {
+        let one = json!({"a": {"b": 1}, "c": [1, 2]});
+        assert_eq!(first_difference("", &one, &one), None);
+        let other = json!({"a": {"b": 2}, "c": [1, 2]});
+        assert_eq!(
+            first_difference("", &one, &other).as_deref(),
+            Some("/a/b: 1 | 2")
+        );
+        let longer = json!({"a": {"b": 1}, "c": [1, 2], "d": 0});
+        assert_eq!(
+            first_difference("", &one, &longer).as_deref(),
+            Some("/d: null | 0")
+        );
     }
 }

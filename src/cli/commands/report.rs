@@ -43,7 +43,7 @@ pub struct Report {
 }
 
 /// Shows it, and remembers when.
-pub fn run(args: &Report, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(args: &Report, context: &mut Context) -> Result<(), CliError> {
     let file = context.repo()?.state().join(REMEMBERED);
     let since = match args.since.as_deref() {
         None => None,
@@ -70,7 +70,7 @@ pub fn run(args: &Report, context: &mut Context<'_>) -> Result<(), CliError> {
     })
 }
 
-fn read(text: &str, context: &Context<'_>) -> Result<Timestamp, CliError> {
+fn read(text: &str, context: &Context) -> Result<Timestamp, CliError> {
     if let Some(millis) = clock::read_span(text) {
         return Ok(clock::now().plus_millis(-millis));
     }

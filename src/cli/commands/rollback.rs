@@ -40,7 +40,7 @@ pub struct Rollback {
 }
 
 /// Does it.
-pub fn run(args: &Rollback, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(args: &Rollback, context: &mut Context) -> Result<(), CliError> {
     let mut preview = context.with_access(|access| access.preview(&args.name))?;
     if args.dry_run {
         if context.output.json {
@@ -77,7 +77,7 @@ pub fn run(args: &Rollback, context: &mut Context<'_>) -> Result<(), CliError> {
 }
 
 /// As it was shown, or not at all.
-fn once(args: &Rollback, context: &mut Context<'_>, preview: &Value) -> Result<Value, CliError> {
+fn once(args: &Rollback, context: &mut Context, preview: &Value) -> Result<Value, CliError> {
     refuse(preview, args)?;
     for line in page(preview) {
         context.output.note(line);

@@ -18,6 +18,7 @@ use serde_json::json;
 use super::stop;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::host::own_program;
 use crate::cli::output::Output;
 use file::{Found, Removed};
 
@@ -116,7 +117,7 @@ struct Plan {
 }
 
 /// Does it.
-pub fn run(verb: &Service, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(verb: &Service, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Service::Install(args) => install(args, context),
         Service::Uninstall(args) => uninstall(args, context),
@@ -124,7 +125,7 @@ pub fn run(verb: &Service, context: &mut Context<'_>) -> Result<(), CliError> {
     }
 }
 
-fn install(args: &Install, context: &mut Context<'_>) -> Result<(), CliError> {
+fn install(args: &Install, context: &mut Context) -> Result<(), CliError> {
     let plan = Plan::new(args.format, context)?;
     let body = plan.body()?;
     let whole = file::sealed(plan.format, &body);
@@ -160,7 +161,7 @@ fn install(args: &Install, context: &mut Context<'_>) -> Result<(), CliError> {
     told.tell(&mut context.output)
 }
 
-fn uninstall(args: &Uninstall, context: &mut Context<'_>) -> Result<(), CliError> {
+fn uninstall(args: &Uninstall, context: &mut Context) -> Result<(), CliError> {
     let plan = Plan::new(args.format, context)?;
     match file::look(plan.format, &plan.file)? {
         Found::Foreign => return Err(foreign(&plan.file)),
@@ -182,7 +183,7 @@ fn uninstall(args: &Uninstall, context: &mut Context<'_>) -> Result<(), CliError
     tell_removed(&plan, removed, &left, &mut context.output)
 }
 
-fn end(unit: &str, context: &mut Context<'_>) -> Result<(), CliError> {
+fn end(unit: &str, context: &mut Context) -> Result<(), CliError> {
     let keep_agents = match systemd::is_restarting(unit) {
         Ok(is_restarting) => is_restarting,
         Err(error) => {
@@ -319,7 +320,7 @@ impl Plan {
         }
     }
 
-    fn new(format: Option<Format>, context: &Context<'_>) -> Result<Self, CliError> {
+    fn new(format: Option<Format>, context: &Context) -> Result<Self, CliError> {
         let repo = context.repo()?;
         let format = format.unwrap_or(Format::of_this_system());
         let root = repo.root().to_owned();
@@ -335,7 +336,7 @@ impl Plan {
             name,
             hash,
             root,
-            program: context.services.launcher.own_program()?,
+            program: own_program()?,
             search_path: std::env::var_os("PATH").unwrap_or_default(),
             file,
         })

@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::backend::{EndReason, StartOptions};
 use crate::cli::commands::config::load;
 use crate::cli::context::Context;
 use crate::cli::describe;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::final_flush::LastWords;
+use crate::cli::host::{self, StartOptions};
 use crate::cli::live::progress::{Progress, Shown, Style};
 use crate::cli::repo::Repo;
 use crate::cli::summary::{Earlier, Summary};
+use crate::daemon::End;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::preflight::{self, Muster, Unfound};
 use crate::daemon::unasked;
@@ -79,7 +80,7 @@ impl From<ModeChoice> for Mode {
 }
 
 /// Starts it.
-pub fn run(args: &Start, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(args: &Start, context: &mut Context) -> Result<(), CliError> {
     let repo = context.repo()?;
     if !args.detached {
         warn(&repo, context);
@@ -95,7 +96,6 @@ pub fn run(args: &Start, context: &mut Context<'_>) -> Result<(), CliError> {
     let wish = Wish {
         mode: args.mode.map(Mode::from),
         until_idle: args.until_idle,
-        detached: args.detached,
         style,
         label: None,
         also: None,
@@ -109,7 +109,7 @@ pub fn run(args: &Start, context: &mut Context<'_>) -> Result<(), CliError> {
 
 /// Says which quality commands nothing can pass, and which budgets do not hold. What else is wrong with the configuration the daemon
 /// says itself.
-fn warn(repo: &Repo, context: &mut Context<'_>) {
+fn warn(repo: &Repo, context: &mut Context) {
     let Ok(layered) = load(repo) else {
         return;
     };
@@ -129,12 +129,12 @@ fn warn(repo: &Repo, context: &mut Context<'_>) {
 }
 
 /// The exit code of this end.
-fn exit_code(end: &Result<EndReason, CliError>) -> u8 {
+fn exit_code(end: &Result<End, CliError>) -> u8 {
     let of = |error: &CliError| error.kind.exit_code();
     match end {
-        Ok(EndReason::Stopped) => 0,
-        Ok(EndReason::Interrupted) => Kind::Interrupted.exit_code(),
-        Ok(EndReason::AtRest(rest, state)) => {
+        Ok(End::Stopped) => 0,
+        Ok(End::Interrupted) => Kind::Interrupted.exit_code(),
+        Ok(End::AtRest(rest, state)) => {
             let verdict = Summary::of(state).verdict(*rest);
             verdict.err().as_ref().map_or(0, of)
         }
@@ -146,7 +146,6 @@ fn exit_code(end: &Result<EndReason, CliError>) -> u8 {
 pub(super) struct Wish {
     pub(super) mode: Option<Mode>,
     pub(super) until_idle: bool,
-    pub(super) detached: bool,
     pub(super) style: Style,
     pub(super) label: Option<&'static str>,
     /// What else to do when the daemon is ready; it returns at once.
@@ -159,7 +158,7 @@ pub(super) struct Wish {
 pub(super) type Before = Arc<Mutex<Earlier>>;
 
 /// What suits the options and the terminal.
-pub(super) fn style(detached: bool, context: &Context<'_>) -> Style {
+pub(super) fn style(detached: bool, context: &Context) -> Style {
     let output = &context.output;
     if detached || (output.quiet && !output.json) {
         Style::Silent
@@ -175,11 +174,7 @@ pub(super) fn style(detached: bool, context: &Context<'_>) -> Style {
 }
 
 /// Runs a daemon until it ends, and shows what it does.
-pub(super) fn run_daemon(
-    repo: Repo,
-    wish: Wish,
-    context: &mut Context<'_>,
-) -> Result<EndReason, CliError> {
+pub(super) fn run_daemon(repo: Repo, wish: Wish, context: &mut Context) -> Result<End, CliError> {
     context.output.flush()?;
     let mut progress = progress(&wish, context);
     let found: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -190,7 +185,6 @@ pub(super) fn run_daemon(
         repo,
         mode: wish.mode,
         until_idle: wish.until_idle,
-        detached: wish.detached,
         on_open: Box::new(move |state| {
             *find.lock().unwrap_or_else(PoisonError::into_inner) = describe::from_before(state);
         }),
@@ -206,14 +200,14 @@ pub(super) fn run_daemon(
             *keep.lock().unwrap_or_else(PoisonError::into_inner) = begun;
         }),
     };
-    let end = context.services.launcher.run_daemon(options);
+    let end = host::run_daemon(options);
     if let Some(shown) = shown.lock().unwrap_or_else(PoisonError::into_inner).take() {
         shown.finish();
     }
     end
 }
 
-fn progress(wish: &Wish, context: &Context<'_>) -> Progress {
+fn progress(wish: &Wish, context: &Context) -> Progress {
     let lines: Box<dyn std::io::Write + Send> = match wish.style {
         Style::Json => Box::new(std::io::stdout()),
         Style::Bars | Style::Lines { .. } | Style::Silent => Box::new(std::io::stderr()),
@@ -230,28 +224,53 @@ fn progress(wish: &Wish, context: &Context<'_>) -> Progress {
 
 /// Says how it ended.
 pub(super) fn conclude(
-    end: &EndReason,
+    end: &End,
     before: &Before,
     silent: bool,
-    context: &mut Context<'_>,
+    context: &mut Context,
 ) -> Result<(), CliError> {
     match end {
-        EndReason::Stopped => {
+        End::Stopped => {
             context.output.note("the daemon has ended");
             Ok(())
         }
-        EndReason::Interrupted => Err(CliError::new(
+        End::Interrupted => Err(CliError::new(
             Kind::Interrupted,
             "interrupted: the daemon is gone at once; agents that run go on under their runners",
         )
         .hint("the next start adopts them: swarm start")),
-        EndReason::AtRest(rest, state) => {
+        End::AtRest(rest, state) => {
             let mut summary = Summary::of(state);
             summary.without(&before.lock().unwrap_or_else(PoisonError::into_inner));
             if !silent {
                 summary.show(&mut context.output, &context.zone)?;
             }
             summary.verdict(*rest)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::testkit;
+    use crate::view::Rest;
+
+    #[test]
+    fn the_end_of_a_daemon_decides_the_exit_code() {
+        let rest = |rest| Ok(End::AtRest(rest, Box::default()));
+        let failed = End::AtRest(Rest::NeedsPerson, Box::new(testkit::state()));
+        let cases = [
+            (Ok(End::Stopped), 0),
+            (Ok(End::Interrupted), 130),
+            (rest(Rest::Idle), 0),
+            (rest(Rest::NeedsPerson), 6),
+            (Ok(failed), 5),
+            (Err(CliError::new(Kind::Disk, "x")), 74),
+            (Err(CliError::new(Kind::AgentUnusable, "x")), 4),
+        ];
+        for (end, code) in cases {
+            assert_eq!(exit_code(&end), code, "{end:?}");
         }
     }
 }

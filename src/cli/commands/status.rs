@@ -34,7 +34,7 @@ pub struct Status {
 }
 
 /// Shows it.
-pub fn run(args: &Status, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(args: &Status, context: &mut Context) -> Result<(), CliError> {
     if args.watch {
         return watch(context);
     }
@@ -74,7 +74,7 @@ fn look(access: &mut Access, json: bool) -> Result<Look, CliError> {
 }
 
 /// Ends when the daemon does.
-fn watch(context: &mut Context<'_>) -> Result<(), CliError> {
+fn watch(context: &mut Context) -> Result<(), CliError> {
     let mut access = Access::Daemon(Box::new(context.daemon()?));
     let json = context.output.json;
     let mut last = None;

@@ -11,12 +11,12 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use serde_json::json;
 
-use crate::cli::backend::Offline;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::json::list;
 use crate::cli::remote::hidden;
 use crate::cli::repo::Repo;
+use crate::daemon::offline;
 
 /// How long the end may take. What has a time of its own within it: the grace for boundaries, the end of each process tree, the last snapshot.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -41,12 +41,11 @@ pub struct Stop {
 }
 
 /// Ends it.
-pub fn run(args: &Stop, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(args: &Stop, context: &mut Context) -> Result<(), CliError> {
     let repo = context.repo()?;
-    let offline = context.offline(&repo)?;
     let daemon = context
         .daemon()
-        .map_err(|error| unless_hidden(error, &repo, offline.as_ref()))?;
+        .map_err(|error| unless_hidden(error, &repo))?;
     let pid = daemon.pid();
     let status = daemon.get("status");
     let busy = status.is_ok_and(|status| !list(&status, "agents").is_empty());
@@ -65,7 +64,7 @@ pub fn run(args: &Stop, context: &mut Context<'_>) -> Result<(), CliError> {
     }
     // Our connection must not be one that it waits for.
     drop(daemon);
-    wait_until_gone(pid, offline.as_ref())?;
+    wait_until_gone(pid, &repo)?;
     if context.output.json {
         return context
             .output
@@ -78,8 +77,8 @@ pub fn run(args: &Stop, context: &mut Context<'_>) -> Result<(), CliError> {
 }
 
 /// Nobody can be found, and somebody holds the lock for longer than a command does: then that is not "no daemon".
-fn unless_hidden(error: CliError, repo: &Repo, offline: &dyn Offline) -> CliError {
-    let is_held = || wait_while(LOCK_PATIENCE, || offline.is_locked());
+fn unless_hidden(error: CliError, repo: &Repo) -> CliError {
+    let is_held = || wait_while(LOCK_PATIENCE, || is_locked(repo));
     if error.kind != Kind::NoDaemon || is_held().unwrap_or(true) {
         return error;
     }
@@ -89,7 +88,7 @@ fn unless_hidden(error: CliError, repo: &Repo, offline: &dyn Offline) -> CliErro
     )
 }
 
-fn wait_until_gone(pid: u32, offline: &dyn Offline) -> Result<(), CliError> {
+fn wait_until_gone(pid: u32, repo: &Repo) -> Result<(), CliError> {
     if !wait_while(PATIENCE, || Ok(is_alive(pid)))? {
         let seconds = PATIENCE.as_secs();
         return Err(CliError::refused(format!(
@@ -99,8 +98,12 @@ fn wait_until_gone(pid: u32, offline: &dyn Offline) -> Result<(), CliError> {
         .hint("end running iterations at once: swarm stop --now"));
     }
     // The lock went with the process. If it is held a while longer, then by a new daemon, which is not the one to wait for.
-    wait_while(LOCK_PATIENCE, || offline.is_locked())?;
+    wait_while(LOCK_PATIENCE, || is_locked(repo))?;
     Ok(())
+}
+
+fn is_locked(repo: &Repo) -> Result<bool, CliError> {
+    Ok(offline::is_locked(&repo.paths())?)
 }
 
 /// Looks until it is not so any more; false: it still was when the time was over.

@@ -55,7 +55,7 @@ struct Wish {
 }
 
 /// Waits.
-pub fn run(args: &Wait, context: &mut Context<'_>) -> Result<(), CliError> {
+pub fn run(args: &Wait, context: &mut Context) -> Result<(), CliError> {
     let by_itself = if args.id.is_some() {
         Until::Done
     } else {
@@ -142,7 +142,7 @@ fn matters(event: &Value, seen: u64) -> bool {
 }
 
 /// The daemon ends by itself when all is done, so the files may know the answer.
-fn after_the_end(wish: &Wish, context: &Context<'_>) -> Result<String, CliError> {
+fn after_the_end(wish: &Wish, context: &Context) -> Result<String, CliError> {
     let look = context.with_access(|access| {
         Ok(Look {
             status: access.status()?,

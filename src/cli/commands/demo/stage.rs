@@ -11,11 +11,11 @@ use git2::{IndexAddOption, Repository, RepositoryInitOptions, Signature};
 use serde_json::json;
 
 use crate::agents::demo::scenario::{self, CHECK, DemoIdea, FILES};
-use crate::cli::backend::Offline;
 use crate::cli::error::CliError;
 use crate::config::init::detect::{Detected, FoundCommand};
 use crate::config::init::plan::{Choices, plan_init};
 use crate::config::init::write::write;
+use crate::daemon::{Paths, offline};
 use crate::domain::command::{Command, NewIdea};
 use crate::domain::event::{Event, IdeaAdded};
 use crate::domain::ids::IdeaId;
@@ -89,11 +89,11 @@ fn commit(root: &Path) -> Result<(), git2::Error> {
 }
 
 /// Adds the backlog.
-pub(super) fn add_ideas(offline: &dyn Offline, count: usize) -> Result<Vec<IdeaId>, CliError> {
+pub(super) fn add_ideas(paths: &Paths, count: usize) -> Result<Vec<IdeaId>, CliError> {
     let mut ids: Vec<IdeaId> = Vec::new();
     for idea in scenario::ideas(count) {
         let command = Command::AddIdea(new_idea(idea, &ids));
-        let accepted = offline.execute(command)?;
+        let accepted = offline::execute(paths, &command)?;
         let added = accepted.events.into_iter().find_map(|event| match event {
             Event::IdeaAdded(IdeaAdded { id, .. }) => Some(id),
             _ => None,

@@ -12,14 +12,17 @@ use nix::sys::statvfs::{Statvfs, statvfs};
 
 use super::{Check, Level, Looked, agents, damage, mended};
 use crate::api::DaemonFile;
-use crate::cli::backend::Offline;
 use crate::cli::commands::config::{load, not_ready};
+use crate::cli::commands::replay;
 use crate::cli::context::Context;
 use crate::cli::remote::Daemon;
 use crate::cli::repo::Repo;
 use crate::config::Config;
 use crate::daemon::actor::clock::wall;
-use crate::daemon::repair::Findings;
+use crate::daemon::error::DaemonError;
+use crate::daemon::hooks::{HookView, list_in};
+use crate::daemon::repair::{self, Findings};
+use crate::daemon::{Paths, offline};
 use crate::git::Repo as GitRepo;
 use crate::remove;
 use crate::view;
@@ -34,18 +37,18 @@ const CLOCK_BEHIND_MS: i64 = 5_000;
 const MINIMUM_GIT: (u32, u32) = (2, 38);
 
 /// All checks, in the order of what depends on what.
-pub(super) fn all(fix: bool, context: &Context<'_>) -> Looked {
+pub(super) fn all(fix: bool, context: &Context) -> Looked {
     let mut checks = Vec::new();
     let findings = look(fix, context, &mut checks);
     Looked { checks, findings }
 }
 
-fn look(fix: bool, context: &Context<'_>, checks: &mut Vec<Check>) -> Option<Findings> {
+fn look(fix: bool, context: &Context, checks: &mut Vec<Check>) -> Option<Findings> {
     let git = open_git(context, checks);
     let repo = match context.repo() {
         Ok(repo) => repo,
         Err(error) => {
-            checks.push(Check::error("setup", &error));
+            checks.push(Check::error("setup", error));
             return None;
         }
     };
@@ -59,20 +62,14 @@ fn look(fix: bool, context: &Context<'_>, checks: &mut Vec<Check>) -> Option<Fin
         checks.push(target(git, config.as_ref()));
     }
     checks.push(room(&repo));
-    match context.offline(&repo) {
-        Ok(offline) => daemon_and_log(&repo, offline.as_ref(), fix, checks),
-        Err(error) => {
-            checks.push(Check::error("log", &error));
-            None
-        }
-    }
+    daemon_and_log(&repo, fix, checks)
 }
 
-fn open_git(context: &Context<'_>, checks: &mut Vec<Check>) -> Option<GitRepo> {
+fn open_git(context: &Context, checks: &mut Vec<Check>) -> Option<GitRepo> {
     let folder = match context.start_folder() {
         Ok(folder) => folder,
         Err(error) => {
-            checks.push(Check::error("git", &error));
+            checks.push(Check::error("git", error));
             return None;
         }
     };
@@ -156,12 +153,12 @@ fn configuration(repo: &Repo, checks: &mut Vec<Check>) -> Option<Config> {
             checks.push(if problems.is_empty() {
                 Check::ok("config", "right")
             } else {
-                Check::error("config", &not_ready(&problems))
+                Check::error("config", not_ready(&problems))
             });
             Some(layered.config)
         }
         Err(error) => {
-            checks.push(Check::error("config", &error));
+            checks.push(Check::error("config", error));
             None
         }
     }
@@ -211,36 +208,32 @@ fn free_bytes(status: &Statvfs) -> u64 {
 }
 
 /// With a daemon the log is its own; without one it is read and compared.
-fn daemon_and_log(
-    repo: &Repo,
-    offline: &dyn Offline,
-    fix: bool,
-    checks: &mut Vec<Check>,
-) -> Option<Findings> {
+fn daemon_and_log(repo: &Repo, fix: bool, checks: &mut Vec<Check>) -> Option<Findings> {
+    let paths = &repo.paths();
     match Daemon::connect(repo) {
         Ok(Some(daemon)) => {
             checks.push(Check::ok("daemon", format!("runs (pid {})", daemon.pid())));
             checks.push(Check::ok("log", "the daemon has read it"));
-            checks.extend(checkpoints(offline));
-            checks.extend(hooks(offline));
+            checks.extend(checkpoints(paths));
+            checks.extend(hooks(paths));
             return None;
         }
-        Ok(None) => checks.push(without_daemon(repo, offline, fix)),
-        Err(error) => checks.push(Check::error("daemon", &error)),
+        Ok(None) => checks.push(without_daemon(repo, fix)),
+        Err(error) => checks.push(Check::error("daemon", error)),
     }
     // A daemon that starts or ends is writing at this moment.
-    if offline.is_locked().is_ok_and(|locked| locked) {
-        checks.push(log(offline));
+    if offline::is_locked(paths).is_ok_and(|locked| locked) {
+        checks.push(log(paths));
         return None;
     }
-    state(offline, fix, checks)
+    state(paths, fix, checks)
 }
 
-fn state(offline: &dyn Offline, fix: bool, checks: &mut Vec<Check>) -> Option<Findings> {
-    let mut examined = offline.examine();
+fn state(paths: &Paths, fix: bool, checks: &mut Vec<Check>) -> Option<Findings> {
+    let mut examined = repair::examine(paths);
     if fix && examined.as_ref().is_ok_and(|found| found.interrupted) {
-        checks.push(damage::finish(offline));
-        examined = offline.examine();
+        checks.push(damage::finish(paths));
+        examined = repair::examine(paths);
     }
     match examined {
         Ok(findings) => {
@@ -248,26 +241,30 @@ fn state(offline: &dyn Offline, fix: bool, checks: &mut Vec<Check>) -> Option<Fi
             let fails = found.iter().any(|check| check.level == Level::Fail);
             checks.extend(found);
             if !fails {
-                checks.push(log(offline));
-                checks.extend(rollback(offline));
-                checks.extend(checkpoints(offline));
-                checks.extend(hooks(offline));
-                checks.extend(clock(offline));
+                checks.push(log(paths));
+                checks.extend(rollback(paths));
+                checks.extend(checkpoints(paths));
+                checks.extend(hooks(paths));
+                checks.extend(clock(paths));
             }
             Some(findings)
         }
         Err(error) => {
-            checks.push(Check::error("log", &error));
+            checks.push(Check::error("log", error));
             None
         }
     }
 }
 
+fn hooks_of(paths: &Paths) -> Result<Vec<HookView>, DaemonError> {
+    list_in(paths, &offline::read(paths)?)
+}
+
 /// Hooks that are not run. One that stands before a step holds everything at that step.
-fn hooks(offline: &dyn Offline) -> Vec<Check> {
-    let all = match offline.hooks() {
+fn hooks(paths: &Paths) -> Vec<Check> {
+    let all = match hooks_of(paths) {
         Ok(all) => all,
-        Err(error) => return vec![Check::error("hooks", &error)],
+        Err(error) => return vec![Check::error("hooks", error)],
     };
     let refused = all
         .iter()
@@ -284,17 +281,17 @@ fn hooks(offline: &dyn Offline) -> Vec<Check> {
 }
 
 /// One that was cut off with its daemon.
-fn rollback(offline: &dyn Offline) -> Option<Check> {
-    let state = offline.read().ok()?;
+fn rollback(paths: &Paths) -> Option<Check> {
+    let state = offline::read(paths).ok()?;
     let cut_off = view::cut_off(&state)?;
     Some(Check::warn("rollback", cut_off.message).advice("finish it: swarm start"))
 }
 
 /// What can still be rolled back to.
-fn checkpoints(offline: &dyn Offline) -> Vec<Check> {
-    let (sound, faults) = match offline.sound_checkpoints() {
+fn checkpoints(paths: &Paths) -> Vec<Check> {
+    let (sound, faults) = match offline::sound_checkpoints(paths) {
         Ok(found) => found,
-        Err(error) => return vec![Check::error("checkpoints", &error)],
+        Err(error) => return vec![Check::error("checkpoints", error)],
     };
     let mut checks: Vec<Check> = faults
         .iter()
@@ -315,8 +312,8 @@ fn checkpoints(offline: &dyn Offline) -> Vec<Check> {
 }
 
 /// Whether the clock has gone back behind what was written last: times stand still until it has caught up.
-fn clock(offline: &dyn Offline) -> Option<Check> {
-    let last = offline.read().ok()?.swarm.last_event_at;
+fn clock(paths: &Paths) -> Option<Check> {
+    let last = offline::read(paths).ok()?.swarm.last_event_at;
     let behind = last.since(wall());
     if behind < CLOCK_BEHIND_MS {
         return Some(Check::ok("clock", "not behind the last event"));
@@ -328,9 +325,9 @@ fn clock(offline: &dyn Offline) -> Option<Check> {
     Some(Check::warn("clock", words).advice("set the clock, for instance by NTP"))
 }
 
-fn without_daemon(repo: &Repo, offline: &dyn Offline, fix: bool) -> Check {
-    match offline.is_locked() {
-        Err(error) => return Check::error("daemon", &error),
+fn without_daemon(repo: &Repo, fix: bool) -> Check {
+    match offline::is_locked(&repo.paths()) {
+        Err(error) => return Check::error("daemon", error),
         Ok(true) => {
             return Check::warn("daemon", "something holds the lock and does not answer")
                 .advice("a daemon that starts or ends, or a command: look again in a moment");
@@ -376,8 +373,8 @@ fn tidy_up(repo: &Repo, left: &DaemonFile) -> io::Result<()> {
     DaemonFile::remove(&repo.state())
 }
 
-fn log(offline: &dyn Offline) -> Check {
-    match offline.verify() {
+fn log(paths: &Paths) -> Check {
+    match replay::verify(paths) {
         Ok(report) => match &report.difference {
             None => Check::ok(
                 "log",
@@ -389,7 +386,7 @@ fn log(offline: &dyn Offline) -> Check {
                 )
             }
         },
-        Err(error) => Check::error("log", &error),
+        Err(error) => Check::error("log", error),
     }
 }
 

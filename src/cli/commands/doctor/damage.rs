@@ -7,12 +7,12 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::{Check, mended};
-use crate::cli::backend::Offline;
 use crate::cli::commands::agree;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::terminal::safe;
-use crate::daemon::repair::{Findings, IdeaChange, Losses, Repaired, WayOut};
+use crate::daemon::repair::{self, Findings, IdeaChange, Losses, Repaired, WayOut};
+use crate::daemon::{Paths, offline};
 use crate::domain::event::RepairWay;
 use crate::domain::state::IdeaStatus;
 use crate::journal::repair::{Diagnosis, Health};
@@ -42,20 +42,15 @@ impl Way {
 }
 
 /// Takes the way, if something is damaged, or finishes what was interrupted.
-pub(super) fn mend(
-    way: Way,
-    yes: bool,
-    context: &mut Context<'_>,
-) -> Result<Option<Check>, CliError> {
-    let repo = context.repo()?;
-    let offline = context.offline(&repo)?;
-    if offline.is_locked()? {
+pub(super) fn mend(way: Way, yes: bool, context: &mut Context) -> Result<Option<Check>, CliError> {
+    let paths = context.repo()?.paths();
+    if offline::is_locked(&paths)? {
         return Err(CliError::refused(
             "a daemon runs here, or another command is at work: nothing is repaired under it",
         )
         .hint("stop it first: swarm stop"));
     }
-    let findings = offline.examine()?;
+    let findings = repair::examine(&paths)?;
     if !findings.interrupted {
         let newer = findings
             .diagnosis
@@ -72,17 +67,16 @@ pub(super) fn mend(
         }
         agree(context, yes, "Repair it this way?")?;
     }
-    Ok(offline
-        .repair(way.as_domain())?
-        .map(|done| done_check(&done)))
+    let done = repair::take(&paths, way.as_domain())?;
+    Ok(done.map(|done| done_check(&done)))
 }
 
 /// Finishes an interrupted repair.
-pub(super) fn finish(offline: &dyn Offline) -> Check {
-    match offline.finish_repair() {
+pub(super) fn finish(paths: &Paths) -> Check {
+    match repair::finish(paths) {
         Ok(Some(done)) => done_check(&done),
         Ok(None) => Check::ok("repair", "none is under way"),
-        Err(error) => Check::error("repair", &error),
+        Err(error) => Check::error("repair", error),
     }
 }
 

@@ -20,6 +20,7 @@ use super::Start;
 use crate::cli::context::Context;
 use crate::cli::describe;
 use crate::cli::error::{CliError, Kind};
+use crate::cli::host::own_program;
 use crate::cli::remote::Daemon;
 use crate::cli::repo::Repo;
 
@@ -31,9 +32,9 @@ const LONG: Duration = Duration::from_secs(5);
 const MAX_SAID: u64 = 64 * 1024;
 
 /// Starts it and waits until it answers.
-pub(super) fn run(args: &Start, repo: &Repo, context: &mut Context<'_>) -> Result<(), CliError> {
+pub(super) fn run(args: &Start, repo: &Repo, context: &mut Context) -> Result<(), CliError> {
     let said = Said::open(repo).map_err(|error| CliError::io("write into .swarm/logs", &error))?;
-    let program = context.services.launcher.own_program()?;
+    let program = own_program()?;
     let mut child = command(&program, args, repo, &said)?
         .spawn()
         .map_err(|error| CliError::io(format!("start {}", program.display()), &error))?;
@@ -83,7 +84,7 @@ fn command(program: &Path, args: &Start, repo: &Repo, said: &Said) -> Result<Com
 fn wait(
     child: &mut Child,
     repo: &Repo,
-    context: &mut Context<'_>,
+    context: &mut Context,
 ) -> Result<Option<ExitStatus>, CliError> {
     let start = Instant::now();
     let mut told = false;
@@ -115,7 +116,7 @@ fn paused(repo: &Repo) -> Option<String> {
     Some(status.get("pauseReason")?.as_str()?.to_owned())
 }
 
-fn over(status: ExitStatus, said: &Said, context: &mut Context<'_>) -> Result<(), CliError> {
+fn over(status: ExitStatus, said: &Said, context: &mut Context) -> Result<(), CliError> {
     if status.success() {
         context
             .output
@@ -177,7 +178,7 @@ impl Said {
 }
 
 /// In the background process: away from the terminal, and errors as JSON for the one who waits.
-pub(super) fn become_background(context: &mut Context<'_>) -> Result<(), CliError> {
+pub(super) fn become_background(context: &mut Context) -> Result<(), CliError> {
     context.output.json = true;
     context.output.quiet = true;
     match nix::unistd::setsid() {

@@ -1,0 +1,253 @@
+//! A daemon in this process, with its socket.
+//!
+//! Invariant: the socket is bound and `daemon.json` written only while the lock is held, and both are gone before it is given back.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::error::CliError;
+use super::repo::Repo;
+use crate::api::{
+    ApiContext, Control, DaemonFile, EventLog, ReloadError, Socket, daemon_file, router, serve,
+};
+use crate::crash;
+use crate::daemon::actor::clock;
+use crate::daemon::actor::handle::Journaled;
+use crate::daemon::checkpoints::list::Preview;
+use crate::daemon::clean::Report;
+use crate::daemon::hooks::HookView;
+use crate::daemon::lifecycle::daemon::{ReloadError as DaemonReloadError, Reloader};
+use crate::daemon::lifecycle::systemd_notify::Supervisor;
+use crate::daemon::offline;
+use crate::daemon::{Daemon, DaemonError, End, Handle, Options, Paths};
+use crate::domain::ids::CheckpointName;
+use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::settings::Mode;
+use crate::domain::state::State;
+use crate::view::TargetNow;
+
+/// How long a start waits for commands that hold the lock.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a daemon that was killed may take to be gone.
+const DEATH_PATIENCE: Duration = Duration::from_secs(1);
+/// How long it waits between two tries.
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
+/// How to run a daemon.
+pub struct StartOptions {
+    /// The repository.
+    pub repo: Repo,
+    /// Another mode than the configuration's.
+    pub mode: Option<Mode>,
+    /// End when nothing is active, ready or merging.
+    pub until_idle: bool,
+    /// Called once, with what the log says before anything happens. It must return at once.
+    pub on_open: Box<dyn FnOnce(&State) + Send>,
+    /// See [`OnReady`].
+    pub on_ready: OnReady,
+}
+
+/// Called once, when the daemon has recovered and its socket answers; with what becomes true when a signal asks for the end. It must return
+/// at once; it may keep what it is given.
+pub type OnReady = Box<dyn FnOnce(Handle, watch::Receiver<bool>) + Send>;
+
+/// How to start this program again, for the background: the program, without arguments.
+pub fn own_program() -> Result<PathBuf, CliError> {
+    std::env::current_exe().map_err(|error| CliError::io("find this program's own file", &error))
+}
+
+/// Runs a daemon in this process until it ends. Refused when one runs already: the error names its pid.
+pub fn run_daemon(options: StartOptions) -> Result<End, CliError> {
+    let daemon = open_when_free(&options)?;
+    daemon.handle().read(options.on_open);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::io("start the daemon's threads", &error))?;
+    let end = runtime.block_on(host(daemon, &options.repo, options.on_ready));
+    // What hangs in a driver is the next start's; nobody waits for it here.
+    runtime.shutdown_background();
+    end
+}
+
+/// A command holds the lock for a moment, and is waited for; a daemon holds it until it ends, and says so in its file. One that was killed a
+/// moment ago may still be on its way out.
+fn open_when_free(options: &StartOptions) -> Result<Daemon, CliError> {
+    let begun = Instant::now();
+    loop {
+        let opened = Daemon::open(Options {
+            root: options.repo.root().to_owned(),
+            mode: options.mode,
+            until_idle: options.until_idle,
+        });
+        match opened {
+            Err(DaemonError::Locked { pid }) if begun.elapsed() < patience_with(pid, options) => {
+                thread::sleep(LOCK_PAUSE);
+            }
+            opened => return Ok(opened?),
+        }
+    }
+}
+
+fn patience_with(pid: Option<u32>, options: &StartOptions) -> Duration {
+    let announced = DaemonFile::read(&options.repo.state()).ok().flatten();
+    if announced.is_some_and(|file| Some(file.pid) == pid) {
+        DEATH_PATIENCE
+    } else {
+        LOCK_PATIENCE
+    }
+}
+
+/// Runs a daemon with its socket.
+async fn host(daemon: Daemon, repo: &Repo, on_ready: OnReady) -> Result<End, CliError> {
+    let state_dir = repo.state();
+    let socket = Socket::bind(&state_dir)
+        .map_err(|error| CliError::refused(format!("the daemon's socket: {error}")))?;
+    let file = DaemonFile {
+        pid: std::process::id(),
+        socket: socket.path().to_owned(),
+        started_at: clock::wall(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        web_url: None,
+        state: daemon_file::place(&state_dir).ok(),
+    };
+    let supervisor = Supervisor::of_environment().map(Arc::new);
+    let (stop, stopped) = watch::channel(false);
+    let api = router(ApiContext {
+        handle: daemon.handle(),
+        repo_root: repo.root().to_owned(),
+        runs_dir: repo.runs(),
+        pid: std::process::id(),
+        web_url: None,
+        log: Arc::new(Log {
+            paths: daemon.paths().clone(),
+        }),
+        control: Arc::new(Controls {
+            reloader: daemon.reloader(),
+        }),
+        stop: stopped.clone(),
+    });
+    crash::point("daemon.socket-bound");
+    file.write(&state_dir)
+        .map_err(|error| CliError::io("write daemon.json", &error))?;
+    crash::point("daemon.announced");
+    let server = tokio::spawn(serve(socket, api, stopped));
+    let ready = tokio::spawn(when_ready(
+        daemon.handle(),
+        daemon.end_asked(),
+        on_ready,
+        supervisor.clone(),
+    ));
+    let ended = daemon
+        .run(async move {
+            if let Some(supervisor) = supervisor {
+                supervisor.stopping();
+            }
+            // The socket answers until the last event is published, and is gone before the lock is.
+            stop.send_replace(true);
+            if let Ok(Err(error)) = server.await {
+                tracing::warn!(%error, "the socket was not closed cleanly");
+            }
+            if let Err(error) = DaemonFile::remove(&state_dir) {
+                tracing::warn!(%error, "daemon.json could not be removed");
+            }
+        })
+        .await;
+    ready.abort();
+    Ok(ended?)
+}
+
+/// Tells when the daemon has recovered; a service manager, from then on, also how it stands.
+async fn when_ready(
+    handle: Handle,
+    end_asked: watch::Receiver<bool>,
+    on_ready: OnReady,
+    supervisor: Option<Arc<Supervisor>>,
+) {
+    let mut seq = handle.seq();
+    let recovering = |state: &State| {
+        matches!(
+            state.swarm.phase,
+            SwarmPhase::Recovering | SwarmPhase::Stopped
+        )
+    };
+    while handle.read(recovering) || handle.read(|state| state.settings.is_none()) {
+        if seq.changed().await.is_err() {
+            return;
+        }
+    }
+    on_ready(handle.clone(), end_asked);
+    if let Some(supervisor) = supervisor {
+        supervisor.inform(handle).await;
+    }
+}
+
+/// The log on disk, for the API.
+struct Log {
+    paths: Paths,
+}
+
+impl EventLog for Log {
+    fn read(&self, after: u64, limit: usize) -> std::io::Result<Vec<Journaled>> {
+        offline::events(&self.paths, after, limit).map_err(std::io::Error::other)
+    }
+}
+
+/// What the daemon does outside its actor, for the API.
+struct Controls {
+    reloader: Reloader,
+}
+
+impl Control for Controls {
+    fn reload(&self) -> BoxFuture<'_, Result<u64, ReloadError>> {
+        Box::pin(async {
+            self.reloader.reload().await.map_err(|error| match error {
+                DaemonReloadError::Wrong(error) => ReloadError::Invalid {
+                    message: error.to_string(),
+                    suggestions: vec!["look at it: swarm config check".to_owned()],
+                },
+                DaemonReloadError::Refused(error) => ReloadError::Command(error),
+            })
+        })
+    }
+
+    fn target(&self, branch: String) -> BoxFuture<'_, TargetNow> {
+        Box::pin(self.reloader.target(branch))
+    }
+
+    fn clean(&self, dry_run: bool) -> BoxFuture<'_, Result<Report, String>> {
+        Box::pin(async move {
+            let cleaned = self.reloader.clean(dry_run).await;
+            cleaned.map_err(|error| error.to_string())
+        })
+    }
+
+    fn checkpoints(&self) -> BoxFuture<'_, Result<Vec<Value>, String>> {
+        Box::pin(async move {
+            let all = self.reloader.checkpoints().await;
+            all.map_err(|error| error.to_string())
+        })
+    }
+
+    fn hooks(&self) -> BoxFuture<'_, Result<Vec<HookView>, String>> {
+        Box::pin(async move {
+            let hooks = self.reloader.hook_views().await;
+            hooks.map_err(|error| error.to_string())
+        })
+    }
+
+    fn preview(&self, name: &CheckpointName) -> BoxFuture<'_, Result<Preview, String>> {
+        let name = name.clone();
+        Box::pin(async move {
+            let preview = self.reloader.preview(name).await;
+            preview.map_err(|error| error.to_string())
+        })
+    }
+}
