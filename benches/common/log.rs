@@ -6,7 +6,7 @@ use std::path::Path;
 
 use swarm::domain::command::{Command, NewIdea};
 use swarm::domain::decide;
-use swarm::domain::effect::{Effect, Purpose, Saved};
+use swarm::domain::effect::{self, Effect, Purpose, Saved};
 use swarm::domain::event::{Event, Mark};
 use swarm::domain::evolve::evolve;
 use swarm::domain::ids::{IdeaId, Oid, ProfileName};
@@ -180,7 +180,7 @@ impl Maker {
 
     /// What is seen while an effect is under way.
     fn during(effect: &Effect) -> Vec<Observation> {
-        let Effect::Run { run, purpose, .. } = effect else {
+        let Effect::Run(effect::Run { run, purpose, .. }) = effect else {
             return vec![];
         };
         let mut seen = vec![Observation::RunStarted {
@@ -205,14 +205,14 @@ impl Maker {
 
     fn outcome(&mut self, effect: &Effect) -> Result<Outcome> {
         Ok(match effect {
-            Effect::PrepareWorktree { .. } => {
+            Effect::PrepareWorktree(_) => {
                 let head = self.oid()?;
                 Outcome::WorktreePrepared {
                     base: head.clone(),
                     head,
                 }
             }
-            Effect::Run { purpose, .. } => {
+            Effect::Run(effect::Run { purpose, .. }) => {
                 let iteration = matches!(purpose, Purpose::Iteration { .. });
                 let head = if iteration { Some(self.oid()?) } else { None };
                 let how = RunEndKind::Exited { code: 0 };
@@ -223,12 +223,12 @@ impl Maker {
                     ..RunEnd::new(how)
                 })
             }
-            Effect::StopRun { .. } => Outcome::StopDelivered,
-            Effect::Seal { .. } => Outcome::Sealed {
+            Effect::StopRun(_) => Outcome::StopDelivered,
+            Effect::Seal(_) => Outcome::Sealed {
                 head: self.oid()?,
                 committed: false,
             },
-            Effect::BuildMerge { known_target, .. } => {
+            Effect::BuildMerge(effect::BuildMerge { known_target, .. }) => {
                 let first = self.oid()?;
                 let target = known_target.clone().unwrap_or(first);
                 Outcome::Built {
@@ -237,22 +237,22 @@ impl Maker {
                     resolved: vec![],
                 }
             }
-            Effect::SaveWork { .. } => Outcome::WorkSaved {
+            Effect::SaveWork(_) => Outcome::WorkSaved {
                 saved: Saved {
                     tip: self.oid()?,
                     wip: None,
                 },
                 committed: false,
             },
-            Effect::PrepareVerify { .. } => Outcome::VerifyReady,
-            Effect::Land { .. } => Outcome::Landed,
-            Effect::ReleaseWorktree { .. } => Outcome::Released { kept: None },
-            Effect::ArchiveInbox { .. } => Outcome::Done,
-            Effect::MakeCheckpoint { .. }
-            | Effect::DeleteCheckpoint { .. }
-            | Effect::CheckRollback { .. }
-            | Effect::MoveTarget { .. } => return Err("nobody asked for a checkpoint".into()),
-            Effect::StartResolution { .. } | Effect::FinishResolution { .. } => {
+            Effect::PrepareVerify(_) => Outcome::VerifyReady,
+            Effect::Land(_) => Outcome::Landed,
+            Effect::ReleaseWorktree(_) => Outcome::Released { kept: None },
+            Effect::ArchiveInbox(_) => Outcome::Done,
+            Effect::MakeCheckpoint(_)
+            | Effect::DeleteCheckpoint(_)
+            | Effect::CheckRollback(_)
+            | Effect::MoveTarget(_) => return Err("nobody asked for a checkpoint".into()),
+            Effect::StartResolution(_) | Effect::FinishResolution(_) => {
                 return Err("no conflict was made up".into());
             }
         })

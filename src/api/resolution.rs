@@ -12,7 +12,7 @@ use super::error::{ApiError, ending};
 use super::feed::Feed;
 use crate::daemon::Accepted;
 use crate::domain::command::Command;
-use crate::domain::effect::Effect;
+use crate::domain::effect::{self, Effect};
 use crate::domain::event::{ConflictSettled, EffectFinished, EffectRequested, Event, MergeMoved};
 use crate::domain::ids::{EffectId, IdeaId};
 use crate::domain::lifecycle::MergePhase;
@@ -55,7 +55,7 @@ fn begin(accepted: &Accepted) -> u64 {
 }
 
 fn is_finishing(effect: &Effect, id: &IdeaId) -> bool {
-    matches!(effect, Effect::FinishResolution { idea, .. } if idea == id)
+    matches!(effect, Effect::FinishResolution(effect::FinishResolution { idea, .. }) if idea == id)
 }
 
 fn finishing(events: &[Event], id: &IdeaId) -> Option<EffectId> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork};
 use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
-use crate::domain::effect::{ConflictLevel, Effect, Purpose, Saved};
+use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved};
 use crate::domain::event::{
     AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, CheckpointDeleted, CheckpointMade,
     ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
@@ -496,7 +496,7 @@ fn rest() -> Vec<Event> {
         }),
         Event::EffectRequested(EffectRequested {
             id: EffectId(3),
-            effect: Effect::Run {
+            effect: Effect::Run(effect::Run {
                 run: run(),
                 purpose: Purpose::Iteration {
                     agent: agent(),
@@ -504,7 +504,7 @@ fn rest() -> Vec<Event> {
                     profile: profile(),
                 },
                 timeout_ms: 60_000,
-            },
+            }),
         }),
         Event::EffectFinished(EffectFinished {
             id: EffectId(3),

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::effect::Effect;
+use super::effect::{self, Effect};
 use super::hook::HookName;
 use super::ids::{IdeaId, RunId};
 use super::state::{Feedback, Idea, IdeaStatus, Kept, State};
@@ -141,10 +141,13 @@ impl Needs {
         self.in_use.extend(state.stops.keys().cloned());
         for effect in state.outbox.values() {
             match effect {
-                Effect::Run { run, .. } | Effect::StopRun { run, .. } => {
+                Effect::Run(effect::Run { run, .. })
+                | Effect::StopRun(effect::StopRun { run, .. }) => {
                     self.in_use.insert(run.clone());
                 }
-                Effect::ReleaseWorktree { worktree, .. } => self.uses(worktree),
+                Effect::ReleaseWorktree(effect::ReleaseWorktree { worktree, .. }) => {
+                    self.uses(worktree)
+                }
                 _ => {}
             }
         }

@@ -442,7 +442,7 @@ pub async fn working_agent(world: &World) -> (String, String) {
     };
     world
         .finish(
-            |effect| matches!(effect, Effect::PrepareWorktree { .. }),
+            |effect| matches!(effect, Effect::PrepareWorktree(_)),
             prepared,
         )
         .await;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use swarm::api::client::Stream;
-use swarm::domain::effect::{Effect, Purpose};
+use swarm::domain::effect::{self, Effect, Purpose};
 use swarm::domain::observation::{Outcome, RunEnd, RunEndKind};
 
 use crate::kit::{World, current_run, oid, refused, working_agent, write_output};
@@ -19,10 +19,10 @@ fn ended(code: i32, stdout_bytes: u64) -> Outcome {
 fn is_iteration(effect: &Effect) -> bool {
     matches!(
         effect,
-        Effect::Run {
+        Effect::Run(effect::Run {
             purpose: Purpose::Iteration { .. },
             ..
-        }
+        })
     )
 }
 

@@ -62,7 +62,7 @@ async fn resolve(world: &World) -> Result<Value, ClientError> {
 }
 
 fn is_finish(effect: &Effect) -> bool {
-    matches!(effect, Effect::FinishResolution { .. })
+    matches!(effect, Effect::FinishResolution(_))
 }
 
 #[tokio::test]

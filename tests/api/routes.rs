@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use swarm::api::ReloadError;
-use swarm::domain::effect::Effect;
+use swarm::domain::effect::{self, Effect};
 use swarm::domain::event::{Event, Learned, MergeMoved, MergeQueued, TargetRewritten, TargetSeen};
 use swarm::domain::observation::Outcome;
 
@@ -360,7 +360,7 @@ async fn merges_and_ended_agents_have_the_fields_that_are_described() {
         kind: swarm::domain::observation::FailureKind::AgentUnusable,
         message: "no such program".into(),
     };
-    let fits = |effect: &Effect| matches!(effect, Effect::Run { run: this, .. } if *this == run);
+    let fits = |effect: &Effect| matches!(effect, Effect::Run(effect::Run { run: this, .. }) if *this == run);
     world.finish(fits, failed).await;
     let status = client.get("status").await.unwrap();
     assert!(!status["needsYou"].as_array().unwrap().is_empty());

@@ -6,7 +6,7 @@ use super::usage;
 use crate::cli::terminal::Tone;
 use crate::domain::checkpoint::RollbackStep;
 use crate::domain::command::TargetChoice;
-use crate::domain::effect::{ConflictLevel, Effect, Purpose};
+use crate::domain::effect::{self, ConflictLevel, Effect, Purpose};
 use crate::domain::ids::Oid;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
@@ -154,24 +154,46 @@ pub(super) fn rollback_step(step: RollbackStep) -> &'static str {
 
 pub(super) fn effect_words(effect: &Effect) -> String {
     match effect {
-        Effect::PrepareWorktree { worktree, .. } => format!("prepare worktree {worktree}"),
-        Effect::Run { run, purpose, .. } => format!("run {run}: {}", purpose_words(purpose)),
-        Effect::StopRun { run, .. } => format!("end run {run}"),
-        Effect::Seal { agent, .. } => format!("look at the branch of {agent}"),
-        Effect::SaveWork { agent, .. } => format!("commit the work in progress of {agent}"),
-        Effect::BuildMerge { idea, .. } => format!("build the merge of {idea}"),
-        Effect::PrepareVerify { idea, .. } => format!("check out the merged tree of {idea}"),
-        Effect::Land { idea, target, .. } => format!("land {idea} on {target}"),
-        Effect::StartResolution { idea, .. } => format!("lay out the conflict of {idea}"),
-        Effect::FinishResolution { idea, .. } => format!("conclude the merge of {idea}"),
-        Effect::ReleaseWorktree { worktree, .. } => format!("give back worktree {worktree}"),
-        Effect::MakeCheckpoint { name, .. } => format!("make checkpoint {name}"),
-        Effect::DeleteCheckpoint { name, .. } => format!("delete checkpoint {name}"),
-        Effect::CheckRollback { name, .. } => format!("see whether {name} can be rolled back to"),
-        Effect::MoveTarget { target, commit, .. } => {
+        Effect::PrepareWorktree(effect::PrepareWorktree { worktree, .. }) => {
+            format!("prepare worktree {worktree}")
+        }
+        Effect::Run(effect::Run { run, purpose, .. }) => {
+            format!("run {run}: {}", purpose_words(purpose))
+        }
+        Effect::StopRun(effect::StopRun { run, .. }) => format!("end run {run}"),
+        Effect::Seal(effect::Seal { agent, .. }) => format!("look at the branch of {agent}"),
+        Effect::SaveWork(effect::SaveWork { agent, .. }) => {
+            format!("commit the work in progress of {agent}")
+        }
+        Effect::BuildMerge(effect::BuildMerge { idea, .. }) => format!("build the merge of {idea}"),
+        Effect::PrepareVerify(effect::PrepareVerify { idea, .. }) => {
+            format!("check out the merged tree of {idea}")
+        }
+        Effect::Land(effect::Land { idea, target, .. }) => format!("land {idea} on {target}"),
+        Effect::StartResolution(effect::StartResolution { idea, .. }) => {
+            format!("lay out the conflict of {idea}")
+        }
+        Effect::FinishResolution(effect::FinishResolution { idea, .. }) => {
+            format!("conclude the merge of {idea}")
+        }
+        Effect::ReleaseWorktree(effect::ReleaseWorktree { worktree, .. }) => {
+            format!("give back worktree {worktree}")
+        }
+        Effect::MakeCheckpoint(effect::MakeCheckpoint { name, .. }) => {
+            format!("make checkpoint {name}")
+        }
+        Effect::DeleteCheckpoint(effect::DeleteCheckpoint { name, .. }) => {
+            format!("delete checkpoint {name}")
+        }
+        Effect::CheckRollback(effect::CheckRollback { name, .. }) => {
+            format!("see whether {name} can be rolled back to")
+        }
+        Effect::MoveTarget(effect::MoveTarget { target, commit, .. }) => {
             format!("take {target} back to {}", short(commit))
         }
-        Effect::ArchiveInbox { name, .. } => format!("move inbox file {name} to accepted"),
+        Effect::ArchiveInbox(effect::ArchiveInbox { name, .. }) => {
+            format!("move inbox file {name} to accepted")
+        }
     }
 }
 

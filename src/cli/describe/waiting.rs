@@ -2,7 +2,7 @@
 
 use super::event_parts::effect_words;
 use crate::cli::terminal::{safe, title};
-use crate::domain::effect::{Effect, Purpose};
+use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::state::State;
 
 /// The most that is named; of the rest, the number.
@@ -34,17 +34,17 @@ pub fn waiting(state: &State) -> [String; 2] {
 /// What an effect is for those who wait for it; of what is over in a moment, nothing.
 fn words(state: &State, effect: &Effect) -> Option<String> {
     match effect {
-        Effect::Run {
+        Effect::Run(effect::Run {
             purpose: Purpose::Iteration {
                 agent, iteration, ..
             },
             ..
-        } => {
+        }) => {
             let attempt = state.agents.get(agent);
             let idea = attempt.map_or_else(String::new, |attempt| format!(" of {}", attempt.idea));
             Some(format!("{agent} (iteration {iteration}{idea})"))
         }
-        Effect::StopRun { .. } | Effect::ArchiveInbox { .. } => None,
+        Effect::StopRun(_) | Effect::ArchiveInbox(_) => None,
         effect => Some(title(&effect_words(effect), 80)),
     }
 }
@@ -72,7 +72,7 @@ mod tests {
     }
 
     fn iteration(number: u64) -> Effect {
-        Effect::Run {
+        Effect::Run(effect::Run {
             run: RunId::numbered(number, "ed-001-i2"),
             purpose: Purpose::Iteration {
                 agent: testkit::agent(),
@@ -80,20 +80,20 @@ mod tests {
                 profile: "ed".parse().unwrap(),
             },
             timeout_ms: 1,
-        }
+        })
     }
 
     #[test]
     fn it_names_agents_with_their_iteration_and_the_rest_in_words() {
-        let archive = Effect::ArchiveInbox {
+        let archive = Effect::ArchiveInbox(effect::ArchiveInbox {
             name: "a.md".into(),
             sha256: "00".into(),
-        };
-        let make = Effect::DeleteCheckpoint {
+        });
+        let make = Effect::DeleteCheckpoint(effect::DeleteCheckpoint {
             name: "one".parse().unwrap(),
             in_use: vec![],
             keep: None,
-        };
+        });
         let [first, second] = waiting(&state([iteration(1), archive, make]));
         let expected = "ending: waiting at most 5 s for ed-001 (iteration 2), delete checkpoint one; what is not";
         assert!(first.starts_with(expected), "{first}");

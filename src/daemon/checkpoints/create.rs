@@ -14,7 +14,7 @@ use crate::daemon::effects::attempt::{oid, ours};
 use crate::daemon::effects::context::Tools;
 use crate::daemon::effects::dispatch::failed;
 use crate::domain::checkpoint::{Reason, SavedWork, Unfinished, unfinished};
-use crate::domain::effect::Effect;
+use crate::domain::effect::{self, Effect};
 use crate::domain::ids::{CheckpointName, EffectId};
 use crate::domain::observation::Outcome;
 use crate::domain::state::{IdeaStatus, State};
@@ -35,7 +35,7 @@ struct Wanted<'a> {
 
 /// The state to keep: as soon as nothing is landing any more.
 pub(in crate::daemon) async fn settled(handle: &Handle) -> State {
-    let lands = |state: &State| state.is_pending(|effect| matches!(effect, Effect::Land { .. }));
+    let lands = |state: &State| state.is_pending(|effect| matches!(effect, Effect::Land(_)));
     let mut seq = handle.seq();
     loop {
         seq.mark_unchanged();
@@ -55,12 +55,12 @@ pub(in crate::daemon) fn make(
     id: EffectId,
     effect: &Effect,
 ) -> Result<Outcome, GitError> {
-    let Effect::MakeCheckpoint {
+    let Effect::MakeCheckpoint(effect::MakeCheckpoint {
         name,
         reason,
         target,
         at,
-    } = effect
+    }) = effect
     else {
         return Ok(failed("this effect is not a checkpoint"));
     };

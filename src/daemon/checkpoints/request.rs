@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::daemon::actor::handle::{CommandError, Handle, Journaled};
 use crate::domain::command::Command;
-use crate::domain::effect::Effect;
+use crate::domain::effect::{self, Effect};
 use crate::domain::event::{
     CheckpointDeleted, CheckpointMade, EffectFinished, EffectRequested, Event, RollbackAbandoned,
     RolledBack,
@@ -200,8 +200,11 @@ impl Wanted {
 
     fn is_mine(&self, effect: &Effect) -> bool {
         match (self, effect) {
-            (Self::Make(wanted), Effect::MakeCheckpoint { name, .. })
-            | (Self::Delete(wanted), Effect::DeleteCheckpoint { name, .. }) => name == wanted,
+            (Self::Make(wanted), Effect::MakeCheckpoint(effect::MakeCheckpoint { name, .. }))
+            | (
+                Self::Delete(wanted),
+                Effect::DeleteCheckpoint(effect::DeleteCheckpoint { name, .. }),
+            ) => name == wanted,
             _ => false,
         }
     }
@@ -360,12 +363,12 @@ mod tests {
     #[tokio::test]
     async fn why_a_checkpoint_failed_is_told_though_its_request_is_no_longer_at_hand() {
         let id = EffectId(1);
-        let effect = Effect::MakeCheckpoint {
+        let effect = Effect::MakeCheckpoint(effect::MakeCheckpoint {
             name: checkpoint_name("mid"),
             reason: Reason::Manual,
             target: "main".into(),
             at: START,
-        };
+        });
         let seen = |_| {
             Event::TargetSeen(TargetSeen {
                 branch: "main".into(),

@@ -12,7 +12,7 @@ use crate::daemon::effects::context::Tools;
 use crate::daemon::effects::dispatch::failed;
 use crate::daemon::files::paths::Paths;
 use crate::domain::checkpoint::{IdeaThen, SavedWork};
-use crate::domain::effect::Effect;
+use crate::domain::effect::{self, Effect};
 use crate::domain::ids::{CheckpointName, IdeaId, Oid};
 use crate::domain::observation::{FailureKind, Outcome};
 use crate::git::{self, Blocked, GitError, Land, LandOutcome, Repo};
@@ -24,7 +24,7 @@ const CONFIG: &str = ".swarm/config.json";
 
 /// What a rollback makes of the ideas, if it can be done. Blocks.
 pub(in crate::daemon) fn check(tools: &Tools, effect: &Effect) -> Done {
-    let Effect::CheckRollback {
+    let Effect::CheckRollback(effect::CheckRollback {
         name,
         commit,
         tag,
@@ -32,7 +32,7 @@ pub(in crate::daemon) fn check(tools: &Tools, effect: &Effect) -> Done {
         target,
         from,
         ..
-    } = effect
+    }) = effect
     else {
         return Ok(failed("this effect is not a look at a checkpoint"));
     };
@@ -193,12 +193,12 @@ fn missing(repo: &Repo, base: git::Oid, work: &SavedWork) -> Result<Option<Strin
 
 /// Moves the target. Blocks.
 pub(in crate::daemon) fn move_target(tools: &Tools, effect: &Effect) -> Done {
-    let Effect::MoveTarget {
+    let Effect::MoveTarget(effect::MoveTarget {
         target,
         expected,
         commit,
         ..
-    } = effect
+    }) = effect
     else {
         return Ok(failed("this effect is not the move of the target"));
     };

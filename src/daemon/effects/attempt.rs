@@ -6,7 +6,7 @@ use super::context::Tools;
 use super::dispatch::failed;
 use crate::daemon::actor::clock;
 use crate::daemon::checkpoints;
-use crate::domain::effect::{Effect, KeptWorktree, Landing};
+use crate::domain::effect::{self, Effect, KeptWorktree, Landing};
 use crate::domain::ids::{EffectId, IdeaId, Oid};
 use crate::domain::observation::{FailureKind, Outcome};
 use crate::domain::state::State;
@@ -45,42 +45,42 @@ fn persistent(attempt: impl Fn() -> Done) -> Outcome {
 
 fn attempt(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
     match effect {
-        Effect::PrepareWorktree {
+        Effect::PrepareWorktree(effect::PrepareWorktree {
             branch,
             worktree,
             target,
             from,
             ..
-        } => prepare(tools, worktree, branch, target, from.as_ref()),
-        Effect::Seal { .. } => seal(tools, effect),
-        Effect::SaveWork { .. } => super::save_work::save_work(tools, effect),
-        Effect::BuildMerge { .. } => super::merge::build(tools, id, effect),
-        Effect::PrepareVerify { commit, .. } => oid(commit)
+        }) => prepare(tools, worktree, branch, target, from.as_ref()),
+        Effect::Seal(_) => seal(tools, effect),
+        Effect::SaveWork(_) => super::save_work::save_work(tools, effect),
+        Effect::BuildMerge(_) => super::merge::build(tools, id, effect),
+        Effect::PrepareVerify(effect::PrepareVerify { commit, .. }) => oid(commit)
             .and_then(|commit| tools.repo.verify_tree(commit))
             .map(|_| Outcome::VerifyReady),
-        Effect::Land {
+        Effect::Land(effect::Land {
             target,
             expected,
             commit,
             ..
-        } => super::merge::land(tools, target, expected, commit),
-        Effect::StartResolution { .. } => super::merge::start_resolution(tools, effect),
-        Effect::FinishResolution { .. } => super::merge::finish_resolution(tools, effect),
-        Effect::ReleaseWorktree {
+        }) => super::merge::land(tools, target, expected, commit),
+        Effect::StartResolution(_) => super::merge::start_resolution(tools, effect),
+        Effect::FinishResolution(_) => super::merge::finish_resolution(tools, effect),
+        Effect::ReleaseWorktree(effect::ReleaseWorktree {
             worktree,
             branch,
             landed,
             at,
-        } => release(tools, worktree, branch, landed.as_ref(), *at),
-        Effect::DeleteCheckpoint { name, in_use, keep } => {
+        }) => release(tools, worktree, branch, landed.as_ref(), *at),
+        Effect::DeleteCheckpoint(effect::DeleteCheckpoint { name, in_use, keep }) => {
             checkpoints::remove(tools, name, in_use, keep.as_ref())
         }
-        Effect::CheckRollback { .. } => checkpoints::check(tools, effect),
-        Effect::MoveTarget { .. } => checkpoints::move_target(tools, effect),
-        Effect::Run { .. }
-        | Effect::StopRun { .. }
-        | Effect::ArchiveInbox { .. }
-        | Effect::MakeCheckpoint { .. } => Ok(failed("this effect is not git's alone")),
+        Effect::CheckRollback(_) => checkpoints::check(tools, effect),
+        Effect::MoveTarget(_) => checkpoints::move_target(tools, effect),
+        Effect::Run(_)
+        | Effect::StopRun(_)
+        | Effect::ArchiveInbox(_)
+        | Effect::MakeCheckpoint(_) => Ok(failed("this effect is not git's alone")),
     }
 }
 
@@ -219,7 +219,7 @@ fn leave_merge(tools: &Tools, earlier: &Earlier) -> Result<(), GitError> {
 }
 
 fn seal(tools: &Tools, effect: &Effect) -> Done {
-    let Effect::Seal {
+    let Effect::Seal(effect::Seal {
         idea,
         branch,
         worktree,
@@ -227,7 +227,7 @@ fn seal(tools: &Tools, effect: &Effect) -> Done {
         commit,
         at,
         ..
-    } = effect
+    }) = effect
     else {
         return Ok(failed("this effect is not a seal"));
     };

@@ -17,7 +17,7 @@ use crate::crash;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::checkpoints;
 use crate::daemon::runs::run;
-use crate::domain::effect::Effect;
+use crate::domain::effect::{self, Effect};
 use crate::domain::ids::EffectId;
 use crate::domain::observation::{FailureKind, Observation, Outcome};
 
@@ -91,29 +91,29 @@ impl Dispatcher {
     async fn perform(&self, id: EffectId, effect: Effect) -> Outcome {
         let tools = Arc::clone(&self.tools);
         match effect {
-            Effect::Run {
+            Effect::Run(effect::Run {
                 run,
                 purpose,
                 timeout_ms,
-            } => run::run(tools, self.handle.clone(), run, purpose, timeout_ms).await,
-            Effect::StopRun { run, now } => run::stop(&tools, &run, now).await,
-            Effect::PrepareWorktree { .. }
-            | Effect::Seal { .. }
-            | Effect::SaveWork { .. }
-            | Effect::BuildMerge { .. }
-            | Effect::PrepareVerify { .. }
-            | Effect::Land { .. }
-            | Effect::StartResolution { .. }
-            | Effect::FinishResolution { .. }
-            | Effect::ReleaseWorktree { .. }
-            | Effect::DeleteCheckpoint { .. }
-            | Effect::CheckRollback { .. }
-            | Effect::MoveTarget { .. } => self.in_git(id, effect).await,
-            Effect::MakeCheckpoint { .. } => {
+            }) => run::run(tools, self.handle.clone(), run, purpose, timeout_ms).await,
+            Effect::StopRun(effect::StopRun { run, now }) => run::stop(&tools, &run, now).await,
+            Effect::PrepareWorktree(_)
+            | Effect::Seal(_)
+            | Effect::SaveWork(_)
+            | Effect::BuildMerge(_)
+            | Effect::PrepareVerify(_)
+            | Effect::Land(_)
+            | Effect::StartResolution(_)
+            | Effect::FinishResolution(_)
+            | Effect::ReleaseWorktree(_)
+            | Effect::DeleteCheckpoint(_)
+            | Effect::CheckRollback(_)
+            | Effect::MoveTarget(_) => self.in_git(id, effect).await,
+            Effect::MakeCheckpoint(_) => {
                 let state = checkpoints::settled(&self.handle).await;
                 blocking(move || git::made(&tools, &state, id, &effect)).await
             }
-            Effect::ArchiveInbox { name, sha256 } => {
+            Effect::ArchiveInbox(effect::ArchiveInbox { name, sha256 }) => {
                 blocking(move || inbox::archive(&tools.paths.inbox, &name, &sha256)).await
             }
         }
@@ -121,7 +121,7 @@ impl Dispatcher {
 
     async fn in_git(&self, id: EffectId, effect: Effect) -> Outcome {
         let _promise = match &effect {
-            Effect::PrepareWorktree { from: None, .. } => {
+            Effect::PrepareWorktree(effect::PrepareWorktree { from: None, .. }) => {
                 let returns = Arc::clone(&self.returns);
                 returns.wait(&self.tools.repo, &self.handle).await
             }
@@ -138,7 +138,7 @@ impl Dispatcher {
             self.look_for_strays().await;
         }
         let tools = Arc::clone(&self.tools);
-        let gives_back = matches!(effect, Effect::ReleaseWorktree { .. });
+        let gives_back = matches!(effect, Effect::ReleaseWorktree(_));
         let outcome = blocking(move || git::perform(&tools, id, &effect)).await;
         if gives_back {
             self.returns.came_back();
@@ -173,22 +173,22 @@ impl Dispatcher {
 /// Where a test may kill the daemon: before the driver begins, and when it has done its work and nothing says so yet.
 fn points(effect: &Effect) -> (&'static str, &'static str) {
     match effect {
-        Effect::PrepareWorktree { .. } => ("effect.prepare.begin", "effect.prepare.done"),
-        Effect::Run { .. } => ("effect.run.begin", "effect.run.done"),
-        Effect::StopRun { .. } => ("effect.stop.begin", "effect.stop.done"),
-        Effect::Seal { .. } => ("effect.seal.begin", "effect.seal.done"),
-        Effect::SaveWork { .. } => ("effect.save.begin", "effect.save.done"),
-        Effect::BuildMerge { .. } => ("effect.build.begin", "effect.build.done"),
-        Effect::PrepareVerify { .. } => ("effect.verify.begin", "effect.verify.done"),
-        Effect::Land { .. } => ("effect.land.begin", "effect.land.done"),
-        Effect::StartResolution { .. } => ("effect.resolve.begin", "effect.resolve.done"),
-        Effect::FinishResolution { .. } => ("effect.finish.begin", "effect.finish.done"),
-        Effect::ReleaseWorktree { .. } => ("effect.release.begin", "effect.release.done"),
-        Effect::MakeCheckpoint { .. } => ("effect.checkpoint.begin", "effect.checkpoint.done"),
-        Effect::DeleteCheckpoint { .. } => ("effect.forget.begin", "effect.forget.done"),
-        Effect::CheckRollback { .. } => ("effect.check.begin", "effect.check.done"),
-        Effect::MoveTarget { .. } => ("effect.move.begin", "effect.move.done"),
-        Effect::ArchiveInbox { .. } => ("effect.archive.begin", "effect.archive.done"),
+        Effect::PrepareWorktree(_) => ("effect.prepare.begin", "effect.prepare.done"),
+        Effect::Run(_) => ("effect.run.begin", "effect.run.done"),
+        Effect::StopRun(_) => ("effect.stop.begin", "effect.stop.done"),
+        Effect::Seal(_) => ("effect.seal.begin", "effect.seal.done"),
+        Effect::SaveWork(_) => ("effect.save.begin", "effect.save.done"),
+        Effect::BuildMerge(_) => ("effect.build.begin", "effect.build.done"),
+        Effect::PrepareVerify(_) => ("effect.verify.begin", "effect.verify.done"),
+        Effect::Land(_) => ("effect.land.begin", "effect.land.done"),
+        Effect::StartResolution(_) => ("effect.resolve.begin", "effect.resolve.done"),
+        Effect::FinishResolution(_) => ("effect.finish.begin", "effect.finish.done"),
+        Effect::ReleaseWorktree(_) => ("effect.release.begin", "effect.release.done"),
+        Effect::MakeCheckpoint(_) => ("effect.checkpoint.begin", "effect.checkpoint.done"),
+        Effect::DeleteCheckpoint(_) => ("effect.forget.begin", "effect.forget.done"),
+        Effect::CheckRollback(_) => ("effect.check.begin", "effect.check.done"),
+        Effect::MoveTarget(_) => ("effect.move.begin", "effect.move.done"),
+        Effect::ArchiveInbox(_) => ("effect.archive.begin", "effect.archive.done"),
     }
 }
 

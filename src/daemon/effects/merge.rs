@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::attempt::{oid, ours};
 use super::context::Tools;
 use super::dispatch::failed;
-use crate::domain::effect::{ConflictLevel, Effect};
+use crate::domain::effect::{self, ConflictLevel, Effect};
 use crate::domain::ids::{EffectId, IdeaId, Oid};
 use crate::domain::observation::{LeftOut, Outcome};
 use crate::domain::time::Timestamp;
@@ -24,7 +24,7 @@ const DROPPED: usize = 1_000;
 
 /// Builds the merged commit in memory.
 pub(crate) fn build(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
-    let Effect::BuildMerge {
+    let Effect::BuildMerge(effect::BuildMerge {
         idea,
         branch,
         source,
@@ -34,7 +34,7 @@ pub(crate) fn build(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
         rebase,
         title,
         at,
-    } = effect
+    }) = effect
     else {
         return Ok(failed("this effect is not a merge"));
     };
@@ -219,14 +219,14 @@ pub(crate) fn land(tools: &Tools, target: &str, expected: &Oid, commit: &Oid) ->
 
 /// Merges the target into the attempt's worktree. Without a conflict the merge is concluded at once.
 pub(crate) fn start_resolution(tools: &Tools, effect: &Effect) -> Done {
-    let Effect::StartResolution {
+    let Effect::StartResolution(effect::StartResolution {
         idea,
         branch,
         worktree,
         target,
         source,
         at,
-    } = effect
+    }) = effect
     else {
         return Ok(failed("this effect is not the start of a resolution"));
     };
@@ -288,14 +288,14 @@ fn conclude(
 
 /// Concludes the merge in the worktree.
 pub(crate) fn finish_resolution(tools: &Tools, effect: &Effect) -> Done {
-    let Effect::FinishResolution {
+    let Effect::FinishResolution(effect::FinishResolution {
         idea,
         branch,
         worktree,
         target,
         source,
         at,
-    } = effect
+    }) = effect
     else {
         return Ok(failed("this effect is not the end of a resolution"));
     };

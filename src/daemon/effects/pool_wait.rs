@@ -82,7 +82,7 @@ fn one_is_coming(state: &State) -> bool {
         );
         moves && !entry.held
     });
-    landing || state.is_pending(|effect| matches!(effect, Effect::ReleaseWorktree { .. }))
+    landing || state.is_pending(|effect| matches!(effect, Effect::ReleaseWorktree(_)))
 }
 
 /// By the number of files, which the header of git's index tells (gitformat-index: 4 bytes `DIRC`, version, number of entries).

@@ -8,21 +8,21 @@ use super::attempt::{oid, ours};
 use super::context::Tools;
 use super::dispatch::failed;
 use crate::crash;
-use crate::domain::effect::{Effect, Saved};
+use crate::domain::effect::{self, Effect, Saved};
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::observation::Outcome;
 use crate::git::{GitError, Seal, Sealed, rescue_ref};
 
 /// Commits it. Blocks.
 pub(crate) fn save_work(tools: &Tools, effect: &Effect) -> Result<Outcome, GitError> {
-    let Effect::SaveWork {
+    let Effect::SaveWork(effect::SaveWork {
         agent,
         idea,
         branch,
         worktree,
         base,
         at,
-    } = effect
+    }) = effect
     else {
         return Ok(failed("this effect does not save work"));
     };

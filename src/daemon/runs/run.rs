@@ -18,7 +18,7 @@ use crate::crash;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::attempt::kind_of;
 use crate::daemon::effects::context::Tools;
-use crate::domain::effect::{Effect, Purpose};
+use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::ids::RunId;
 use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
 use crate::domain::state::State;
@@ -206,7 +206,7 @@ pub(crate) fn end_vanished(runs: &Path) -> io::Result<()> {
 /// Runs under way whose records a newer version wrote are for that version: to judge them here could end what lives, or do it twice.
 pub(crate) fn refuse_newer(runs: &Path, state: &State) -> Result<(), ProcessError> {
     let under_way = state.outbox.values().filter_map(|effect| match effect {
-        Effect::Run { run, .. } => Some(run),
+        Effect::Run(effect::Run { run, .. }) => Some(run),
         _ => None,
     });
     for run in under_way {
@@ -321,7 +321,7 @@ pub(crate) fn close(tools: &Tools) {
 /// When no run begins any more: ends those that live. Blocks for a moment.
 pub(crate) fn end_all(tools: &Tools, state: &State) {
     let runs = state.outbox.values().filter_map(|effect| match effect {
-        Effect::Run { run, .. } => Some(run),
+        Effect::Run(effect::Run { run, .. }) => Some(run),
         _ => None,
     });
     let runs: Vec<&RunId> = runs.collect();

@@ -14,7 +14,7 @@ use super::site::{Alive, Site, Still, pass, wall};
 use crate::daemon::actor::Ended;
 use crate::domain::command::Command;
 use crate::domain::decide;
-use crate::domain::effect::{Effect, Purpose};
+use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{Event, Mark};
 use crate::domain::ids::{EffectId, RunId};
 use crate::domain::lifecycle::SwarmPhase;
@@ -304,7 +304,7 @@ impl Life {
         self.counts.from_snapshot += u64::from(matches!(from, StartFrom::Snapshot { .. }));
         if std::mem::take(&mut self.lost) {
             for effect in state.outbox.values() {
-                if let Effect::Run { run, .. } = effect {
+                if let Effect::Run(effect::Run { run, .. }) = effect {
                     self.model.world.lose(run);
                     self.model.hurt(effect);
                 }
@@ -451,11 +451,11 @@ impl Life {
     /// What becomes of an effect; before a run of an agent ends it may say a last word.
     fn outcome(&mut self, id: EffectId) -> Outcome {
         let effect = self.out.remove(&id).expect("it was sent out");
-        if let Effect::Run {
+        if let Effect::Run(effect::Run {
             run,
             purpose: Purpose::Iteration { .. },
             ..
-        } = &effect
+        }) = &effect
         {
             let word = self.last_word();
             if !matches!(word, Some(Signal::Complete(_))) {
@@ -495,7 +495,7 @@ impl Life {
     /// An agent starts or says something.
     fn hear(&mut self) {
         let runs = |effect: &Effect| match effect {
-            Effect::Run { run, .. } => Some((run.clone(), effect.clone())),
+            Effect::Run(effect::Run { run, .. }) => Some((run.clone(), effect.clone())),
             _ => None,
         };
         let running: Vec<_> = self.out.values().filter_map(runs).collect();

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::site::{Alive, Answer, Site, wall};
 use crate::daemon::actor::handle::{CommandError, Journaled};
 use crate::domain::command::{Command, TargetChoice};
-use crate::domain::effect::{Effect, Purpose};
+use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{
     CheckpointMade, EffectRequested, Event, IdeaAdded, IdeaClaimed, IdeaLanded, RolledBack,
 };
@@ -77,7 +77,7 @@ impl Model {
             Event::EffectRequested(EffectRequested { id, effect }) => {
                 must_be_new(&mut self.effects, *id);
                 self.due.insert(*id);
-                if let Effect::Run { run, .. } = effect {
+                if let Effect::Run(effect::Run { run, .. }) = effect {
                     must_be_new(&mut self.runs, run.clone());
                 }
             }
@@ -263,19 +263,19 @@ impl Model {
     pub(super) fn idea_of(&self, effect: &Effect) -> Option<IdeaId> {
         let of = |agent: &AgentId| Some(self.state.agents.get(agent)?.idea.clone());
         match effect {
-            Effect::Run { purpose, .. } => match purpose {
+            Effect::Run(effect::Run { purpose, .. }) => match purpose {
                 Purpose::Iteration { agent, .. } | Purpose::Gate { agent, .. } => of(agent),
                 Purpose::Verify { idea, .. } => Some(idea.clone()),
                 Purpose::Hook { idea, .. } => idea.clone(),
             },
-            Effect::PrepareWorktree { idea, .. }
-            | Effect::Seal { idea, .. }
-            | Effect::SaveWork { idea, .. }
-            | Effect::BuildMerge { idea, .. }
-            | Effect::PrepareVerify { idea, .. }
-            | Effect::Land { idea, .. }
-            | Effect::StartResolution { idea, .. }
-            | Effect::FinishResolution { idea, .. } => Some(idea.clone()),
+            Effect::PrepareWorktree(effect::PrepareWorktree { idea, .. })
+            | Effect::Seal(effect::Seal { idea, .. })
+            | Effect::SaveWork(effect::SaveWork { idea, .. })
+            | Effect::BuildMerge(effect::BuildMerge { idea, .. })
+            | Effect::PrepareVerify(effect::PrepareVerify { idea, .. })
+            | Effect::Land(effect::Land { idea, .. })
+            | Effect::StartResolution(effect::StartResolution { idea, .. })
+            | Effect::FinishResolution(effect::FinishResolution { idea, .. }) => Some(idea.clone()),
             _ => None,
         }
     }
@@ -293,12 +293,12 @@ impl Model {
                 let through = matches!(end.verdict, None | Some(Verdict::Complete));
                 end.how == (RunEndKind::Exited { code: 0 }) && end.stdout_bytes > 0 && through
             }
-            (Effect::PrepareWorktree { .. }, Outcome::WorktreePrepared { .. })
-            | (Effect::Seal { .. }, Outcome::Sealed { .. })
-            | (Effect::SaveWork { .. }, Outcome::WorkSaved { .. })
-            | (Effect::BuildMerge { .. }, Outcome::Built { .. })
-            | (Effect::PrepareVerify { .. }, Outcome::VerifyReady)
-            | (Effect::Land { .. }, Outcome::Landed) => true,
+            (Effect::PrepareWorktree(_), Outcome::WorktreePrepared { .. })
+            | (Effect::Seal(_), Outcome::Sealed { .. })
+            | (Effect::SaveWork(_), Outcome::WorkSaved { .. })
+            | (Effect::BuildMerge(_), Outcome::Built { .. })
+            | (Effect::PrepareVerify(_), Outcome::VerifyReady)
+            | (Effect::Land(_), Outcome::Landed) => true,
             _ => false,
         };
         if !well {

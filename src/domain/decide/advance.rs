@@ -10,7 +10,7 @@ use super::attempt::outcomes::end_asked;
 use super::decision::{End, Plan};
 use super::merge::queue;
 use super::{budget, checkpoints, hooks, redirect, rollback};
-use crate::domain::effect::{Effect, Purpose};
+use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{Event, GateStarted, MergeQueued, PauseSet, RunEnded};
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmInput, SwarmPhase};
@@ -166,7 +166,7 @@ fn is_merge_work(attempt: &Attempt) -> bool {
 fn tidy_up(plan: &mut Plan<'_>, _: &Settings) {
     let owed = &plan.state.owed;
     for unused in &owed.worktrees {
-        plan.request(Effect::ReleaseWorktree {
+        plan.request(effect::ReleaseWorktree {
             worktree: unused.worktree.clone(),
             branch: unused.branch.clone(),
             landed: unused.landed.clone(),
@@ -174,7 +174,7 @@ fn tidy_up(plan: &mut Plan<'_>, _: &Settings) {
         });
     }
     for file in &owed.inbox {
-        plan.request(Effect::ArchiveInbox {
+        plan.request(effect::ArchiveInbox {
             name: file.name.clone(),
             sha256: file.sha256.clone(),
         });
@@ -232,7 +232,7 @@ fn drain(plan: &mut Plan<'_>, _: &Settings) {
     };
     let kill = deadline.plus_millis(DRAIN_KILL_MS) <= plan.now;
     for effect in state.outbox.values() {
-        if let Effect::Run { run, .. } = effect {
+        if let Effect::Run(effect::Run { run, .. }) = effect {
             plan.stop_run(run, false);
             if kill {
                 plan.stop_run(run, true);
@@ -316,7 +316,7 @@ fn request_seal(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, setting
     let Some(base) = attempt.base.clone() else {
         return;
     };
-    plan.request(Effect::Seal {
+    plan.request(effect::Seal {
         base,
         agent: agent.clone(),
         idea: attempt.idea.clone(),
@@ -370,7 +370,7 @@ fn prepare(plan: &mut Plan<'_>, settings: &Settings) {
     for (agent, attempt) in &state.agents {
         let new = attempt.phase == AttemptPhase::Preparing;
         if new && !state.is_under_way(agent, &attempt.idea) {
-            plan.request(Effect::PrepareWorktree {
+            plan.request(effect::PrepareWorktree {
                 agent: agent.clone(),
                 idea: attempt.idea.clone(),
                 branch: attempt.branch.clone(),

@@ -5,7 +5,7 @@
 
 use super::decision::Plan;
 use crate::domain::checkpoint::{Checkpoint, Reason, saved_work_in_use};
-use crate::domain::effect::Effect;
+use crate::domain::effect::{self, Effect};
 use crate::domain::event::{CheckpointDeleted, CheckpointMade};
 use crate::domain::ids::{CheckpointName, Oid};
 use crate::domain::lifecycle::SwarmPhase;
@@ -95,7 +95,7 @@ pub(super) fn request(
     name: CheckpointName,
     reason: Reason,
 ) {
-    plan.request(Effect::MakeCheckpoint {
+    plan.request(effect::MakeCheckpoint {
         name,
         reason,
         target: settings.target.clone(),
@@ -105,7 +105,7 @@ pub(super) fn request(
 
 fn request_deletion(plan: &mut Plan<'_>, name: &CheckpointName, keep: Option<&Oid>) {
     let in_use = saved_work_in_use(plan.state);
-    plan.request(Effect::DeleteCheckpoint {
+    plan.request(effect::DeleteCheckpoint {
         name: name.clone(),
         in_use,
         keep: keep.cloned(),
@@ -114,12 +114,12 @@ fn request_deletion(plan: &mut Plan<'_>, name: &CheckpointName, keep: Option<&Oi
 
 /// Whether that very checkpoint is being made.
 pub(super) fn is_being_made(state: &State, this: &CheckpointName) -> bool {
-    state.is_pending(|effect| matches!(effect, Effect::MakeCheckpoint { name, .. } if name == this))
+    state.is_pending(|effect| matches!(effect, Effect::MakeCheckpoint(effect::MakeCheckpoint { name, .. }) if name == this))
 }
 
 pub(super) fn is_being_deleted(state: &State, this: &CheckpointName) -> bool {
     state.is_pending(
-        |effect| matches!(effect, Effect::DeleteCheckpoint { name, .. } if name == this),
+        |effect| matches!(effect, Effect::DeleteCheckpoint(effect::DeleteCheckpoint { name, .. }) if name == this),
     )
 }
 
@@ -158,10 +158,10 @@ pub(super) fn holds_autopilot(state: &State, settings: &Settings) -> bool {
     let being_made = |effect: &Effect| {
         matches!(
             effect,
-            Effect::MakeCheckpoint {
+            Effect::MakeCheckpoint(effect::MakeCheckpoint {
                 reason: Reason::BeforeAutopilot,
                 ..
-            }
+            })
         )
     };
     is_due_before_autopilot(state, settings) || state.is_pending(being_made)

@@ -4,7 +4,7 @@
 //! Every such beginning must be a state that goes on by itself: what is requested outside is either the last thing in its decision or follows
 //! from the state in [`advance`](mod@super::advance), and an observation's `effectFinished` comes last, so that it is judged again.
 
-use crate::domain::effect::{Effect, Purpose};
+use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{
     AttemptEnded, AttemptMoved, EffectRequested, Event, IterationExcused, MergeMoved, PhaseChanged,
     WarningCleared, WarningRaised,
@@ -78,10 +78,12 @@ impl<'a> Plan<'a> {
     }
 
     /// Requests an effect, under a number never used before.
-    pub(super) fn request(&mut self, effect: Effect) {
+    pub(super) fn request(&mut self, effect: impl Into<Effect>) {
         self.effects += 1;
-        let id = EffectId(self.effects);
-        self.emit(EffectRequested { id, effect });
+        self.emit(EffectRequested {
+            id: EffectId(self.effects),
+            effect: effect.into(),
+        });
     }
 
     /// A run's name, never used before.
@@ -91,7 +93,7 @@ impl<'a> Plan<'a> {
     }
 
     pub(super) fn request_run(&mut self, run: RunId, purpose: Purpose, timeout_ms: i64) {
-        self.request(Effect::Run {
+        self.request(effect::Run {
             run,
             purpose,
             timeout_ms,
@@ -103,7 +105,7 @@ impl<'a> Plan<'a> {
         let asked = self.state.stops.get(run);
         if asked.is_none_or(|at_once| now && !at_once) {
             let run = run.clone();
-            self.request(Effect::StopRun { run, now });
+            self.request(effect::StopRun { run, now });
         }
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::attempt::run_end::{is_stopped, run_ended};
 use super::decision::{End, Plan};
 use super::environment_faults::{Trouble, hold_for, nobodys_fault};
-use crate::domain::effect::{Effect, Purpose};
+use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{
     HookApproved, HookAsked, HookCutOff, HookFinished, HookStarted, HookTimedOut,
 };
@@ -328,11 +328,11 @@ fn asks(
 pub(super) fn stop_asking(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt) {
     let state = plan.state;
     for effect in state.outbox.values() {
-        if let Effect::Run {
+        if let Effect::Run(effect::Run {
             run,
             purpose: Purpose::Hook { .. },
             ..
-        } = effect
+        }) = effect
             && effect.works_for(agent, &attempt.idea)
         {
             plan.stop_run(run, false);

@@ -3,7 +3,7 @@
 use super::attempt::outcomes::ask_end;
 use super::decision::{End, Plan};
 use crate::domain::command::{IdeaEdit, InboxFile, NewIdea};
-use crate::domain::effect::Effect;
+use crate::domain::effect::{self, Effect};
 use crate::domain::event::{
     AttemptMoved, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaEdited, IdeaRetried,
 };
@@ -40,7 +40,7 @@ pub(super) fn add(plan: &mut Plan<'_>, new: &NewIdea) -> Result<(), Rejection> {
 
 /// Whether an inbox file is an idea already and only not moved away yet.
 fn is_taken(state: &State, file: &InboxFile) -> bool {
-    let moving = |effect: &Effect| matches!(effect, Effect::ArchiveInbox { name, sha256 } if *name == file.name && *sha256 == file.sha256);
+    let moving = |effect: &Effect| matches!(effect, Effect::ArchiveInbox(effect::ArchiveInbox { name, sha256 }) if *name == file.name && *sha256 == file.sha256);
     state.owed.inbox.contains(file)
         || state.owed.inbox_failed.contains(file)
         || state.is_pending(moving)

@@ -21,7 +21,7 @@ mod swarm;
 pub use checkpoints::unknown as unknown_checkpoint;
 
 use super::command::Command;
-use super::effect::{Effect, Purpose};
+use super::effect::{self, Effect, Purpose};
 use super::event::{ClockWentBack, EffectFinished, Event};
 use super::ids::{EffectId, RunId};
 use super::observation::{FailureKind, Observation, Outcome};
@@ -131,16 +131,16 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
     use Outcome as O;
     match (effect, outcome) {
         (_, O::Failed { .. })
-        | (Effect::PrepareWorktree { .. }, O::WorktreePrepared { .. })
-        | (Effect::Run { .. }, O::RunEnded(_))
-        | (Effect::StopRun { .. }, O::StopDelivered | O::Done)
-        | (Effect::Seal { .. }, O::Sealed { .. } | O::Unsealable { .. })
-        | (Effect::SaveWork { .. }, O::WorkSaved { .. } | O::Unsealable { .. })
-        | (Effect::PrepareVerify { .. }, O::VerifyReady)
-        | (Effect::StartResolution { .. }, O::ResolutionStarted { .. })
-        | (Effect::ReleaseWorktree { .. }, O::Released { .. })
-        | (Effect::ArchiveInbox { .. }, O::Done) => true,
-        (Effect::BuildMerge { .. }, outcome) => matches!(
+        | (Effect::PrepareWorktree(_), O::WorktreePrepared { .. })
+        | (Effect::Run(_), O::RunEnded(_))
+        | (Effect::StopRun(_), O::StopDelivered | O::Done)
+        | (Effect::Seal(_), O::Sealed { .. } | O::Unsealable { .. })
+        | (Effect::SaveWork(_), O::WorkSaved { .. } | O::Unsealable { .. })
+        | (Effect::PrepareVerify(_), O::VerifyReady)
+        | (Effect::StartResolution(_), O::ResolutionStarted { .. })
+        | (Effect::ReleaseWorktree(_), O::Released { .. })
+        | (Effect::ArchiveInbox(_), O::Done) => true,
+        (Effect::BuildMerge(_), outcome) => matches!(
             outcome,
             O::Built { .. }
                 | O::NothingToMerge { .. }
@@ -148,20 +148,20 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
                 | O::BroughtOver { .. }
                 | O::TargetRewritten { .. }
         ),
-        (Effect::Land { .. }, outcome) => matches!(
+        (Effect::Land(_), outcome) => matches!(
             outcome,
             O::Landed | O::TargetMoved { .. } | O::CheckoutBlocked { .. }
         ),
-        (Effect::MakeCheckpoint { .. }, outcome) => matches!(outcome, O::CheckpointMade(_)),
-        (Effect::DeleteCheckpoint { .. }, outcome) => matches!(outcome, O::Done),
-        (Effect::CheckRollback { .. }, outcome) => {
+        (Effect::MakeCheckpoint(_), outcome) => matches!(outcome, O::CheckpointMade(_)),
+        (Effect::DeleteCheckpoint(_), outcome) => matches!(outcome, O::Done),
+        (Effect::CheckRollback(_), outcome) => {
             matches!(outcome, O::RollbackReady(_) | O::CheckoutBlocked { .. })
         }
-        (Effect::MoveTarget { .. }, outcome) => matches!(
+        (Effect::MoveTarget(_), outcome) => matches!(
             outcome,
             O::TargetMovedTo | O::TargetMoved { .. } | O::CheckoutBlocked { .. }
         ),
-        (Effect::FinishResolution { .. }, outcome) => matches!(
+        (Effect::FinishResolution(_), outcome) => matches!(
             outcome,
             O::ResolutionFinished { .. } | O::StillConflicted { .. }
         ),
@@ -172,38 +172,48 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
 /// What follows from an outcome.
 fn follow(plan: &mut Plan<'_>, effect: &Effect, outcome: &Outcome) {
     match effect {
-        Effect::PrepareWorktree { agent, from, .. } => {
+        Effect::PrepareWorktree(effect::PrepareWorktree { agent, from, .. }) => {
             attempt::outcomes::prepared(plan, agent, from.is_some(), outcome);
         }
-        Effect::Run { run, purpose, .. } => {
+        Effect::Run(effect::Run { run, purpose, .. }) => {
             run_over(plan, run, purpose, outcome);
             plan.clear_warning(&stop_key(run));
         }
-        Effect::StopRun { run, now } => stopped(plan, run, *now, outcome),
-        Effect::Seal { agent, .. } => attempt::outcomes::sealed(plan, agent, outcome),
-        Effect::SaveWork { agent, .. } => redirect::saved(plan, agent, outcome),
-        Effect::BuildMerge { idea, source, .. } => {
+        Effect::StopRun(effect::StopRun { run, now }) => stopped(plan, run, *now, outcome),
+        Effect::Seal(effect::Seal { agent, .. }) => attempt::outcomes::sealed(plan, agent, outcome),
+        Effect::SaveWork(effect::SaveWork { agent, .. }) => redirect::saved(plan, agent, outcome),
+        Effect::BuildMerge(effect::BuildMerge { idea, source, .. }) => {
             merge::outcomes::built(plan, idea, source, outcome)
         }
-        Effect::PrepareVerify { idea, .. } => merge::outcomes::verify_ready(plan, idea, outcome),
-        Effect::Land { idea, commit, .. } => merge::outcomes::landed(plan, idea, commit, outcome),
-        Effect::StartResolution { idea, .. } => {
+        Effect::PrepareVerify(effect::PrepareVerify { idea, .. }) => {
+            merge::outcomes::verify_ready(plan, idea, outcome)
+        }
+        Effect::Land(effect::Land { idea, commit, .. }) => {
+            merge::outcomes::landed(plan, idea, commit, outcome)
+        }
+        Effect::StartResolution(effect::StartResolution { idea, .. }) => {
             merge::conflict::resolution_started(plan, idea, outcome)
         }
-        Effect::FinishResolution { idea, .. } => {
+        Effect::FinishResolution(effect::FinishResolution { idea, .. }) => {
             merge::conflict::resolution_finished(plan, idea, outcome)
         }
-        Effect::ReleaseWorktree { worktree, .. } => {
+        Effect::ReleaseWorktree(effect::ReleaseWorktree { worktree, .. }) => {
             tidied(plan, &format!("release-{worktree}"), outcome);
             kept_aside(plan, worktree, outcome);
         }
-        Effect::MakeCheckpoint { name, reason, .. } => {
+        Effect::MakeCheckpoint(effect::MakeCheckpoint { name, reason, .. }) => {
             checkpoints::made(plan, name, *reason, outcome);
         }
-        Effect::DeleteCheckpoint { name, .. } => checkpoints::deleted(plan, name, outcome),
-        Effect::CheckRollback { .. } => rollback::checked(plan, outcome),
-        Effect::MoveTarget { target, .. } => rollback::moved(plan, target, outcome),
-        Effect::ArchiveInbox { name, .. } => tidied(plan, &format!("inbox-{name}"), outcome),
+        Effect::DeleteCheckpoint(effect::DeleteCheckpoint { name, .. }) => {
+            checkpoints::deleted(plan, name, outcome)
+        }
+        Effect::CheckRollback(_) => rollback::checked(plan, outcome),
+        Effect::MoveTarget(effect::MoveTarget { target, .. }) => {
+            rollback::moved(plan, target, outcome)
+        }
+        Effect::ArchiveInbox(effect::ArchiveInbox { name, .. }) => {
+            tidied(plan, &format!("inbox-{name}"), outcome)
+        }
     }
 }
 

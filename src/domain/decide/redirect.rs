@@ -9,7 +9,7 @@ use super::checkpoints::rolling_back;
 use super::decision::{End, Plan};
 use super::environment_faults::{hold_for, nobodys_fault};
 use super::ideas;
-use crate::domain::effect::Effect;
+use crate::domain::effect::{self};
 use crate::domain::event::{AgentRedirected, WorkSaved};
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
@@ -165,7 +165,7 @@ pub(super) fn save_work(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt)
     let Some(base) = attempt.base.clone().filter(|_| !saved) else {
         return false;
     };
-    plan.request(Effect::SaveWork {
+    plan.request(effect::SaveWork {
         agent: agent.clone(),
         idea: attempt.idea.clone(),
         branch: attempt.branch.clone(),

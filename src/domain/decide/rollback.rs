@@ -9,7 +9,7 @@ use super::attempt::outcomes::{ask_end, end_asked};
 use super::checkpoints::{self, named, rolling_back};
 use super::decision::{Plan, few, shorten};
 use crate::domain::checkpoint::{Reason, Rollback, RollbackStep};
-use crate::domain::effect::Effect;
+use crate::domain::effect::{self, Effect};
 use crate::domain::event::{
     PauseSet, PhaseChanged, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped,
     RolledBack, TargetSeen,
@@ -96,11 +96,11 @@ fn check(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
     };
     if plan
         .state
-        .is_pending(|effect| matches!(effect, Effect::CheckRollback { .. }))
+        .is_pending(|effect| matches!(effect, Effect::CheckRollback(_)))
     {
         return;
     }
-    plan.request(Effect::CheckRollback {
+    plan.request(effect::CheckRollback {
         name: rollback.to.clone(),
         commit: rollback.commit.clone(),
         tag: checkpoint.tag.clone(),
@@ -141,7 +141,7 @@ pub(super) fn checked(plan: &mut Plan<'_>, outcome: &Outcome) {
 fn stop(plan: &mut Plan<'_>) {
     let state = plan.state;
     for effect in state.outbox.values() {
-        if let Effect::Run { run, .. } = effect {
+        if let Effect::Run(effect::Run { run, .. }) = effect {
             plan.stop_run(run, false);
         }
     }
@@ -191,11 +191,11 @@ fn move_target(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
     };
     if plan
         .state
-        .is_pending(|effect| matches!(effect, Effect::MoveTarget { .. }))
+        .is_pending(|effect| matches!(effect, Effect::MoveTarget(_)))
     {
         return;
     }
-    plan.request(Effect::MoveTarget {
+    plan.request(effect::MoveTarget {
         target: settings.target.clone(),
         expected: safety.commit.clone(),
         commit: rollback.commit.clone(),
@@ -270,7 +270,7 @@ fn first_lines(text: &str) -> String {
 /// waited for.
 fn leave(plan: &mut Plan<'_>) {
     let state = plan.state;
-    let given_back = |effect: &Effect| matches!(effect, Effect::ReleaseWorktree { .. });
+    let given_back = |effect: &Effect| matches!(effect, Effect::ReleaseWorktree(_));
     let tidy = state.owed.is_empty() && !state.is_pending(given_back);
     if tidy && state.swarm.phase == SwarmPhase::RollingBack {
         let paused = plan.state.swarm.paused;

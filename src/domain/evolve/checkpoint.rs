@@ -29,12 +29,7 @@ pub(super) fn step(state: &mut State, stepped: &RollbackStepped) {
 pub(super) fn abandon(state: &mut State) {
     state.rollback = None;
     // Of no use to the next one, also where the log was torn before they were finished.
-    let its = |effect: &Effect| {
-        matches!(
-            effect,
-            Effect::CheckRollback { .. } | Effect::MoveTarget { .. }
-        )
-    };
+    let its = |effect: &Effect| matches!(effect, Effect::CheckRollback(_) | Effect::MoveTarget(_));
     state.outbox.retain(|_, effect| !its(effect));
 }
 

@@ -6,7 +6,7 @@ use super::attempt;
 use super::idea::{audit, is_done, unused, with_idea};
 use crate::domain::checkpoint::Reason;
 use crate::domain::command::{InboxFile, TargetChoice};
-use crate::domain::effect::Effect;
+use crate::domain::effect::{self, Effect};
 use crate::domain::event::{
     AttemptEnded, EffectFinished, EffectRequested, ModeSet, PauseSet, PhaseChanged, SettingsLoaded,
     StateRepaired, TargetRewritten, TargetSettled, WarningRaised,
@@ -101,20 +101,20 @@ pub(super) fn request(state: &mut State, requested: &EffectRequested) {
     let EffectRequested { id, effect } = requested;
     state.counters.effects = state.counters.effects.max(id.0);
     match effect {
-        Effect::StopRun { run, now } => {
+        Effect::StopRun(effect::StopRun { run, now }) => {
             let asked = state.stops.entry(run.clone()).or_default();
             *asked |= *now;
         }
-        Effect::ReleaseWorktree { worktree, .. } => {
+        Effect::ReleaseWorktree(effect::ReleaseWorktree { worktree, .. }) => {
             let other = |unused: &UnusedWorktree| unused.worktree != *worktree;
             state.owed.worktrees.retain(other);
         }
-        Effect::ArchiveInbox { name, sha256 } => {
+        Effect::ArchiveInbox(effect::ArchiveInbox { name, sha256 }) => {
             let other = |file: &InboxFile| file.name != *name || file.sha256 != *sha256;
             state.owed.inbox.retain(other);
         }
         // Asking is enough: one that cannot be made is a warning, not a reason to ask again and again.
-        Effect::MakeCheckpoint { reason, .. } => match reason {
+        Effect::MakeCheckpoint(effect::MakeCheckpoint { reason, .. }) => match reason {
             Reason::Periodic => state.swarm.landed_since_checkpoint = 0,
             Reason::BeforeAutopilot => state.swarm.autopilot_checkpoint = true,
             Reason::Manual | Reason::BeforeRollback => {}
@@ -132,17 +132,17 @@ pub(super) fn finish(state: &mut State, finished: &EffectFinished) {
 
 fn tidying_failed(owed: &mut Owed, effect: Effect) {
     match effect {
-        Effect::ReleaseWorktree {
+        Effect::ReleaseWorktree(effect::ReleaseWorktree {
             worktree,
             branch,
             landed,
             ..
-        } => owed.worktrees_failed.push(UnusedWorktree {
+        }) => owed.worktrees_failed.push(UnusedWorktree {
             worktree,
             branch,
             landed,
         }),
-        Effect::ArchiveInbox { name, sha256 } => {
+        Effect::ArchiveInbox(effect::ArchiveInbox { name, sha256 }) => {
             owed.inbox_failed.push(InboxFile { name, sha256 });
         }
         _ => {}
@@ -191,9 +191,9 @@ fn find_landing(state: &mut State, at: Timestamp, id: &IdeaId, commit: &Oid) {
         .worktrees
         .extend(kept.and_then(|kept| unused(*kept)));
     let of_run = |effects: &BTreeMap<_, Effect>, run: &RunId| {
-        effects
-            .values()
-            .any(|effect| matches!(effect, Effect::Run { run: this, .. } if this == run))
+        effects.values().any(
+            |effect| matches!(effect, Effect::Run(effect::Run { run: this, .. }) if this == run),
+        )
     };
     let outbox = &state.outbox;
     state.stops.retain(|run, _| of_run(outbox, run));

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::backlog::Backlog;
 use crate::domain::checkpoint::{Checkpoint, Rollback};
 use crate::domain::command::InboxFile;
-use crate::domain::effect::{Effect, Landing, Purpose};
+use crate::domain::effect::{self, Effect, Landing, Purpose};
 use crate::domain::event::{TargetRewritten, TargetSeen};
 use crate::domain::hook::{HookCall, HookName, LastCall};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, ProfileName, RunId};
@@ -255,9 +255,9 @@ impl State {
     /// The effect that a live run belongs to.
     pub fn run_effect(&self, run: &RunId) -> Option<(EffectId, &Purpose)> {
         self.outbox.iter().find_map(|(id, effect)| match effect {
-            Effect::Run {
+            Effect::Run(effect::Run {
                 run: this, purpose, ..
-            } if this == run => Some((*id, purpose)),
+            }) if this == run => Some((*id, purpose)),
             _ => None,
         })
     }

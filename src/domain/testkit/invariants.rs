@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::decide;
-use crate::domain::effect::Effect;
+use crate::domain::effect::{self, Effect};
 use crate::domain::hook::{HookCall, Passage};
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
@@ -215,7 +215,9 @@ fn statuses_fit(state: &State) {
 }
 
 fn is_landing(state: &State, id: &IdeaId) -> bool {
-    state.is_pending(|effect| matches!(effect, Effect::Land { idea, .. } if idea == id))
+    state.is_pending(
+        |effect| matches!(effect, Effect::Land(effect::Land { idea, .. }) if idea == id),
+    )
 }
 
 fn queue_is_sound(state: &State) {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::domain::effect::{Effect, Purpose};
+use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{
     AttemptMoved, EffectFinished, EffectRequested, Event, MergeMoved, RunEnded,
 };
@@ -54,53 +54,65 @@ fn line(event: &Event) -> String {
 
 fn asked(effect: &Effect) -> String {
     match effect {
-        Effect::PrepareWorktree { agent, from, .. } => match from {
+        Effect::PrepareWorktree(effect::PrepareWorktree { agent, from, .. }) => match from {
             Some(from) => format!("prepareWorktree {agent} from {}", from.worktree),
             None => format!("prepareWorktree {agent}"),
         },
-        Effect::Run { run, purpose, .. } => match purpose {
+        Effect::Run(effect::Run { run, purpose, .. }) => match purpose {
             Purpose::Iteration { profile, .. } => format!("run {run} as {profile}"),
             Purpose::Gate { command, .. } | Purpose::Verify { command, .. } => {
                 format!("run {run}: {command}")
             }
             Purpose::Hook { .. } => format!("run {run}"),
         },
-        Effect::StopRun { run, now } => {
+        Effect::StopRun(effect::StopRun { run, now }) => {
             format!("stopRun {run}{}", if *now { " now" } else { "" })
         }
-        Effect::Seal { agent, .. } => format!("seal {agent}"),
-        Effect::SaveWork { agent, .. } => format!("saveWork {agent}"),
-        Effect::BuildMerge {
+        Effect::Seal(effect::Seal { agent, .. }) => format!("seal {agent}"),
+        Effect::SaveWork(effect::SaveWork { agent, .. }) => format!("saveWork {agent}"),
+        Effect::BuildMerge(effect::BuildMerge {
             idea,
             source,
             rebase,
             ..
-        } => {
+        }) => {
             let how = if *rebase { " rebased" } else { "" };
             format!("buildMerge {idea} {source:.4}{how}")
         }
-        Effect::MakeCheckpoint { name, .. } => format!("makeCheckpoint {name}"),
-        Effect::DeleteCheckpoint { name, .. } => format!("deleteCheckpoint {name}"),
-        Effect::CheckRollback { name, .. } => format!("checkRollback {name}"),
-        Effect::MoveTarget {
+        Effect::MakeCheckpoint(effect::MakeCheckpoint { name, .. }) => {
+            format!("makeCheckpoint {name}")
+        }
+        Effect::DeleteCheckpoint(effect::DeleteCheckpoint { name, .. }) => {
+            format!("deleteCheckpoint {name}")
+        }
+        Effect::CheckRollback(effect::CheckRollback { name, .. }) => {
+            format!("checkRollback {name}")
+        }
+        Effect::MoveTarget(effect::MoveTarget {
             target,
             expected,
             commit,
             ..
-        } => format!("moveTarget {target} {expected:.4} -> {commit:.4}"),
-        Effect::PrepareVerify { idea, commit } => format!("prepareVerify {idea} {commit:.4}"),
-        Effect::Land {
+        }) => format!("moveTarget {target} {expected:.4} -> {commit:.4}"),
+        Effect::PrepareVerify(effect::PrepareVerify { idea, commit }) => {
+            format!("prepareVerify {idea} {commit:.4}")
+        }
+        Effect::Land(effect::Land {
             idea,
             expected,
             commit,
             ..
-        } => format!("land {idea} {expected:.4} -> {commit:.4}"),
-        Effect::StartResolution { idea, target, .. } => {
+        }) => format!("land {idea} {expected:.4} -> {commit:.4}"),
+        Effect::StartResolution(effect::StartResolution { idea, target, .. }) => {
             format!("startResolution {idea} {target:.4}")
         }
-        Effect::FinishResolution { idea, .. } => format!("finishResolution {idea}"),
-        Effect::ReleaseWorktree { worktree, .. } => format!("releaseWorktree {worktree}"),
-        Effect::ArchiveInbox { name, .. } => format!("archiveInbox {name}"),
+        Effect::FinishResolution(effect::FinishResolution { idea, .. }) => {
+            format!("finishResolution {idea}")
+        }
+        Effect::ReleaseWorktree(effect::ReleaseWorktree { worktree, .. }) => {
+            format!("releaseWorktree {worktree}")
+        }
+        Effect::ArchiveInbox(effect::ArchiveInbox { name, .. }) => format!("archiveInbox {name}"),
     }
 }
 

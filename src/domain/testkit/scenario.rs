@@ -6,7 +6,7 @@ use super::{START, invariants, new_idea, oid, render, settings};
 use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason, SavedWork, Unfinished, unfinished};
 use crate::domain::command::{Command, NewIdea};
 use crate::domain::decide;
-use crate::domain::effect::{Effect, Purpose, Saved};
+use crate::domain::effect::{self, Effect, Purpose, Saved};
 use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
 use crate::domain::ids::{AgentId, EffectId, IdeaId, RunId};
@@ -269,7 +269,7 @@ impl Scenario {
     pub(crate) fn hook(&mut self, name: &str, how: RunEndKind) -> &mut Self {
         let of_name = |effect: &&Effect| name_of(effect) == name;
         let run = match self.state.outbox.values().find(of_name) {
-            Some(Effect::Run { run, .. }) => run.clone(),
+            Some(Effect::Run(effect::Run { run, .. })) => run.clone(),
             _ => panic!("{name} is not called"),
         };
         self.run_ends(&run, how)
@@ -287,11 +287,11 @@ impl Scenario {
     /// The quality command that runs ends.
     pub(crate) fn check(&mut self, how: RunEndKind) -> &mut Self {
         let run = self.state.outbox.values().find_map(|effect| match effect {
-            Effect::Run {
+            Effect::Run(effect::Run {
                 run,
                 purpose: Purpose::Gate { .. } | Purpose::Verify { .. },
                 ..
-            } => Some(run.clone()),
+            }) => Some(run.clone()),
             _ => None,
         });
         self.run_ends(&run.expect("no quality command runs"), how)
@@ -324,11 +324,11 @@ impl Scenario {
             return false;
         };
         let (effect, asked) = (*id, effect.clone());
-        if let Effect::Run {
+        if let Effect::Run(effect::Run {
             run,
             purpose: Purpose::Iteration { .. },
             ..
-        } = &asked
+        }) = &asked
         {
             self.when(Observation::SignalSeen {
                 run: run.clone(),
@@ -354,27 +354,27 @@ pub(crate) fn fold(log: &[(Timestamp, Event)]) -> State {
 /// The way an effect is named in the log.
 pub(crate) fn name_of(effect: &Effect) -> &'static str {
     match effect {
-        Effect::PrepareWorktree { .. } => "prepareWorktree",
-        Effect::Run { purpose, .. } => match purpose {
+        Effect::PrepareWorktree(_) => "prepareWorktree",
+        Effect::Run(effect::Run { purpose, .. }) => match purpose {
             Purpose::Iteration { .. } => "iteration",
             Purpose::Gate { .. } => "gate",
             Purpose::Verify { .. } => "verify",
             Purpose::Hook { hook, .. } => hook.as_str(),
         },
-        Effect::StopRun { .. } => "stopRun",
-        Effect::Seal { .. } => "seal",
-        Effect::SaveWork { .. } => "saveWork",
-        Effect::BuildMerge { .. } => "buildMerge",
-        Effect::PrepareVerify { .. } => "prepareVerify",
-        Effect::Land { .. } => "land",
-        Effect::StartResolution { .. } => "startResolution",
-        Effect::FinishResolution { .. } => "finishResolution",
-        Effect::ReleaseWorktree { .. } => "releaseWorktree",
-        Effect::MakeCheckpoint { .. } => "makeCheckpoint",
-        Effect::DeleteCheckpoint { .. } => "deleteCheckpoint",
-        Effect::CheckRollback { .. } => "checkRollback",
-        Effect::MoveTarget { .. } => "moveTarget",
-        Effect::ArchiveInbox { .. } => "archiveInbox",
+        Effect::StopRun(_) => "stopRun",
+        Effect::Seal(_) => "seal",
+        Effect::SaveWork(_) => "saveWork",
+        Effect::BuildMerge(_) => "buildMerge",
+        Effect::PrepareVerify(_) => "prepareVerify",
+        Effect::Land(_) => "land",
+        Effect::StartResolution(_) => "startResolution",
+        Effect::FinishResolution(_) => "finishResolution",
+        Effect::ReleaseWorktree(_) => "releaseWorktree",
+        Effect::MakeCheckpoint(_) => "makeCheckpoint",
+        Effect::DeleteCheckpoint(_) => "deleteCheckpoint",
+        Effect::CheckRollback(_) => "checkRollback",
+        Effect::MoveTarget(_) => "moveTarget",
+        Effect::ArchiveInbox(_) => "archiveInbox",
     }
 }
 
@@ -432,51 +432,53 @@ pub(crate) fn checkpoint(reason: Reason, at: Timestamp, number: u64) -> Checkpoi
 pub(crate) fn good(effect: &Effect, number: u64) -> Outcome {
     let new = oid(0x1000 + number);
     match effect {
-        Effect::PrepareWorktree { from, .. } => Outcome::WorktreePrepared {
-            head: oid(1),
-            base: from
-                .as_ref()
-                .map_or_else(|| oid(1), |kept| kept.base.clone()),
-        },
-        Effect::Run { .. } => Outcome::RunEnded(RunEnd {
+        Effect::PrepareWorktree(effect::PrepareWorktree { from, .. }) => {
+            Outcome::WorktreePrepared {
+                head: oid(1),
+                base: from
+                    .as_ref()
+                    .map_or_else(|| oid(1), |kept| kept.base.clone()),
+            }
+        }
+        Effect::Run(_) => Outcome::RunEnded(RunEnd {
             stdout_bytes: 100,
             duration_ms: 2_000,
             ..RunEnd::new(exit(0))
         }),
-        Effect::StopRun { .. } => Outcome::StopDelivered,
-        Effect::Seal { .. } => Outcome::Sealed {
+        Effect::StopRun(_) => Outcome::StopDelivered,
+        Effect::Seal(_) => Outcome::Sealed {
             head: new,
             committed: true,
         },
-        Effect::SaveWork { .. } => Outcome::WorkSaved {
+        Effect::SaveWork(_) => Outcome::WorkSaved {
             saved: Saved {
                 tip: new,
                 wip: None,
             },
             committed: true,
         },
-        Effect::BuildMerge { known_target, .. } => Outcome::Built {
+        Effect::BuildMerge(effect::BuildMerge { known_target, .. }) => Outcome::Built {
             commit: new,
             target: known_target.clone().unwrap_or_else(|| oid(1)),
             resolved: vec![],
         },
-        Effect::PrepareVerify { .. } => Outcome::VerifyReady,
-        Effect::Land { .. } => Outcome::Landed,
-        Effect::StartResolution { .. } => Outcome::ResolutionStarted {
+        Effect::PrepareVerify(_) => Outcome::VerifyReady,
+        Effect::Land(_) => Outcome::Landed,
+        Effect::StartResolution(_) => Outcome::ResolutionStarted {
             head: new,
             files: vec!["a.rs".into()],
             left_out: None,
         },
-        Effect::FinishResolution { .. } => Outcome::ResolutionFinished {
+        Effect::FinishResolution(_) => Outcome::ResolutionFinished {
             head: new,
             left_out: None,
         },
-        Effect::ReleaseWorktree { .. } => Outcome::Released { kept: None },
-        Effect::MakeCheckpoint { reason, at, .. } => {
+        Effect::ReleaseWorktree(_) => Outcome::Released { kept: None },
+        Effect::MakeCheckpoint(effect::MakeCheckpoint { reason, at, .. }) => {
             Outcome::CheckpointMade(Box::new(checkpoint(*reason, *at, number)))
         }
-        Effect::CheckRollback { .. } => Outcome::RollbackReady(BTreeMap::new()),
-        Effect::MoveTarget { .. } => Outcome::TargetMovedTo,
-        Effect::DeleteCheckpoint { .. } | Effect::ArchiveInbox { .. } => Outcome::Done,
+        Effect::CheckRollback(_) => Outcome::RollbackReady(BTreeMap::new()),
+        Effect::MoveTarget(_) => Outcome::TargetMovedTo,
+        Effect::DeleteCheckpoint(_) | Effect::ArchiveInbox(_) => Outcome::Done,
     }
 }

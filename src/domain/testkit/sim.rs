@@ -12,7 +12,7 @@ use super::world::World;
 use super::{START, people};
 use crate::domain::command::Command;
 use crate::domain::decide;
-use crate::domain::effect::{Effect, Purpose};
+use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{EffectRequested, Event};
 use crate::domain::evolve::evolve;
 use crate::domain::ids::EffectId;
@@ -142,7 +142,7 @@ impl Sim {
         let state = &self.state;
         if state.swarm.drain_deadline.is_some() {
             for effect in state.outbox.values() {
-                if let Effect::Run { run, .. } = effect {
+                if let Effect::Run(effect::Run { run, .. }) = effect {
                     assert_eq!(state.stops.get(run), Some(&true), "{run} was let run on");
                 }
             }
@@ -261,7 +261,7 @@ impl Sim {
         if self.choices.chance(20) {
             // Everything died, not only the daemon.
             for effect in fold(&self.log).outbox.values() {
-                if let Effect::Run { run, .. } = effect {
+                if let Effect::Run(effect::Run { run, .. }) = effect {
                     self.world.lose(run);
                 }
             }
@@ -339,7 +339,7 @@ impl Sim {
         let (id, effect) = ready.get(self.choices.pick(ready.len()))?;
         let (id, effect) = (**id, Effect::clone(effect));
         let iteration = |purpose: &Purpose| matches!(purpose, Purpose::Iteration { .. });
-        if let Effect::Run { run, purpose, .. } = &effect
+        if let Effect::Run(effect::Run { run, purpose, .. }) = &effect
             && iteration(purpose)
             && let Some(signal) = self.last_word()
         {

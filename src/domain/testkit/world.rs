@@ -7,7 +7,7 @@ use super::choices::Choices;
 use super::programs::Programs;
 use super::scenario::{exit, failed, good, held};
 use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason};
-use crate::domain::effect::{ConflictLevel, Effect, Purpose, Saved};
+use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved};
 use crate::domain::event::{EffectRequested, Event};
 use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
@@ -65,14 +65,16 @@ impl World {
     /// Whether an effect can come to an outcome by itself; a run that works goes on until it is stopped.
     pub(crate) fn may_end(&self, effect: &Effect) -> bool {
         match effect {
-            Effect::Run { run, .. } => self.stopped.contains(run) || self.ended.contains_key(run),
+            Effect::Run(effect::Run { run, .. }) => {
+                self.stopped.contains(run) || self.ended.contains_key(run)
+            }
             _ => true,
         }
     }
 
     /// Whether a driver has to wait for another before it begins: a checkpoint for what is landing.
     pub(crate) fn waits(state: &State, effect: &Effect) -> bool {
-        effect.is_checkpoint() && state.is_pending(|effect| matches!(effect, Effect::Land { .. }))
+        effect.is_checkpoint() && state.is_pending(|effect| matches!(effect, Effect::Land(_)))
     }
 
     /// An event is folded: what must never happen.
@@ -81,7 +83,7 @@ impl World {
         let Event::EffectRequested(EffectRequested { effect, .. }) = event else {
             return;
         };
-        if let Effect::Land { commit, .. } = effect {
+        if let Effect::Land(effect::Land { commit, .. }) = effect {
             self.must_have_passed(state, commit);
         }
     }
@@ -147,38 +149,38 @@ impl World {
         choices: &mut Choices,
     ) -> Outcome {
         if !self.is_done(effect) && choices.chance(2) {
-            if let Effect::Run { run, .. } = effect {
+            if let Effect::Run(effect::Run { run, .. }) = effect {
                 self.never_starts(run);
             }
             return nonsense(effect);
         }
         match effect {
-            Effect::Run { run, purpose, .. } => {
+            Effect::Run(effect::Run { run, purpose, .. }) => {
                 let outcome = self.end_of(state, run, purpose, choices);
                 self.ask_before_landing(state, purpose, &outcome);
                 outcome
             }
-            Effect::StopRun { run, .. } => {
+            Effect::StopRun(effect::StopRun { run, .. }) => {
                 self.stopped.insert(run.clone());
                 if choices.chance(10) {
                     return failed(FailureKind::Other, "no permission");
                 }
                 Outcome::StopDelivered
             }
-            Effect::BuildMerge {
+            Effect::BuildMerge(effect::BuildMerge {
                 source,
                 known_target,
                 ..
-            } => self.build(source, known_target.as_ref(), choices),
-            Effect::PrepareVerify { commit, .. } => {
+            }) => self.build(source, known_target.as_ref(), choices),
+            Effect::PrepareVerify(effect::PrepareVerify { commit, .. }) => {
                 if choices.chance(10) {
                     return cannot(choices);
                 }
                 self.checked_out = Some(commit.clone());
                 Outcome::VerifyReady
             }
-            Effect::Land { idea, commit, .. } => self.land(idea, commit, choices),
-            Effect::StartResolution { .. } => match choices.pick(8) {
+            Effect::Land(effect::Land { idea, commit, .. }) => self.land(idea, commit, choices),
+            Effect::StartResolution(_) => match choices.pick(8) {
                 0..5 => Outcome::ResolutionStarted {
                     head: self.commit(),
                     files: vec!["a.rs".into()],
@@ -191,7 +193,7 @@ impl World {
                 },
                 _ => cannot(choices),
             },
-            Effect::FinishResolution { .. } => match choices.pick(6) {
+            Effect::FinishResolution(_) => match choices.pick(6) {
                 0 => Outcome::ResolutionFinished {
                     head: self.commit(),
                     left_out: Some(LeftOut {
@@ -209,7 +211,7 @@ impl World {
                 },
                 _ => cannot(choices),
             },
-            Effect::Seal { .. } => match choices.pick(10) {
+            Effect::Seal(_) => match choices.pick(10) {
                 0..8 => Outcome::Sealed {
                     head: self.commit(),
                     committed: true,
@@ -219,7 +221,7 @@ impl World {
                 },
                 _ => cannot(choices),
             },
-            Effect::SaveWork { .. } => match choices.pick(10) {
+            Effect::SaveWork(_) => match choices.pick(10) {
                 0..8 => {
                     let saved = Saved {
                         tip: self.commit(),
@@ -234,18 +236,18 @@ impl World {
                 },
                 _ => cannot(choices),
             },
-            Effect::MakeCheckpoint { .. }
-            | Effect::DeleteCheckpoint { .. }
-            | Effect::CheckRollback { .. }
-            | Effect::MoveTarget { .. } => self.past(state, effect, choices),
-            Effect::PrepareWorktree { from, .. } => {
+            Effect::MakeCheckpoint(_)
+            | Effect::DeleteCheckpoint(_)
+            | Effect::CheckRollback(_)
+            | Effect::MoveTarget(_) => self.past(state, effect, choices),
+            Effect::PrepareWorktree(effect::PrepareWorktree { from, .. }) => {
                 let saved = from.as_ref().and_then(|from| from.saved.as_ref());
                 let mut kept = self.kept.values().chain(&self.redirected);
                 let lost = saved.filter(|saved| !kept.any(|kept| kept == *saved));
                 assert!(lost.is_none(), "the work of an idea is gone: {lost:?}");
                 tidied(effect, choices)
             }
-            Effect::ReleaseWorktree { .. } | Effect::ArchiveInbox { .. } => tidied(effect, choices),
+            Effect::ReleaseWorktree(_) | Effect::ArchiveInbox(_) => tidied(effect, choices),
         }
     }
 
@@ -255,21 +257,21 @@ impl World {
             return cannot(choices);
         }
         match effect {
-            Effect::MakeCheckpoint {
+            Effect::MakeCheckpoint(effect::MakeCheckpoint {
                 name, reason, at, ..
-            } => self.keep(state, name, *reason, *at, choices),
-            Effect::DeleteCheckpoint { name, in_use, .. } => {
+            }) => self.keep(state, name, *reason, *at, choices),
+            Effect::DeleteCheckpoint(effect::DeleteCheckpoint { name, in_use, .. }) => {
                 self.checkpoints.remove(name);
                 self.kept
                     .retain(|(of, agent), _| of != name || in_use.contains(agent));
                 Outcome::Done
             }
-            Effect::CheckRollback {
+            Effect::CheckRollback(effect::CheckRollback {
                 name, commit, tag, ..
-            } => self.check(name, commit, tag, choices),
-            Effect::MoveTarget {
+            }) => self.check(name, commit, tag, choices),
+            Effect::MoveTarget(effect::MoveTarget {
                 expected, commit, ..
-            } => self.go_back(expected, commit, choices),
+            }) => self.go_back(expected, commit, choices),
             other => panic!("not of checkpoints: {other:?}"),
         }
     }
@@ -375,11 +377,13 @@ impl World {
     /// What happened is told the same to whoever asks.
     fn is_done(&self, effect: &Effect) -> bool {
         match effect {
-            Effect::Run { run, .. } => self.ended.contains_key(run),
-            Effect::Land { commit, .. } => self.has_landed(commit),
-            Effect::MoveTarget { commit, .. } => self.target.as_ref() == Some(commit),
+            Effect::Run(effect::Run { run, .. }) => self.ended.contains_key(run),
+            Effect::Land(effect::Land { commit, .. }) => self.has_landed(commit),
+            Effect::MoveTarget(effect::MoveTarget { commit, .. }) => {
+                self.target.as_ref() == Some(commit)
+            }
             // A run that nobody can end keeps a daemon from ending cleanly; see the actor.
-            Effect::StopRun { .. } => true,
+            Effect::StopRun(_) => true,
             _ => false,
         }
     }
@@ -550,7 +554,7 @@ fn cannot(choices: &mut Choices) -> Outcome {
 /// What no driver should ever answer.
 fn nonsense(effect: &Effect) -> Outcome {
     match effect {
-        Effect::PrepareVerify { .. } => Outcome::Landed,
+        Effect::PrepareVerify(_) => Outcome::Landed,
         _ => Outcome::VerifyReady,
     }
 }

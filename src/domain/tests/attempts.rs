@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::domain::command::Command;
-use crate::domain::effect::Effect;
+use crate::domain::effect::{self, Effect};
 use crate::domain::event::{Event, WarningRaised};
 use crate::domain::ids::EffectId;
 use crate::domain::lifecycle::{AttemptPhase, SwarmPhase};
@@ -174,7 +174,9 @@ fn the_number_of_iterations_is_limited() {
 fn the_time_of_all_iterations_is_limited() {
     let mut s = working();
     silent(&mut s, 100, 1_700_000, None);
-    let Effect::Run { timeout_ms, .. } = &s.state.outbox[&s.pending("iteration").unwrap()] else {
+    let Effect::Run(effect::Run { timeout_ms, .. }) =
+        &s.state.outbox[&s.pending("iteration").unwrap()]
+    else {
         panic!("no run");
     };
     assert_eq!(*timeout_ms, 100_000);

@@ -270,7 +270,7 @@ fn a_daemon_that_ends_makes_it_first_and_one_that_is_killed_leaves_it_to_the_nex
 
 #[test]
 fn a_deletion_spares_the_work_that_an_idea_is_to_go_on_from() {
-    use crate::domain::effect::{Effect, Saved};
+    use crate::domain::effect::{self, Effect, Saved};
     use crate::domain::testkit::oid;
     let mut s = Scenario::running();
     s.add("one").well_until("iteration").checkpoint("first");
@@ -278,7 +278,7 @@ fn a_deletion_spares_the_work_that_an_idea_is_to_go_on_from() {
     super::rollback::all_the_way(&mut s, "first", |_| Some(Saved { tip, wip }));
     s.command(delete("first"));
     let asked = s.state.outbox.values().find_map(|effect| match effect {
-        Effect::DeleteCheckpoint { in_use, .. } => Some(in_use.clone()),
+        Effect::DeleteCheckpoint(effect::DeleteCheckpoint { in_use, .. }) => Some(in_use.clone()),
         _ => None,
     });
     assert_eq!(asked, Some(vec![agent(1)]));

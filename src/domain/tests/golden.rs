@@ -11,7 +11,7 @@ use strum::VariantNames as _;
 
 use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork};
 use crate::domain::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
-use crate::domain::effect::{ConflictLevel, Effect, KeptWorktree, Landing, Purpose, Saved};
+use crate::domain::effect::{self, ConflictLevel, Effect, KeptWorktree, Landing, Purpose, Saved};
 use crate::domain::event::{
     AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, CheckpointDeleted, CheckpointMade,
     ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
@@ -435,20 +435,22 @@ fn effect_samples() -> Vec<Event> {
         crashed: true,
         saved: None,
     };
-    let run_of = |purpose| Effect::Run {
-        run: run("x"),
-        purpose,
-        timeout_ms: 1_800_000,
+    let run_of = |purpose| {
+        Effect::Run(effect::Run {
+            run: run("x"),
+            purpose,
+            timeout_ms: 1_800_000,
+        })
     };
     let effects = vec![
-        Effect::PrepareWorktree {
+        Effect::PrepareWorktree(effect::PrepareWorktree {
             agent: agent(1),
             idea: idea(3),
             branch: branch.into(),
             worktree: worktree.into(),
             target: "main".into(),
             from: Some(kept),
-        },
+        }),
         run_of(Purpose::Iteration {
             agent: agent(1),
             iteration: 2,
@@ -464,11 +466,11 @@ fn effect_samples() -> Vec<Event> {
             index: 0,
             command: "cargo test".into(),
         }),
-        Effect::StopRun {
+        Effect::StopRun(effect::StopRun {
             run: run("x"),
             now: true,
-        },
-        Effect::Seal {
+        }),
+        Effect::Seal(effect::Seal {
             agent: agent(1),
             idea: idea(3),
             branch: branch.into(),
@@ -476,8 +478,8 @@ fn effect_samples() -> Vec<Event> {
             base: oid(1),
             commit: true,
             at: START,
-        },
-        Effect::BuildMerge {
+        }),
+        Effect::BuildMerge(effect::BuildMerge {
             idea: idea(3),
             branch: branch.into(),
             source: oid(2),
@@ -487,26 +489,26 @@ fn effect_samples() -> Vec<Event> {
             rebase: false,
             title: "say hello".into(),
             at: START,
-        },
-        Effect::PrepareVerify {
+        }),
+        Effect::PrepareVerify(effect::PrepareVerify {
             idea: idea(3),
             commit: oid(3),
-        },
-        Effect::Land {
+        }),
+        Effect::Land(effect::Land {
             idea: idea(3),
             target: "main".into(),
             expected: oid(1),
             commit: oid(3),
-        },
-        Effect::StartResolution {
+        }),
+        Effect::StartResolution(effect::StartResolution {
             idea: idea(3),
             branch: branch.into(),
             worktree: worktree.into(),
             target: oid(1),
             source: None,
             at: START,
-        },
-        Effect::FinishResolution {
+        }),
+        Effect::FinishResolution(effect::FinishResolution {
             idea: idea(3),
             branch: branch.into(),
             worktree: worktree.into(),
@@ -514,8 +516,8 @@ fn effect_samples() -> Vec<Event> {
             target: None,
             source: None,
             at: START,
-        },
-        Effect::ReleaseWorktree {
+        }),
+        Effect::ReleaseWorktree(effect::ReleaseWorktree {
             worktree: worktree.into(),
             branch: branch.into(),
             landed: Some(Landing {
@@ -523,8 +525,8 @@ fn effect_samples() -> Vec<Event> {
                 target: "main".into(),
             }),
             at: START,
-        },
-        Effect::PrepareWorktree {
+        }),
+        Effect::PrepareWorktree(effect::PrepareWorktree {
             agent: agent(3),
             idea: idea(2),
             branch: "agent/ed-003/idea-002".into(),
@@ -541,19 +543,19 @@ fn effect_samples() -> Vec<Event> {
                     wip: Some(oid(4)),
                 }),
             }),
-        },
-        Effect::MakeCheckpoint {
+        }),
+        Effect::MakeCheckpoint(effect::MakeCheckpoint {
             name: checkpoint_name("before-release"),
             reason: Reason::Manual,
             target: "main".into(),
             at: START,
-        },
-        Effect::DeleteCheckpoint {
+        }),
+        Effect::DeleteCheckpoint(effect::DeleteCheckpoint {
             name: checkpoint_name("before-release"),
             in_use: vec![agent(1)],
             keep: None,
-        },
-        Effect::CheckRollback {
+        }),
+        Effect::CheckRollback(effect::CheckRollback {
             name: checkpoint_name("before-release"),
             commit: oid(2),
             tag: oid(3),
@@ -561,42 +563,42 @@ fn effect_samples() -> Vec<Event> {
             target: "main".into(),
             stash: true,
             from: None,
-        },
-        Effect::MoveTarget {
+        }),
+        Effect::MoveTarget(effect::MoveTarget {
             target: "main".into(),
             expected: oid(3),
             commit: oid(2),
             stash: Some("before-rollback-1".into()),
             at: START,
-        },
-        Effect::ArchiveInbox {
+        }),
+        Effect::ArchiveInbox(effect::ArchiveInbox {
             name: "hello.md".into(),
             sha256: "00".into(),
-        },
-        Effect::SaveWork {
+        }),
+        Effect::SaveWork(effect::SaveWork {
             agent: agent(1),
             idea: idea(3),
             branch: branch.into(),
             worktree: worktree.into(),
             base: oid(1),
             at: START,
-        },
-        Effect::StartResolution {
+        }),
+        Effect::StartResolution(effect::StartResolution {
             idea: idea(3),
             branch: branch.into(),
             worktree: worktree.into(),
             target: oid(1),
             source: Some(oid(2)),
             at: START,
-        },
-        Effect::FinishResolution {
+        }),
+        Effect::FinishResolution(effect::FinishResolution {
             idea: idea(3),
             branch: branch.into(),
             worktree: worktree.into(),
             target: Some(oid(1)),
             source: Some(oid(2)),
             at: START,
-        },
+        }),
     ];
     let asked = (1..).zip(effects).map(|(id, effect)| {
         Event::EffectRequested(EffectRequested {
@@ -802,11 +804,11 @@ fn hook_samples() -> Vec<Event> {
 }
 
 fn call_of(purpose: Purpose) -> Effect {
-    Effect::Run {
+    Effect::Run(effect::Run {
         run: run("call"),
         purpose,
         timeout_ms: 30_000,
-    }
+    })
 }
 
 fn hook_settings(name: HookName) -> HookSettings {

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 
 use crate::domain::checkpoint::Reason;
 use crate::domain::command::{Command, IdeaEdit, TargetChoice};
-use crate::domain::effect::{ConflictLevel, Effect};
+use crate::domain::effect::{self, ConflictLevel, Effect};
 use crate::domain::event::{Event, MergeMoved};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::observation::{FailureKind, LeftOut, Outcome, RunEndKind};
@@ -752,7 +752,9 @@ fn a_branch_that_was_brought_onto_the_target_by_hand_goes_back_to_its_place_in_t
         (&Some(base.clone()), &Some(head.clone()))
     );
     let asked = s.state.outbox.values().find_map(|effect| match effect {
-        Effect::BuildMerge { source, base, .. } => Some((source.clone(), base.clone())),
+        Effect::BuildMerge(effect::BuildMerge { source, base, .. }) => {
+            Some((source.clone(), base.clone()))
+        }
         _ => None,
     });
     assert_eq!(asked, Some((head, base)));

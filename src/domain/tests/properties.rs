@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use crate::domain::effect::Effect;
+use crate::domain::effect::{self, Effect};
 use crate::domain::event::{
     CheckpointMade, EffectFinished, EffectRequested, Event, IdeaClaimed, IdeaLanded, RolledBack,
 };
@@ -28,7 +28,7 @@ fn check_log(sim: &Sim) {
         match event {
             Event::EffectRequested(EffectRequested { id, effect }) => {
                 must_be_new(&mut effects, *id);
-                if let Effect::Run { run, .. } = effect {
+                if let Effect::Run(effect::Run { run, .. }) = effect {
                     must_be_new(&mut runs, run.clone());
                 }
             }
@@ -113,11 +113,11 @@ fn is_handed_over(event: &Event) -> bool {
         return false;
     };
     match effect {
-        Effect::PrepareWorktree {
+        Effect::PrepareWorktree(effect::PrepareWorktree {
             idea,
             from: Some(from),
             ..
-        } => from.saved.is_none() && !from.worktree.ends_with(idea.as_str()),
+        }) => from.saved.is_none() && !from.worktree.ends_with(idea.as_str()),
         _ => false,
     }
 }

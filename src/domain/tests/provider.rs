@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::domain::command::{Command, NewIdea};
-use crate::domain::effect::Effect;
+use crate::domain::effect::{self, Effect};
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::observation::{Observation, Outcome, RunEnd, RunEndKind};
@@ -398,7 +398,7 @@ fn time_that_a_program_waits_for_its_service_is_not_the_attempts() {
     let timeout = |s: &Scenario| {
         let asked = s.state.outbox.values().next_back();
         match asked {
-            Some(Effect::Run { timeout_ms, .. }) => *timeout_ms,
+            Some(Effect::Run(effect::Run { timeout_ms, .. })) => *timeout_ms,
             _ => panic!("nothing runs"),
         }
     };

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 
 use super::table::SITUATIONS;
 use crate::domain::command::{Command, IdeaEdit};
-use crate::domain::effect::{Effect, Saved};
+use crate::domain::effect::{self, Effect, Saved};
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::observation::{FailureKind, Observation, Outcome, RunEndKind};
@@ -78,7 +78,7 @@ fn its_work_is_committed_and_the_other_idea_takes_over_its_worktree() {
     ask #5 prepareWorktree ed-002 from ed-001-idea-001
     ");
     let from = match &s.state.outbox[&s.pending("prepareWorktree").unwrap()] {
-        Effect::PrepareWorktree { from, .. } => from.clone().unwrap(),
+        Effect::PrepareWorktree(effect::PrepareWorktree { from, .. }) => from.clone().unwrap(),
         other => panic!("{other:?}"),
     };
     assert_eq!(from.worktree, "ed-001-idea-001");
@@ -102,7 +102,7 @@ fn in_a_new_worktree_the_old_one_stays_with_its_idea() {
     s.answer("stopRun", Outcome::StopDelivered);
     s.iteration(&agent(1), RunEndKind::Stopped);
     s.well_until("prepareWorktree");
-    let Effect::PrepareWorktree { idea: to, from, .. } =
+    let Effect::PrepareWorktree(effect::PrepareWorktree { idea: to, from, .. }) =
         &s.state.outbox[&s.pending("prepareWorktree").unwrap()]
     else {
         panic!("no worktree is made")
@@ -226,7 +226,7 @@ fn one_with_work_of_its_own_goes_on_from_that() {
     s.answer("stopRun", Outcome::StopDelivered);
     s.iteration(&agent(2), RunEndKind::Stopped);
     s.well_until("prepareWorktree");
-    let Effect::PrepareWorktree { from, .. } =
+    let Effect::PrepareWorktree(effect::PrepareWorktree { from, .. }) =
         &s.state.outbox[&s.pending("prepareWorktree").unwrap()]
     else {
         panic!("no worktree is made")
@@ -359,7 +359,7 @@ fn if_the_other_idea_is_cancelled_meanwhile_the_worktree_stays_with_its_own() {
     s.answer("stopRun", Outcome::StopDelivered);
     s.iteration(&agent(1), RunEndKind::Stopped);
     s.well_until("prepareWorktree");
-    let Effect::PrepareWorktree { idea: of, from, .. } =
+    let Effect::PrepareWorktree(effect::PrepareWorktree { idea: of, from, .. }) =
         &s.state.outbox[&s.pending("prepareWorktree").unwrap()]
     else {
         panic!("no worktree is made")
@@ -534,9 +534,10 @@ fn an_attempt_goes_on_with_the_text_that_it_began_with() {
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
     let next = s.log.iter().rev().find_map(|(_, event)| match event {
         crate::domain::event::Event::EffectRequested(crate::domain::event::EffectRequested {
-            effect: Effect::BuildMerge {
-                idea: of, title, ..
-            },
+            effect:
+                Effect::BuildMerge(effect::BuildMerge {
+                    idea: of, title, ..
+                }),
             ..
         }) if *of == idea(1) => Some(title.clone()),
         _ => None,

@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use super::table::{SITUATIONS, about_an_idea, about_the_swarm};
 use crate::domain::checkpoint::{RollbackStep, Unfinished};
 use crate::domain::command::Command;
-use crate::domain::effect::{Effect, Saved};
+use crate::domain::effect::{self, Effect, Saved};
 use crate::domain::event::{CheckpointMade, EffectRequested, Event};
 use crate::domain::ids::CheckpointName;
 use crate::domain::lifecycle::SwarmPhase;
@@ -443,7 +443,11 @@ fn ideas_are_what_they_were_and_later_ones_stay() {
     assert_eq!(attempt.messages, ["look at the docs"]);
     assert_eq!(*next, agent(4));
     let from = s.state.outbox.values().find_map(|effect| match effect {
-        Effect::PrepareWorktree { idea: of, from, .. } if *of == idea(2) => from.clone(),
+        Effect::PrepareWorktree(effect::PrepareWorktree { idea: of, from, .. })
+            if *of == idea(2) =>
+        {
+            from.clone()
+        }
         _ => None,
     });
     assert_eq!(from.unwrap().saved, kept.worktree.saved);

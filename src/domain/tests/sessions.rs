@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 
 use super::provider::{accounts, add_for, blamed, end, over, run_of};
 use crate::domain::command::Command;
-use crate::domain::effect::Effect;
+use crate::domain::effect::{self, Effect};
 use crate::domain::observation::{Observation, Outcome, RunEnd, RunEndKind};
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::{Scenario, agent, idea, profile};
@@ -37,7 +37,7 @@ fn prepared(s: &Scenario) -> (String, Option<String>) {
         .pending("prepareWorktree")
         .map(|id| s.state.outbox[&id].clone());
     match effect {
-        Some(Effect::PrepareWorktree { worktree, from, .. }) => {
+        Some(Effect::PrepareWorktree(effect::PrepareWorktree { worktree, from, .. })) => {
             (worktree, from.map(|from| from.worktree))
         }
         _ => panic!("no worktree is asked for"),
@@ -144,7 +144,7 @@ fn cancelled_before_it_begins_again_its_worktree_goes_once() {
     assert_eq!(prepared(&s).0, "ed-001-idea-001");
     s.command(Command::CancelIdea { id: idea(1) });
     s.fails("prepareWorktree", "no");
-    let release = |effect: &&Effect| matches!(effect, Effect::ReleaseWorktree { .. });
+    let release = |effect: &&Effect| matches!(effect, Effect::ReleaseWorktree(_));
     assert_eq!(s.state.outbox.values().filter(release).count(), 1);
     s.all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Cancelled);

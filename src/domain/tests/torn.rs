@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::domain::command::Command;
 use crate::domain::decide;
-use crate::domain::effect::{ConflictLevel, Effect};
+use crate::domain::effect::{self, ConflictLevel, Effect};
 use crate::domain::event::{Event, IterationStarted};
 use crate::domain::ids::RunId;
 use crate::domain::lifecycle::MergePhase;
@@ -213,7 +213,7 @@ fn every_beginning_with_the_same_ends_goes_on(whole: &Scenario, ends: &BTreeMap<
         s.restart();
         for _ in 0..40 {
             let asked = s.state.outbox.iter().find_map(|(id, effect)| match effect {
-                Effect::Run { run, .. } => Some((*id, ends.get(run)?.clone())),
+                Effect::Run(effect::Run { run, .. }) => Some((*id, ends.get(run)?.clone())),
                 _ => None,
             });
             if let Some((effect, end)) = asked {

@@ -23,7 +23,7 @@ use super::dispatch::failed;
 use crate::crash;
 use crate::daemon::actor::handle::Handle;
 use crate::domain::command::{Command, InboxFile, NewIdea};
-use crate::domain::effect::Effect;
+use crate::domain::effect::{self, Effect};
 use crate::domain::ids::BadId;
 use crate::domain::observation::{Observation, Outcome};
 use parse::{InboxIdea, parse};
@@ -53,7 +53,9 @@ impl Inbox {
     pub(crate) fn new(tools: Arc<Tools>, handle: Handle) -> Self {
         let taken = handle.read(|state| {
             let open = state.outbox.values().filter_map(|effect| match effect {
-                Effect::ArchiveInbox { name, sha256 } => Some((name.clone(), sha256.clone())),
+                Effect::ArchiveInbox(effect::ArchiveInbox { name, sha256 }) => {
+                    Some((name.clone(), sha256.clone()))
+                }
                 _ => None,
             });
             open.collect()

@@ -7,7 +7,7 @@ use super::provider;
 use crate::domain::decide::advance::may_merge;
 use crate::domain::decide::decision::Plan;
 use crate::domain::decide::{budget, hooks};
-use crate::domain::effect::{Effect, Purpose};
+use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::IterationStarted;
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmPhase};
@@ -58,7 +58,7 @@ pub(crate) fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
 }
 
 fn is_being_prepared(state: &State, agent: &AgentId) -> bool {
-    let prepares = |effect: &Effect| matches!(effect, Effect::PrepareWorktree { agent: this, .. } if this == agent);
+    let prepares = |effect: &Effect| matches!(effect, Effect::PrepareWorktree(effect::PrepareWorktree { agent: this, .. }) if this == agent);
     state.is_pending(prepares)
 }
 

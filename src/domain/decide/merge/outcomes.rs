@@ -11,7 +11,7 @@ use crate::domain::decide::broken_commands;
 use crate::domain::decide::decision::{End, Plan, few, shorten};
 use crate::domain::decide::environment_faults::nobodys_fault;
 use crate::domain::decide::ideas::known;
-use crate::domain::effect::Effect;
+use crate::domain::effect::{self, Effect};
 use crate::domain::event::{
     ConflictSettled, IdeaLanded, MergeBuilt, MergeReleased, MergeReturned, TargetRewritten,
     TargetSeen, TargetSettled, VerifyPassed, VerifyReady, WorktreeReady,
@@ -333,8 +333,7 @@ pub(crate) fn resolve(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection>
             instead: Some("swarm merge list".into()),
         });
     }
-    let finishing =
-        |effect: &Effect| matches!(effect, Effect::FinishResolution { idea, .. } if idea == id);
+    let finishing = |effect: &Effect| matches!(effect, Effect::FinishResolution(effect::FinishResolution { idea, .. }) if idea == id);
     if plan.state.is_pending(finishing) {
         return Ok(());
     }

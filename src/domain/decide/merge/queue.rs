@@ -6,7 +6,7 @@
 use crate::domain::decide::advance::may_merge;
 use crate::domain::decide::decision::Plan;
 use crate::domain::decide::hooks;
-use crate::domain::effect::{Effect, Purpose};
+use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::VerifyStarted;
 use crate::domain::ids::{IdeaId, Oid};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput, MergePhase};
@@ -69,7 +69,7 @@ fn request_build(plan: &mut Plan<'_>, entry: &MergeEntry, settings: &Settings) {
         return;
     };
     let seen = state.swarm.target.as_ref();
-    plan.request(Effect::BuildMerge {
+    plan.request(effect::BuildMerge {
         idea: entry.idea.clone(),
         branch: entry.branch.clone(),
         source: entry.source.clone(),
@@ -124,7 +124,7 @@ pub(crate) fn verify(plan: &mut Plan<'_>, settings: &Settings) {
     } else if entry.checked_out {
         start_verify(plan, entry, command, settings);
     } else if let Some(commit) = &entry.commit {
-        plan.request(Effect::PrepareVerify {
+        plan.request(effect::PrepareVerify {
             idea: entry.idea.clone(),
             commit: commit.clone(),
         });
@@ -175,7 +175,7 @@ pub(crate) fn land(plan: &mut Plan<'_>, settings: &Settings) {
         return;
     }
     if let (Some(commit), Some(target)) = (&entry.commit, &entry.target) {
-        plan.request(Effect::Land {
+        plan.request(effect::Land {
             idea: entry.idea.clone(),
             target: settings.target.clone(),
             expected: target.clone(),
@@ -226,7 +226,7 @@ fn is_resolved(attempt: &Attempt) -> bool {
 
 /// Merges the target into the attempt's worktree.
 fn lay_out(plan: &mut Plan<'_>, attempt: &Attempt, target: &Oid) {
-    plan.request(Effect::StartResolution {
+    plan.request(effect::StartResolution {
         idea: attempt.idea.clone(),
         branch: attempt.branch.clone(),
         worktree: attempt.worktree.clone(),
@@ -246,7 +246,7 @@ pub(crate) fn request_finish(plan: &mut Plan<'_>, attempt: &Attempt) {
     let entry = entry_of(plan, attempt);
     let target = entry.and_then(|entry| Some(entry.conflict.as_ref()?.target.clone()));
     let source = entry.map(|entry| entry.source.clone());
-    plan.request(Effect::FinishResolution {
+    plan.request(effect::FinishResolution {
         idea: attempt.idea.clone(),
         branch: attempt.branch.clone(),
         worktree: attempt.worktree.clone(),
