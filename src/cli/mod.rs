@@ -1,6 +1,7 @@
 //! The command line: arguments in, pages or JSON out, one exit code.
 //!
-//! A command reads and changes the state through the daemon where one runs, else through the files ([`access`]). The arguments and help texts stand beside what they do, in [`commands`].
+//! A command reads and changes the state through the daemon where one runs, else through the files ([`access`]).
+//! The arguments and help texts stand beside what they do, in [`commands`].
 //!
 //! Invariant: data goes to standard output, messages to standard error, and every failure says what, why and what to do next.
 

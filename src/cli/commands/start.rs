@@ -18,7 +18,7 @@ use crate::cli::repo::Repo;
 use crate::cli::summary::{Earlier, Summary};
 use crate::daemon::End;
 use crate::daemon::actor::handle::Handle;
-use crate::daemon::preflight::{self, Muster, Unfound};
+use crate::daemon::preflight::{self, Muster, Unfound, Unseen};
 use crate::daemon::unasked;
 use crate::domain::settings::Mode;
 
@@ -123,8 +123,8 @@ fn warn(repo: &Repo, context: &mut Context) {
         context.output.note(format!("warning: {unfound}; {advice}"));
     }
     for unseen in preflight::unseen(&layered.config, unasked(&layered.config)) {
-        let advice = unseen.advice();
-        context.output.note(format!("warning: {unseen}; {advice}"));
+        let Unseen { what, advice } = unseen;
+        context.output.note(format!("warning: {what}; {advice}"));
     }
 }
 

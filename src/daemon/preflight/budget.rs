@@ -1,148 +1,121 @@
-//! Budgets that cannot hold: agents of which nobody knows what they use or cost, at all or in the middle of a run.
+//! Budgets that cannot hold, because an agent's program does not report what it uses or costs, or only after a run.
 //!
-//! Invariant: only what is certain from the configuration is told, and only of limits that it has. That a model has no price among others is
-//! seen when it is used.
-
-use std::fmt;
+//! Invariant: only what is certain from the configuration is said. A model without a price among others is noticed when it is
+//! used, by `decide::budget::unpriced`.
 
 use crate::agents::{self, AdapterKind, adapter::Told};
 use crate::config::Config;
 use crate::daemon::files::settings;
 
-/// Limits of a budget, as the configuration calls them.
-type Limits = Vec<&'static str>;
-
-/// Profiles for which a budget does not hold.
+/// A budget that does not hold for a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unseen {
-    profiles: String,
-    limits: String,
-    why: Why,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Why {
-    /// They tell nothing of what they use.
-    Untold,
-    /// They tell tokens, and no price is known.
-    Unpriced,
-    /// They tell tokens before the end of a run, and no price is known.
-    UnpricedMeanwhile,
-    /// They tell nothing before the end of a run.
-    UntoldMeanwhile,
-}
-
-impl fmt::Display for Unseen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            profiles,
-            limits,
-            why,
-        } = self;
-        match why {
-            Why::Untold => write!(
-                f,
-                "no run of {profiles} counts in {limits}: it does not tell what it uses"
-            ),
-            Why::Unpriced => write!(
-                f,
-                "no run of {profiles} counts in {limits}: it tells tokens only, their dollars are known from `pricing` alone, and that is empty"
-            ),
-            Why::UnpricedMeanwhile => write!(
-                f,
-                "budget.hardStop ends no run of {profiles} in the middle for {limits}: before its end a run tells tokens only, their dollars \
-                 are known from `pricing` alone, and that is empty"
-            ),
-            Why::UntoldMeanwhile => write!(
-                f,
-                "budget.hardStop ends no run of {profiles} in the middle for {limits}: what counts there is not told before a run's end"
-            ),
-        }
-    }
-}
-
-impl Unseen {
+    /// What does not count where, and why.
+    pub what: String,
     /// What to do about it.
-    pub const fn advice(&self) -> &'static str {
-        match self.why {
-            Why::Untold => {
-                "no budget holds these agents back; what does: completion.maxIterations, agents.timeoutMinutes"
-            }
-            Why::Unpriced | Why::UnpricedMeanwhile => {
-                "add what its model costs to .swarm/config.json, in dollars for a million tokens: \
-                 \"pricing\": {\"MODEL\": {\"input\": N, \"cached\": N, \"cacheWritten\": N, \"output\": N}}"
-            }
-            Why::UntoldMeanwhile => {
-                "a run there may use more than the budget, which is looked at after it; what can be ended in the middle: for tokens claude \
-                 and opencode; for dollars claude with `pricing`, opencode, and acp where its agent tells what it costs"
-            }
+    pub advice: &'static str,
+}
+
+/// How much a budget sees of what a program reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    All,
+    /// Tokens, and no price is configured.
+    NoPrice,
+    Nothing,
+}
+
+impl Sight {
+    fn of_dollars(told: Told, config: &Config) -> Self {
+        match told {
+            Told::Nothing => Self::Nothing,
+            Told::Tokens if config.pricing.is_empty() => Self::NoPrice,
+            Told::Tokens | Told::Cost | Told::Both => Self::All,
+        }
+    }
+
+    fn of_tokens(told: Told) -> Self {
+        match told {
+            Told::Nothing | Told::Cost => Self::Nothing,
+            Told::Tokens | Told::Both => Self::All,
         }
     }
 }
 
-/// Those of these profiles, the ones with the same reason together.
+/// What the budgets do not see of the runs of these profiles.
 pub fn unseen<'a>(config: &Config, names: impl IntoIterator<Item = &'a str>) -> Vec<Unseen> {
-    let mut found: Vec<(Why, Limits, Vec<String>)> = vec![];
+    let budget = settings::budget(&config.budget);
+    let mut found = Vec::new();
     for name in names {
         let profile = config.agents.profiles.get(name);
-        let reasons = profile.map(|profile| reasons(profile.adapter, config));
-        let name = format!("`{name}`");
-        for (why, limits) in reasons.unwrap_or_default() {
-            let same = |(known, of, _): &&mut (_, _, _)| (*known, of) == (why, &limits);
-            match found.iter_mut().find(same) {
-                Some((.., names)) => names.push(name.clone()),
-                None => found.push((why, limits, vec![name.clone()])),
+        // The scripted agent uses nothing.
+        let kind = profile.map(|profile| profile.adapter);
+        let Some(kind) = kind.filter(|kind| *kind != AdapterKind::Demo) else {
+            continue;
+        };
+        let adapter = agents::adapter(kind);
+        let (meanwhile, at_end) = (adapter.meanwhile(), adapter.at_end());
+        let dollars = |told| Sight::of_dollars(told, config);
+        let of_dollars = (
+            budget.limits_in_dollars(),
+            dollars(meanwhile),
+            dollars(at_end),
+        );
+        let tokens = Sight::of_tokens;
+        let of_tokens = (budget.limits_in_tokens(), tokens(meanwhile), tokens(at_end));
+        for (limits, meanwhile, at_end) in [of_dollars, of_tokens] {
+            if limits.is_empty() {
+                continue;
             }
+            let limits = limits.join(" and ");
+            let hard = config.budget.hard_stop;
+            found.extend(never(name, &limits, at_end).or_else(|| {
+                let too_late = || too_late(name, &limits, meanwhile);
+                hard.then(too_late).flatten()
+            }));
         }
     }
-    let said = found.into_iter().map(|(why, limits, names)| Unseen {
-        profiles: names.join(", "),
-        limits: limits.join(" and "),
-        why,
-    });
-    said.collect()
+    found
 }
 
-/// Limits that do not hold, by the reason.
-fn reasons(kind: AdapterKind, config: &Config) -> Vec<(Why, Limits)> {
-    // The scripted agent uses nothing.
-    if kind == AdapterKind::Demo {
-        return vec![];
-    }
-    let adapter = agents::adapter(kind);
-    let told = (adapter.meanwhile(), adapter.at_end());
-    let budget = settings::budget(&config.budget);
-    let dollars = of_dollars(told, config).map(|why| (why, budget.limits_in_dollars()));
-    let tokens = of_tokens(told, config).map(|why| (why, budget.limits_in_tokens()));
-    match (dollars, tokens) {
-        (Some((why, mut limits)), Some((same, more))) if why == same => {
-            limits.extend(more);
-            vec![(why, limits)]
-        }
-        (dollars, tokens) => dollars.into_iter().chain(tokens).collect(),
-    }
-    .into_iter()
-    .filter(|(_, limits)| !limits.is_empty())
-    .collect()
+const PRICING: &str = "add what its model costs to .swarm/config.json, in dollars for a million tokens: \
+     \"pricing\": {\"MODEL\": {\"input\": N, \"cached\": N, \"cacheWritten\": N, \"output\": N}}";
+
+fn never(name: &str, limits: &str, at_end: Sight) -> Option<Unseen> {
+    let (why, advice) = match at_end {
+        Sight::All => return None,
+        Sight::NoPrice => (
+            "it tells tokens only, their dollars are known from `pricing` alone, and that is empty",
+            PRICING,
+        ),
+        Sight::Nothing => (
+            "it does not tell what it uses",
+            "no budget holds these agents back; what does: completion.maxIterations, agents.timeoutMinutes",
+        ),
+    };
+    Some(Unseen {
+        what: format!("no run of `{name}` counts in {limits}: {why}"),
+        advice,
+    })
 }
 
-fn of_dollars(told: (Told, Told), config: &Config) -> Option<Why> {
-    let (hard, no_price) = (config.budget.hard_stop, config.pricing.is_empty());
-    match told {
-        (_, Told::Nothing) => Some(Why::Untold),
-        (_, Told::Tokens) if no_price => Some(Why::Unpriced),
-        (Told::Nothing, _) if hard => Some(Why::UntoldMeanwhile),
-        (Told::Tokens, _) if hard && no_price => Some(Why::UnpricedMeanwhile),
-        _ => None,
-    }
-}
-
-fn of_tokens(told: (Told, Told), config: &Config) -> Option<Why> {
-    match told {
-        (_, Told::Nothing | Told::Cost) => Some(Why::Untold),
-        (Told::Nothing | Told::Cost, _) if config.budget.hard_stop => Some(Why::UntoldMeanwhile),
-        _ => None,
-    }
+fn too_late(name: &str, limits: &str, meanwhile: Sight) -> Option<Unseen> {
+    let (why, advice) = match meanwhile {
+        Sight::All => return None,
+        Sight::NoPrice => (
+            "before its end a run tells tokens only, their dollars are known from `pricing` alone, and that is empty",
+            PRICING,
+        ),
+        Sight::Nothing => (
+            "what counts there is not told before a run's end",
+            "a run there may use more than the budget, which is looked at after it; what can be ended in the middle: for tokens claude \
+             and opencode; for dollars claude with `pricing`, opencode, and acp where its agent tells what it costs",
+        ),
+    };
+    Some(Unseen {
+        what: format!("budget.hardStop ends no run of `{name}` in the middle for {limits}: {why}"),
+        advice,
+    })
 }
 
 #[cfg(test)]
@@ -162,7 +135,7 @@ mod tests {
             json!({"agents": {"profiles": profiles}, "budget": budget, "pricing": pricing});
         let config: Config = serde_json::from_value(config).unwrap();
         let said = unseen(&config, adapters);
-        let lines: Vec<String> = said.iter().map(Unseen::to_string).collect();
+        let lines: Vec<String> = said.into_iter().map(|one| one.what).collect();
         lines.join("\n")
     }
 
@@ -170,7 +143,8 @@ mod tests {
     fn what_is_not_told_counts_in_no_budget() {
         let budget = json!({"usdPerIdea": 5.0, "usdPerDay": 50.0});
         insta::assert_snapshot!(said(&budget, &json!({})), @r"
-        no run of `codex`, `gemini` counts in budget.usdPerIdea and budget.usdPerDay: it tells tokens only, their dollars are known from `pricing` alone, and that is empty
+        no run of `codex` counts in budget.usdPerIdea and budget.usdPerDay: it tells tokens only, their dollars are known from `pricing` alone, and that is empty
+        no run of `gemini` counts in budget.usdPerIdea and budget.usdPerDay: it tells tokens only, their dollars are known from `pricing` alone, and that is empty
         no run of `command` counts in budget.usdPerIdea and budget.usdPerDay: it does not tell what it uses
         ");
         let pricing = json!({"m": {"input": 1.0, "output": 1.0}});
@@ -184,12 +158,14 @@ mod tests {
         let budget = json!({"usdPerIdea": 5.0, "hardStop": true});
         insta::assert_snapshot!(said(&budget, &json!({})), @r"
         budget.hardStop ends no run of `claude` in the middle for budget.usdPerIdea: before its end a run tells tokens only, their dollars are known from `pricing` alone, and that is empty
-        no run of `codex`, `gemini` counts in budget.usdPerIdea: it tells tokens only, their dollars are known from `pricing` alone, and that is empty
+        no run of `codex` counts in budget.usdPerIdea: it tells tokens only, their dollars are known from `pricing` alone, and that is empty
+        no run of `gemini` counts in budget.usdPerIdea: it tells tokens only, their dollars are known from `pricing` alone, and that is empty
         no run of `command` counts in budget.usdPerIdea: it does not tell what it uses
         ");
         let pricing = json!({"m": {"input": 1.0, "output": 1.0}});
         insta::assert_snapshot!(said(&budget, &pricing), @r"
-        budget.hardStop ends no run of `codex`, `gemini` in the middle for budget.usdPerIdea: what counts there is not told before a run's end
+        budget.hardStop ends no run of `codex` in the middle for budget.usdPerIdea: what counts there is not told before a run's end
+        budget.hardStop ends no run of `gemini` in the middle for budget.usdPerIdea: what counts there is not told before a run's end
         no run of `command` counts in budget.usdPerIdea: it does not tell what it uses
         ");
     }
@@ -207,25 +183,10 @@ mod tests {
         insta::assert_snapshot!(said(&budget, &json!({})), @"no run of `command` counts in budget.tokensPerIdea and budget.tokensPerDay: it does not tell what it uses");
         let budget = json!({"tokensPerIdea": 1000, "hardStop": true});
         insta::assert_snapshot!(said(&budget, &json!({})), @r"
-        budget.hardStop ends no run of `codex`, `gemini`, `acp` in the middle for budget.tokensPerIdea: what counts there is not told before a run's end
-        no run of `command` counts in budget.tokensPerIdea: it does not tell what it uses
-        ");
-    }
-
-    #[test]
-    fn limits_with_one_reason_are_told_in_one_line() {
-        let budget = json!({"usdPerDay": 5.0, "tokensPerIdea": 1000, "hardStop": true});
-        insta::assert_snapshot!(said(&budget, &json!({})), @r"
-        budget.hardStop ends no run of `claude` in the middle for budget.usdPerDay: before its end a run tells tokens only, their dollars are known from `pricing` alone, and that is empty
-        no run of `codex`, `gemini` counts in budget.usdPerDay: it tells tokens only, their dollars are known from `pricing` alone, and that is empty
-        budget.hardStop ends no run of `codex`, `gemini`, `acp` in the middle for budget.tokensPerIdea: what counts there is not told before a run's end
-        no run of `command` counts in budget.usdPerDay and budget.tokensPerIdea: it does not tell what it uses
-        ");
-        let pricing = json!({"m": {"input": 1.0, "output": 1.0}});
-        insta::assert_snapshot!(said(&budget, &pricing), @r"
-        budget.hardStop ends no run of `codex`, `gemini` in the middle for budget.usdPerDay and budget.tokensPerIdea: what counts there is not told before a run's end
+        budget.hardStop ends no run of `codex` in the middle for budget.tokensPerIdea: what counts there is not told before a run's end
+        budget.hardStop ends no run of `gemini` in the middle for budget.tokensPerIdea: what counts there is not told before a run's end
         budget.hardStop ends no run of `acp` in the middle for budget.tokensPerIdea: what counts there is not told before a run's end
-        no run of `command` counts in budget.usdPerDay and budget.tokensPerIdea: it does not tell what it uses
+        no run of `command` counts in budget.tokensPerIdea: it does not tell what it uses
         ");
     }
 }

@@ -54,9 +54,9 @@ fn gate(unfound: &[Unfound], config: &Config) -> Check {
 /// Where a budget does not hold; nothing to say is no news.
 fn budgets(config: &Config) -> Vec<Check> {
     let names = config.agents.profiles.keys().map(String::as_str);
-    let unseen = preflight::unseen(config, names);
-    let each = unseen.iter();
-    each.map(|one| Check::warn("budget", one.to_string()).advice(one.advice()))
+    let unseen = preflight::unseen(config, names).into_iter();
+    unseen
+        .map(|one| Check::warn("budget", one.what).advice(one.advice))
         .collect()
 }
 

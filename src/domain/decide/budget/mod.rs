@@ -241,8 +241,7 @@ pub(super) fn seen(plan: &mut Plan<'_>, run: &RunId, usage: &Usage) {
     };
     let bill = provider::bill(plan.state, attempt, settings, None, usage);
     let profile = provider::profile(plan.state, settings, attempt);
-    let seen = unpriced::Seen::Meanwhile;
-    unpriced::watch(plan, settings, profile, (usage, &bill), seen);
+    unpriced::watch(plan, settings, profile, (usage, &bill));
     if attempt.using.as_deref() == Some(&bill) {
         return;
     }

@@ -21,15 +21,6 @@ const MOST: usize = 8;
 /// Longer names of models are cut.
 const LONGEST: usize = 100;
 
-/// How much of a run is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seen {
-    /// What it has used up to now; a hard stop looks at it.
-    Meanwhile,
-    /// All that there is to know.
-    AtEnd,
-}
-
 /// An iteration has ended. One that was cut short does not tell all that its program tells.
 pub(crate) fn ended(plan: &mut Plan<'_>, agent: &AgentId, end: &RunEnd) {
     let state = plan.state;
@@ -40,32 +31,26 @@ pub(crate) fn ended(plan: &mut Plan<'_>, agent: &AgentId, end: &RunEnd) {
     let whole = end.verdict == Some(Verdict::Complete);
     if let (true, Some(usage), Some(bill)) = (whole, &end.usage, &end.bill) {
         let profile = provider::profile(state, settings, attempt);
-        watch(plan, settings, profile, (usage, bill), Seen::AtEnd);
+        watch(plan, settings, profile, (usage, bill));
     }
 }
 
 /// A run has used so much, and of its cost nothing may be known.
-pub(crate) fn watch(
+pub(super) fn watch(
     plan: &mut Plan<'_>,
     settings: &Settings,
     profile: &ProfileName,
     (usage, bill): (&Usage, &Bill),
-    seen: Seen,
 ) {
     let used = bill.tokens.is_some_and(|tokens| tokens.total() > 0);
     let limits = settings.budget.limits_in_dollars();
     if !used || bill.cost.is_some() || limits.is_empty() {
         return;
     }
-    let limits = limits.join(" and ");
-    let unseen = match seen {
-        Seen::Meanwhile => format!(
-            "so what a run costs is not known before its end, and budget.hardStop ends none in the middle for {limits}"
-        ),
-        Seen::AtEnd => {
-            format!("so what its runs cost is not known, and none of them counts in {limits}")
-        }
-    };
+    let unseen = format!(
+        "so its runs count in {} only when they end, or not at all",
+        limits.join(" and ")
+    );
     let model = usage.model.as_deref().map(undated);
     let (key, message) = match model.map(|model| model.chars().take(LONGEST).collect::<String>()) {
         Some(model) => (
@@ -83,10 +68,7 @@ pub(crate) fn watch(
             ),
         ),
     };
-    let stands = plan.state.warnings.contains_key(&key);
-    // What is known at the end says more.
-    let says_more = stands && seen == Seen::AtEnd;
-    if says_more || (!stands && standing(plan).len() < MOST) {
+    if !plan.state.warnings.contains_key(&key) && standing(plan).len() < MOST {
         plan.warn(&key, &message);
     }
 }
