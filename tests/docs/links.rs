@@ -89,6 +89,66 @@ fn every_page_is_in_the_summary_once() {
     assert_eq!(listed, there);
 }
 
+/// Folders whose files the pages name in code.
+const FOLDERS: &[&str] = &[
+    "src/",
+    "tests/",
+    "docs/",
+    "fuzz/",
+    "benches/",
+    "hooks-examples/",
+    ".ci/",
+];
+
+#[test]
+fn every_file_that_is_named_exists() {
+    let mut missing = Vec::new();
+    for path in page::all() {
+        for (index, line) in Page::read(&path).prose() {
+            for span in line.split('`').skip(1).step_by(2) {
+                let name = span.split_whitespace().next().unwrap_or_default();
+                let named = FOLDERS.iter().any(|folder| name.starts_with(folder));
+                for name in meant(name).iter().filter(|_| named) {
+                    let (begin, rest) = name.split_once('*').unwrap_or((name, ""));
+                    let (folder, begin) = begin.rsplit_once('/').unwrap_or(("", begin));
+                    let is_there = |entry: &str| entry.starts_with(begin) && entry.ends_with(rest);
+                    let there = if name.contains('*') {
+                        entries(folder).iter().any(|entry| is_there(entry))
+                    } else {
+                        root().join(name).exists()
+                    };
+                    if !there {
+                        missing.push(format!("{path}:{}: {name}", index + 1));
+                    }
+                }
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+/// `a/{b,c}.rs` as `a/b.rs` and `a/c.rs`.
+fn meant(name: &str) -> Vec<String> {
+    let Some((begin, rest)) = name.split_once('{') else {
+        return vec![name.to_owned()];
+    };
+    let (choices, end) = rest.split_once('}').unwrap_or((rest, ""));
+    choices
+        .split(',')
+        .map(|choice| format!("{begin}{choice}{end}"))
+        .collect()
+}
+
+fn entries(folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(root().join(folder))
+        .into_iter()
+        .flatten()
+        .flatten();
+    entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
 #[test]
 fn the_front_pages_stay_short() {
     for (path, most) in [("README.md", 130), ("CHANGELOG.md", 80)] {
