@@ -10,7 +10,8 @@ fn architecture() {
     let source = fs::read_to_string(root().join("src/lib.rs")).unwrap();
     let head = source.lines().take_while(|line| line.starts_with("//!"));
     let lines: Vec<String> = head
-        .map(|line| line.trim_start_matches("//!").trim().to_owned())
+        .map(|line| line.trim_start_matches("//!"))
+        .map(|line| line.strip_prefix(' ').unwrap_or(line).to_owned())
         .collect();
     // Links to code are links in the crate's documentation only.
     let text = lines.join("\n").replace("[`", "`").replace("`]", "`");
