@@ -1,8 +1,9 @@
-//! Labelled points at which a test may kill the process, as `kill -9` would.
+//! Labelled points at which a test can kill the process, as `kill -9` does.
 //!
-//! Invariant: without `SWARM_CRASH_POINT` in the environment a point does nothing at all. With it, the process that
-//! reaches the point of that label gets SIGKILL: no destructor, no flush, no exit handler runs. A label is
-//! `<room>.<act>.<where>`, for example `git.prepare.after-branch`; `label#3` means the third time that it is reached.
+//! Invariant: without `SWARM_CRASH_POINT` in the environment, a point does nothing. With it, the
+//! process that reaches the point with that label gets SIGKILL: no destructor, flush or exit
+//! handler runs. A label is `<room>.<act>.<where>`, for example `git.prepare.after-branch`.
+//! `label#3` means the third visit.
 
 use std::io::Write as _;
 use std::sync::OnceLock;
@@ -11,14 +12,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// The variable that names the point at which to die.
+/// Environment variable with the label of the point at which to die.
 pub const VARIABLE: &str = "SWARM_CRASH_POINT";
 
-/// The variable that names a file which whoever dies at the point makes first; once it is there, nobody dies. Without it every process
-/// that reaches the point does.
+/// Environment variable with the path of a file. A process creates the file before it dies, and no
+/// process dies once the file exists. Without the variable, every process that reaches the point
+/// dies.
 pub const ONCE: &str = "SWARM_CRASH_ONCE";
 
-/// Every label there is, sorted.
+/// Every label, sorted.
 pub const LABELS: &[&str] = &[
     "actor.answered",
     "actor.decided",
@@ -158,10 +160,11 @@ struct Wanted {
     seen: AtomicU32,
 }
 
-/// The variable that names a file to which each visit is added, as `<pid> <label>`: how a test learns what there is to kill.
+/// Environment variable with the path of a file that records each visit as `<pid> <label>`. Tests
+/// use it to learn which points a scenario reaches.
 pub const VISITS: &str = "SWARM_CRASH_VISITS";
 
-/// Dies here if the environment asks for it.
+/// Kills this process if the environment asks for it at this point.
 pub fn point(label: &str) {
     static RECORD: OnceLock<Option<std::path::PathBuf>> = OnceLock::new();
     static WANTED: OnceLock<Option<Wanted>> = OnceLock::new();
@@ -175,7 +178,7 @@ pub fn point(label: &str) {
     }
 }
 
-/// Gives the wanted point on to a child of ours that inherits no environment.
+/// Passes the crash variables to a child process that inherits no environment.
 pub fn pass_on(command: &mut std::process::Command) {
     for name in [VARIABLE, VISITS, ONCE] {
         if let Some(value) = std::env::var_os(name) {
@@ -191,7 +194,7 @@ fn is_first() -> bool {
     std::fs::File::create_new(file).is_ok()
 }
 
-/// One small write to a file opened for appending is whole, whoever else writes.
+/// Appends one line. A small write in append mode is atomic, even with several writers.
 fn note_visit(file: &std::path::Path, label: &str) {
     let line = format!("{} {label}\n", std::process::id());
     let opened = std::fs::OpenOptions::new()
@@ -199,7 +202,7 @@ fn note_visit(file: &std::path::Path, label: &str) {
         .create(true)
         .open(file);
     if let Err(error) = opened.and_then(|mut file| file.write_all(line.as_bytes())) {
-        eprintln!("a visit of {label} cannot be noted: {error}");
+        eprintln!("cannot record a visit of {label}: {error}");
     }
 }
 
@@ -223,7 +226,7 @@ impl Wanted {
 
 fn die() {
     if kill(Pid::this(), Signal::SIGKILL).is_ok() {
-        // The signal is on its way; nothing may happen until it is here.
+        // The signal arrives asynchronously; nothing may run until then.
         loop {
             std::thread::park();
         }
@@ -236,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_counts_its_own_visits_only() {
+    fn a_label_counts_only_its_own_visits() {
         let wanted = parse("git.land.after-ref#2");
         let visits = [
             "git.land.after-ref",

@@ -1,9 +1,8 @@
-//! The only place that removes files and directories; `tests/house.rs` keeps it so.
+//! The only place that removes files and directories; `tests/house.rs` enforces this.
 //!
-//! Invariant: whatever is removed is named in a directory that is open at that moment and was not
-//! reached through a symbolic link in its own place. A link is removed itself, never what it leads
-//! to, at any depth. So a link that somebody puts where swarm keeps its files cannot make swarm
-//! remove anything elsewhere.
+//! Invariant: every removal names an entry of an open directory, and that directory was not opened
+//! through a symbolic link. A link itself is removed, never its target, at any depth. So a link
+//! that somebody places among swarm's files cannot make swarm remove anything elsewhere.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -17,7 +16,7 @@ use nix::fcntl::{AtFlags, OFlag, open};
 use nix::sys::stat::{Mode, SFlag, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-/// How a directory is opened here: only if the name is a directory itself.
+/// Flags that open a directory, but not through a link.
 const DIRECTORY: OFlag = OFlag::O_DIRECTORY
     .union(OFlag::O_NOFOLLOW)
     .union(OFlag::O_CLOEXEC)
@@ -26,8 +25,8 @@ const DIRECTORY: OFlag = OFlag::O_DIRECTORY
 /// Removes a file, a link, a socket or a pipe.
 ///
 /// # Errors
-/// Those of `unlinkat`; [`NotADirectory`](io::ErrorKind::NotADirectory) when the folder that has
-/// the name is a symbolic link.
+/// Those of `unlinkat`. [`NotADirectory`](io::ErrorKind::NotADirectory) if the parent directory is
+/// a symbolic link.
 pub fn file(path: &Path) -> io::Result<()> {
     let (folder, name) = open_folder(path)?;
     Ok(unlinkat(
@@ -37,7 +36,7 @@ pub fn file(path: &Path) -> io::Result<()> {
     )?)
 }
 
-/// As [`file`]; a name that is not there is no error.
+/// Like [`file`], but a missing name is no error.
 ///
 /// # Errors
 /// As [`file`].
@@ -48,7 +47,7 @@ pub fn file_if_there(path: &Path) -> io::Result<()> {
 /// Removes an empty directory.
 ///
 /// # Errors
-/// Those of `unlinkat`, as that it is not empty; as [`file`] for its folder.
+/// As [`file`], and if the directory is not empty.
 pub fn empty_dir(path: &Path) -> io::Result<()> {
     let (folder, name) = open_folder(path)?;
     Ok(unlinkat(
@@ -61,13 +60,13 @@ pub fn empty_dir(path: &Path) -> io::Result<()> {
 /// Removes a file or a directory with everything in it.
 ///
 /// # Errors
-/// The first thing that cannot be removed: what came before it is gone, the rest is left.
+/// The first failure. What came before it is gone; the rest stays.
 pub fn tree(path: &Path) -> io::Result<()> {
     let (folder, name) = open_folder(path)?;
     remove_entry(&folder, &name)
 }
 
-/// As [`tree`]; a name that is not there is no error.
+/// Like [`tree`], but a missing name is no error.
 ///
 /// # Errors
 /// As [`tree`].
@@ -82,7 +81,7 @@ fn accept_missing(removed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// The folder that has the name, open, and the name.
+/// Opens the parent directory of `path`; returns it with the file name.
 fn open_folder(path: &Path) -> io::Result<(impl AsFd, OsString)> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let parent = path.parent().unwrap_or(Path::new(""));
@@ -106,7 +105,7 @@ fn not_a_directory(path: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::NotADirectory, message)
 }
 
-/// A directory on the way down, and the names in it that are still to be removed.
+/// A directory on the way down, with the names in it that are still to be removed.
 struct Level {
     dir: Dir,
     name: OsString,
@@ -131,7 +130,7 @@ impl Level {
     }
 }
 
-/// Removes one name, going down with a list instead of recursion: agents can nest deeply.
+/// Removes one name. Uses a list instead of recursion, because agents can nest directories deeply.
 fn remove_entry(folder: &impl AsFd, name: &OsStr) -> io::Result<()> {
     if !is_dir(folder, name)? {
         return Ok(unlinkat(folder, name, UnlinkatFlags::NoRemoveDir)?);
@@ -168,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder `mine`, a folder `other` with a file that must live, and a link `mine/link` to it.
+    /// Directories `mine` and `other`, and a link `mine/link` to `other`, whose file must survive.
     fn folders() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("mine/deep/deeper")).unwrap();
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_goes_with_its_links_and_what_they_lead_to_stays() {
+    fn removing_a_tree_removes_its_links_but_not_their_targets() {
         let dir = folders();
         tree(&dir.path().join("mine")).unwrap();
         assert!(!dir.path().join("mine").exists());
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_empty_folders_go_by_the_call_that_is_theirs() {
+    fn each_call_removes_only_its_kind_of_entry() {
         let dir = folders();
         let at = |name: &str| dir.path().join(name);
         assert!(file(&at("other")).is_err());

@@ -1,7 +1,7 @@
-//! What the schema cannot say: that names used exist, and that what is configured can run.
+//! Checks that the schema cannot express: referenced names exist, and what is configured can run.
 //!
-//! Invariant: pure. [`relations`] finds what makes a configuration wrong; [`readiness`] finds what keeps a right one from
-//! running in this version, so that commands that start no agent can work with it all the same.
+//! Invariant: pure. [`relations`] finds what makes a configuration invalid. [`readiness`] finds
+//! what stops a valid one from running agents; commands that start no agent accept it.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::hooks::OnTimeout;
 use super::json_positions::child;
 use super::model::{Adapter, Config, Profile};
 
-/// What a caller must know about a profile before it starts an agent of it: `None` means that it is there.
+/// Why no agent can start with the profile `name`; `None` if the profile exists.
 pub fn profile_problem(config: &Config, name: &str) -> Option<ProblemKind> {
     match config.agents.profiles.get(name) {
         None if config.agents.profiles.is_empty() => Some(no_profile()),
@@ -19,7 +19,7 @@ pub fn profile_problem(config: &Config, name: &str) -> Option<ProblemKind> {
     }
 }
 
-/// Everything that keeps agents from running: no profile at all.
+/// Everything that stops agents from running. Today that is a configuration without any profile.
 pub fn readiness(config: &Config) -> Vec<Problem> {
     let none = config.agents.profiles.is_empty().then(|| Problem {
         origin: Origin::Default,
@@ -30,8 +30,8 @@ pub fn readiness(config: &Config) -> Vec<Problem> {
     none.into_iter().collect()
 }
 
-/// The profile by which a known agent works without a person: by its own adapter where there is one, else by the command line that takes
-/// the prompt on standard input and prints text.
+/// The profile with which a known agent works unattended: its own adapter if it has one, else a
+/// command line that takes the prompt from a file and prints text.
 pub(super) fn known_profile(agent: &str) -> Option<Value> {
     let mut adapters = Adapter::PROGRAMS.into_iter();
     if let Some(adapter) = adapters.find(|adapter| adapter.name() == agent) {
@@ -41,7 +41,7 @@ pub(super) fn known_profile(agent: &str) -> Option<Value> {
     (agent == "aider").then(|| json!({ "adapter": "command", "command": ["sh", "-c", aider] }))
 }
 
-/// What is wrong between keys, each with the key it is about.
+/// Problems between keys, each with its key.
 pub(super) fn relations(config: &Config) -> Vec<(String, ProblemKind)> {
     let mut found = references(config);
     found.extend(commands(config));
@@ -51,7 +51,8 @@ pub(super) fn relations(config: &Config) -> Vec<(String, ProblemKind)> {
     found
 }
 
-/// Names of profiles that are used but not configured. A configuration without any profile is not wrong, it only cannot run yet.
+/// Profiles that are referenced but not configured. A configuration without any profile is valid;
+/// it only cannot run yet.
 fn references(config: &Config) -> Vec<(String, ProblemKind)> {
     let agents = &config.agents;
     let default = Some(&agents.profile).filter(|_| !agents.profiles.is_empty());
@@ -129,7 +130,7 @@ fn variables(config: &Config) -> Vec<(String, ProblemKind)> {
         .collect()
 }
 
-/// Variables that tell an agent who it is, or tell git which repository it works in.
+/// Whether the variable identifies an agent's run, or tells git which repository to use.
 fn is_reserved(name: &str) -> bool {
     const OF_GIT: [&str; 6] = [
         "GIT_DIR",
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_do_not_exist_are_found() {
+    fn unknown_profile_names_are_reported() {
         let config = config(json!({
             "agents": { "profile": "edd", "profiles": { "ed": { "adapter": "demo" } } }, "merge": { "resolver": "finn" } }));
         let found = relations(&config);
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_that_is_there_can_run() {
+    fn a_configured_profile_can_run() {
         let config = config(json!({ "agents": { "profiles": {
             "ed": { "adapter": "claude" }, "al": { "adapter": "acp" }, "bo": { "adapter": "demo" } } } }));
         assert_eq!(keys(&relations(&config)), ["agents.profiles.al.command"]);
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_profile_nothing_is_wrong_but_nothing_can_run() {
+    fn a_configuration_without_profiles_is_valid_but_cannot_run() {
         let config = Config::default();
         assert_eq!(relations(&config), []);
         let [problem] = &readiness(&config)[..] else {
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn branch_names_follow_the_rules_of_git() {
+    fn branch_names_follow_gits_rules() {
         for good in ["main", "feature/a-b", "\u{e9}t\u{e9}", "a.b", "a@b", "{x}"] {
             assert!(is_branch(good), "{good}");
         }

@@ -1,7 +1,8 @@
-//! What can be wrong with a configuration, as data.
+//! The problems a configuration can have, as data.
 //!
-//! Invariant: a problem says where it stands (source, line, key), what was found and what is allowed or to be done; problems
-//! are collected, so that one look shows them all. The value of an `env` key is never part of a problem.
+//! Invariant: a problem names its place (source, line, key), what was found, and what is allowed or
+//! what to do. Problems are collected, so that one run reports all of them. A problem never
+//! contains the value of an `env` key.
 
 use std::fmt;
 
@@ -9,18 +10,18 @@ use serde::{Serialize, Serializer};
 
 use super::model::Adapter;
 
-/// Where a value, or a problem, comes from; later ones win over earlier ones.
+/// Source of a value or a problem. A later variant overrides an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// Built in.
+    /// Built-in default.
     Default,
     /// `.swarm/config.json`, shared through git.
     Shared,
-    /// `.swarm/config.local.json`, this machine's own.
+    /// `.swarm/config.local.json`, for this machine only.
     Local,
-    /// The environment variable of this name.
+    /// The environment variable with this name.
     Environment(String),
-    /// The flag of this name on the command line.
+    /// The command-line flag with this name.
     Flag(String),
 }
 
@@ -41,26 +42,25 @@ impl Serialize for Origin {
     }
 }
 
-/// A place in a text; both count from 1, columns in characters.
+/// A position in a text. Both numbers count from 1; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[allow(missing_docs)]
 pub struct Position {
-    /// Line.
     pub line: usize,
-    /// Column.
     pub column: usize,
 }
 
-/// One thing that is wrong.
+/// One problem of a configuration, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
-    /// Which source it stands in.
+    /// The source that contains it.
     pub origin: Origin,
-    /// Where in that source, if it is a text.
+    /// The position in that source, if the source is a file.
     pub position: Option<Position>,
-    /// The key, as in `agents.profiles.ed.command[0]`; empty: the source as a whole.
+    /// The key, such as `agents.profiles.ed.command[0]`. Empty means the source as a whole.
     pub key: String,
-    /// What is wrong.
+    #[allow(missing_docs)]
     pub kind: ProblemKind,
 }
 
@@ -77,7 +77,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// `text` with its control characters spelled out: a file may hold some that would steer the reader's terminal.
+/// Escapes control characters: those in a file must not reach the reader's terminal.
 pub(crate) fn visible(text: &str) -> String {
     let spell = |c: char| {
         if c.is_control() {
@@ -89,133 +89,108 @@ pub(crate) fn visible(text: &str) -> String {
     text.chars().map(spell).collect()
 }
 
-/// Says `did you mean` where there is a near name, else what there is.
+/// Suggests the most similar name or, if none is similar, lists all known names.
 fn hint(nearest: Option<&str>, known: &[String]) -> String {
     match nearest {
         Some(name) => format!("did you mean `{name}`?"),
-        None if known.is_empty() => "there is none".to_owned(),
+        None if known.is_empty() => "none are defined".to_owned(),
         None => format!("known: {}", known.join(", ")),
     }
 }
 
-/// What is wrong.
+/// What is wrong. `nearest` is the known name with the most similar spelling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[allow(missing_docs)] // the messages say what the fields are
 pub enum ProblemKind {
-    /// The file is not there.
-    #[error("there is no such file; run `swarm init` to write it")]
+    /// The file does not exist.
+    #[error("file not found; run `swarm init` to create it")]
     NoFile,
     /// The file is a link, a directory, a pipe or a device.
     #[error(
-        "is {what}, and swarm reads its configuration from regular files only; put the file itself there"
+        "found {what}, but swarm reads its configuration only from regular files; put the file \
+             itself here"
     )]
     NotRegular {
-        /// What it is, with its article.
+        /// The kind of file, with its article.
         what: String,
     },
     /// The file is larger than [`super::MAX_FILE_BYTES`].
-    #[error("is larger than {limit} bytes; make it smaller")]
-    TooLarge {
-        /// The limit in bytes.
-        limit: u64,
-    },
+    #[error("the file is larger than {limit} bytes; shorten it")]
+    TooLarge { limit: u64 },
     /// The file cannot be read.
-    #[error("cannot be read: {why}")]
-    Unreadable {
-        /// The system's reason.
-        why: String,
-    },
+    #[error("cannot read the file: {why}")]
+    Unreadable { why: String },
     /// The text is not JSON.
     #[error("not valid JSON: {why}")]
-    Syntax {
-        /// The parser's reason.
-        why: String,
-    },
-    /// The same key stands twice in one object, so that one of them would be lost.
-    #[error("the key stands twice in the same object; remove one of the two")]
+    Syntax { why: String },
+    /// One object has the same key twice, so one of the values would be lost.
+    #[error("duplicate key in the same object; remove one of the two")]
     DuplicateKey,
-    /// No such key exists here.
+    /// The key is not defined at this place.
     #[error("unknown key; {}", hint(nearest.as_deref(), known))]
     UnknownKey {
-        /// The known key that is spelled most like it.
         nearest: Option<String>,
-        /// All keys known here.
         known: Vec<String>,
     },
-    /// A name that a person may choose is not well formed.
-    #[error("this name is not allowed here; allowed: {allowed}")]
-    BadName {
-        /// What a name looks like.
-        allowed: String,
-    },
-    /// The value is of the wrong type or out of bounds.
+    /// A name that a person chooses is malformed.
+    #[error("invalid name; allowed: {allowed}")]
+    BadName { allowed: String },
+    /// The value has the wrong type or is out of range.
     #[error("found {found}; allowed: {allowed}")]
     BadValue {
-        /// The value, shortened.
+        /// The value, shortened; only its type if it may be secret.
         found: String,
-        /// What is allowed.
         allowed: String,
     },
-    /// A key that must be there is not.
-    #[error("missing; give {allowed}")]
-    Missing {
-        /// What is allowed.
-        allowed: String,
-    },
-    /// A profile is named that is not configured.
-    #[error("no profile is called `{name}`; {}", hint(nearest.as_deref(), known))]
+    /// A required key is missing.
+    #[error("missing; set it to {allowed}")]
+    Missing { allowed: String },
+    /// A key names a profile that is not configured.
+    #[error("no profile is named `{name}`; {}", hint(nearest.as_deref(), known))]
     NoSuchProfile {
-        /// The name.
         name: String,
-        /// The configured name that is spelled most like it.
         nearest: Option<String>,
-        /// All configured names.
         known: Vec<String>,
     },
-    /// An adapter for any program, without a program.
+    /// The adapter runs any program, but the profile names none.
     #[error(
-        "adapter `{}` needs the program to run; give a list such as [\"python3\", \"tools/agent.py\"]", adapter.name()
-    )]
-    EmptyCommand {
-        /// Which adapter.
-        adapter: Adapter,
-    },
-    /// An argument that the profile's adapter gives itself, or that would change what it reads.
-    #[error("`{option}` belongs to the adapter `{}`, and no agent would be started with it; take it out", adapter.name())]
+            "adapter `{}` requires a program; set a list such as [\"python3\", \"tools/agent.py\"]",
+            adapter.name()
+        )]
+    EmptyCommand { adapter: Adapter },
+    /// The adapter passes this option itself, or could not read the output with it.
+    #[error(
+            "adapter `{}` does not allow `{option}`, so swarm would not start the agent; remove it",
+            adapter.name()
+        )]
     OwnedArgument {
-        /// The option, without a value.
+        /// The option without its value.
         option: String,
-        /// Which adapter.
         adapter: Adapter,
     },
-    /// A hook that comes after the fact cannot hold anything.
-    #[error("only hooks named `pre-...` can hold a step; use \"continue\" or remove the key")]
+    /// No step waits for this hook, so it cannot hold one.
+    #[error("only `pre-*` hooks can hold a step; use \"continue\" or remove the key")]
     NothingToVeto,
-    /// The variable belongs to swarm or git.
-    #[error("`{name}` is set by swarm itself and cannot be given; remove it")]
-    ReservedVariable {
-        /// The variable's name.
-        name: String,
-    },
-    /// git would not take this as a branch name.
-    #[error("`{name}` cannot be the name of a git branch; give a name such as `main`")]
-    BadBranch {
-        /// The name.
-        name: String,
-    },
+    /// swarm or git sets the variable.
+    #[error("`{name}` is reserved for swarm and git; remove it")]
+    ReservedVariable { name: String },
+    /// git refuses this branch name.
+    #[error("`{name}` is not a valid git branch name; use a name such as `main`")]
+    BadBranch { name: String },
     /// There is no profile at all, so nothing can run.
-    #[error("no agent is configured, so no idea can be worked on; add one, such as {example}")]
-    NoProfile {
-        /// What to write.
-        example: String,
-    },
+    #[error(
+        "no agent profile is configured, so swarm cannot work on ideas; add one, such as \
+            {example}"
+    )]
+    NoProfile { example: String },
 }
 
-/// Everything that is wrong with a configuration.
+/// All problems of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the configuration has {} problem(s):{}", problems.len(), listed(problems))]
+#[error("the configuration has {}:{}", counted(problems), listed(problems))]
 pub struct ConfigError {
-    /// The problems, ordered by source and place; never empty.
+    /// The problems by source and position; never empty.
     pub problems: Vec<Problem>,
 }
 
@@ -223,6 +198,13 @@ impl ConfigError {
     pub(super) fn new(mut problems: Vec<Problem>) -> Self {
         problems.sort_by(|a, b| (&a.origin, a.position).cmp(&(&b.origin, b.position)));
         Self { problems }
+    }
+}
+
+fn counted(problems: &[Problem]) -> String {
+    match problems.len() {
+        1 => "1 problem".to_owned(),
+        count => format!("{count} problems"),
     }
 }
 
@@ -234,7 +216,7 @@ fn listed(problems: &[Problem]) -> String {
     })
 }
 
-/// The known name that is spelled most like `name`, if one is near enough to be meant.
+/// The known name with the most similar spelling, if one is similar enough to be meant.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |candidate: &str| {
         strsim::normalized_damerau_levenshtein(&name.to_lowercase(), &candidate.to_lowercase())

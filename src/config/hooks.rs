@@ -1,6 +1,7 @@
-//! The hooks' part of the configuration: which moments there are, and how a program for one is written.
+//! The configuration key `hooks`: one key per hook, whose value is a program and its limits.
 //!
-//! Invariant: however it was written, a [`Hook`] has its limits; the set of names is closed.
+//! Invariant: a [`Hook`] always has its limits, in whichever form it was written. The set of names
+//! is closed.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use serde_json::{Map, Value};
 use super::model::NOT_BLANK;
 pub use crate::domain::hook::HookName;
 
-/// The closed set of hooks, each with its description.
+/// Schema of the key `hooks`: one optional key for each hook name.
 pub(super) fn hooks_schema(generator: &mut SchemaGenerator) -> Schema {
     let hook = generator.subschema_for::<Hook>().to_value();
     let keys: Map<String, Value> = HookName::ALL
@@ -28,63 +29,64 @@ pub(super) fn hooks_schema(generator: &mut SchemaGenerator) -> Schema {
 #[serde(rename_all = "camelCase", from = "HookForm")]
 #[schemars(with = "HookForm")]
 pub struct Hook {
-    /// Executable, relative to the repository.
+    /// Path of the executable, relative to the repository's root.
     pub run: String,
-    /// Seconds after which the hook and all its children are ended.
+    /// Time limit in seconds.
     pub timeout_seconds: u32,
-    /// What a hook that was ended means for the step that waits on it.
+    /// What happens to the waiting step when the hook exceeds its time limit.
     pub on_timeout: OnTimeout,
-    /// What becomes of a call that a crash, or the daemon's end, cut off.
+    /// What happens to a call that a crash or a shutdown interrupted.
     pub on_crash: OnCrash,
 }
 
-/// What becomes of a call that was cut off.
+/// What happens to a call that a crash or a shutdown interrupted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnCrash {
-    /// It is made again, with the same `SWARM_EVENT_SEQ`.
+    /// swarm calls the hook again with the same `SWARM_EVENT_SEQ`.
     #[default]
     Retry,
-    /// It is not made again; a warning is logged, and a hook named `pre-...` holds its step.
+    /// swarm does not call it again. It logs a warning, and a `pre-*` hook holds its step.
     Skip,
 }
 
-/// What a hook that ran out of time means for the step that waits on it.
+/// What happens to the waiting step when the hook exceeds its time limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnTimeout {
-    /// The step goes on; a warning is logged.
+    /// The step continues; swarm logs a warning.
     #[default]
     Continue,
-    /// As if the hook had failed: the step is held. Only for hooks named `pre-...`.
+    /// The step is held, as if the hook had failed. Allowed for `pre-*` hooks only.
     Veto,
 }
 
-/// A hook as it may be written: the executable alone, or with its limits.
+/// A hook: the executable alone, or an object with its limits.
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum HookForm {
-    /// Executable, relative to the repository.
+    /// Path of the executable, relative to the repository's root.
     Run(#[schemars(regex(pattern = NOT_BLANK))] String),
-    /// Executable with its limits.
+    /// The executable and its limits.
     Full(HookLimits),
 }
 
-/// Executable with its limits.
+/// The executable and its limits.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct HookLimits {
-    /// Executable, relative to the repository.
+    /// Path of the executable, relative to the repository's root. Required.
     #[schemars(regex(pattern = NOT_BLANK))]
     run: String,
-    /// Seconds after which the hook and all its children are ended.
+    /// Time limit in seconds. swarm then stops the hook and all its child processes.
+    /// Range: 1 to 86400. Default: 30.
     #[serde(default = "default_hook_seconds")]
     #[schemars(range(min = 1, max = 86_400))]
     timeout_seconds: u32,
-    /// What it means for the step that waits on it when the hook was ended.
+    /// What happens to the waiting step when the hook exceeds its time limit. Default: `continue`.
     #[serde(default)]
     on_timeout: OnTimeout,
-    /// What becomes of a call that a crash, or the daemon's end, cut off.
+    /// What happens to a call that a crash or a shutdown interrupted. Default: `retry`.
     #[serde(default)]
     on_crash: OnCrash,
 }

@@ -1,22 +1,23 @@
-//! Finds the line of each key in a JSON text, so that a problem can point at it.
+//! Finds the position of each key in a JSON text, so that a problem can point at it.
 //!
-//! Invariant: total. On a text that is not JSON it finds less, and never panics; it judges nothing but doubled keys.
+//! Invariant: total. In invalid JSON it finds fewer keys, but never panics. The only problem it
+//! detects is a duplicate key.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::errors::Position;
 
-/// Where each key of a text stands.
+/// The position of each key of a text.
 #[derive(Debug, Default)]
 pub(super) struct Positions {
     text: String,
-    /// Byte offsets: lines are counted only for the few keys that are asked for.
+    /// Byte offsets. Lines are counted later, only for the few keys that need them.
     found: BTreeMap<String, usize>,
     doubled: Vec<(String, usize)>,
 }
 
 impl Positions {
-    /// Reads `text`.
+    /// Scans `text`.
     pub(super) fn of(text: &str) -> Self {
         let mut finder = Finder {
             text,
@@ -30,14 +31,14 @@ impl Positions {
         }
     }
 
-    /// The place of `key`, or of the nearest enclosing key that stands in the text.
+    /// The position of `key`, or of the nearest enclosing key in the text.
     pub(super) fn near(&self, key: &str) -> Option<Position> {
         let mut enclosing = std::iter::successors(Some(key), |key| parent(key));
         let offset = enclosing.find_map(|key| self.found.get(key))?;
         Some(self.position(*offset))
     }
 
-    /// Keys that stand twice in one object, with the place of the second.
+    /// Keys that occur twice in one object, with the position of the second.
     pub(super) fn doubled(&self) -> impl Iterator<Item = (String, Position)> {
         let place = |(key, offset): &(String, usize)| (key.clone(), self.position(*offset));
         self.doubled.iter().map(place)
@@ -53,12 +54,12 @@ impl Positions {
     }
 }
 
-/// The key that encloses `key`: `a.b[0]` lies in `a.b`, and that in `a`.
+/// The key that encloses `key`: `a.b` for `a.b[0]`, and `a` for `a.b`.
 pub(super) fn parent(key: &str) -> Option<&str> {
     key.rfind(['.', '[']).map(|end| &key[..end])
 }
 
-/// The key of `name` in the object at `key`.
+/// The full key of `name` in the object at `key`.
 pub(super) fn child(key: &str, name: &str) -> String {
     if key.is_empty() {
         name.to_owned()
@@ -67,7 +68,7 @@ pub(super) fn child(key: &str, name: &str) -> String {
     }
 }
 
-/// Deeper than serde reads, so that whatever it accepted is walked.
+/// Deeper than serde's limit, so that everything serde accepts is scanned.
 const MAX_DEPTH: usize = 130;
 
 struct Finder<'a> {
@@ -122,7 +123,7 @@ impl Finder<'_> {
         self.skip(b']');
     }
 
-    /// Reads the string that begins here, escapes resolved.
+    /// Reads the string that starts here and resolves its escapes.
     fn string(&mut self) -> String {
         let start = self.at;
         self.at += 1;
@@ -153,7 +154,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The next byte that is not white space.
+    /// Skips whitespace and returns the next byte without consuming it.
     fn peek(&mut self) -> Option<u8> {
         while self.byte().is_some_and(|byte| byte.is_ascii_whitespace()) {
             self.at += 1;
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn doubled_keys_are_reported_where_the_second_stands() {
+    fn a_duplicate_key_is_reported_at_its_second_occurrence() {
         let positions = Positions::of("{\"a\": 1,\n\"b\": {\"a\": 2},\n\"a\": 3}");
         assert_eq!(
             positions.doubled().collect::<Vec<_>>(),
@@ -200,7 +201,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_walked_to_an_end(text in "[\\[\\]{}\":,\\\\ a\u{e9}\n1]{0,60}") {
+        fn scanning_any_text_terminates(text in "[\\[\\]{}\":,\\\\ a\u{e9}\n1]{0,60}") {
             let _positions = Positions::of(&text);
         }
     }

@@ -1,7 +1,8 @@
-//! Lays the sources of configuration over one another: flags > environment > `config.local.json` > `config.json` > defaults.
+//! Merges the sources of configuration. Precedence: flags, environment, `config.local.json`,
+//! `config.json`, defaults.
 //!
-//! Invariant: pure. Objects are merged key by key, everything else is replaced whole; each value knows which source it came
-//! from; everything that is wrong in any source is found in one go.
+//! Invariant: pure. Objects are merged key by key; every other value replaces the lower one. Each
+//! value records its source, and one pass reports the problems of all sources.
 
 use std::collections::BTreeMap;
 
@@ -13,31 +14,31 @@ use super::json_positions::{Positions, child, parent};
 use super::model::Config;
 use super::validate::{Whole, prune};
 
-/// The sources, as they were read.
+/// The sources as they were read.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
-    /// Text of `config.json`.
+    /// Text of `config.json`; `None` if the file is missing or was refused.
     pub shared: Option<String>,
-    /// Text of `config.local.json`.
+    /// Text of `config.local.json`; `None` if the file is missing or was refused.
     pub local: Option<String>,
-    /// Environment; only the variables in [`VARIABLES`] are looked at, and an empty value counts as none.
+    /// Environment variables. Only those in [`VARIABLES`] count; an empty value counts as unset.
     pub environment: BTreeMap<String, String>,
-    /// What flags on the command line say.
+    /// Values given by flags on the command line.
     pub flags: Vec<Flag>,
 }
 
 /// A value given by a flag.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flag {
-    /// The flag as it was typed, as in `--mode`.
+    /// The flag as typed, such as `--mode`.
     pub flag: String,
-    /// The key that it sets, as in `agents.maxParallel`.
+    /// The key it sets, such as `agents.maxParallel`.
     pub key: String,
-    /// The value.
+    #[allow(missing_docs)] // the name says it
     pub value: Value,
 }
 
-/// The environment variables that set a key. `SWARM_MODEL` sets the model of the default profile.
+/// Environment variables that set a key. `SWARM_MODEL` sets the model of the default profile.
 pub const VARIABLES: [&str; 4] = [
     "SWARM_MODE",
     "SWARM_MAX_AGENTS",
@@ -45,18 +46,18 @@ pub const VARIABLES: [&str; 4] = [
     "SWARM_TIMEOUT",
 ];
 
-/// The effective configuration, and where each value comes from.
+/// The effective configuration and the source of each value.
 #[derive(Debug, Clone)]
 pub struct Layered {
-    /// The effective configuration.
+    /// The effective configuration, fully checked.
     pub config: Config,
-    /// For each key that a source gives, the source that won. A key that is not here has its default.
+    /// The winning source of each key that any source sets. A key not in this map has its default.
     pub origins: BTreeMap<String, Origin>,
     pub(super) places: BTreeMap<String, Position>,
 }
 
 impl Layered {
-    /// What somebody who knows more than the schema finds wrong with a key, with its place.
+    /// Locates a problem with `key` that a check outside this room found.
     pub fn problem(&self, key: &str, kind: ProblemKind) -> Problem {
         let mut around = std::iter::successors(Some(key), |key| parent(key));
         let given = around.find_map(|key| Some((key, self.origins.get(key)?)));
@@ -72,7 +73,7 @@ impl Layered {
 /// Merges the sources.
 ///
 /// # Errors
-/// Everything that is wrong in any of them, and between them.
+/// All problems in any source, and between keys of the merged configuration.
 pub fn layer(sources: &Sources) -> Result<Layered, ConfigError> {
     let mut problems = Vec::new();
     let mut layers = vec![
@@ -91,7 +92,7 @@ pub fn layer(sources: &Sources) -> Result<Layered, ConfigError> {
     finish(&layers, problems)
 }
 
-/// One source.
+/// One source as JSON.
 struct Layer {
     origin: Origin,
     value: Value,
@@ -129,7 +130,7 @@ impl Layer {
     }
 }
 
-/// Brings a hook given as a text into its long form, so that another source can add limits to it.
+/// Expands a hook given as a string, so that another source can add limits to it.
 fn normalise_hooks(value: &mut Value) {
     let hooks = value.get_mut("hooks").and_then(Value::as_object_mut);
     for hook in hooks.into_iter().flat_map(Map::values_mut) {
@@ -187,7 +188,7 @@ fn variable<'a>(environment: &'a BTreeMap<String, String>, name: &str) -> Option
     Some(value).filter(|value| !value.is_empty())
 }
 
-/// A number where the text is one; else the text itself, which the check then refuses.
+/// Parses a number; returns other text unchanged, for the schema check to refuse.
 fn number(text: &str) -> Value {
     text.parse::<u64>()
         .map_or_else(|_| json!(text), |n| json!(n))
@@ -206,7 +207,8 @@ fn environment_layers(environment: &BTreeMap<String, String>) -> impl Iterator<I
     })
 }
 
-/// `SWARM_MODEL`, once the other sources have said which profile is the default; without such a profile there is nothing to set.
+/// The layer of `SWARM_MODEL`. It needs the other layers, which name the default profile; if no
+/// layer defines that profile, there is nothing to set.
 fn model_layer(environment: &BTreeMap<String, String>, layers: &[Layer]) -> Option<Layer> {
     let model = variable(environment, "SWARM_MODEL")?;
     let named = layers
@@ -233,7 +235,7 @@ fn flag_layer(flag: &Flag) -> Layer {
     )
 }
 
-/// Lays `over` on `under`: objects key by key, everything else replaced.
+/// Merges `over` into `under`: objects key by key; any other value replaces the old one.
 fn merge(under: &mut Value, over: &Value) {
     match (under, over) {
         (Value::Object(under), Value::Object(over)) => {
@@ -245,7 +247,7 @@ fn merge(under: &mut Value, over: &Value) {
     }
 }
 
-/// Calls `each` for every value that is not an object with keys.
+/// Calls `each` for every value except non-empty objects.
 pub(super) fn leaves(value: &Value, key: &str, each: &mut impl FnMut(&str, &Value)) {
     match value.as_object().filter(|object| !object.is_empty()) {
         None => each(key, value),
@@ -255,7 +257,7 @@ pub(super) fn leaves(value: &Value, key: &str, each: &mut impl FnMut(&str, &Valu
     }
 }
 
-/// The merged value, and which source gave each leaf of it.
+/// The merged value, and the source of each of its leaves.
 fn merged(layers: &[Layer]) -> (Value, BTreeMap<String, Origin>) {
     let mut merged = json!({});
     let mut origins = BTreeMap::new();
@@ -291,7 +293,7 @@ fn finish(layers: &[Layer], mut problems: Vec<Problem>) -> Result<Layered, Confi
     }
 }
 
-/// The typed configuration, with what is wrong between its keys added to `problems`.
+/// Deserialises the configuration and adds the problems between its keys to `problems`.
 fn read(
     layers: &[Layer],
     merged: Value,
@@ -312,7 +314,7 @@ fn read(
     Some(config)
 }
 
-/// Whether a finding about `key` may only follow from something that was cut out before.
+/// Whether a finding about `key` may be a consequence of a value that was pruned before.
 fn in_doubt(key: &str, bad: &[String]) -> bool {
     let about_profiles = key == "agents.profile" || key == "merge.resolver";
     let within = |bad: &str, key: &str| {
@@ -324,7 +326,7 @@ fn in_doubt(key: &str, bad: &[String]) -> bool {
     })
 }
 
-/// The problem with its place: in the last source that gives the key, or else what it lies in.
+/// Locates the problem in the last source that sets the key or, failing that, an enclosing key.
 fn placed(layers: &[Layer], key: String, kind: ProblemKind) -> Problem {
     let mut around = std::iter::successors(Some(&*key), |key| parent(key));
     let giver = around.find_map(|key| layers.iter().rfind(|layer| gives(&layer.value, key)));
@@ -390,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_the_contract_loads() {
+    fn the_documented_example_loads() {
         let layered = layer(&sources(CONTRACT, "{}")).unwrap();
         let config = &layered.config;
         assert_eq!(
@@ -408,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_given_is_the_defaults() {
+    fn without_sources_the_defaults_apply() {
         assert_eq!(
             layer(&Sources::default()).unwrap().config,
             Config::default()
@@ -462,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_variables_count_as_none_and_a_model_needs_a_profile() {
+    fn empty_variables_are_ignored_and_a_model_needs_a_profile() {
         let environment = environment(&[("SWARM_MODE", ""), ("SWARM_MODEL", "m")]);
         let sources = Sources {
             environment,
@@ -472,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_given_as_a_text_takes_limits_from_another_source() {
+    fn another_source_can_add_limits_to_a_hook_given_as_a_string() {
         let layered = layer(&sources(
             r#"{"hooks":{"on-pause":"a.sh"}}"#,
             r#"{"hooks":{"on-pause":{"timeoutSeconds":9}}}"#,
@@ -485,7 +487,9 @@ mod tests {
     #[test]
     fn everything_wrong_in_every_source_is_said_at_once() {
         let mut sources = sources(
-            "{\n  \"mod\": 1,\n  \"agents\": {\n    \"profile\": \"al\",\n    \"maxParallel\": 65,\n    \"maxParallel\": 0,\n    \"profiles\": {\"ed\": {\"adapter\": \"command\"}, \"bo\": {}}\n  }\n}",
+            "{\n  \"mod\": 1,\n  \"agents\": {\n    \"profile\": \"al\",\n    \"maxParallel\": \
+            65,\n    \"maxParallel\": 0,\n    \"profiles\": {\"ed\": {\"adapter\": \"command\"}, \
+            \"bo\": {}}\n  }\n}",
             "{\n  \"merge\": {\"resolver\": \"ed\", \"verify\": 1},\n  \"target\": \"a b\"\n}",
         );
         sources.environment = environment(&[("SWARM_MAX_AGENTS", "many"), ("SWARM_TIMEOUT", "-1")]);
@@ -504,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_not_json_says_where() {
+    fn invalid_json_is_reported_with_its_position() {
         for (text, place) in [
             (
                 "",
@@ -526,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_of_a_file_do_not_reach_the_terminal() {
+    fn control_characters_in_a_file_are_escaped() {
         let text = r#"{"\u001b[2J":1,"target":"a\u009bb"}"#;
         let told = layer(&sources(text, "{}")).unwrap_err().to_string();
         assert!(
@@ -537,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_neither_shown_nor_told_but_hashed() {
+    fn secrets_are_hashed_but_never_shown() {
         let with = |value: &str| {
             let text =
                 json!({"agents": {"profiles": {"ed": {"adapter": "demo", "env": {"KEY": value}}}}});
@@ -558,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_of_the_effect_and_not_of_the_spelling() {
+    fn the_hash_depends_on_the_effective_values_only() {
         let hash =
             |shared: &str, local: &str| layer(&sources(shared, local)).unwrap().config.hash();
         let plain = hash("{}", "{}");
@@ -616,8 +620,8 @@ mod tests {
         })
     }
 
-    /// A configuration that is right but for what `any` puts somewhere in it.
-    fn nearly_right() -> impl Strategy<Value = Value> {
+    /// A valid configuration with arbitrary values in a few places.
+    fn nearly_valid() -> impl Strategy<Value = Value> {
         let places = [
             "",
             "/agents",
@@ -638,7 +642,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_json_gives_a_configuration_or_problems(shared in prop_oneof![any_json(), nearly_right()], local in any_json()) {
+        fn any_json_yields_a_configuration_or_problems(shared in prop_oneof![any_json(), nearly_valid()], local in any_json()) {
             match layer(&sources(&shared.to_string(), &local.to_string())) {
                 Ok(layered) => {
                     let again = serde_json::to_string(&layered.config).unwrap();
@@ -653,7 +657,8 @@ mod tests {
         }
 
         #[test]
-        fn any_text_gives_a_configuration_or_problems(shared in ".{0,40}", mode in ".{0,8}", number in "[-0-9a-z ]{0,6}") {
+        fn any_text_yields_a_configuration_or_problems(shared in ".{0,40}", mode in ".{0,8}", number in "[-0-9a-z \
+            ]{0,6}") {
             let mut sources = sources(&shared, "{}");
             sources.environment = environment(&[("SWARM_MODE", &mode), ("SWARM_MAX_AGENTS", &number), ("SWARM_MODEL", &mode)]);
             if let Err(error) = layer(&sources) {
@@ -662,7 +667,7 @@ mod tests {
         }
 
         #[test]
-        fn a_key_with_one_wrong_letter_is_recognised(key in prop::sample::select(vec!["mode", "target", "agents", "completion", "qualityCommands", "merge", "checkpoints", "hooks", "budget", "shutdown"]), at in 0_usize..4) {
+        fn a_misspelled_key_gets_a_suggestion(key in prop::sample::select(vec!["mode", "target", "agents", "completion", "qualityCommands", "merge", "checkpoints", "hooks", "budget", "shutdown"]), at in 0_usize..4) {
             let mut wrong = key.to_owned();
             wrong.replace_range(at..=at, "z");
             let error = layer(&sources(&json!({ wrong: 1 }).to_string(), "{}")).unwrap_err();

@@ -1,14 +1,12 @@
-//! Configuration: `config.json`, `config.local.json`, environment and flags, made into one checked
-//! [`Config`]; and what `swarm init` writes.
+//! Configuration: merges `config.json`, `config.local.json`, environment and flags into one
+//! checked [`Config`]. Also plans and writes the files of `swarm init`.
 //!
-//! Invariant: a [`Config`] that [`load`] or [`layer`] returns has passed every check; nothing in it
-//! is guessed, and what was wrong was said all at once, with its place. This room knows no other
-//! room but `domain`.
+//! Invariant: a [`Config`] that [`load`] or [`layer`] returns has passed every check. Nothing is
+//! guessed, and all problems are reported at once. This room depends on `domain` alone.
 //!
-//! `read` reads the files, `layers` lays the sources over one another, `validate` checks a value
-//! against `model`, and `cross_checks` what no schema can say. `errors` are placed by
-//! `json_positions`. `hooks` is the hooks' part, `schema` the published JSON schema, `show` the
-//! effective values with their sources, and `init` what `swarm init` writes.
+//! `read` reads the files and `layers` merges them; `validate` applies the schema of `model`, and
+//! `cross_checks` the rest. `json_positions` locates `errors`. `hooks` is a part of the model,
+//! `schema` the published schema, `show` lists the result, and `init` writes the first files.
 
 mod cross_checks;
 mod errors;
@@ -38,12 +36,12 @@ pub use read::{MAX_FILE_BYTES, environment, load};
 pub use show::Shown;
 pub(crate) use validate::is_profile_name;
 
-/// Stands where a value is hidden.
+/// Replaces a hidden value.
 const HIDDEN: &str = "<hidden>";
 
 impl Config {
-    /// SHA-256, as 64 hex digits, of the effective configuration with its keys in order. `$schema` is not part of it. Values of
-    /// `env` go into the digest and are stored nowhere.
+    /// SHA-256 of the effective configuration with sorted keys, as 64 hex digits. It leaves out
+    /// `$schema` and includes the values of `env`, which are stored nowhere.
     pub fn hash(&self) -> String {
         let mut canonical = String::new();
         write_canonical(&self.value(), &mut canonical);
@@ -57,7 +55,7 @@ impl Config {
         })
     }
 
-    /// The effective configuration as JSON, with the values of `env` hidden: fit to be shown and kept.
+    /// The effective configuration as JSON with the values of `env` hidden, safe to show and store.
     pub fn redacted(&self) -> Value {
         let mut value = self.value();
         let profiles = value["agents"]["profiles"].as_object_mut();
@@ -80,7 +78,7 @@ impl Config {
     }
 }
 
-/// Writes `value` without white space and with sorted keys, whichever order its maps keep.
+/// Writes `value` without whitespace and with sorted keys, whatever order its maps keep.
 fn write_canonical(value: &Value, out: &mut String) {
     match value {
         Value::Object(object) => {

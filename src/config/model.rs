@@ -1,7 +1,8 @@
-//! The configuration as types: every key, its meaning, its default and its bounds, in one place.
+//! The configuration as types: meaning, default and range of every key.
 //!
-//! Invariant: the doc comments and attributes here *are* the JSON Schema and hence the checker ([`super::validate`]); nothing
-//! about a key is said a second time elsewhere.
+//! Invariant: doc comments and attributes here become the JSON Schema, which the validator
+//! ([`super::shape`]) enforces. A doc comment states unit, range and default; a test in
+//! [`super::schema`] compares them with the attributes.
 
 use std::collections::BTreeMap;
 
@@ -10,55 +11,62 @@ use serde::{Deserialize, Serialize};
 
 use super::hooks::{Hook, HookName, hooks_schema};
 
-/// Pattern of a profile's name.
+/// Pattern of a profile name.
 pub const PROFILE_NAME: &str = "^[a-z0-9][a-z0-9-]{0,31}$";
-/// Pattern of an environment variable's name.
+/// Pattern of an environment variable name.
 pub const VARIABLE_NAME: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
-/// Pattern of a text with at least one visible character and no NUL.
+/// Pattern of a string with at least one visible character and no NUL.
 pub const NOT_BLANK: &str = r"^[^\u0000]*[^\u0000\s][^\u0000]*$";
-/// Pattern of a text without NUL, which the system cannot hand to a program.
+/// Pattern of a string without NUL, which the system cannot pass to a program.
 pub const NO_NUL: &str = r"^[^\u0000]*$";
 
-/// Configuration of swarm for one repository (`.swarm/config.json`, with `.swarm/config.local.json` over it).
+/// Configuration of swarm for one repository: `.swarm/config.json`, overridden by
+/// `.swarm/config.local.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[schemars(title = "swarm configuration")]
 pub struct Config {
-    /// Where an editor finds the JSON Schema of this file. swarm itself does not read it.
+    /// Location of this file's JSON Schema, for editors. swarm does not read it.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// Who chooses the next idea: swarm (`autopilot`) or a person (`semi-auto`).
+    /// Who chooses the next idea: swarm (`autopilot`, the default) or a person (`semi-auto`).
     pub mode: Mode,
-    /// Branch that finished work lands on. `swarm init` writes the branch checked out at that time.
+    /// Branch that finished work lands on. `swarm init` sets it to the branch that is checked out.
+    /// Default: the branch that is checked out when the daemon starts.
     #[schemars(regex(pattern = NOT_BLANK))]
     pub target: Option<String>,
-    /// Agents: how many, how long, which program.
+    /// How many agents run, for how long, and which programs they are.
     pub agents: Agents,
-    /// When an attempt is complete, and when it has gone on for too long.
+    /// When an attempt is complete, and when it has run for too long.
     pub completion: Completion,
-    /// Commands that must pass before work lands; each runs through `sh -c` in the tree that it checks, in this order.
+    /// Commands that must pass before work lands. They run in this order through `sh -c`, in the
+    /// tree they check. Default: none.
     #[schemars(inner(regex(pattern = NOT_BLANK)))]
     pub quality_commands: Vec<String>,
-    /// Minutes after which one quality command is ended and counts as failed.
+    /// Time limit of one quality command, in minutes. A command that exceeds it is stopped and
+    /// counts as failed. Range: 1 to 1440. Default: 30.
     #[schemars(range(min = 1, max = 1440))]
     pub quality_timeout_minutes: u32,
     /// How finished work lands on the target branch.
     pub merge: Merge,
-    /// Named points to roll back to.
+    /// When swarm creates checkpoints to roll back to, and how many it keeps.
     pub checkpoints: Checkpoints,
-    /// Programs run at certain moments; a hook not named here is `.swarm/hooks/<hook>.sh`, if that exists.
+    /// Programs that swarm runs at certain moments. A hook that is not named here is
+    /// `.swarm/hooks/<hook>.sh`, if that file exists.
     #[schemars(schema_with = "hooks_schema")]
     pub hooks: BTreeMap<HookName, Hook>,
-    /// Limits on spending. When one is reached no further iteration starts; what runs is completed, unless `hardStop` is set.
+    /// Spending limits. When one is reached, no new iteration starts; running iterations finish
+    /// unless `hardStop` is true.
     pub budget: Budget,
-    /// How long what is over is kept.
+    /// How long swarm keeps data of finished work.
     pub retention: Retention,
-    /// How swarm ends.
+    /// How swarm shuts down.
     pub shutdown: Shutdown,
-    /// What to do where a service's limit is reached.
+    /// What swarm does when a model provider's usage limit is reached.
     pub limits: Limits,
-    /// Prices by model, for programs that tell no cost, or not before the end of a run: it is then estimated, and marked as that. A model is
-    /// named by its whole id or by that without `-DATE` (`-20250929`, `-2025-09-29`) or `-latest`.
+    /// Prices by model, for agents that report no cost, or report it only at the end of a run.
+    /// swarm then estimates the cost and marks it as an estimate. A key is the full id of a model,
+    /// or the id without `-DATE` (`-20250929`, `-2025-09-29`) or `-latest`. Default: none.
     pub pricing: BTreeMap<String, Pricing>,
 }
 
@@ -90,45 +98,52 @@ impl Default for Config {
 pub enum Mode {
     /// A person assigns each idea.
     SemiAuto,
-    /// swarm fills its slots from the ideas that are ready.
+    /// swarm assigns ready ideas to free slots.
     #[default]
     Autopilot,
 }
 
-/// Agents: how many, how long, which program.
+/// How many agents run, for how long, and which programs they are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Agents {
-    /// How many agents work at the same time.
+    /// How many agents work at the same time. Range: 1 to 64. Default: 3.
     #[schemars(range(min = 1, max = 64))]
     pub max_parallel: u32,
-    /// Minutes that one attempt may take in all; then its idea is `timeout` and its worktree is kept.
+    /// Time limit of one attempt, in minutes. When it is reached, the idea's status becomes
+    /// `timeout` and its worktree is kept. Range: 1 to 10080. Default: 30.
     #[schemars(range(min = 1, max = 10080))]
     pub timeout_minutes: u32,
-    /// Name of the profile used where an idea names none.
+    /// Profile of ideas that name none. Default: `ed`.
     #[schemars(regex(pattern = PROFILE_NAME))]
     pub profile: String,
-    /// Consecutive failures after which autopilot pauses.
+    /// Number of consecutive failures after which autopilot pauses. Range: 1 to 1000. Default: 3.
     #[schemars(range(min = 1, max = 1000))]
     pub failures_to_pause: u32,
-    /// How often an idea is tried again after its agent crashed; then a person is asked.
+    /// How often swarm retries an idea after its agent crashed. After that, it asks a person.
+    /// Range: 0 to 100. Default: 3.
     #[schemars(range(min = 0, max = 100))]
     pub crash_retries: u32,
-    /// Minutes without any output after which an agent is ended and goes on anew. Adapter `command`: not looked at, since such programs
-    /// may be silent until they are through.
+    /// Minutes without output after which swarm stops an agent and starts it again. Adapter
+    /// `command` ignores it, because such programs may be silent until they finish.
+    /// Range: 1 to 10080. Default: 10.
     #[schemars(range(min = 1, max = 10080))]
     pub idle_minutes: u32,
-    /// Minutes for which a claim on an idea holds without a sign of life from its agent.
+    /// Minutes that a claim on an idea stays valid without a sign of life from its agent.
+    /// Range: 1 to 10080. Default: 60.
     #[schemars(range(min = 1, max = 10080))]
     pub lease_minutes: u32,
-    /// Names of environment variables handed on to agents, in addition to the usual ones (`PATH`, `HOME`, ...).
+    /// Names of environment variables that agents inherit, in addition to the usual ones (`PATH`,
+    /// `HOME`, ...). Default: none.
     #[schemars(inner(regex(pattern = VARIABLE_NAME)))]
     pub pass_env: Vec<String>,
-    /// MiB of output that one run may write; beyond that it is ended.
+    /// Output limit of one run, in MiB. A run that exceeds it is stopped. Range: 1 to 1048576.
+    /// Default: 1024.
     #[serde(rename = "maxOutputMiB")]
     #[schemars(range(min = 1, max = 1_048_576))]
     pub max_output_mib: u32,
-    /// The programs that can work on ideas, by name.
+    /// Profiles by name: the programs that can work on ideas. A name has 1 to 32 characters from
+    /// `a-z`, `0-9` and `-`, and does not start with `-`.
     #[schemars(extend("propertyNames" = { "pattern": PROFILE_NAME }))]
     pub profiles: BTreeMap<String, Profile>,
 }
@@ -156,24 +171,27 @@ impl Default for Agents {
 pub struct Profile {
     /// How swarm talks to the program.
     pub adapter: Adapter,
-    /// Model that the program is asked to use; absent: the program's own choice.
+    /// Model that swarm asks the program to use. Default: the program's own choice.
     #[serde(default)]
     #[schemars(regex(pattern = NOT_BLANK))]
     pub model: Option<String>,
-    /// Account whose usage limits this profile shares: profiles of one account wait together. Absent: the adapter's name.
+    /// Account whose usage limits this profile shares. Profiles of one account wait together.
+    /// Default: the adapter's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = NOT_BLANK))]
     pub account: Option<String>,
-    /// The program and its first arguments. Adapter `command`: it reads the prompt on standard input. Adapter `acp`: it speaks the Agent
-    /// Client Protocol there. Others: instead of the program of that name that `PATH` has.
+    /// The program and its first arguments. Adapter `command` sends it the prompt on standard
+    /// input. Adapter `acp` speaks the Agent Client Protocol with it. Both require this key. The
+    /// other adapters run it instead of the program of their name on `PATH`.
     #[serde(default)]
     #[schemars(inner(regex(pattern = NO_NUL)))]
     pub command: Vec<String>,
-    /// Further arguments, after those that the adapter gives.
+    /// Further arguments, after those of the adapter. Default: none.
     #[serde(default)]
     #[schemars(inner(regex(pattern = NO_NUL)))]
     pub args: Vec<String>,
-    /// Environment variables for this program. Values are hidden wherever swarm shows its configuration.
+    /// Environment variables of this program. swarm hides the values wherever it shows its
+    /// configuration. Default: none.
     #[serde(default)]
     #[schemars(extend(
         "propertyNames" = { "pattern": VARIABLE_NAME },
@@ -186,27 +204,27 @@ pub struct Profile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Adapter {
-    /// Any program: prompt on standard input, plain text on standard output.
+    /// Any program that reads the prompt on standard input and prints plain text.
     Command,
     /// The scripted agent of `swarm demo`.
     Demo,
-    /// Claude Code and its structured stream.
+    /// Claude Code, through its structured stream.
     Claude,
-    /// Codex and its structured stream.
+    /// Codex, through its structured stream.
     Codex,
-    /// Gemini CLI and its structured stream.
+    /// Gemini CLI, through its structured stream.
     Gemini,
-    /// opencode and its structured stream.
+    /// opencode, through its structured stream.
     Opencode,
-    /// An agent that speaks the Agent Client Protocol.
+    /// Any program that speaks the Agent Client Protocol.
     Acp,
 }
 
 impl Adapter {
-    /// Those for one program each, which swarm knows by its own stream; the preferred one first.
+    /// Adapters for one specific program each, in order of preference.
     pub const PROGRAMS: [Self; 4] = [Self::Claude, Self::Codex, Self::Opencode, Self::Gemini];
 
-    /// Its name in the configuration.
+    /// The adapter's name in the configuration.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Command => "command",
@@ -220,19 +238,23 @@ impl Adapter {
     }
 }
 
-/// When an attempt is complete, and when it has gone on for too long.
+/// When an attempt is complete, and when it has run for too long.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Completion {
-    /// Iterations after which an attempt ends; its idea is `timeout` and its worktree is kept.
+    /// Number of iterations after which an attempt ends. The idea's status becomes `timeout` and
+    /// its worktree is kept. Range: 1 to 10000. Default: 50.
     #[schemars(range(min = 1, max = 10000))]
     pub max_iterations: u32,
-    /// Iterations in a row with no new commit after which a warning is shown.
+    /// Number of consecutive iterations without a new commit after which swarm shows a warning.
+    /// Range: 1 to 10000. Default: 5.
     #[schemars(range(min = 1, max = 10000))]
     pub stuck_threshold: u32,
-    /// Commit what the agent left uncommitted when it says that it is done.
+    /// Whether swarm commits the changes that an agent left uncommitted when it reported
+    /// completion. Default: true.
     pub auto_commit: bool,
-    /// Take up the agent's conversation in its next iteration, also after a crash or a stop; otherwise each begins anew.
+    /// Whether an iteration continues the agent's conversation, even after a crash or a stop. If
+    /// false, each iteration starts a new conversation. Default: true.
     pub resume: bool,
 }
 
@@ -251,16 +273,20 @@ impl Default for Completion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Merge {
-    /// Land complete work by itself; otherwise it waits for `swarm merge retry IDEA`.
+    /// Whether complete work lands without a person. If false, it waits for
+    /// `swarm merge retry IDEA`. Default: true.
     pub auto_merge: bool,
-    /// Run the quality commands on the merged tree before the target moves.
+    /// Whether the quality commands must pass on the merged tree before the target branch moves.
+    /// Default: true.
     pub verify: bool,
-    /// How often a resolver agent may try to settle one conflict; then a person is asked.
+    /// How often a resolver agent may try to resolve one conflict. After that, swarm asks a
+    /// person. Range: 0 to 100. Default: 3.
     #[schemars(range(min = 0, max = 100))]
     pub conflict_retries: u32,
-    /// Remove an idea's worktree and branch once its landing is proven.
+    /// Whether swarm removes an idea's worktree and branch once it has verified the landing.
+    /// Default: true.
     pub cleanup_on_success: bool,
-    /// Name of the profile that resolves conflicts; absent: the profile that did the work.
+    /// Profile that resolves conflicts. Default: the profile that did the work.
     #[schemars(regex(pattern = PROFILE_NAME))]
     pub resolver: Option<String>,
 }
@@ -277,16 +303,18 @@ impl Default for Merge {
     }
 }
 
-/// Named points to roll back to.
+/// When swarm creates checkpoints to roll back to, and how many it keeps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Checkpoints {
-    /// A checkpoint after every so many ideas done; 0: none.
+    /// Number of ideas done between two automatic checkpoints; 0 turns them off.
+    /// Range: 0 to 10000. Default: 5.
     #[schemars(range(min = 0, max = 10000))]
     pub periodic: u32,
-    /// A checkpoint each time autopilot begins.
+    /// Whether swarm creates a checkpoint each time autopilot starts. Default: true.
     pub before_autopilot: bool,
-    /// So many checkpoints that nobody asked for are kept, the newest; those that a person made stay until a person deletes them.
+    /// How many automatic checkpoints swarm keeps; it deletes the oldest first. Checkpoints that a
+    /// person created stay until a person deletes them. Range: 1 to 10000. Default: 50.
     #[schemars(range(min = 1, max = 10000))]
     pub keep: u32,
 }
@@ -301,31 +329,35 @@ impl Default for Checkpoints {
     }
 }
 
-/// Limits on spending.
+/// Spending limits.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Budget {
-    /// US dollars that one idea may cost; null: no limit.
+    /// US dollars that one idea may cost, at least 0.01. Default: null, no limit.
     #[schemars(range(min = 0.01))]
     pub usd_per_idea: Option<f64>,
-    /// US dollars that one day (UTC) may cost; null: no limit.
+    /// US dollars that all work of one day (UTC) may cost, at least 0.01. Default: null, no limit.
     #[schemars(range(min = 0.01))]
     pub usd_per_day: Option<f64>,
-    /// Tokens of all kinds that one idea may use; null: no limit.
+    /// Tokens of all kinds that one idea may use, at least 1. Default: null, no limit.
     #[schemars(range(min = 1))]
     pub tokens_per_idea: Option<u64>,
-    /// Tokens of all kinds that one day (UTC) may use; null: no limit.
+    /// Tokens of all kinds that all work of one day (UTC) may use, at least 1. Default: null, no
+    /// limit.
     #[schemars(range(min = 1))]
     pub tokens_per_day: Option<u64>,
-    /// Stop also in the middle of an iteration; otherwise what runs is completed. Of dollars only what is known on the way counts: `pricing`.
+    /// Whether a limit stops agents in the middle of an iteration. If false, running iterations
+    /// finish. A dollar limit counts only costs that are known during the run; see `pricing`.
+    /// Default: false.
     pub hard_stop: bool,
 }
 
-/// What to do where a service's limit is reached.
+/// What swarm does when a model provider's usage limit is reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Limits {
-    /// Go on by itself when the limit is reset; otherwise a person says so (`swarm resume`).
+    /// Whether work resumes on its own when the limit resets. If false, it waits for
+    /// `swarm resume`. Default: true.
     pub auto_resume: bool,
 }
 
@@ -335,31 +367,33 @@ impl Default for Limits {
     }
 }
 
-/// A model's prices, in US dollars for a million tokens.
+/// Prices of one model, in US dollars per million tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Pricing {
-    /// For what it reads.
+    /// Price of input tokens. Range: 0 to 1000000. Required.
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub input: f64,
-    /// For what it writes.
+    /// Price of output tokens. Range: 0 to 1000000. Required.
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub output: f64,
-    /// For what it reads from its cache; absent: as `input`.
+    /// Price of input tokens read from the cache. Range: 0 to 1000000. Default: as `input`.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub cached: Option<f64>,
-    /// For what it reads and puts into its cache; absent: as `input`.
+    /// Price of input tokens written to the cache. Range: 0 to 1000000. Default: as `input`.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub cache_written: Option<f64>,
 }
 
-/// How long what is over is kept.
+/// How long swarm keeps data of finished work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Retention {
-    /// Days after which the output of an attempt at a finished idea is deleted (`.swarm/runs/`), by the daemon once a day and by `swarm clean`; 0: at once.
+    /// Days that swarm keeps the output of attempts at a finished idea (`.swarm/runs/`). The daemon
+    /// deletes older output once a day, `swarm clean` at once. 0 keeps none.
+    /// Range: 0 to 36500. Default: 30.
     #[schemars(range(min = 0, max = 36500))]
     pub runs_days: u32,
 }
@@ -370,11 +404,12 @@ impl Default for Retention {
     }
 }
 
-/// How swarm ends.
+/// How swarm shuts down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Shutdown {
-    /// Seconds that agents get to reach a safe boundary before they are ended.
+    /// Seconds that agents have to reach a safe point before swarm stops them. Range: 0 to 3600.
+    /// Default: 5.
     #[schemars(range(min = 0, max = 3600))]
     pub grace_seconds: u32,
 }

@@ -1,6 +1,7 @@
-//! Reads the configuration's files.
+//! Reads the configuration files.
 //!
-//! Invariant: reads regular files only, never follows a link, never blocks on a pipe, never reads more than [`MAX_FILE_BYTES`].
+//! Invariant: reads only regular files, never follows a link, never blocks on a pipe, and never
+//! reads more than [`MAX_FILE_BYTES`].
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -16,10 +17,11 @@ use super::layers::{Flag, Layered, Sources, VARIABLES, layer};
 /// Largest configuration file, in bytes.
 pub const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// Reads `config.json` and `config.local.json` in `swarm_dir` and lays environment and flags over them.
+/// Reads `config.json` and `config.local.json` in `swarm_dir`, and merges environment and flags
+/// over them.
 ///
 /// # Errors
-/// Everything that is wrong; a missing `config.json` is, a missing `config.local.json` is not.
+/// All problems. A missing `config.json` is one; a missing `config.local.json` is not.
 pub fn load(
     swarm_dir: &Path,
     environment: BTreeMap<String, String>,
@@ -57,7 +59,7 @@ pub fn load(
     }
 }
 
-/// This process's environment, as far as the configuration looks at it.
+/// The variables of this process's environment that set a configuration key.
 pub fn environment() -> BTreeMap<String, String> {
     let read = |name: &str| {
         let value = std::env::var_os(name)?;
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_read_and_a_byte_order_mark_is_tolerated() {
+    fn both_files_are_read_and_a_byte_order_mark_is_skipped() {
         let dir = TempDir::new().unwrap();
         fs::write(
             dir.path().join("config.json"),
@@ -162,18 +164,21 @@ mod tests {
         fs::remove_file(&path).unwrap();
         let length = usize::try_from(MAX_FILE_BYTES).unwrap() + 1;
         fs::write(&path, vec![b' '; length]).unwrap();
-        assert!(told(&dir).contains("larger than 1048576 bytes"));
+        assert!(told(&dir).contains("the file is larger than 1048576 bytes"));
         fs::write(&path, b"{\"mode\": \"\xff\"}").unwrap();
-        assert!(told(&dir).contains("cannot be read: invalid utf-8"));
+        assert!(told(&dir).contains("cannot read the file: invalid utf-8"));
     }
 
     #[test]
-    fn problems_of_both_files_are_said_at_once() {
+    fn problems_of_both_files_are_reported_at_once() {
         let dir = TempDir::new().unwrap();
         fs::write(dir.path().join("config.json"), "{\n  \"mod\": 1\n}").unwrap();
         fs::create_dir(dir.path().join("config.local.json")).unwrap();
         let told = told(&dir);
-        assert!(told.contains("config.local.json: is a directory"), "{told}");
+        assert!(
+            told.contains("config.local.json: found a directory"),
+            "{told}"
+        );
         assert!(
             told.contains("config.json:2:3: mod: unknown key; did you mean `mode`?"),
             "{told}"

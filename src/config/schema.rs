@@ -1,14 +1,29 @@
-//! The JSON Schema of `config.json`, made from the types of `super::model`.
+//! The JSON Schema of `config.json`, generated from the types in `super::model`.
 //!
-//! Invariant: one source. What the schema says is what the checker checks and what the types read.
+//! Invariant: one source. The schema, the validator and the types always agree.
 
+use schemars::Schema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
 use serde_json::Value;
 
 use super::model::Config;
 
-/// The schema as a document.
+/// The schema as JSON.
 pub fn schema() -> Value {
-    schemars::schema_for!(Config).to_value()
+    SchemaSettings::default()
+        .with_transform(RecursiveTransform(unwrap_description))
+        .into_generator()
+        .into_root_schema_for::<Config>()
+        .to_value()
+}
+
+/// Joins the lines of a description. A doc comment wraps, but editors show each line break.
+fn unwrap_description(schema: &mut Schema) {
+    let text = schema.get("description").and_then(Value::as_str);
+    if let Some(joined) = text.map(|text| text.replace('\n', " ")) {
+        schema.insert("description".to_owned(), joined.into());
+    }
 }
 
 /// The schema as the text of `config.schema.json`.
@@ -23,7 +38,7 @@ mod tests {
     use super::*;
     use crate::config::HookName;
 
-    /// Calls `each` for every object of properties, with its schema.
+    /// Calls `each` with the schema of every object that has properties.
     fn closed_objects(schema: &Value, each: &mut impl FnMut(&Value)) {
         match schema {
             Value::Object(object) => {
@@ -40,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_described_and_no_object_with_fixed_keys_takes_others() {
+    fn every_key_is_described_and_unknown_keys_are_refused() {
         let mut objects = 0;
         closed_objects(&schema(), &mut |object| {
             objects += 1;
@@ -69,9 +84,25 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_stated() {
-        let agents = &schema()["$defs"]["Agents"]["properties"];
-        assert_eq!(agents["maxParallel"]["default"], 3);
-        assert_eq!(agents["maxParallel"]["maximum"], 64);
+    fn descriptions_state_the_range_and_the_default() {
+        let mut ranges = 0;
+        closed_objects(&schema(), &mut |object| {
+            for (name, property) in object["properties"].as_object().unwrap() {
+                let text = property["description"].as_str().unwrap();
+                assert!(!text.contains('\n'), "{name}: {text}");
+                if let (Some(min), Some(max)) =
+                    (property["minimum"].as_u64(), property["maximum"].as_u64())
+                {
+                    ranges += 1;
+                    let range = format!("Range: {min} to {max}.");
+                    assert!(text.contains(&range), "{name}: {text}");
+                }
+                if let default @ (Value::Number(_) | Value::Bool(_)) = &property["default"] {
+                    let default = format!("Default: {default}");
+                    assert!(text.contains(&default), "{name}: {text}");
+                }
+            }
+        });
+        assert!(ranges >= 15, "{ranges}");
     }
 }

@@ -1,6 +1,6 @@
-//! Shows the effective configuration, each value with its source.
+//! Lists the effective configuration, each value with its source.
 //!
-//! Invariant: values of `env` are never shown.
+//! Invariant: never shows the values of `env`.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ use super::layers::{Layered, leaves};
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Shown {
-    /// The key, as in `agents.maxParallel`.
+    /// The key, such as `agents.maxParallel`.
     pub key: String,
-    /// The value; what an `env` key holds is hidden.
+    /// The value; hidden for keys of `env`.
     pub value: Value,
-    /// Where it comes from.
+    /// The source that set it.
     pub origin: Origin,
 }
 
 impl Layered {
-    /// Every value with its source, ordered by key.
+    /// Every value with its source, sorted by key.
     pub fn show(&self) -> Vec<Shown> {
         let mut rows = Vec::new();
         leaves(&self.config.redacted(), "", &mut |key, value| {
@@ -38,7 +38,8 @@ impl Layered {
         rows
     }
 
-    /// The effective configuration as one document: `{"config", "origins", "hash"}`, values of `env` hidden.
+    /// The effective configuration as `{"config", "origins", "hash"}`, with the values of `env`
+    /// hidden.
     pub fn document(&self) -> Value {
         let origins: BTreeMap<String, Origin> = self
             .show()
@@ -48,14 +49,15 @@ impl Layered {
         json!({ "config": self.config.redacted(), "origins": origins, "hash": self.config.hash() })
     }
 
-    /// The source that `key` comes from.
+    /// The source that set `key`, or an enclosing key.
     pub fn origin(&self, key: &str) -> Origin {
         let mut around = std::iter::successors(Some(key), |key| parent(key));
         let given = around.find_map(|key| self.origins.get(key));
         given.cloned().unwrap_or(Origin::Default)
     }
 
-    /// What keeps agents from running although nothing is wrong: see [`readiness`].
+    /// Problems that stop agents from running although the configuration is valid: see
+    /// [`readiness`].
     pub fn readiness(&self) -> Vec<Problem> {
         let mut problems = readiness(&self.config);
         for problem in &mut problems {

@@ -1,7 +1,8 @@
-//! Checks a JSON value against the schema of the configuration: keys, types, bounds, names.
+//! Validates a JSON value against the configuration schema: keys, types, ranges, names.
 //!
-//! Invariant: what passes deserialises, because schema and types are the same source ([`super::model`]); what does not pass is
-//! cut out of the value, so that the rest can still be looked at and everything wrong is said at once.
+//! Invariant: a value that passes deserialises, because schema and types have one source
+//! ([`super::model`]). A value that fails is pruned, so that the rest can still be checked and all
+//! problems are reported at once.
 
 use std::sync::LazyLock;
 
@@ -12,7 +13,7 @@ use super::json_positions::child;
 use super::model::{NO_NUL, NOT_BLANK, PROFILE_NAME, VARIABLE_NAME};
 use super::schema::schema;
 
-/// Whether keys that must be there are demanded; a single layer may leave them to another one.
+/// Whether required keys must be present. A single layer may leave them to another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whole {
     /// The merged configuration.
@@ -21,7 +22,7 @@ pub(super) enum Whole {
     No,
 }
 
-/// Cuts out of `value` what does not fit and says why, each with its key.
+/// Removes invalid parts from `value` and returns a problem for each, with its key.
 pub(super) fn prune(value: &mut Value, whole: Whole) -> Vec<(String, ProblemKind)> {
     let mut check = Check {
         whole,
@@ -35,38 +36,38 @@ pub(super) fn prune(value: &mut Value, whole: Whole) -> Vec<(String, ProblemKind
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(schema);
 
-/// What a pattern of the schema asks for.
+/// A pattern of the schema, as code and in words.
 struct Pattern {
     source: &'static str,
     holds: fn(&str) -> bool,
     words: &'static str,
 }
 
-/// Every pattern of the schema; a test sees to it that none is missing.
+/// Every pattern of the schema; a test checks that none is missing.
 const PATTERNS: [Pattern; 4] = [
     Pattern {
         source: PROFILE_NAME,
         holds: is_profile_name,
-        words: "a name of `a-z`, `0-9` and `-`, at most 32 long, not beginning with `-`",
+        words: "1 to 32 characters from `a-z`, `0-9` and `-`, not starting with `-`",
     },
     Pattern {
         source: VARIABLE_NAME,
         holds: is_variable_name,
-        words: "a name of letters, digits and `_`, not beginning with a digit",
+        words: "letters, digits and `_`, not starting with a digit",
     },
     Pattern {
         source: NOT_BLANK,
         holds: |text| !text.contains('\0') && text.chars().any(|c| !c.is_whitespace()),
-        words: "a text that is not empty",
+        words: "a non-empty string",
     },
     Pattern {
         source: NO_NUL,
         holds: |text| !text.contains('\0'),
-        words: "a text without NUL characters",
+        words: "a string without NUL characters",
     },
 ];
 
-/// Whether `text` is well formed as the name of a profile.
+/// Whether `text` is a valid profile name.
 pub(crate) fn is_profile_name(text: &str) -> bool {
     let ok = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = text.as_bytes();
@@ -87,7 +88,7 @@ struct Check {
 }
 
 impl Check {
-    /// Whether `value` may stay; what is wrong inside it has been cut out.
+    /// Whether `value` may stay. Removes invalid parts inside it.
     fn fits(&mut self, schema: &Value, value: &mut Value, key: &str) -> bool {
         let schema = resolve(schema);
         if let Some(branches) = branches(schema) {
@@ -138,7 +139,8 @@ impl Check {
         self.fits(any, value, key)
     }
 
-    /// A list with a bad item is cut out whole: without the item it would mean something else.
+    /// Refuses a list with an invalid item as a whole: without the item it would mean something
+    /// else.
     fn array(&mut self, schema: &Value, items: &mut [Value], key: &str) -> bool {
         let mut fit = true;
         for (index, item) in items.iter_mut().enumerate() {
@@ -178,7 +180,7 @@ fn branches(schema: &Value) -> Option<&Vec<Value>> {
     schema["oneOf"].as_array().or(schema["anyOf"].as_array())
 }
 
-/// Whether `value` is of a type, or one of the constants, that `schema` names.
+/// Whether `value` has a type, or is a constant, that `schema` allows.
 fn has_type(schema: &Value, value: &Value) -> bool {
     let schema = resolve(schema);
     if let Some(constant) = schema.get("const") {
@@ -229,7 +231,7 @@ fn broken_pattern(schema: &Value, text: &str) -> Option<&'static Pattern> {
     pattern_of(schema).filter(|pattern| !(pattern.holds)(text))
 }
 
-/// What `schema` allows, in words.
+/// Describes in words what `schema` allows.
 fn describe(schema: &Value) -> String {
     let schema = resolve(schema);
     if let Some(constant) = schema.get("const") {
@@ -255,8 +257,13 @@ fn describe_type(name: &str, schema: &Value) -> String {
         "integer" => format!("a whole number{bounds}"),
         "number" => format!("a number{bounds}"),
         "boolean" => "true or false".to_owned(),
-        "string" => pattern_of(schema).map_or("a text", |p| p.words).to_owned(),
-        "array" => format!("a list, each item {}", describe(&schema["items"])),
+        "string" => pattern_of(schema)
+            .map_or("a string", |p| p.words)
+            .to_owned(),
+        "array" => format!(
+            "a list in which each item is {}",
+            describe(&schema["items"])
+        ),
         "object" => "an object".to_owned(),
         other => other.to_owned(),
     }
@@ -272,13 +279,13 @@ fn or(mut words: Vec<String>) -> String {
 
 const MAX_SHOWN: usize = 60;
 
-/// `value` as a reader of a message should see it: short, and without what an `env` key holds.
+/// Formats `value` for a message: shortened, and only its type if an `env` key holds it.
 fn shown(value: &Value, key: &str) -> String {
     let kind = match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
         Value::Number(_) => "a number",
-        Value::String(_) => "a text",
+        Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     };
@@ -346,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_may_lack_what_the_whole_must_have() {
+    fn a_single_layer_may_omit_required_keys() {
         let value = json!({ "agents": { "profiles": { "ed": { "model": null } } }, "hooks": { "on-pause": { "timeoutSeconds": 5 } } });
         assert_eq!(said(value.clone(), Whole::No), [""; 0]);
         let missing = said(value, Whole::Yes);
@@ -356,14 +363,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_cut_out_and_the_rest_stays() {
+    fn invalid_parts_are_removed_and_the_rest_stays() {
         let mut value = json!({ "mode": 1, "agents": { "maxParallel": 4, "x": 1 }, "qualityCommands": ["a", 1] });
         prune(&mut value, Whole::No);
         assert_eq!(value, json!({ "agents": { "maxParallel": 4 } }));
     }
 
     #[test]
-    fn something_else_than_an_object_is_refused() {
+    fn a_value_other_than_an_object_is_refused() {
         assert_eq!(
             said(json!([1]), Whole::No),
             [": found a list; allowed: an object"]
@@ -371,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_bounded() {
+    fn malformed_names_are_refused() {
         assert!(is_profile_name("a") && is_profile_name("0-b") && is_profile_name(&"x".repeat(32)));
         for bad in [
             "",

@@ -72,16 +72,17 @@ impl HookName {
     /// When it is called, for people.
     pub const fn description(self) -> &'static str {
         match self {
-            Self::PreStart => "Before an attempt's first iteration; its failure blocks the idea.",
-            Self::PostComplete => "An attempt ended.",
+            Self::PreStart => "Before an attempt's first iteration. A failure blocks the idea.",
+            Self::PostComplete => "After an attempt ends.",
             Self::PreMerge => {
-                "The merged tree passed, the target has not moved yet; its failure holds the merge."
+                "After the merged tree passes its checks and before the target branch moves. A \
+                 failure holds the merge."
             }
-            Self::PostMerge => "The target moved.",
-            Self::OnConflict => "A merge met a conflict.",
-            Self::OnLearning => "An agent found something out.",
-            Self::OnPause => "swarm was paused.",
-            Self::OnError => "Something failed.",
+            Self::PostMerge => "After the target branch moves.",
+            Self::OnConflict => "When a merge meets a conflict.",
+            Self::OnLearning => "When an agent records a learning.",
+            Self::OnPause => "When swarm pauses.",
+            Self::OnError => "When something fails.",
         }
     }
 

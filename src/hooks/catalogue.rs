@@ -1,24 +1,25 @@
-//! Which hooks there are: the configuration's, and the files `.swarm/hooks/NAME.sh` of the moments that it does not name.
+//! Lists the hooks of a repository: those in the configuration, and `.swarm/hooks/NAME.sh` for each
+//! hook that the configuration does not name.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::domain::hook::HookName;
 
-/// The folder of the hooks that the configuration does not name.
+/// Directory of the hooks that the configuration does not name.
 pub const FOLDER: &str = ".swarm/hooks";
 
-/// Who names a hook's program.
+/// Where a hook's program is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum From {
-    /// The configuration.
+    /// In `config.json`, key `hooks`.
     Configuration,
-    /// The folder `.swarm/hooks/`.
+    /// By its file name in `.swarm/hooks/`.
     Folder,
 }
 
 impl From {
-    /// The word for it.
+    /// The word used in output and JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Configuration => "configuration",
@@ -30,20 +31,21 @@ impl From {
 /// A hook and its program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Who names it.
+    /// Where the program is named.
     pub from: From,
-    /// The program, as it is named: relative to the repository.
+    /// Path of the program, relative to the repository.
     pub program: String,
 }
 
 impl Entry {
-    /// Where the program lies.
+    /// Path of the program below `root`.
     pub fn path(&self, root: &Path) -> PathBuf {
         root.join(&self.program)
     }
 }
 
-/// The hooks of the repository at `root`. A file that is there counts, also one that may not be run: somebody meant it to be called.
+/// The hooks of the repository at `root`. A file that may not run is listed too: its author meant
+/// it to run, so a person must hear why it does not.
 pub fn catalogue<'a>(
     root: &Path,
     configured: impl IntoIterator<Item = (HookName, &'a str)>,
@@ -63,7 +65,7 @@ pub fn catalogue<'a>(
     hooks
 }
 
-/// The program of a hook that the configuration does not name.
+/// The entry of a hook that the configuration does not name.
 pub fn in_folder(hook: HookName) -> Entry {
     Entry {
         from: From::Folder,
@@ -76,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_configuration_comes_before_the_folder() {
+    fn the_configuration_overrides_the_folder() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join(".swarm/hooks");
         std::fs::create_dir_all(&folder).unwrap();

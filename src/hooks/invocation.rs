@@ -1,4 +1,4 @@
-//! What a hook is told: variables, and the same as one JSON object on its standard input.
+//! Builds the input of a hook: environment variables, and the same data as JSON on standard input.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,24 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::hook::HookName;
 
-/// What one call is told.
+/// The input of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
-    /// `SWARM_*` and their values.
+    /// `SWARM_*` variables by full name.
     pub variables: BTreeMap<String, String>,
-    /// The standard input: one line of JSON.
+    /// Standard input: one line of JSON.
     pub stdin: Vec<u8>,
 }
 
-/// The call of `hook` about the event `seq`. `facts` are the variables of the hook without their `SWARM_`.
+/// Builds the call of `hook` for event `seq`. `facts` holds the variables without the prefix
+/// `SWARM_`.
 pub fn invocation(
     hook: HookName,
     seq: u64,
     repository: &str,
     facts: &BTreeMap<String, String>,
 ) -> Invocation {
-    // A variable cannot hold what ends its text.
+    // An environment variable cannot contain a NUL.
     let value = |value: &String| value.replace('\0', "");
     let mut variables: BTreeMap<String, String> = facts
         .iter()
@@ -41,7 +42,7 @@ pub fn invocation(
     Invocation { variables, stdin }
 }
 
-/// `IDEA_ID` is `ideaId` in JSON.
+/// Converts `IDEA_ID` to `ideaId`.
 fn key(name: &str) -> String {
     let mut key = String::new();
     for (place, word) in name.split('_').enumerate() {
@@ -58,7 +59,7 @@ fn key(name: &str) -> String {
     key
 }
 
-/// What a hook could be told, to try it.
+/// Example data for `swarm hooks run`.
 pub fn sample(hook: HookName) -> BTreeMap<String, String> {
     const COMMIT: &str = "1111111111111111111111111111111111111111";
     let idea = ("IDEA_ID", "idea-001");
@@ -107,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_and_standard_input_say_the_same() {
+    fn variables_and_standard_input_carry_the_same_data() {
         let facts = sample(HookName::OnConflict);
         let told = invocation(HookName::OnConflict, 42, "/repository", &facts);
         let variables: Vec<_> = told
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_wrote_cannot_spoil_a_call() {
+    fn text_from_an_agent_is_escaped_and_stripped_of_nul() {
         let facts = BTreeMap::from([("CONTENT".to_owned(), "a\0b\"\n".to_owned())]);
         let told = invocation(HookName::OnLearning, 1, "r", &facts);
         assert_eq!(told.variables["SWARM_CONTENT"], "ab\"\n");

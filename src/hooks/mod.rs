@@ -1,7 +1,8 @@
-//! Programs of a person's that are told of certain moments: where they lie, whether they may run, what they are told.
+//! Hooks: a person's programs that swarm runs at certain moments. This room finds them, decides
+//! whether they are safe to run, and builds their input.
 //!
-//! Invariant: nothing is run here, and nothing is asked but the files. A file is run only when [`look`] has nothing against it; who brought
-//! its content in is for git to say.
+//! Invariant: runs nothing and reads only the file system. The daemon runs a hook only if [`look`]
+//! accepts it, and only if git shows that no agent changed its content.
 
 mod catalogue;
 mod invocation;

@@ -1,6 +1,8 @@
-//! Whether a hook's file may be run: it is an executable file of the repository that nobody else can write, or put another in the place of.
+//! Decides whether a hook may run: its file must be executable, inside the repository, and such
+//! that no other user can write or replace it.
 //!
-//! Invariant: every folder from the file up to the repository's root is looked at, and so is each that a link on the way to it lies in.
+//! Invariant: checks every directory from the file up to the repository's root, and those of every
+//! link on the way to the file.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -9,77 +11,68 @@ use std::path::{Component, Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access, getegid, geteuid};
 
-/// Others may write it.
+/// Permission bit: others may write.
 const OTHERS: u32 = 0o002;
-/// Its group may.
+/// Permission bit: the group may write.
 const GROUP: u32 = 0o020;
 
-/// Why a hook is not run.
+/// Why a hook may not run.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[allow(missing_docs)] // the messages say what the fields are
 pub enum Refused {
-    /// There is no such file.
-    #[error("{} is not there", .0.display())]
+    /// The file does not exist.
+    #[error("{} does not exist", .0.display())]
     Missing(PathBuf),
-    /// It cannot be looked at.
-    #[error("{} cannot be looked at: {why}", path.display())]
-    Unreadable {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        why: String,
-    },
+    /// A system call failed.
+    #[error("cannot inspect {}: {why}", path.display())]
+    Unreadable { path: PathBuf, why: String },
     /// A directory, a pipe or the like.
-    #[error("{} is no file", .0.display())]
+    #[error("{} is not a regular file", .0.display())]
     NoFile(PathBuf),
-    /// It lies elsewhere, or a link leads elsewhere.
-    #[error("{} leads out of the repository, to {}", path.display(), to.display())]
+    /// The file, or the target of a link, is outside the repository.
+    #[error("{} is outside the repository: it resolves to {}", path.display(), to.display())]
     Outside {
-        /// As it is named.
+        /// The path as configured.
         path: PathBuf,
-        /// Where that is.
         to: PathBuf,
     },
-    /// Somebody else could change it.
-    #[error("{} can be written by others: chmod go-w {}", .0.display(), .0.display())]
+    /// Another user could change the file or directory.
+    #[error("other users can write to {}; run `chmod go-w {}`", .0.display(), .0.display())]
     Writable(PathBuf),
-    /// Somebody else's.
+    /// Another user owns the file or directory.
     #[error("{} belongs to another user (uid {owner})", path.display())]
-    Foreign {
-        /// Which.
-        path: PathBuf,
-        /// Whose.
-        owner: u32,
-    },
-    /// It is not executable.
-    #[error("{} is not executable: chmod +x {}", .0.display(), .0.display())]
+    Foreign { path: PathBuf, owner: u32 },
+    /// The file is not executable.
+    #[error("{} is not executable; run `chmod +x {}`", .0.display(), .0.display())]
     NotExecutable(PathBuf),
 }
 
-/// So many links lead to a file at most, as in the kernel.
+/// Limit on the links followed to one file, as in the kernel.
 const LINKS: usize = 40;
 
-/// The way to a program: where it really lies, and the links that lead there. Replaced, each of them leads elsewhere.
+/// The resolved path of a program and every link on the way. Whoever replaces one of them redirects
+/// the hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Way {
-    /// Where it lies; absolute.
+    /// The file itself; absolute.
     pub file: PathBuf,
-    /// The links, in the order in which they are followed; absolute.
+    /// The links in the order they are followed; absolute.
     links: Vec<PathBuf>,
     root: PathBuf,
 }
 
 impl Way {
-    /// All of it that lies in the repository, relative to its root.
+    /// The links and the file, relative to the repository's root, as far as they are inside it.
     pub fn within(&self) -> impl Iterator<Item = &Path> {
         let all = self.links.iter().chain([&self.file]);
         all.filter_map(|at| at.strip_prefix(&self.root).ok())
     }
 }
 
-/// Whether the program of a hook may be run; the way to it.
+/// Checks that a hook's program may run, and returns the way to it.
 ///
 /// # Errors
-/// Why not, for people.
+/// The reason for people why it may not.
 pub fn look(root: &Path, program: &str) -> Result<Way, Refused> {
     let root = &fs::canonicalize(root).map_err(|error| unreadable(root, &error))?;
     let way = follow(root, program)?;
@@ -103,7 +96,8 @@ pub fn look(root: &Path, program: &str) -> Result<Way, Refused> {
     Ok(way)
 }
 
-/// The names that matter when the program is not there, relative to the root: as it is told, and where links lead.
+/// The paths that matter when the program is missing, relative to the root: the configured one, and
+/// the one its links lead to.
 pub fn names(root: &Path, program: &str) -> Vec<PathBuf> {
     let Ok(root) = fs::canonicalize(root) else {
         return vec![PathBuf::from(program)];
@@ -124,7 +118,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Refused {
     }
 }
 
-/// Follows the links, one by one.
+/// Follows the links one by one.
 fn follow(root: &Path, program: &str) -> Result<Way, Refused> {
     let named = root.join(program);
     let mut steps = Steps::new(root, program);
@@ -150,7 +144,7 @@ enum Step {
     There,
 }
 
-/// A walk along a path, as the kernel does it.
+/// Resolves a path step by step, as the kernel does.
 struct Steps {
     file: PathBuf,
     rest: PathBuf,
@@ -166,7 +160,7 @@ impl Steps {
         }
     }
 
-    /// One name further. What fails leaves it where it is.
+    /// Resolves one component. A failure changes nothing.
     fn next(&mut self) -> io::Result<Step> {
         let mut parts = self.rest.components();
         let Some(part) = parts.next() else {
@@ -200,7 +194,7 @@ impl Steps {
     }
 }
 
-/// The folders from here up to the root; elsewhere, only the one.
+/// Checks `from` and its parents up to the root; outside the root, `from` alone.
 fn judge_folders(root: &Path, from: &Path) -> Result<(), Refused> {
     for at in from.ancestors() {
         let meta = fs::symlink_metadata(at).map_err(|error| unreadable(at, &error))?;
@@ -218,7 +212,8 @@ fn judge_folders(root: &Path, from: &Path) -> Result<(), Refused> {
     Ok(())
 }
 
-/// The user's own group may write where each user has one, as many systems have it.
+/// Refuses a path that another user owns or can write. Write access for the user's own group is
+/// fine: many systems give each user a private group.
 fn judge(path: &Path, meta: &Metadata) -> Result<(), Refused> {
     let owner = meta.uid();
     if owner != geteuid().as_raw() && owner != 0 {
@@ -258,7 +253,7 @@ mod tests {
     const HOOK: &str = "scripts/deep/hook.sh";
 
     #[test]
-    fn a_plain_executable_file_is_run() {
+    fn a_plain_executable_file_may_run() {
         let root = repository();
         let way = look(root.path(), HOOK).unwrap();
         assert_eq!(way.file, fs::canonicalize(root.path()).unwrap().join(HOOK));
@@ -289,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_others_can_replace_is_not_followed() {
+    fn a_link_that_others_can_replace_is_refused() {
         let (root, open) = (repository(), tempfile::tempdir().unwrap());
         let folder = root.path().join("open");
         fs::create_dir(&folder).unwrap();
@@ -317,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_can_write_is_not() {
+    fn a_file_or_folder_that_others_can_write_is_refused() {
         for at in ["scripts/deep/hook.sh", "scripts/deep", "scripts"] {
             for bits in [0o777, 0o757] {
                 let root = repository();
@@ -333,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_foreign_group_can_write_is_not() {
+    fn a_file_of_a_foreign_group_or_user_is_refused() {
         let root = repository();
         let file = root.path().join(HOOK);
         mode(&file, 0o775);
@@ -352,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_executable_file_is_not() {
+    fn anything_but_an_executable_file_is_refused() {
         let root = repository();
         mode(&root.path().join(HOOK), 0o644);
         let refused = look(root.path(), HOOK).unwrap_err();
@@ -360,13 +355,13 @@ mod tests {
         let folder = look(root.path(), "scripts/deep").unwrap_err();
         assert_eq!(folder, Refused::NoFile("scripts/deep".into()));
         let none = look(root.path(), "none.sh").unwrap_err();
-        assert_eq!(none.to_string(), "none.sh is not there");
+        assert_eq!(none.to_string(), "none.sh does not exist");
         let below = look(root.path(), "scripts/deep/hook.sh/below").unwrap_err();
         assert!(matches!(below, Refused::Unreadable { .. }), "{below}");
     }
 
     #[test]
-    fn what_lies_elsewhere_is_not() {
+    fn a_file_outside_the_repository_is_refused() {
         let (root, other) = (repository(), repository());
         let there = other.path().join(HOOK);
         symlink(&there, root.path().join("link.sh")).unwrap();

@@ -197,17 +197,17 @@ fn one_that_hangs_is_ended_with_all_that_it_started_and_only_warns() {
 fn what_must_not_be_trusted_is_refused_and_holds_its_step() {
     type Spoil = fn(&Sandbox, &Path);
     let spoils: [(&str, Spoil); 5] = [
-        ("can be written by others", |_, file| mode(file, 0o777)),
-        ("can be written by others", |_, file| {
+        ("other users can write to", |_, file| mode(file, 0o777)),
+        ("other users can write to", |_, file| {
             mode(file.parent().unwrap(), 0o777);
         }),
         ("is not executable", |_, file| mode(file, 0o644)),
-        ("leads out of the repository", |sandbox, file| {
+        ("is outside the repository", |sandbox, file| {
             let elsewhere = sandbox.path("out").join("hook.sh");
             fs::rename(file, &elsewhere).unwrap();
             symlink(elsewhere, file).unwrap();
         }),
-        ("is not there", |_, file| {
+        ("does not exist", |_, file| {
             fs::remove_file(file).unwrap();
             symlink("nowhere", file).unwrap();
         }),

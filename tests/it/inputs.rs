@@ -164,7 +164,7 @@ fn an_edited_configuration_is_taken_up_and_a_wrong_one_is_reported() {
     assert_eq!(status["slots"]["max"], 5, "{status}");
     let warning = status["warnings"][0].as_str().unwrap();
     assert!(
-        warning.contains("problem(s): ") && !warning.contains('\n'),
+        warning.contains("1 problem: ") && !warning.contains('\n'),
         "{warning}"
     );
     sandbox.configure(&json!({"agents": {"maxParallel": 2}}));
@@ -181,7 +181,7 @@ fn an_argument_that_belongs_to_the_adapter_is_named_and_not_taken_up() {
     let daemon = sandbox.start();
     let wrong = profiles(&["--effort=high", "--resume=abc"]);
     sandbox.configure(&json!({"agents": {"maxParallel": 5, "profiles": wrong}}));
-    let words = "agents.profiles.al.args[1]: `--resume` belongs to the adapter `claude`";
+    let words = "agents.profiles.al.args[1]: adapter `claude` does not allow `--resume`";
     sandbox
         .swarm(&["config", "check"])
         .refused(1, &["config.json:", words]);

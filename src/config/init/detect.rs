@@ -1,7 +1,7 @@
-//! Looks at a machine and a repository: which agents are installed, which quality commands the project has.
+//! Detects the installed agents and the quality commands of a repository, for `swarm init`.
 //!
-//! Invariant: only looks; runs nothing. Quality commands are taken from what the root of the repository states plainly, and
-//! each says from what; where nothing is stated, none is guessed.
+//! Invariant: reads only, runs nothing. A quality command is derived from a file in the
+//! repository's root and names that file as its evidence. Without evidence there is no command.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -11,15 +11,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// The agents that are looked for, the preferred one first.
+/// The agents to look for, in order of preference.
 pub const KNOWN_AGENTS: [&str; 5] = ["claude", "codex", "opencode", "gemini", "aider"];
 
-/// What was found.
+/// The result of [`detect`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Detected {
-    /// Installed agents, the preferred one first.
+    /// Installed agents, in order of preference.
     pub agents: Vec<FoundAgent>,
-    /// The project's own checks.
+    /// Quality commands of the project.
     pub quality: Vec<FoundCommand>,
 }
 
@@ -28,22 +28,22 @@ pub struct Detected {
 pub struct FoundAgent {
     /// One of [`KNOWN_AGENTS`].
     pub name: &'static str,
-    /// Where its program is.
+    /// Path of its program.
     pub program: PathBuf,
 }
 
 /// A quality command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundCommand {
-    /// The command, for `sh -c`.
+    /// Command for `sh -c`.
     pub command: String,
-    /// What it was concluded from.
+    /// Evidence for it, such as `Cargo.toml`.
     pub because: String,
-    /// Whether its program can be started on this machine.
+    /// Whether its program is installed and executable on this machine.
     pub runnable: bool,
 }
 
-/// Looks for agents on `path` (a value of `PATH`) and for quality commands in `repo_root`.
+/// Looks for agents on `path` (a `PATH` value) and for quality commands in `repo_root`.
 pub fn detect(repo_root: &Path, path: &OsStr) -> Detected {
     Detected {
         agents: agents(path),
@@ -59,7 +59,7 @@ fn agents(path: &OsStr) -> Vec<FoundAgent> {
     KNOWN_AGENTS.iter().filter_map(found).collect()
 }
 
-/// The first executable file called `name` in the absolute directories of `path`.
+/// The first executable file named `name` in the absolute directories of `path`.
 pub(crate) fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(path)
         .filter(|dir| dir.is_absolute())
@@ -96,7 +96,7 @@ fn quality(root: &Path, path: &OsStr) -> Vec<FoundCommand> {
     found
 }
 
-/// Largest file that is looked into, in bytes.
+/// Limit on the bytes read from one file.
 const MAX_LOOK: u64 = 1024 * 1024;
 
 struct Look<'a> {
@@ -145,7 +145,7 @@ impl Look<'_> {
         let because = if file == "pytest.ini" {
             file.to_owned()
         } else {
-            format!("pytest named in {file}")
+            format!("pytest in {file}")
         };
         let python = if self.installed("python") || !self.installed("python3") {
             "python"
@@ -191,7 +191,7 @@ impl Look<'_> {
             .then(|| self.found("mix test", "mix.exs"))
     }
 
-    /// Last, because a Makefile often only calls one of the others.
+    /// Tried last, because a Makefile often only calls one of the other tools.
     fn make(&self) -> Option<FoundCommand> {
         let text = ["GNUmakefile", "makefile", "Makefile"]
             .into_iter()
@@ -226,7 +226,7 @@ impl Look<'_> {
         self.root.join(name).is_file()
     }
 
-    /// The beginning of a file, as far as it is UTF-8; nothing where there is no such regular file.
+    /// Reads the first [`MAX_LOOK`] bytes of a regular file; `None` if there is none.
     fn text(&self, name: &str) -> Option<String> {
         let path = self.root.join(name);
         let file = path.is_file().then(|| File::open(&path).ok())??;
@@ -236,7 +236,7 @@ impl Look<'_> {
     }
 }
 
-/// Whether a line of the Makefile begins with `target:`, and is not an assignment such as `target := x`.
+/// Whether the Makefile has a rule for `target`, as opposed to an assignment `target := x`.
 fn has_target(makefile: &str, target: &str) -> bool {
     makefile.lines().any(|line| {
         let Some((targets, rest)) = line.split_once(':') else {
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_come_from_what_the_root_states() {
+    fn commands_are_derived_from_files_in_the_root() {
         let test = r#"{"scripts":{"test":"vitest run"}}"#;
         for (files, expected) in [
             (vec![("Cargo.toml", "")], "cargo test"),
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_guessed() {
+    fn without_evidence_there_is_no_command() {
         let stub = r#"{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}"#;
         for files in [
             vec![],
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_of_two_languages_gets_both() {
+    fn a_repository_with_two_languages_gets_both_commands() {
         let test = r#"{"scripts":{"test":"x"}}"#;
         assert_eq!(
             commands(&[("Cargo.toml", ""), ("package.json", test)]),

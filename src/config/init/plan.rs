@@ -1,6 +1,7 @@
-//! What `swarm init` will write, as a plan to be shown first; [`write()`] then puts it on disk.
+//! Plans the files that `swarm init` writes, so that a person can see them first. [`write()`] then
+//! puts them on disk.
 //!
-//! Invariant: planning is pure. A plan holds a configuration that has passed every check.
+//! Invariant: planning is pure, and the configuration in a plan has passed every check.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,82 +16,95 @@ use crate::config::layers::{Sources, layer};
 use crate::config::model::Config;
 use crate::config::schema::schema_text;
 
-/// Name of the directory.
+/// Name of swarm's directory in a repository.
 pub const SWARM_DIR: &str = ".swarm";
-/// Name of the profile that is written, the default one.
+/// Name of the default profile, which `swarm init` writes.
 pub const PROFILE: &str = "ed";
 
-/// What the person who runs `swarm init` asked for.
+/// The choices of the person who runs `swarm init`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choices {
-    /// `--agent`: one of [`KNOWN_AGENTS`], `command`, `acp` or `demo`; absent: the first one installed.
+    /// `--agent`: one of [`KNOWN_AGENTS`], `command`, `acp` or `demo`. `None` means the first agent
+    /// that is installed.
     pub agent: Option<String>,
-    /// What stands after `--`: the program, and its arguments, of agent `command` or `acp`.
+    /// The words after `--`: the program of agent `command` or `acp`, and its arguments.
     pub command: Vec<String>,
     /// `--target`.
     pub target: Option<String>,
-    /// The branch checked out now, if one is.
+    /// The branch that is checked out, if any.
     pub branch: Option<String>,
 }
 
-/// What will be written, to be shown first.
+/// The files to write, and what to tell the person before they agree.
 #[derive(Debug, Clone)]
 pub struct InitPlan {
-    /// Files below `.swarm/`, with their content.
+    /// Path below `.swarm/` and content of each file.
     pub files: Vec<(PathBuf, String)>,
-    /// The configuration among them.
+    /// The configuration in `config.json`.
     pub config: Config,
-    /// Where the quality commands in it come from.
+    /// The quality commands found, each with its evidence.
     pub quality: Vec<FoundCommand>,
-    /// What the person should know before they agree, a sentence or two each.
+    /// What the person should know before they agree, one or two sentences each.
     pub notes: Vec<String>,
 }
 
 /// Why nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum InitError {
-    /// `.swarm` is there.
+    /// `.swarm` exists.
     #[error(
-        "`{}` is there already, so nothing was written; change its config.json instead, and see `swarm config check`",
+        "`{}` already exists, so nothing was written; edit its config.json and run `swarm config \
+        check`",
         .0.display()
     )]
     Exists(PathBuf),
     /// `.swarm` is a link or a file.
-    #[error("`{}` is not a directory, so nothing was written; move it away and run `swarm init` again", .0.display())]
-    NotADirectory(PathBuf),
-    /// No branch is checked out and none was named.
     #[error(
-        "no branch is checked out; name the one that work should land on: `swarm init --target BRANCH`"
+        "`{}` exists but is not a directory, so nothing was written; move it away and run \
+         `swarm init` again",
+        .0.display()
+    )]
+    NotADirectory(PathBuf),
+    /// No branch is checked out, and the person named none.
+    #[error(
+        "no branch is checked out, so swarm cannot tell where work should land; run \
+         `swarm init --target BRANCH`"
     )]
     NoTarget,
-    /// No such agent is known.
-    #[error("no agent is called `{name}`; {}use one of {}, or your own program: `swarm init --agent command -- PROGRAM ARGUMENT...`",
-        nearest.map(|n| format!("did you mean `{n}`? Otherwise ")).unwrap_or_default(), KNOWN_AGENTS.join(", "))]
+    /// swarm does not know the agent.
+    #[error(
+        "unknown agent `{name}`; {}known agents: {}. To use your own program, run \
+         `swarm init --agent command -- PROGRAM ARGUMENT...`",
+        nearest.map(|n| format!("did you mean `{n}`? ")).unwrap_or_default(),
+        KNOWN_AGENTS.join(", ")
+    )]
+    #[allow(missing_docs)]
     UnknownAgent {
-        /// The name.
         name: String,
-        /// The known name that is spelled most like it.
+        /// The known name with the most similar spelling.
         nearest: Option<&'static str>,
     },
-    /// A program was given for an agent whose program is known.
+    /// A program was given for an agent whose program swarm knows.
     #[error(
-        "a program after `--` goes with `--agent command` and `--agent acp` only; leave one of the two away"
+        "a program after `--` needs `--agent command` or `--agent acp`; remove the program or \
+         change the agent"
     )]
     CommandNotWanted,
-    /// What was chosen makes no right configuration.
-    #[error("with these choices {0}")]
+    /// The choices make an invalid configuration.
+    #[error("with these choices, {0}")]
     Config(#[from] ConfigError),
-    /// The disk refused.
-    #[error("cannot write `{}`: {source}; nothing is left of the attempt, so run `swarm init` again once that is mended", path.display())]
-    Io {
-        /// What was being written.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
+    /// A system call failed.
+    #[error(
+        "cannot write `{}`: {source}; nothing was written, so fix the cause and run `swarm init` \
+         again",
+        path.display()
+    )]
+    #[allow(missing_docs)]
+    Io { path: PathBuf, source: io::Error },
 }
 
-/// Decides what to write. Pure. Without an agent the plan has no profile, and a note says how to add one.
+/// Decides what to write. Pure. If there is no agent, the plan has no profile, and a note says how
+/// to add one.
 ///
 /// # Errors
 /// A choice that cannot be followed.
@@ -129,7 +143,7 @@ fn all_files(config: String) -> Vec<(PathBuf, String)> {
         .collect()
 }
 
-/// The profile to write; none where no agent is known yet.
+/// The profile to write; `None` if no agent is known yet.
 fn choose_agent(
     choices: &Choices,
     detected: &Detected,
@@ -164,7 +178,7 @@ fn command_profile<T: serde::Serialize>(adapter: &str, command: &[T]) -> Value {
     json!({ "adapter": adapter, "command": command })
 }
 
-/// An agent starts in a worktree, so a program that lies in the repository is there only once it is committed.
+/// Warns about a program in the repository: worktrees contain it only once it is committed.
 fn committed_note(command: &[String]) -> Option<String> {
     let in_the_repository = |word: &&String| {
         let path = Path::new(word.as_str());
@@ -173,8 +187,8 @@ fn committed_note(command: &[String]) -> Option<String> {
     };
     let word = command.iter().find(in_the_repository)?;
     Some(format!(
-        "If `{word}` is a file of this repository, commit it before `swarm start`: agents start in worktrees, which hold only what is \
-         committed."
+        "If `{word}` is a file in this repository, commit it before `swarm start`: agents run in \
+         worktrees, which contain only committed files."
     ))
 }
 
@@ -199,19 +213,22 @@ fn no_agent_note(choices: &Choices) -> String {
     let agent = choices.agent.as_deref().unwrap_or("command");
     let example = command_profile(agent, &["PROGRAM", "ARGUMENT"]);
     let speaks = match agent {
-        "acp" => "speaks the Agent Client Protocol on standard input and output",
-        _ => "reads the prompt on standard input",
+        "acp" => "must speak the Agent Client Protocol on standard input and output",
+        _ => "receives the prompt on standard input",
     };
     format!(
-        "{why}, so no profile is written and `swarm start` cannot run yet. Install one, or take your own program: \
-         `swarm init --agent {agent} -- PROGRAM ARGUMENT`, or later in .swarm/config.json: \"profiles\": {{\"ed\": {example}}}. It {speaks}. `swarm demo` needs no agent."
+        "{why}, so the configuration has no profile and `swarm start` cannot run yet. Install an \
+         agent, or use your own program: `swarm init --agent {agent} -- PROGRAM ARGUMENT`. You can \
+         also add it to .swarm/config.json later: \"profiles\": {{\"ed\": {example}}}. The program \
+         {speaks}. `swarm demo` needs no agent."
     )
 }
 
 fn agent_notes(name: &str, detected: &Detected) -> Vec<String> {
     let mut notes = vec![format!(
-        "`{name}` will work without asking for permission. It starts in a worktree of its own, but nothing keeps it there: an agent in a \
-         worktree can still read and write what its user can. To change how it is started: agents.profiles.ed in .swarm/config.json."
+        "`{name}` works without asking for permission. It starts in its own worktree, but nothing \
+         confines it there: it can read and write everything that you can. To change how it \
+         starts, edit agents.profiles.ed in .swarm/config.json."
     )];
     let others: Vec<&str> = detected
         .agents
@@ -221,12 +238,12 @@ fn agent_notes(name: &str, detected: &Detected) -> Vec<String> {
         .collect();
     if others.len() == detected.agents.len() {
         notes.push(format!(
-            "`{name}` is not on PATH now; install it before `swarm start`."
+            "`{name}` is not on PATH; install it before `swarm start`."
         ));
     }
     if !others.is_empty() {
         notes.push(format!(
-            "Also installed: {}; choose with `--agent`.",
+            "Also installed: {}. To use another agent, pass `--agent`.",
             others.join(", ")
         ));
     }
@@ -236,8 +253,8 @@ fn agent_notes(name: &str, detected: &Detected) -> Vec<String> {
 fn quality_notes(quality: &[FoundCommand]) -> Vec<String> {
     if quality.is_empty() {
         return vec![
-            "No quality command was found, so nothing is checked before work lands. Add the project's own to qualityCommands in \
-             .swarm/config.json."
+            "No quality command was found, so swarm checks nothing before work lands. Add your \
+             project's commands to qualityCommands in .swarm/config.json."
                 .to_owned(),
         ];
     }
@@ -245,7 +262,8 @@ fn quality_notes(quality: &[FoundCommand]) -> Vec<String> {
     missing
         .map(|found| {
             format!(
-                "`{}` (from {}) cannot be started on this machine now; until it can, no work passes.",
+                "`{}` (from {}) cannot run on this machine: its program is missing or not \
+                 executable. Until it runs, no work can land.",
                 found.command, found.because
             )
         })
@@ -298,19 +316,19 @@ mod tests {
     }
 
     #[test]
-    fn the_first_installed_agent_is_taken() {
+    fn the_first_installed_agent_is_the_default() {
         let plan = plan(&on_main(), &["codex", "gemini"]);
         let ed = &plan.config.agents.profiles["ed"];
         assert_eq!((ed.adapter, ed.command.len()), (Adapter::Codex, 0));
         assert_eq!(plan.config.target.as_deref(), Some("main"));
         assert_eq!(plan.config.quality_commands, ["cargo test"]);
         assert_eq!(profile_problem(&plan.config, "ed"), None);
-        assert!(plan.notes[0].contains("can still read and write what its user can"));
+        assert!(plan.notes[0].contains("can read and write everything that you can"));
         assert!(plan.notes[1].contains("Also installed: gemini"));
     }
 
     #[test]
-    fn a_program_of_ones_own_is_taken() {
+    fn any_program_can_be_the_agent() {
         for choices in [
             agent("command", &["python3", "a b.py"]),
             Choices {
@@ -324,23 +342,23 @@ mod tests {
                 ["python3", "a b.py"]
             );
             assert_eq!(plan.notes.len(), 1);
-            assert!(plan.notes[0].contains("If `a b.py` is a file of this repository, commit it"));
+            assert!(plan.notes[0].contains("If `a b.py` is a file in this repository, commit it"));
         }
     }
 
     #[test]
-    fn an_agent_that_speaks_the_protocol_needs_its_program() {
+    fn the_acp_adapter_needs_a_program() {
         let choices = agent("acp", &["my-agent", "--acp"]);
         let profile = plan(&choices, &[]).config.agents.profiles["ed"].clone();
         assert_eq!(profile.adapter, Adapter::Acp);
         assert_eq!(profile.command, ["my-agent", "--acp"]);
         let notes = plan(&agent("acp", &[]), &["claude"]).notes;
         assert!(notes[0].contains("No program was given for agent `acp`"));
-        assert!(notes[0].contains("speaks the Agent Client Protocol"));
+        assert!(notes[0].contains("must speak the Agent Client Protocol"));
     }
 
     #[test]
-    fn a_program_from_elsewhere_needs_no_commit() {
+    fn a_program_outside_the_repository_needs_no_commit() {
         for words in [
             &["my-agent", "--model=a/b"][..],
             &["/opt/agent.sh"],
@@ -352,17 +370,17 @@ mod tests {
     }
 
     #[test]
-    fn every_known_agent_gives_a_profile_that_can_run() {
+    fn every_known_agent_has_a_valid_profile() {
         for name in KNOWN_AGENTS.into_iter().chain(["demo"]) {
             let plan = plan(&agent(name, &[]), &[]);
             assert_eq!(profile_problem(&plan.config, "ed"), None, "{name}");
         }
         let notes = plan(&agent("claude", &[]), &["codex"]).notes;
-        assert!(notes[1].contains("`claude` is not on PATH now"));
+        assert!(notes[1].contains("`claude` is not on PATH"));
     }
 
     #[test]
-    fn without_an_agent_everything_else_is_written_and_the_way_on_is_said() {
+    fn without_an_agent_init_writes_the_rest_and_names_the_next_step() {
         for choices in [on_main(), agent("command", &[])] {
             let plan = plan(&choices, &[]);
             assert!(plan.config.agents.profiles.is_empty());
@@ -375,19 +393,19 @@ mod tests {
     }
 
     #[test]
-    fn choices_that_cannot_be_followed_are_refused() {
+    fn invalid_choices_are_refused() {
         let refused =
             |choices: &Choices| plan_init(choices, &installed(&[])).unwrap_err().to_string();
         assert!(refused(&agent("claud", &[])).contains("did you mean `claude`?"));
-        assert!(refused(&agent("gpt", &[])).contains("no agent is called `gpt`"));
-        assert!(refused(&agent("claude", &["x"])).contains("leave one of the two away"));
+        assert!(refused(&agent("gpt", &[])).contains("unknown agent `gpt`"));
+        assert!(refused(&agent("claude", &["x"])).contains("needs `--agent command`"));
         assert!(refused(&Choices::default()).contains("--target BRANCH"));
         let target = Choices {
             target: Some("a b".to_owned()),
             ..on_main()
         };
-        assert!(refused(&target).contains("`a b` cannot be the name of a git branch"));
-        assert!(refused(&agent("command", &[" "])).contains("needs the program to run"));
+        assert!(refused(&target).contains("`a b` is not a valid git branch name"));
+        assert!(refused(&agent("command", &[" "])).contains("requires a program"));
     }
 
     #[test]
@@ -398,7 +416,7 @@ mod tests {
         assert!(
             notes
                 .iter()
-                .any(|note| note.contains("`cargo test` (from Cargo.toml) cannot be started"))
+                .any(|note| note.contains("`cargo test` (from Cargo.toml) cannot run"))
         );
         detected.quality.clear();
         let notes = plan_init(&on_main(), &detected).unwrap().notes;

@@ -1,14 +1,14 @@
-//! The files that `swarm init` writes, kept in the program.
+//! The files that `swarm init` writes, embedded in the program.
 //!
-//! Invariant: the template's `config.json` is itself a right configuration, only without target, profiles and quality commands;
-//! those are filled in as JSON, never pasted as text.
+//! Invariant: the template's `config.json` is a valid configuration that lacks only target,
+//! profiles and quality commands. Those are inserted as JSON, never as text.
 
 use include_dir::{Dir, File, include_dir};
 use serde_json::{Value, json};
 
 static TEMPLATE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/.swarm-template");
 
-/// What `swarm init` decides for a repository.
+/// The values that `swarm init` chooses for a repository.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Fill {
     pub(crate) target: String,
@@ -17,7 +17,7 @@ pub(crate) struct Fill {
     pub(crate) quality_commands: Vec<String>,
 }
 
-/// Every file of the template but `config.json`: path below `.swarm/`, content. Ordered by path.
+/// Every template file except `config.json`, as path below `.swarm/` and content, sorted by path.
 pub(crate) fn plain_files() -> Vec<(String, String)> {
     let mut files = Vec::new();
     collect(&TEMPLATE, &mut files);
@@ -44,7 +44,7 @@ fn text(file: &File<'_>) -> String {
     String::from_utf8_lossy(file.contents()).into_owned()
 }
 
-/// The template's `config.json` with `fill` in its three open places.
+/// The template's `config.json` with its three placeholders filled.
 pub(crate) fn render_config(fill: &Fill) -> String {
     let places = [
         ("\"target\": null", "target", json!(fill.target)),
@@ -78,7 +78,8 @@ fn next_place<'a, 'b>(rest: &str, places: &'a [Place<'b>]) -> Option<(usize, &'a
     found.min_by_key(|(start, _)| *start)
 }
 
-/// `value` over several lines, those after the first moved in by `indent`; lists of texts stay on one line.
+/// Formats `value` over several lines, indented by `indent` after the first. A list stays on one
+/// line.
 fn indented(value: &Value, indent: usize) -> String {
     match value {
         Value::Object(object) if !object.is_empty() => {
@@ -115,14 +116,14 @@ mod tests {
     }
 
     #[test]
-    fn the_template_is_a_right_configuration_that_changes_no_default() {
+    fn the_template_is_valid_and_changes_no_default() {
         let mut config = load(&config_text());
         config.schema = None;
         assert_eq!(config, Config::default());
     }
 
     #[test]
-    fn each_open_place_stands_once_and_is_filled_as_json() {
+    fn each_placeholder_occurs_once_and_is_filled_as_json() {
         let fill = Fill {
             target: "\"profiles\": {} \\ \"qualityCommands\": []".to_owned(),
             profiles: json!({ "ed": { "adapter": "command", "command": ["a", "b\"c"] } }),
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_is_there_and_none_would_become_an_idea() {
+    fn every_template_file_is_embedded_and_none_would_become_an_idea() {
         let paths: Vec<String> = plain_files().into_iter().map(|(path, _)| path).collect();
         assert_eq!(
             paths,

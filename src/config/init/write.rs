@@ -1,7 +1,8 @@
-//! Puts the plan of `swarm init` on disk.
+//! Writes the plan of `swarm init` to disk.
 //!
-//! Invariant: `.swarm` appears complete or not at all. Everything is written and synced beside it, in `.swarm.new-<pid>`, and
-//! then renamed; what an interrupted run left beside it, the next one removes. Nothing that exists is changed.
+//! Invariant: `.swarm` appears complete or not at all. All files are written and synced in
+//! `.swarm.new-<pid>`, which is then renamed. The next run removes what an interrupted one left
+//! there. Nothing that exists is changed.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -15,10 +16,10 @@ use nix::unistd::Pid;
 use super::plan::{InitError, InitPlan, SWARM_DIR};
 use crate::remove;
 
-/// Whether `.swarm` can be written in `repo_root`: to be asked before the plan is shown.
+/// Checks that `.swarm` can be created in `repo_root`. Called before the plan is shown.
 ///
 /// # Errors
-/// What is in the way.
+/// `.swarm` exists, or cannot be inspected.
 pub fn check_free(repo_root: &Path) -> Result<(), InitError> {
     let path = repo_root.join(SWARM_DIR);
     match fs::symlink_metadata(&path) {
@@ -32,14 +33,14 @@ pub fn check_free(repo_root: &Path) -> Result<(), InitError> {
 /// Writes the plan as `repo_root/.swarm`.
 ///
 /// # Errors
-/// What is in the way or went wrong; then nothing of the plan is left.
+/// As [`check_free`], and if a write fails. Then nothing of the plan is left on disk.
 pub fn write(repo_root: &Path, plan: &InitPlan) -> Result<(), InitError> {
     check_free(repo_root)?;
     remove_leftovers(repo_root)?;
     let fresh = repo_root.join(format!("{NEW_PREFIX}{}", std::process::id()));
     let written = write_tree(&fresh, plan).and_then(|()| publish(repo_root, &fresh));
     if written.is_err() {
-        // The reason for the failure is what counts; what cannot be removed now, the next run removes.
+        // The first failure is the one to report. The next run removes what this cannot.
         drop(remove::tree(&fresh));
     }
     written
@@ -47,7 +48,7 @@ pub fn write(repo_root: &Path, plan: &InitPlan) -> Result<(), InitError> {
 
 const NEW_PREFIX: &str = ".swarm.new-";
 
-/// Removes what runs that were killed left beside `.swarm`; what belongs to a living process stays.
+/// Removes what killed runs left beside `.swarm`, but nothing that belongs to a live process.
 fn remove_leftovers(repo_root: &Path) -> Result<(), InitError> {
     let entries = fs::read_dir(repo_root).map_err(io_at(repo_root))?;
     for entry in entries {
@@ -86,7 +87,7 @@ fn write_tree(fresh: &Path, plan: &InitPlan) -> Result<(), InitError> {
     dirs.iter().try_for_each(|dir| sync_dir(dir))
 }
 
-/// The directories that `path` lies in, the outermost first.
+/// The directories that contain `path`, outermost first.
 fn parents(path: &Path) -> Vec<&Path> {
     let mut dirs: Vec<&Path> = path
         .ancestors()
@@ -97,7 +98,7 @@ fn parents(path: &Path) -> Vec<&Path> {
     dirs
 }
 
-/// Modes are given plainly: a lax umask must not make hooks writable for others.
+/// The mode is explicit because a lax umask must not make hooks writable by others.
 fn make_dir(path: &Path, mode: u32) -> Result<(), InitError> {
     DirBuilder::new()
         .mode(mode)
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_complete_private_where_it_must_be_and_loads() {
+    fn the_written_files_are_complete_load_and_keep_state_private() {
         let repo = TempDir::new().unwrap();
         let plan = plan();
         check_free(repo.path()).unwrap();
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn git_ignores_what_is_state_and_keeps_the_rest() {
+    fn git_ignores_state_and_tracks_the_rest() {
         let repo = TempDir::new().unwrap();
         write(repo.path(), &plan()).unwrap();
         let swarm = repo.path().join(".swarm");
@@ -266,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_never_touched() {
+    fn existing_files_are_never_touched() {
         let plan = plan();
         let repo = TempDir::new().unwrap();
         let swarm = repo.path().join(".swarm");
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_appears_at_the_last_moment_wins() {
+    fn a_directory_that_appears_during_the_write_is_kept() {
         let repo = TempDir::new().unwrap();
         let fresh = repo.path().join(".swarm.new-1");
         write_tree(&fresh, &plan()).unwrap();
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_killed_leaves_nothing_that_the_next_one_minds() {
+    fn the_next_run_removes_what_a_killed_run_left() {
         let repo = TempDir::new().unwrap();
         let mut child = Command::new("true").spawn().unwrap();
         let dead = child.id();
@@ -317,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_in_the_middle_leaves_nothing() {
+    fn a_failed_write_leaves_nothing() {
         let repo = TempDir::new().unwrap();
         let mut plan = plan();
         plan.files

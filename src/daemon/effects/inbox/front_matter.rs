@@ -1,20 +1,18 @@
-//! The small part of YAML that the settings of an inbox file are written in: texts, `[a, b]`, and lines `- a`.
+//! Parses the subset of YAML that inbox front matter uses: strings, `[a, b]`, and lines `- a`.
 //!
-//! Invariant: whatever is more than that is [`Unreadable`], never guessed.
+//! Invariant: anything else is [`Unreadable`], never guessed.
 
-/// A line is more than this small part of YAML.
+/// The line is outside the supported subset of YAML.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unreadable;
 
-/// A value as it stands after a key.
+/// The value of a key.
 pub(crate) enum Value {
-    /// One text.
     One(String),
-    /// A list of texts.
     List(Vec<String>),
 }
 
-/// Cuts a comment: `#` at the beginning or after white space, outside of quotes.
+/// Strips a comment: `#` at the start or after whitespace, outside quotes.
 pub(crate) fn without_comment(line: &str) -> &str {
     let mut quote = None;
     let mut before = ' ';
@@ -34,7 +32,7 @@ pub(crate) fn without_comment(line: &str) -> &str {
     line
 }
 
-/// A value on the line of its key: a text or `[a, b]`.
+/// Parses a value on the line of its key: a string or `[a, b]`.
 pub(crate) fn inline_value(value: &str) -> Result<Value, Unreadable> {
     let Some(inside) = value.strip_prefix('[') else {
         return scalar(value).map(Value::One);
@@ -49,7 +47,8 @@ pub(crate) fn inline_value(value: &str) -> Result<Value, Unreadable> {
     items.map(Value::List)
 }
 
-/// The lines `- a` at the beginning of `lines`, and how many lines they take; an error with the index of its line.
+/// Parses the leading lines `- a`; returns the items and how many lines they take. An error carries
+/// the index of its line.
 pub(crate) fn block_items(lines: &[&str]) -> Result<(Vec<String>, usize), (usize, Unreadable)> {
     let mut items = Vec::new();
     for (index, line) in lines.iter().enumerate() {
@@ -66,7 +65,7 @@ pub(crate) fn block_items(lines: &[&str]) -> Result<(Vec<String>, usize), (usize
     Ok((items, lines.len()))
 }
 
-/// One text: plain, or in quotes with nothing special inside.
+/// Parses one string: plain, or in quotes without escapes.
 fn scalar(text: &str) -> Result<String, Unreadable> {
     for quote in ['"', '\''] {
         if let Some(rest) = text.strip_prefix(quote) {

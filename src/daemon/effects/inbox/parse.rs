@@ -1,7 +1,7 @@
-//! Reads a file dropped into `.swarm/inbox/`: an idea, with a few settings in front of it.
+//! Parses a file dropped into `.swarm/inbox/`: an idea with optional front matter.
 //!
-//! Invariant: pure. The front matter is a small part of YAML (texts, numbers, `[a, b]`, lists of `- a`); whatever is more than
-//! that is refused with its line, never guessed.
+//! Invariant: pure. The front matter is a subset of YAML (strings, numbers, `[a, b]`, lists of
+//! `- a`). Anything else is refused with its line number, never guessed.
 
 use super::front_matter::{Unreadable, Value, block_items, inline_value, without_comment};
 use crate::config::{is_profile_name, nearest, visible};
@@ -13,86 +13,82 @@ const MAX_AFTER: usize = 200;
 const MAX_TAGS: usize = 32;
 const MAX_TAG_CHARS: usize = 64;
 
-/// An idea as the file describes it.
+/// An idea as its file describes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InboxIdea {
-    /// What is to be done.
+    /// The task.
     pub text: String,
-    /// Ids of the ideas that come first.
+    /// Ids of the ideas that must be done first.
     pub after: Vec<String>,
-    /// Tags.
+    /// Free labels.
     pub tags: Vec<String>,
-    /// Priority, if one is given.
+    /// From -1000000 to 1000000; `None` if the file sets none.
     pub priority: Option<i64>,
-    /// Profile, if one is given.
+    /// Name of a profile; `None` if the file sets none.
     pub profile: Option<String>,
 }
 
-/// Why a file is no idea.
+/// Why a file is not a valid idea.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {why}")]
 pub struct InboxError {
-    /// The line, counted from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What is wrong.
+    #[allow(missing_docs)]
     pub why: InboxProblem,
 }
 
-/// What is wrong with a file in the inbox.
+/// What is wrong with an inbox file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages say what the fields are
 pub enum InboxProblem {
     /// The file, or the idea's text in it, is too large.
     #[error(
-        "the {what} is larger than {max} bytes; shorten it, or put the details into a file of the repository"
+        "the {what} is larger than {max} bytes; shorten it, or move the details to a file in the \
+         repository"
     )]
-    TooLarge {
-        /// What.
-        what: &'static str,
-        /// The limit.
-        max: usize,
-    },
-    /// There is no text.
-    #[error("there is no text; write what is to be done")]
+    TooLarge { what: &'static str, max: usize },
+    /// The file has no text after the front matter.
+    #[error("the idea has no text; write what should be done")]
     Empty,
-    /// The text has a NUL.
-    #[error("there is a NUL character; remove it")]
+    /// The text contains a NUL.
+    #[error("found a NUL character; remove it")]
     Nul,
-    /// The front matter does not end.
-    #[error("the settings begin here with `---`, but no second line `---` ends them")]
+    /// The front matter has no end.
+    #[error("the front matter starts here, but has no closing `---`; add one")]
     NotClosed,
-    /// No such key.
+    /// The key is not defined.
     #[error("unknown key `{key}`; {}known: after, tags, priority, profile",
         nearest.map(|n| format!("did you mean `{n}`? ")).unwrap_or_default())]
     UnknownKey {
-        /// The key.
         key: String,
-        /// The known key that is spelled most like it.
+        /// The known key with the most similar spelling.
         nearest: Option<&'static str>,
     },
-    /// The key stands twice.
-    #[error("`{0}` stands twice; remove one of the two")]
+    /// The key occurs twice.
+    #[error("duplicate key `{0}`; remove one of the two")]
     Doubled(&'static str),
-    /// The line is more than this small part of YAML.
-    #[error("cannot be read; write `key: value`, `key: [a, b]`, or `key:` and then lines `- a`")]
+    /// The line is outside the supported subset of YAML.
+    #[error(
+        "cannot parse this line; write `key: value`, `key: [a, b]`, or `key:` followed by \
+            lines `- a`"
+    )]
     Form,
     /// The value is not allowed.
     #[error("`{key}: {found}` is not allowed; {allowed}")]
     BadValue {
-        /// The key.
         key: &'static str,
-        /// What was found.
         found: String,
-        /// What is allowed.
         allowed: &'static str,
     },
 }
 
 use InboxProblem as Bad;
 
-/// Reads the text of an inbox file.
+/// Parses the text of an inbox file.
 ///
 /// # Errors
-/// The first thing that is wrong, with its line.
+/// The first problem, with its line number.
 pub fn parse(text: &str) -> Result<InboxIdea, InboxError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.len() > MAX_INBOX_BYTES {
@@ -132,7 +128,7 @@ fn body_text(lines: &[&str]) -> Result<String, Bad> {
     Ok(text.to_owned())
 }
 
-/// The settings, and the index of the first line after them.
+/// Parses the front matter; also returns the index of the first line after it.
 fn front_matter(lines: &[&str]) -> Result<(InboxIdea, usize), InboxError> {
     let end = lines
         .iter()
@@ -196,7 +192,7 @@ fn set(idea: &mut InboxIdea, key: &'static str, value: Value) -> Result<(), Bad>
                 value,
                 MAX_AFTER,
                 is_id,
-                "give at most 200 ids such as idea-001",
+                "use at most 200 ids such as idea-001",
             )?;
         }
         "tags" => {
@@ -205,11 +201,11 @@ fn set(idea: &mut InboxIdea, key: &'static str, value: Value) -> Result<(), Bad>
                 value,
                 MAX_TAGS,
                 is_tag,
-                "give at most 32 tags of 1 to 64 characters, as in [docs, quick-win]",
+                "use at most 32 tags of 1 to 64 characters, such as [docs, quick-win]",
             )?;
         }
         "priority" => {
-            let allowed = "give a whole number from -1000000 to 1000000";
+            let allowed = "use a whole number from -1000000 to 1000000";
             let number = |text: &str| {
                 text.parse()
                     .ok()
@@ -219,7 +215,7 @@ fn set(idea: &mut InboxIdea, key: &'static str, value: Value) -> Result<(), Bad>
             idea.priority = Some(number(&text).ok_or_else(|| bad(key, &text, allowed))?);
         }
         _ => {
-            let allowed = "give the name of a profile in the configuration";
+            let allowed = "use the name of a configured profile";
             let name = one(key, value, allowed)?;
             if !is_profile_name(&name) {
                 return Err(bad(key, &name, allowed));
@@ -269,7 +265,7 @@ fn is_id(text: &str) -> bool {
     !text.is_empty() && text.len() <= 64 && !text.starts_with('-') && text.bytes().all(ok)
 }
 
-/// A comma in a tag is refused: `tags: a, b` was meant as a list.
+/// Refuses a comma in a tag, because `tags: a, b` was meant as a list.
 fn is_tag(text: &str) -> bool {
     let length = text.chars().count();
     !text.trim().is_empty()
@@ -286,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_without_settings_is_all_text() {
+    fn a_file_without_front_matter_is_all_text() {
         let idea = parse("\n\nMake it fast.\r\n\r\n--- not a setting\n").unwrap();
         assert_eq!(idea.text, "Make it fast.\n\n--- not a setting");
         assert_eq!(
@@ -299,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_read_in_every_form() {
+    fn front_matter_is_parsed_in_every_form() {
         let expected = InboxIdea {
             text: "  Do it.\n---\nreally".to_owned(),
             after: vec!["idea-001".to_owned(), "idea-002".to_owned()],
@@ -308,8 +304,11 @@ mod tests {
             profile: Some("finn".to_owned()),
         };
         for text in [
-            "---\nafter: [idea-001, idea-002]\ntags: [docs, \"quick win\",]\npriority: -5\nprofile: finn\n---\n  Do it.\n---\nreally\n",
-            "\u{feff}---  \r\n# first\r\nafter:\r\n  - idea-001 # one\r\n\r\n- 'idea-002'\r\ntags:\r\n  - docs\r\n  - quick win\r\npriority: '-5' # low\r\nprofile: \"finn\"\r\n--- \r\n\r\n  Do it.\r\n---\r\nreally",
+            "---\nafter: [idea-001, idea-002]\ntags: [docs, \"quick win\",]\npriority: \
+            -5\nprofile: finn\n---\n  Do it.\n---\nreally\n",
+            "\u{feff}---  \r\n# first\r\nafter:\r\n  - idea-001 # one\r\n\r\n- \
+            'idea-002'\r\ntags:\r\n  - docs\r\n  - quick win\r\npriority: '-5' # low\r\nprofile: \
+            \"finn\"\r\n--- \r\n\r\n  Do it.\r\n---\r\nreally",
         ] {
             assert_eq!(parse(text), Ok(expected.clone()));
         }
@@ -323,13 +322,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_refused_with_its_line() {
+    fn invalid_front_matter_is_refused_with_its_line_number() {
         for (text, told) in [
-            ("", "line 1: there is no text"),
-            (" \n\t\n", "line 1: there is no text"),
-            ("---\npriority: 1\n---\n \n", "line 4: there is no text"),
-            ("---\npriority: 1\n", "line 1: the settings begin here"),
-            ("a\nb\0", "line 2: there is a NUL"),
+            ("", "line 1: the idea has no text"),
+            (" \n\t\n", "line 1: the idea has no text"),
+            ("---\npriority: 1\n---\n \n", "line 4: the idea has no text"),
+            ("---\npriority: 1\n", "line 1: the front matter starts here"),
+            ("a\nb\0", "line 2: found a NUL"),
             (
                 "---\nprority: 1\n---\nx",
                 "line 2: unknown key `prority`; did you mean `priority`?",
@@ -337,26 +336,47 @@ mod tests {
             ("---\ntitle: x\n---\nx", "line 2: unknown key `title`; "),
             (
                 "---\ntags: [a]\n\ntags: [b]\n---\nx",
-                "line 4: `tags` stands twice",
+                "line 4: duplicate key `tags`",
             ),
-            ("---\njust text\n---\nx", "line 2: cannot be read"),
-            ("---\n- a\n---\nx", "line 2: cannot be read"),
-            ("---\npriority:1\n---\nx", "line 2: cannot be read"),
-            ("---\n  priority: 1\n---\nx", "line 2: cannot be read"),
-            ("---\ntags: [a, [b]]\n---\nx", "line 2: cannot be read"),
-            ("---\ntags: [a\n  b]\n---\nx", "line 2: cannot be read"),
-            ("---\ntags: [a,,b]\n---\nx", "line 2: cannot be read"),
-            ("---\ntags: {a: b}\n---\nx", "line 2: cannot be read"),
-            ("---\ntags: |\n  a\n---\nx", "line 2: cannot be read"),
-            ("---\ntags: \"a\\n\"\n---\nx", "line 2: cannot be read"),
+            ("---\njust text\n---\nx", "line 2: cannot parse this line"),
+            ("---\n- a\n---\nx", "line 2: cannot parse this line"),
+            ("---\npriority:1\n---\nx", "line 2: cannot parse this line"),
+            (
+                "---\n  priority: 1\n---\nx",
+                "line 2: cannot parse this line",
+            ),
+            (
+                "---\ntags: [a, [b]]\n---\nx",
+                "line 2: cannot parse this line",
+            ),
+            (
+                "---\ntags: [a\n  b]\n---\nx",
+                "line 2: cannot parse this line",
+            ),
+            (
+                "---\ntags: [a,,b]\n---\nx",
+                "line 2: cannot parse this line",
+            ),
+            (
+                "---\ntags: {a: b}\n---\nx",
+                "line 2: cannot parse this line",
+            ),
+            (
+                "---\ntags: |\n  a\n---\nx",
+                "line 2: cannot parse this line",
+            ),
+            (
+                "---\ntags: \"a\\n\"\n---\nx",
+                "line 2: cannot parse this line",
+            ),
             (
                 "---\ntags:\n  - a\n  - b: c\n---\nx",
-                "line 4: cannot be read",
+                "line 4: cannot parse this line",
             ),
-            ("---\ntags:\n  -a\n---\nx", "line 3: cannot be read"),
+            ("---\ntags:\n  -a\n---\nx", "line 3: cannot parse this line"),
             (
                 "---\ntags: a, b\n---\nx",
-                "line 2: `tags: a, b` is not allowed; give at most 32 tags",
+                "line 2: `tags: a, b` is not allowed; use at most 32 tags",
             ),
             (
                 "---\nafter: [Idea 1]\n---\nx",
@@ -368,7 +388,7 @@ mod tests {
             ),
             (
                 "---\npriority: high\n---\nx",
-                "line 2: `priority: high` is not allowed; give a whole number",
+                "line 2: `priority: high` is not allowed; use a whole number",
             ),
             ("---\npriority: 1e3\n---\nx", "line 2: `priority: 1e3`"),
             (
@@ -402,7 +422,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_an_idea_or_an_error_with_a_line_of_it(text in "(---\n)?([a-z:\\[\\], \"'#-]{0,12}\n){0,6}(---\n)?.{0,20}") {
+        fn any_text_yields_an_idea_or_an_error_with_a_line_number(text in "(---\n)?([a-z:\\[\\], \
+            \"'#-]{0,12}\n){0,6}(---\n)?.{0,20}") {
             match parse(&text) {
                 Ok(idea) => prop_assert!(!idea.text.trim().is_empty()),
                 Err(error) => prop_assert!(error.line >= 1 && error.line <= text.split('\n').count() + 1),
@@ -410,7 +431,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_in_simple_form_is_read_back(tags in prop::collection::vec("[a-z][a-z0-9-]{0,9}", 0..5), priority in -1000_i64..1000, text in "[a-z][a-z \n]{0,40}[a-z]") {
+        fn simple_front_matter_survives_a_round_trip(tags in prop::collection::vec("[a-z][a-z0-9-]{0,9}", 0..5), priority in -1000_i64..1000, text in "[a-z][a-z \n]{0,40}[a-z]") {
             let file = format!("---\ntags: [{}]\npriority: {priority}\n---\n{text}\n", tags.join(", "));
             let idea = parse(&file).unwrap();
             prop_assert_eq!((idea.tags, idea.priority, idea.text), (tags, Some(priority), text));
