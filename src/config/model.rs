@@ -1,7 +1,7 @@
 //! The configuration as types: meaning, default and range of every key.
 //!
 //! Invariant: doc comments and attributes here become the JSON Schema, which the validator
-//! ([`super::shape`]) enforces. A doc comment states unit, range and default; a test in
+//! ([`super::validate`]) enforces. A doc comment states unit, range and default; a test in
 //! [`super::schema`] compares them with the attributes.
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
-//! When a run ended, for those who throw old ones away.
+//! Age of a run, for the clean-up of old runs.
 //!
-//! Invariant: a run whose runner lives is never past. The time is the run's own record; a file's date counts only where nothing was recorded
-//! because nothing ran.
+//! Invariant: a run with a live runner is never over. The time comes from the run's own record; a
+//! file date counts only if nothing ran and so nothing was recorded.
 
 use std::fs;
 use std::io;
@@ -13,26 +13,27 @@ use super::run_status::{RunStatus, inspect};
 use super::rundir::RunDir;
 use crate::domain::time::Timestamp;
 
-/// What became of a run, as far as its age goes.
+/// Whether a run is over, and since when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Past {
-    /// Its runner lives.
+    /// The runner is alive.
     Running,
-    /// It is over since then; one whose runner was killed at the latest since it began, one that never began since it was prepared.
+    /// Over since this time. A lost run counts from its start, and one that never started from its
+    /// preparation.
     Over(Timestamp),
 }
 
-/// Looks at the run of this id without disturbing it.
+/// Determines the age of the run `id` without disturbing it.
 ///
 /// # Errors
-/// It is no run, or its records cannot be read: damaged, or of a newer version.
+/// There is no such run, or its records are damaged or from a newer version.
 pub fn past(runs_dir: &Path, id: &str) -> Result<Past> {
     let dir = RunDir::open(runs_dir, id)?;
     Ok(match inspect(&dir)? {
         RunStatus::Running { .. } => Past::Running,
         RunStatus::Exited(record) => Past::Over(record.ended_at),
         RunStatus::Lost { started } => Past::Over(started.started_at),
-        RunStatus::Prepared => Past::Over(prepared_at(&dir).on("look at", dir.path())?),
+        RunStatus::Prepared => Past::Over(prepared_at(&dir).on("inspect", dir.path())?),
     })
 }
 
@@ -68,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_is_that_of_the_record_and_not_of_the_file() {
+    fn the_time_comes_from_the_record_not_the_file() {
         let runs = tempfile::tempdir().unwrap();
         let lost = run(runs.path(), "lost");
         claim(&lost);
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_never_began_has_the_age_of_its_directory() {
+    fn a_run_that_never_started_has_the_age_of_its_directory() {
         let runs = tempfile::tempdir().unwrap();
         run(runs.path(), "new");
         let Past::Over(at) = past(runs.path(), "new").unwrap() else {
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_run_or_not_readable_is_an_error() {
+    fn a_missing_or_damaged_run_is_an_error() {
         let runs = tempfile::tempdir().unwrap();
         std::fs::write(runs.path().join("file"), "").unwrap();
         for name in ["file", "missing", ".new-x", "../x"] {

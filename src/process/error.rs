@@ -1,133 +1,125 @@
-//! What can go wrong around a child process, in words for the person who has to act.
+//! Errors of running a child process, worded for the person who has to act.
 //!
-//! Invariant: every message says what failed, on which file or process, and what to do next where there is something to do.
+//! Invariant: every message says what failed, on which file or process, and what to do next if
+//! there is something to do.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::record::RECORD_FORMAT;
 
-/// A failure of this room. A child that fails is not one: that is an [`ExitRecord`](super::ExitRecord).
+/// A failure of this room. A child that fails is an [`ExitRecord`](super::ExitRecord) instead.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages say what the fields are
 pub enum ProcessError {
     /// The id would not be safe as a file name.
-    #[error("`{0}` is not a run id: use 1 to 64 of a-z, 0-9 and `-`, not `-` first")]
-    BadId(String),
-    /// A file of the run would leave its directory or overwrite one of the runner's own.
     #[error(
-        "`{0}` cannot be a file of a run: use a plain name that the runner does not use itself"
+        "`{0}` is not a valid run id: use 1 to 64 characters from `a-z`, `0-9` and `-`, not \
+         starting with `-`"
     )]
+    BadId(String),
+    /// The file would be outside the run's directory, or overwrite one of the runner's files.
+    #[error("`{0}` cannot name a file of a run: use a plain name that the runner does not reserve")]
     BadFileName(String),
-    /// Nothing of that name on the child's `PATH`, or at that path.
+    /// There is no such program on the child's `PATH`, or at the given path.
     #[error(
-        "program `{program}` not found in {searched}; install it or correct the command in the configuration"
+        "program `{program}` not found in {searched}; install it or correct the command in the \
+        configuration"
     )]
     ProgramMissing {
-        /// As it was asked for.
+        /// The program as configured.
         program: String,
-        /// The `PATH`, or the one file, that was looked at.
+        /// The `PATH`, or the one file, that was searched.
         searched: String,
     },
-    /// It is there, but this user may not execute it.
-    #[error("program `{}` is not an executable file; try `chmod +x` on it or correct the command in the configuration", .0.display())]
-    NotExecutable(PathBuf),
-    /// The folder that has the runs is not a folder of ours.
+    /// The program exists, but this user may not execute it.
     #[error(
-        "`{}` is a symbolic link or not a folder, so swarm does not use it; move it away and swarm makes a folder there",
+            "program `{}` is not an executable file; run `chmod +x` on it or correct the command \
+            in the configuration",
+            .0.display()
+        )]
+    NotExecutable(PathBuf),
+    /// The directory of all runs is a link or a file.
+    #[error(
+            "`{}` is a symbolic link or not a directory, so swarm does not use it; move it away, \
+            and swarm creates a directory there",
         .0.display()
     )]
     LinkRefused(PathBuf),
-    /// Where a run is to be prepared lies something that no run's preparation wrote.
+    /// A directory that swarm did not create is in the place of a run.
     #[error(
-        "`{}` was not made by swarm, so swarm does not remove it; move it away, then try again",
+        "swarm did not create `{}`, so it does not remove it; move it away and try again",
         .0.display()
     )]
     NotARun(PathBuf),
-    /// A file or directory of a run could not be used.
+    /// A system call on a file or directory of a run failed.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// A verb, as in "cannot read".
         action: &'static str,
-        /// On what.
         path: PathBuf,
-        /// Why not.
         source: io::Error,
     },
-    /// A JSON file of a run is not what it should be.
-    #[error("`{}` is damaged: {source}; the run cannot be judged, remove its directory to forget it", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What the parser said.
-        source: serde_json::Error,
-    },
-    /// A JSON file of a run was written by a newer version.
+    /// A JSON file of a run does not parse.
     #[error(
-        "`{}` has format {found}, and this version knows formats up to {RECORD_FORMAT}. Nothing was changed; use the newer swarm that wrote it",
-        path.display()
-    )]
-    Newer {
-        /// The file.
+            "`{}` is damaged: {source}; swarm cannot tell how the run ended. To forget the run, \
+            remove its directory",
+            path.display()
+        )]
+    Damaged {
         path: PathBuf,
-        /// Its format.
-        found: u64,
-    },
-    /// A specification that JSON cannot hold: a working directory that is not UTF-8.
-    #[error("the specification of run `{id}` cannot be written as JSON: {source}")]
-    Unwritable {
-        /// The run.
-        id: String,
-        /// What the serialiser said.
         source: serde_json::Error,
     },
-    /// A process could not be opened, asked or waited for.
+    /// A newer version wrote the JSON file.
+    #[error(
+            "`{}` has format {found}, but this version reads formats up to {RECORD_FORMAT}. \
+            Nothing was changed; use the newer swarm that wrote it",
+            path.display()
+        )]
+    Newer { path: PathBuf, found: u64 },
+    /// JSON cannot hold the specification, because its working directory is not UTF-8.
+    #[error("cannot write the specification of run `{id}` as JSON: {source}")]
+    Unwritable {
+        id: String,
+        source: serde_json::Error,
+    },
+    /// A system call on a process failed.
     #[error("cannot {action} process {pid}: {source}")]
     Process {
-        /// What was tried.
+        /// A verb, as in "cannot signal".
         action: &'static str,
-        /// On which process.
         pid: i32,
-        /// Why not.
         source: io::Error,
     },
-    /// The lock is held by a process that cannot be seen from here.
+    /// A process that is invisible from here holds the lock.
     #[error(
-        "run `{id}` is held by process {pid}, which is not visible from here (another container?); stop it where it runs"
+        "process {pid} holds run `{id}`, but it is not visible from here (another container?); \
+             stop it where it runs"
     )]
-    HolderInvisible {
-        /// The run.
-        id: String,
-        /// The number that the kernel gives for the holder.
-        pid: i32,
-    },
-    /// Survivors are only looked for once the runner is gone.
-    #[error("run `{id}` still has its runner (process {pid}); stop the run instead")]
-    RunnerAlive {
-        /// The run.
-        id: String,
-        /// Its runner.
-        pid: i32,
-    },
-    /// Processes that SIGKILL did not end in time, usually stuck in the kernel on a dead disk or network file system.
+    HolderInvisible { id: String, pid: i32 },
+    /// Survivors can be ended only once the runner is gone.
+    #[error("the runner of run `{id}` is still alive (process {pid}); stop the run instead")]
+    RunnerAlive { id: String, pid: i32 },
+    /// Processes survived SIGKILL, usually stuck in the kernel on a dead disk or network mount.
     #[error(
-        "run `{id}`: {count} processes did not end after SIGKILL; see `ps -o pid,stat,wchan,args` for state D"
+        "{count} processes of {owner} did not end after SIGKILL; find them in state D with \
+             `ps -eo pid,stat,wchan,args`"
     )]
     SurvivorsLeft {
-        /// The run.
-        id: String,
-        /// How many are still there.
+        /// Whose processes, as in "run `r1`".
+        owner: String,
         count: usize,
     },
 }
 
-/// The result of nearly everything here.
+/// Result with this room's error.
 pub(super) type Result<T> = std::result::Result<T, ProcessError>;
 
-/// Says of an `io::Result` what was being done.
+/// Adds to an `io::Result` what was being done.
 pub(super) trait Context<T> {
-    /// On a file.
+    /// The operation on a file that failed.
     fn on(self, action: &'static str, path: &Path) -> Result<T>;
-    /// On a process.
+    /// The operation on a process that failed.
     fn of(self, action: &'static str, pid: i32) -> Result<T>;
 }
 

@@ -1,6 +1,7 @@
-//! A hold on one process that stays right when its number is given to another: a pidfd.
+//! A pidfd: a handle on one process that stays correct when the pid is reused.
 //!
-//! Invariant: nothing in this room signals a process in any other way, except the runner its own un-reaped child's group.
+//! Invariant: this room signals processes in no other way, except that the runner signals the group
+//! of its own unreaped child.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,7 +23,7 @@ pub(super) struct ProcessHandle {
 }
 
 impl ProcessHandle {
-    /// Holds whatever process has this number now; `None` when there is none. Compare its identity *after* this.
+    /// Opens the process that has this pid now, if any. Compare its identity *after* this call.
     pub(super) fn open(pid: i32) -> io::Result<Option<Self>> {
         let Some(number) = Pid::from_raw(pid) else {
             return Ok(None);
@@ -34,7 +35,7 @@ impl ProcessHandle {
         }
     }
 
-    /// Holds the process that `stat` described; `None` when it is gone, whoever has its number now.
+    /// Opens the process that `stat` describes; `None` if it is gone, even if its pid was reused.
     pub(super) fn open_same(stat: &ProcStat) -> io::Result<Option<Self>> {
         let Some(handle) = Self::open(stat.pid)? else {
             return Ok(None);
@@ -45,12 +46,12 @@ impl ProcessHandle {
             .then_some(handle))
     }
 
-    /// Its number, for messages.
+    /// Process id, for messages.
     pub(super) fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// Sends a signal; `false` when the process has ended.
+    /// Sends a signal; returns `false` if the process has ended.
     pub(super) fn signal(&self, signal: Signal) -> io::Result<bool> {
         match pidfd_send_signal(&self.fd, signal) {
             Ok(()) => Ok(true),
@@ -59,7 +60,7 @@ impl ProcessHandle {
         }
     }
 
-    /// Blocks until the process has ended, at most until `deadline`; whether it has.
+    /// Blocks until the process ends or `deadline` passes; returns whether it has ended.
     pub(super) fn wait_until(&self, deadline: Instant) -> io::Result<bool> {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -70,13 +71,14 @@ impl ProcessHandle {
         }
     }
 
-    /// Completes when the process has ended, and takes its exit status from the kernel if it was a child of this process.
+    /// Completes when the process has ended, and reaps it if it is a child of this process.
     pub(super) async fn ended(&self) -> io::Result<()> {
         descriptors::readable(self.fd.as_fd()).await?;
         self.reap().map(|_| ())
     }
 
-    /// Leaves no zombie if this is a child of ours that has ended; whether there is nothing (more) to take.
+    /// Reaps the process if it is a child of this process that has ended. Returns `false` only if
+    /// it is a child that still runs.
     pub(super) fn reap(&self) -> io::Result<bool> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
         match waitid(WaitId::PidFd(self.fd.as_fd()), options) {
@@ -87,7 +89,8 @@ impl ProcessHandle {
     }
 }
 
-/// Waits until `fd` can be read, for at most `within` (`None`: without end). A signal may end the wait early, with `false`.
+/// Waits until `fd` is readable, at most `within` (`None` means forever). A signal may end the wait
+/// early with `false`.
 pub(super) fn poll_readable(fd: BorrowedFd<'_>, within: Option<Duration>) -> io::Result<bool> {
     let timeout = within.map_or(PollTimeout::NONE, round_up);
     let mut fds = [PollFd::new(fd, PollFlags::POLLIN)];
@@ -98,7 +101,8 @@ pub(super) fn poll_readable(fd: BorrowedFd<'_>, within: Option<Duration>) -> io:
     }
 }
 
-/// Up to the next millisecond, so that a wait for 0.4 ms does not become a busy loop; capped, callers wait again.
+/// Rounds up to a millisecond, so that a wait of 0.4 ms does not become a busy loop. Capped at an
+/// hour; callers wait again.
 fn round_up(within: Duration) -> PollTimeout {
     let millis = within.as_nanos().div_ceil(1_000_000).min(3_600_000);
     i32::try_from(millis)

@@ -1,26 +1,27 @@
-//! Who a process is: its number, when it started, and in which boot of the machine.
+//! Identity of a process: its pid, its start time, and the boot of the machine.
 //!
-//! Invariant: two equal identities are the same process; a number alone says nothing once its process may have ended.
+//! Invariant: equal identities mean the same process. A pid alone proves nothing once its process
+//! may have ended.
 
 use std::fs;
 use std::io;
 
 use serde::{Deserialize, Serialize};
 
-/// A process, told apart from every other that ever bears its number.
+/// Identifies a process uniquely, even after its pid is reused.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
-    /// The kernel's random id of this boot.
+    /// The kernel's random id of the boot.
     pub boot_id: String,
-    /// Process number.
+    /// Process id.
     pub pid: i32,
-    /// Clock ticks from boot to the start of the process.
+    /// Start of the process, in clock ticks since boot.
     pub start_time: u64,
 }
 
 impl Identity {
-    /// The identity of the process that has the number `pid` now; `None` when there is none.
+    /// The identity of the process that has `pid` now, if any.
     pub fn of(pid: i32) -> io::Result<Option<Self>> {
         let Some(stat) = ProcStat::read(pid)? else {
             return Ok(None);
@@ -32,13 +33,13 @@ impl Identity {
         }))
     }
 
-    /// Whether this very process still exists (a zombie still does).
+    /// Whether this process still exists. A zombie does.
     pub fn exists(&self) -> io::Result<bool> {
         Ok(Self::of(self.pid)?.as_ref() == Some(self))
     }
 }
 
-/// Whether a signal has stopped the process of that number (SIGSTOP, Ctrl+Z). Where the system does not tell: no.
+/// Whether a signal (SIGSTOP, Ctrl+Z) has stopped the process; `false` if that is unknown.
 pub fn is_stopped(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat
@@ -48,14 +49,14 @@ pub fn is_stopped(pid: u32) -> bool {
     matches!(state, Some('T' | 't'))
 }
 
-/// The random id that the kernel gave to this boot of the machine.
+/// The kernel's random id of the current boot.
 pub(super) fn boot_id() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?
         .trim()
         .to_owned())
 }
 
-/// What this room needs of `/proc/<pid>/stat`.
+/// The fields of `/proc/<pid>/stat` that this room needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProcStat {
     pub pid: i32,
@@ -64,13 +65,13 @@ pub(super) struct ProcStat {
 }
 
 impl ProcStat {
-    /// `None` when there is no such process (any more), or none that this user may see.
+    /// `None` if the process does not exist, or this user may not see it.
     pub(super) fn read(pid: i32) -> io::Result<Option<Self>> {
         match fs::read(format!("/proc/{pid}/stat")) {
             Ok(bytes) => parse(&bytes).map(Some).ok_or_else(|| {
                 io::Error::new(
                     io::ErrorKind::InvalidData,
-                    format!("/proc/{pid}/stat has an unknown form"),
+                    format!("/proc/{pid}/stat has an unknown format"),
                 )
             }),
             Err(error) if is_invisible(&error) => Ok(None),
@@ -79,8 +80,8 @@ impl ProcStat {
     }
 }
 
-/// A process that ends between `open` and `read` gives ESRCH, one that had ended before ENOENT, and one of another user
-/// EACCES or EPERM where `/proc` is mounted with `hidepid`.
+/// ESRCH: the process ended between `open` and `read`. ENOENT: it ended before. EACCES or EPERM: it
+/// belongs to another user and `/proc` is mounted with `hidepid`.
 fn is_invisible(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -88,7 +89,8 @@ fn is_invisible(error: &io::Error) -> bool {
     ) || error.raw_os_error() == Some(nix::errno::Errno::ESRCH as i32)
 }
 
-/// Fields are counted from the *last* `)`: the name before it is chosen by the process and may hold spaces and parentheses.
+/// Counts fields from the *last* `)`: the process chooses the name before it, which may contain
+/// spaces and parentheses.
 fn parse(stat: &[u8]) -> Option<ProcStat> {
     let open = stat.iter().position(|byte| *byte == b'(')?;
     let close = stat.iter().rposition(|byte| *byte == b')')?;
@@ -107,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_a_process_may_hold_anything() {
+    fn a_process_name_may_contain_anything() {
         let tail = "S 7 1 1 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 98765 2 3";
         for name in ["sh", "a b", ") R 1 2 (", "(((", ")))", "\u{fffd}"] {
             let stat = parse(format!("42 ({name}) {tail}").as_bytes());
@@ -122,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_is_itself_and_no_other() {
+    fn an_identity_differs_by_start_time_and_boot() {
         let me = i32::try_from(std::process::id()).unwrap();
         let identity = Identity::of(me).unwrap().unwrap();
         assert!(identity.exists().unwrap());
@@ -139,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_without_a_process_has_no_identity() {
+    fn an_unused_pid_has_no_identity() {
         assert_eq!(Identity::of(i32::MAX).unwrap(), None);
     }
 }

@@ -1,6 +1,7 @@
-//! The daemon's side of starting a runner.
+//! Starts a runner, on the daemon's side.
 //!
-//! Invariant: launching is safe to repeat at any time; only the first runner of a run that was never claimed starts a child.
+//! Invariant: a launch may be repeated at any time. Only the first runner of an unclaimed run
+//! starts a child.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -13,7 +14,8 @@ use super::handle::ProcessHandle;
 use super::rundir::RunDir;
 use crate::crash;
 
-/// A runner that this process started. Give it to [`wait`](super::wait); dropped, its runner runs on and leaves no zombie.
+/// A runner that this process started. Pass it to [`wait`](super::wait). If it is dropped, the
+/// runner continues and leaves no zombie.
 #[derive(Debug)]
 pub struct Launched {
     handle: Option<ProcessHandle>,
@@ -21,7 +23,7 @@ pub struct Launched {
 }
 
 impl Launched {
-    /// The runner's process number.
+    /// Process id of the runner.
     pub fn pid(&self) -> i32 {
         self.pid
     }
@@ -45,17 +47,19 @@ impl Drop for Launched {
     }
 }
 
-/// Runners that nobody waits for any more; taken from the kernel at the next launch after they end.
+/// Runners that nobody waits for. The first launch after such a runner ends reaps it.
 static UNREAPED: Mutex<Vec<ProcessHandle>> = Mutex::new(Vec::new());
 
 fn unreaped() -> std::sync::MutexGuard<'static, Vec<ProcessHandle>> {
     UNREAPED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts the runner of a prepared run: `exe __runner DIR`, detached, with no descriptor and no variable of this process.
+/// Starts the runner of a prepared run: `exe __runner DIR`, detached, without descriptors or
+/// variables of this process.
 ///
 /// # Errors
-/// Only when `exe` cannot be started at all. What happens in the runner is told by [`wait`](super::wait) and `runner.log`.
+/// `exe` cannot be started. Failures inside the runner appear in [`wait`](super::wait) and
+/// `runner.log`.
 pub fn launch(dir: &RunDir, exe: &Path) -> Result<Launched> {
     unreaped().retain(|handle| !handle.reap().unwrap_or(true));
     let log_path = dir.file("runner.log");
@@ -78,7 +82,7 @@ pub fn launch(dir: &RunDir, exe: &Path) -> Result<Launched> {
         path: exe.to_owned(),
         source,
     })?;
-    // The number of an un-reaped child cannot be given to another process; `child` is dropped without being waited for.
+    // Dropping `child` does not reap it, so its pid cannot be reused yet.
     let pid = i32::try_from(child.id()).unwrap_or(i32::MAX);
     let handle = ProcessHandle::open(pid).of("open", pid)?;
     Ok(Launched { handle, pid })

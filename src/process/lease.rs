@@ -1,7 +1,8 @@
-//! The lease of a run: how long it may go on with no daemon alive.
+//! The lease of a run: how long it may continue while no daemon is alive.
 //!
-//! Invariant: a daemon lives exactly as long as it holds the lock on the lease file, and looking takes nothing, so that runners never stand
-//! in the way of a daemon that starts. Time is the machine's own, awake: neither a set clock nor a closed lid ends an agent.
+//! Invariant: a daemon holds the lock on the lease file exactly as long as it lives. Runners only
+//! query the lock, so they never block a daemon that starts. Time is monotonic and excludes
+//! suspend: neither a clock change nor a closed lid ends an agent.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -13,32 +14,32 @@ use serde::{Deserialize, Serialize};
 
 use super::lock::{self, RunLock};
 
-/// The longest time between two looks.
+/// Longest time between two checks.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// The shortest.
+/// Shortest time between two checks.
 const SOON: Duration = Duration::from_millis(10);
 
-/// What a run's specification says of it.
+/// The lease in a run's specification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lease {
-    /// The file that the daemon holds, absolute.
+    /// Absolute path of the file that the daemon locks.
     pub file: PathBuf,
-    /// How long the run may go on while nobody holds it, in milliseconds.
+    /// How long the run may continue while nobody holds the lock, in milliseconds.
     pub ms: u64,
 }
 
-/// That a daemon lives, for as long as this value does.
+/// Proof for runners that a daemon lives, as long as this value lives.
 #[derive(Debug)]
 pub struct Alive {
     _lock: RunLock,
 }
 
-/// Says to every runner that a daemon lives. The caller is the only daemon of the repository.
+/// Tells every runner that a daemon lives. The caller must be the repository's only daemon.
 ///
 /// # Errors
-/// The file cannot be made, or another process holds it.
+/// The file cannot be created, or another process holds it.
 pub fn hold(file: &Path) -> io::Result<Alive> {
     OpenOptions::new()
         .write(true)
@@ -52,7 +53,7 @@ pub fn hold(file: &Path) -> io::Result<Alive> {
     }
 }
 
-/// A runner's watch over its lease.
+/// A runner's view of its lease.
 pub(super) struct Watch {
     lease: Lease,
     seen: Instant,
@@ -60,7 +61,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// The daemon that started this run lives now.
+    /// Starts with the assumption that the daemon which launched this run is alive.
     pub(super) fn new(lease: Lease) -> Self {
         let now = Instant::now();
         let mut watch = Self {
@@ -76,19 +77,20 @@ impl Watch {
         Duration::from_millis(self.lease.ms / 4).clamp(SOON, LOOK)
     }
 
-    /// When to look again.
+    /// Time of the next check.
     pub(super) fn next(&self) -> Instant {
         self.next
     }
 
-    /// Looks, if it is time to. True when no daemon has lived for longer than the lease.
+    /// Checks the lock if it is time. Returns `true` if no daemon has lived for the lease's
+    /// duration.
     pub(super) fn has_expired(&mut self) -> bool {
         let now = Instant::now();
         if now < self.next {
             return false;
         }
         self.next = now + self.period();
-        // What cannot be told does not end an agent.
+        // An unknown state must not end an agent.
         if !matches!(lock::holder(&self.lease.file), Ok(None)) {
             self.seen = now;
         }
@@ -110,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_is_held_again_after_its_holder_has_gone() {
+    fn a_new_daemon_can_hold_the_lease_after_the_old_one_is_gone() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("lease");
         drop(hold(&file).unwrap());

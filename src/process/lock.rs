@@ -1,9 +1,10 @@
-//! The lock that tells whether a run has a living runner.
+//! The lock that shows whether a run has a live runner.
 //!
-//! A POSIX record lock, on purpose: a forked child does not inherit it (it cannot leak), the kernel drops it with the process
-//! that took it, and `F_GETLK` names the holder without taking anything, so that looking never disturbs a runner that starts.
+//! It is a POSIX record lock on purpose. A forked child does not inherit it, the kernel releases it
+//! when its process ends, and `F_GETLK` names the holder without taking the lock.
 //!
-//! Invariant: the process that holds it opens the lock file once; closing any second descriptor of it would drop the lock.
+//! Invariant: the holder opens the lock file only once, because closing any second descriptor would
+//! release the lock.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,13 +14,13 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 
-/// Held as long as this value and its process live.
+/// The lock; held as long as this value and its process live.
 #[derive(Debug)]
 pub(super) struct RunLock {
     _file: File,
 }
 
-/// Takes the lock; `None` when another process has it.
+/// Takes the lock; `None` if another process holds it.
 pub(super) fn try_take(path: &Path) -> io::Result<Option<RunLock>> {
     let file = OpenOptions::new().read(true).write(true).open(path)?;
     match fcntl(&file, FcntlArg::F_SETLK(&whole_file())) {
@@ -29,7 +30,7 @@ pub(super) fn try_take(path: &Path) -> io::Result<Option<RunLock>> {
     }
 }
 
-/// The process that holds the lock now, if one does.
+/// Process id of the current holder, if any.
 pub(super) fn holder(path: &Path) -> io::Result<Option<i32>> {
     let file = match OpenOptions::new().read(true).write(true).open(path) {
         Ok(file) => file,
@@ -42,7 +43,7 @@ pub(super) fn holder(path: &Path) -> io::Result<Option<i32>> {
 }
 
 fn whole_file() -> libc::flock {
-    // The constants are small numbers of C's `int`; the fields are C's `short`.
+    // The constants are small C `int`s, but the fields are C `short`s.
     #[allow(clippy::cast_possible_truncation)]
     libc::flock {
         l_type: libc::F_WRLCK as libc::c_short,
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_holds_a_lock_that_nobody_took() {
+    fn an_untaken_lock_has_no_holder() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         assert_eq!(holder(&path).unwrap(), None);

@@ -1,4 +1,5 @@
-//! One supervised child process, whatever it is for: an iteration, a quality command, a hook.
+//! Runs one supervised child process: an iteration, a quality command or a hook. Called by
+//! `daemon`.
 //!
 //! ```text
 //! daemon                    runner (this binary, detached)          child
@@ -12,14 +13,17 @@
 //! ```
 //!
 //! Invariants of the whole room:
-//! * A run's child is executed at most once, ever. `started.json` is the claim: created exclusively and synced to disk
-//!   *before* the program is executed. Without it nothing has run and a launch may be repeated; with it no launch starts anything.
-//! * A run whose runner lives is locked (`lock`); one that has ended has `exit.json`; one that is claimed, not locked and has
-//!   no `exit.json` is lost: its runner was killed.
-//! * The daemon may die at any instruction: everything it needs to go on is in the run directory.
-//! * No process is signalled by its number alone: a pidfd is opened first, then the identity behind it is compared.
+//! * A run's child is executed at most once, ever. `started.json` is the claim: it is created
+//!   exclusively and synced to disk *before* the program is executed. Without it nothing has run
+//!   and the launch may be repeated; with it no launch starts anything.
+//! * A run with a live runner is locked (`lock`). A run that has ended has `exit.json`. A run that
+//!   is claimed, unlocked and without `exit.json` is lost: its runner was killed.
+//! * The daemon may die at any instruction: everything it needs to continue is in the run
+//!   directory.
+//! * A process is never signalled by its pid alone: swarm opens a pidfd, then compares identities.
 //!
-//! Needs Linux 5.4 (pidfd, `P_PIDFD`). What is particular to it lives in `handle`, `tree`, `identity`, and `runner`.
+//! Needs Linux 5.4 (pidfd, `P_PIDFD`). The Linux-specific code is in `handle`, `tree`, `identity`
+//! and `runner`.
 
 mod age;
 mod descriptors;

@@ -1,7 +1,8 @@
-//! Reading what a child writes, while it writes or afterwards.
+//! Reads the output of a child, while it writes or afterwards.
 //!
-//! Invariant: memory is bounded by the caller's buffer or [`LIMIT`], whatever the child writes: gigabytes without a newline, bytes
-//! that are no text, a file that shrinks. What is no regular file (the child can put a pipe there) is as good as none: nothing is waited for.
+//! Invariant: memory is bounded by the caller's buffer or [`LIMIT`], even for gigabytes without a
+//! newline, binary data, or a file that shrinks. Anything but a regular file counts as missing (a
+//! child could put a pipe there), so no read ever blocks.
 
 use std::fs::File;
 use std::io;
@@ -10,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use super::plain_file::{is_odd, open_regular};
 
-/// A sensible size for reading in pieces: 64 KiB.
+/// A good buffer size for reading in pieces: 64 KiB.
 pub const PIECE: usize = 64 * 1024;
 
-/// The most that [`tail_lines`] looks at: 1 MiB from the end.
+/// How far back [`tail_lines`] reads: 1 MiB from the end.
 const LIMIT: u64 = 1024 * 1024;
 
 /// Follows a growing file from a remembered offset.
@@ -25,7 +26,7 @@ pub struct OutputFollower {
 }
 
 impl OutputFollower {
-    /// Begins at `offset` bytes from the start. The file need not be there yet.
+    /// Starts at byte `offset`. The file need not exist yet.
     pub fn new(path: impl Into<PathBuf>, offset: u64) -> Self {
         Self {
             path: path.into(),
@@ -34,17 +35,17 @@ impl OutputFollower {
         }
     }
 
-    /// The file.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where the next read begins: remember this to go on after a restart.
+    /// Byte offset of the next read. Store it to continue after a restart.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Reads what is new into `buf` and moves the offset; 0 when there is nothing (yet).
+    /// Reads new bytes into `buf` and advances the offset. Returns 0 if there is nothing new.
     pub fn read_new(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         if self.file.is_none() {
             self.file = open_if_there(&self.path)?;
@@ -63,12 +64,14 @@ impl OutputFollower {
     }
 }
 
-/// The last `max_bytes` as text; what is not UTF-8, and a character cut at the front, becomes U+FFFD. Empty when there is no file.
+/// The last `max_bytes` as text; empty if the file is missing. Invalid UTF-8, also from a character
+/// cut at the front, becomes U+FFFD.
 pub fn tail(path: &Path, max_bytes: usize) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&tail_bytes(path, max_bytes as u64)?.1).into_owned())
 }
 
-/// The last `n` lines, without their ends; of a last mebibyte at most, so that the first may be cut. Empty when there is no file.
+/// The last `n` lines without line ends; empty if the file is missing. Reads at most [`LIMIT`]
+/// bytes, so the first line may be cut.
 pub fn tail_lines(path: &Path, n: usize) -> io::Result<Vec<String>> {
     let mut want = (PIECE as u64).min(LIMIT);
     loop {
@@ -79,7 +82,7 @@ pub fn tail_lines(path: &Path, n: usize) -> io::Result<Vec<String>> {
         } else {
             text.split(|byte| *byte == b'\n').collect()
         };
-        // One line more than asked for: the first of them may be cut.
+        // Read one extra line, because the first one may be cut.
         if whole || lines.len() > n || want >= LIMIT {
             let skip = lines.len().saturating_sub(n);
             let text = |line: &&[u8]| {
@@ -93,7 +96,7 @@ pub fn tail_lines(path: &Path, n: usize) -> io::Result<Vec<String>> {
     }
 }
 
-/// At most `max` bytes from the end, and whether that is the whole file.
+/// Reads at most `max` bytes from the end; also returns whether that is the whole file.
 fn tail_bytes(path: &Path, max: u64) -> io::Result<(bool, Vec<u8>)> {
     let Some(file) = open_if_there(path)? else {
         return Ok((true, Vec::new()));
@@ -105,7 +108,7 @@ fn tail_bytes(path: &Path, max: u64) -> io::Result<(bool, Vec<u8>)> {
     let mut filled = 0;
     while filled < bytes.len() {
         match file.read_at(&mut bytes[filled..], start + filled as u64) {
-            Ok(0) => break, // it shrank meanwhile
+            Ok(0) => break, // the file shrank meanwhile
             Ok(read) => filled += read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
@@ -140,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_follower_goes_on_where_another_stopped() {
+    fn a_follower_continues_where_another_stopped() {
         let (_dir, path) = file(b"one two");
         let mut buf = [0; 4];
         let mut first = OutputFollower::new(&path, 0);
@@ -156,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_missing_or_shrinks_gives_nothing() {
+    fn a_missing_or_shrunken_file_yields_nothing() {
         let (dir, path) = file(b"abc");
         let mut buf = [0; 4];
         let mut none = OutputFollower::new(dir.path().join("none"), 0);
@@ -174,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_as_good_as_none() {
+    fn anything_but_a_regular_file_counts_as_missing() {
         let dir = tempfile::tempdir().unwrap();
         let (pipe, link) = (dir.path().join("pipe"), dir.path().join("link"));
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -188,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_is_text_whatever_the_bytes() {
+    fn a_tail_is_valid_text_for_any_bytes() {
         let (_dir, path) = file("aé".as_bytes());
         assert_eq!(tail(&path, 100).unwrap(), "aé");
         assert_eq!(tail(&path, 1).unwrap(), "\u{fffd}");
@@ -196,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_of_a_huge_line_are_bounded() {
+    fn a_huge_line_is_cut_to_the_limit() {
         let (_dir, path) = file(&vec![b'x'; 3 * 1024 * 1024]);
         let lines = tail_lines(&path, 5).unwrap();
         assert_eq!(lines.len(), 1);
@@ -207,7 +210,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
         #[test]
-        fn the_last_lines_are_the_last_lines(lines in prop::collection::vec("[a-z]{0,9}(xxxxxxxxxxxxxxxx){0,80}", 0..90), n in 0_usize..40, ended: bool) {
+        fn tail_lines_returns_the_last_lines(lines in prop::collection::vec("[a-z]{0,9}(xxxxxxxxxxxxxxxx){0,80}", 0..90), n in 0_usize..40, ended: bool) {
             let mut text = lines.join("\n");
             if ended && !lines.is_empty() {
                 text.push('\n');
@@ -219,7 +222,7 @@ mod tests {
         }
 
         #[test]
-        fn a_follower_loses_and_repeats_nothing(content in prop::collection::vec(any::<u8>(), 0..5000), size in 1_usize..700) {
+        fn a_follower_neither_loses_nor_repeats_bytes(content in prop::collection::vec(any::<u8>(), 0..5000), size in 1_usize..700) {
             let (_dir, path) = file(&content);
             let mut follower = OutputFollower::new(&path, 0);
             let (mut all, mut buf) = (Vec::new(), vec![0; size]);

@@ -1,6 +1,7 @@
-//! Opening what must be a plain file, in folders that others can write to.
+//! Opens regular files in directories that others can write to.
 //!
-//! Invariant: never follows a link in the file's own place, never waits for the other end of a pipe, and gives nothing but regular files.
+//! Invariant: never follows a link as the last component, never blocks on a pipe, and returns only
+//! regular files.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -12,13 +13,13 @@ use nix::libc;
 /// Opens a regular file for reading.
 ///
 /// # Errors
-/// What lies there and is something else (a link, a pipe, a folder, a socket, a device) gives one of the kind
-/// [`InvalidData`](io::ErrorKind::InvalidData); that none is there, the usual one.
+/// [`InvalidData`](io::ErrorKind::InvalidData) for anything else at `path` (a link, a pipe, a
+/// directory, a socket, a device), and [`NotFound`](io::ErrorKind::NotFound) for nothing.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
-        // A link; a socket or a device that nobody serves.
+        // A link, or a socket or device without a server.
         Some(libc::ELOOP | libc::ENXIO | libc::ENODEV) => odd(path),
         _ => error,
     })?;
@@ -29,7 +30,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether it was refused for being something else than a regular file.
+/// Whether [`open_regular`] refused something other than a regular file.
 pub(super) fn is_odd(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidData
 }
@@ -50,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_regular_files_are_opened_and_nothing_is_waited_for() {
+    fn only_regular_files_are_opened_and_opening_never_blocks() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::write(at("file"), "x").unwrap();

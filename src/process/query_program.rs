@@ -1,7 +1,8 @@
-//! A short question to a program, such as for its version: what it says within a time.
+//! Runs a program for a short query, such as its version, with a time limit.
 //!
-//! Invariant: when the answer is there, nothing of the program runs on: what carries the question's mark in its environment, and all that descends
-//! from it, is ended. As with runs, a process that changed its environment *and* lost every ancestor that had not cannot be seen.
+//! Invariant: after the answer, nothing of the program is left running. Every process with the
+//! query's mark in its environment is ended, and so are its descendants. As with runs, a process
+//! escapes if it changed its environment *and* lost every ancestor that had not.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -13,37 +14,37 @@ use std::time::{Duration, Instant};
 use super::handle::ProcessHandle;
 use super::stop::end_all;
 
-/// Variable by which what a question started is found again.
+/// Environment variable that marks the processes of a query.
 const MARK: &str = "SWARM_QUESTION";
-/// So much of each output counts; who writes more is not heard any more.
+/// Limit on the bytes read from each output.
 const HEARD: u64 = 64 * 1024;
-/// How long ending what is left may take.
+/// Time limit for ending leftover processes.
 const END_WITHIN: Duration = Duration::from_secs(2);
-/// How long output may take whose writers have ended.
+/// Time limit for reading the output after all its writers have ended.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// What a program answered.
+/// Result of a query.
 #[derive(Debug)]
 pub enum Answer {
-    /// It ended by itself.
+    /// The program ended on its own. Each output holds at most 64 KiB.
+    #[allow(missing_docs)]
     Said {
-        /// How.
         status: ExitStatus,
-        /// Its output, the beginning of it.
         stdout: Vec<u8>,
-        /// Its messages, the beginning of them.
         stderr: Vec<u8>,
     },
-    /// It did not end in time.
+    /// The program did not end in time and was killed.
     TooLate,
-    /// The system cannot execute it.
+    /// The system cannot execute the program.
     NotStarted(io::Error),
 }
 
-/// Starts `program` in `cwd` with this environment and an empty standard input, and waits for its end, at most `limit`.
+/// Starts `program` in `cwd` with exactly this environment and an empty standard input, and waits
+/// until it ends, at most `limit`.
 ///
 /// # Errors
-/// Not of the program: the system does not let its processes be looked at or ended.
+/// The system does not allow swarm to inspect or end the program's processes. A failure of the
+/// program itself is an [`Answer`].
 pub fn ask(
     program: &Path,
     args: &[String],
@@ -68,21 +69,21 @@ pub fn ask(
         Err(error) => return Ok(Answer::NotStarted(error)),
     };
     let (stdout, stderr) = (reader(child.stdout.take()), reader(child.stderr.take()));
-    // Not reaped yet, so the number is its own.
+    // The child is not reaped yet, so the pid is still its own.
     let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
     let in_time = match ProcessHandle::open(pid)? {
         Some(handle) => handle.wait_until(deadline)?,
         None => true,
     };
-    // One that goes on is found by its mark, too, and by it its descendants.
+    // A child that still runs has the mark too, so its descendants are found through it.
     let mark = format!("{MARK}={name}");
     let carries = |environ: &[u8]| {
         let mut entries = environ.split(|byte| *byte == 0);
         entries.any(|entry| entry == mark.as_bytes())
     };
-    let ended = end_all("a question", END_WITHIN, carries);
+    let ended = end_all("a program query", END_WITHIN, carries);
     if !in_time {
-        // What could not be ended by its mark is ended by its number, which is its own still.
+        // In case its mark could not be read. The pid is still its own.
         child.kill()?;
     }
     let status = child.wait()?;
@@ -91,7 +92,7 @@ pub fn ask(
         return Ok(Answer::TooLate);
     }
     let heard = |output: mpsc::Receiver<Vec<u8>>| {
-        // Nobody is left who could write; a pipe that is open all the same holds up nobody.
+        // No writer should be left; if one is, do not wait for it.
         output.recv_timeout(LAST_WORDS).unwrap_or_default()
     };
     Ok(Answer::Said {
@@ -101,16 +102,16 @@ pub fn ask(
     })
 }
 
-/// Reads on a thread of its own, so that a program that writes much is not held up by who waits for its end.
+/// Reads on its own thread, so that a full pipe never blocks the program while its end is awaited.
 fn reader(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(pipe) = pipe {
-            // A pipe that breaks ends the output; the exit status then tells.
+            // A broken pipe ends the output; the exit status shows the failure.
             let _ = pipe.take(HEARD).read_to_end(&mut bytes);
         }
-        // Fails only when nobody waits any more.
+        // Fails only if the receiver is gone.
         let _ = sender.send(bytes);
     });
     receiver
@@ -131,7 +132,7 @@ mod tests {
         ask(Path::new("/bin/sh"), &args, &env, Path::new("/"), limit).unwrap()
     }
 
-    /// Whether a process with this variable in its environment runs.
+    /// Whether a process has this variable in its environment.
     fn runs(variable: &str) -> bool {
         tree::all().unwrap().keys().any(|pid| {
             let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -142,14 +143,14 @@ mod tests {
     }
 
     #[test]
-    fn what_it_says_and_how_it_ends() {
+    fn output_and_exit_status_are_returned() {
         let Answer::Said {
             status,
             stdout,
             stderr,
         } = shell("echo out; echo err >&2; cat; exit 3", LONG)
         else {
-            panic!("it ends by itself");
+            panic!("it ends on its own");
         };
         assert_eq!(
             (status.code(), &*stdout, &*stderr),
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_never_stops_writing_ends() {
+    fn a_program_that_never_stops_writing_is_cut_off() {
         let Answer::Said { stdout, .. } = shell("yes", LONG) else {
             panic!("its pipe is closed");
         };
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_takes_too_long_is_ended_with_all_that_it_started() {
+    fn a_program_that_takes_too_long_is_killed_with_its_descendants() {
         let script = "OF=too-long-a-question; export OF; setsid sleep 600 & sleep 600";
         let answer = shell(script, Duration::from_millis(300));
         assert!(matches!(answer, Answer::TooLate), "{answer:?}");
@@ -174,17 +175,17 @@ mod tests {
     }
 
     #[test]
-    fn what_one_leaves_behind_is_ended() {
+    fn processes_left_behind_are_killed() {
         let script = "OF=left-by-a-question; export OF; setsid sleep 600 & echo 1.2.3";
         let Answer::Said { stdout, .. } = shell(script, LONG) else {
-            panic!("it ends by itself");
+            panic!("it ends on its own");
         };
         assert_eq!(&*stdout, b"1.2.3\n");
         assert!(!runs("OF=left-by-a-question"));
     }
 
     #[test]
-    fn what_the_system_cannot_execute_is_said() {
+    fn a_program_that_cannot_be_executed_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let script = dir.path().join("tool");
         fs::write(&script, "#!/no/such/interpreter\n").unwrap();

@@ -1,7 +1,7 @@
-//! The two facts that a runner leaves on disk: that its child was started, and how it ended.
+//! The two records of a run: that its child was started, and how it ended.
 //!
-//! Invariants: a record is there whole or not at all; `started.json` is created by exactly one process, ever; both are on
-//! disk before anything rests on them.
+//! Invariants: a record exists whole or not at all. Exactly one process ever creates
+//! `started.json`. Both are synced to disk before anything relies on them.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -20,35 +20,35 @@ use crate::crash;
 use crate::domain::time::Timestamp;
 use crate::remove;
 
-/// The format of these records, and of `spec.json`. What a newer one changes so that this version would misread it carries a higher `v`;
-/// format 1 carries none.
+/// Format version of these records and of `spec.json`. A change that this version would misread
+/// raises `v`; format 1 has no `v`.
 pub const RECORD_FORMAT: u64 = 1;
 
-/// `started.json`: the child was, or is about to be, executed. No other child is ever started for this run.
+/// `started.json`: the child was, or is about to be, executed. This run never starts another child.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Started {
-    /// The runner's process number.
+    /// Process id of the runner.
     pub runner_pid: i32,
-    /// The runner's start, in clock ticks since boot.
+    /// Start of the runner, in clock ticks since boot.
     pub runner_start_time: u64,
-    /// The child's process number, which is its process group's too.
+    /// Process id of the child, and of its process group.
     pub pid: i32,
-    /// The child's start, in clock ticks since boot.
+    /// Start of the child, in clock ticks since boot.
     pub start_time: u64,
-    /// The boot that these numbers belong to.
+    /// The boot to which these numbers belong.
     pub boot_id: String,
-    /// When the claim was made.
+    /// Time of the claim.
     pub started_at: Timestamp,
 }
 
 impl Started {
-    /// Who the child is.
+    /// Identity of the child.
     pub fn child(&self) -> Identity {
         self.identity(self.pid, self.start_time)
     }
 
-    /// Who the runner is.
+    /// Identity of the runner.
     pub fn runner(&self) -> Identity {
         self.identity(self.runner_pid, self.runner_start_time)
     }
@@ -62,74 +62,76 @@ impl Started {
     }
 }
 
-/// Why a run is over.
+/// Why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum EndReason {
-    /// By itself, or by a signal that the runner did not send (the kernel's out-of-memory killer, for one).
+    /// The child ended on its own, or by a signal that the runner did not send, such as one from
+    /// the kernel's out-of-memory killer.
     Exited,
-    /// It ran longer than `timeoutMs`.
+    /// The child ran longer than `timeoutMs`.
     TimedOut,
-    /// It wrote nothing for longer than `idleMs`.
+    /// The child wrote nothing for longer than `idleMs`.
     Idle,
-    /// It was asked to stop, and had its grace.
+    /// Somebody asked the run to stop, and it had its grace period.
     Stopped,
-    /// It was ended at once on request.
+    /// Somebody asked the run to end at once.
     Killed,
-    /// It wrote more than `maxOutputBytes`.
+    /// The child wrote more than `maxOutputBytes`.
     OutputLimit,
-    /// No daemon lived for longer than its lease.
+    /// No daemon was alive for longer than the lease.
     LeaseExpired,
-    /// The program never ran; see `spawnError`.
+    /// The program was never executed; see `spawnError`.
     SpawnError,
 }
 
-/// What the child and all descendants that were waited for have used.
+/// Resources used by the child and all its reaped descendants.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// Processor time in user mode, milliseconds.
+    /// CPU time in user mode, in milliseconds.
     pub user_ms: u64,
-    /// Processor time in the kernel, milliseconds.
+    /// CPU time in the kernel, in milliseconds.
     pub system_ms: u64,
-    /// Largest resident set of any one process, KiB.
+    /// Largest resident set of a single process, in KiB.
     pub max_rss_kb: u64,
 }
 
-/// `exit.json`: how the run ended. Final.
+/// `exit.json`: how the run ended. Never changes once written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExitRecord {
-    /// Why it is over.
+    /// Why the run ended.
     pub reason: EndReason,
-    /// The child's exit code; none when a signal ended it or it never ran.
+    /// Exit code of the child; `None` if a signal ended it or it never ran.
     pub code: Option<i32>,
-    /// The signal that ended the child.
+    /// Number of the signal that ended the child.
     pub signal: Option<i32>,
-    /// Why the program could not be run, for [`EndReason::SpawnError`].
+    /// Why the program could not be executed, for [`EndReason::SpawnError`].
     pub spawn_error: Option<String>,
-    /// The child's start (for a program that never ran: the attempt).
+    /// Start of the child, or of the attempt to start it.
     pub started_at: Timestamp,
-    /// When the whole tree had ended.
+    /// Time when the whole process tree had ended.
     pub ended_at: Timestamp,
-    /// Resources.
+    /// Resources used.
     pub rusage: Usage,
-    /// Length of `stdout.log`.
+    /// Length of `stdout.log`, in bytes.
     pub stdout_bytes: u64,
-    /// Length of `stderr.log`.
+    /// Length of `stderr.log`, in bytes.
     pub stderr_bytes: u64,
-    /// Descendants that SIGKILL did not end within seconds (stuck in the kernel); 0 but for sick machines.
+    /// Descendants that survived SIGKILL for seconds because they are stuck in the kernel. 0 on a
+    /// healthy machine.
     pub left_behind: u64,
 }
 
 impl ExitRecord {
-    /// The program ran, ended by itself, with code 0.
+    /// Whether the program ended on its own with code 0.
     pub fn is_success(&self) -> bool {
         self.reason == EndReason::Exited && self.code == Some(0)
     }
 }
 
-/// Milliseconds of the wall clock now.
+/// Current wall-clock time.
 pub(super) fn now() -> Timestamp {
     let millis = match SystemTime::now().duration_since(UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
@@ -138,7 +140,7 @@ pub(super) fn now() -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
-/// Reads a JSON file of a run; `None` when it is not there, or something else than a file is.
+/// Reads a JSON file of a run; `None` if no regular file exists at `path`.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let bytes = match whole(path) {
         Ok(bytes) => bytes,
@@ -170,22 +172,22 @@ fn whole(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What is read before the rest is trusted to have the form it has today.
+/// Read first, because the rest may have another form in a newer format.
 #[derive(Deserialize)]
 struct Version {
     v: Option<u64>,
 }
 
-/// Creates `started.json` whole and synced, unless it exists; whether this call created it.
+/// Creates `started.json` whole and synced, unless it exists. Returns whether this call created it.
 ///
-/// A hard link is what makes it exclusive: two children can never both win, not even when the lock of a dying runner is
-/// already free while its child is still about to be killed. Synced, with both directories, because "was it ever executed?" must
-/// have the same answer after a power failure.
+/// A hard link makes it exclusive: two children can never both win, not even when the lock of a
+/// dying runner is already free and its child not yet killed. The file and both directories are
+/// synced, because "was it ever executed?" must have the same answer after a power failure.
 pub(super) fn claim(dir: &RunDir, started: &Started) -> io::Result<bool> {
     let temporary = dir.file(&format!("started.{}.new", started.pid));
     let won = write_synced(&temporary, &serde_json::to_vec(started)?)
         .and_then(|()| link_unless_there(&temporary, &dir.started()));
-    // A leftover only takes room; what counts is the link.
+    // A leftover only takes space; the link is what counts.
     let _ = remove::file(&temporary);
     let won = won?;
     sync_dir(dir.path())?;
@@ -211,10 +213,11 @@ fn link_unless_there(from: &Path, to: &Path) -> io::Result<bool> {
     }
 }
 
-/// Room for the exit record, taken when the run is prepared: a disk that fills up meanwhile cannot cost the record.
+/// Bytes reserved for the exit record when the run is prepared, so that a full disk cannot cost the
+/// record.
 pub(super) const RESERVE: usize = 4096;
 
-/// Writes `exit.json`, durably, into the room that was reserved for it.
+/// Writes `exit.json` durably, into the space reserved for it.
 pub(super) fn write_exit(dir: &RunDir, record: &ExitRecord) -> io::Result<()> {
     let bytes = serde_json::to_vec(record)?;
     let temporary = dir.exit_reserve();
@@ -232,7 +235,7 @@ pub(super) fn write_exit(dir: &RunDir, record: &ExitRecord) -> io::Result<()> {
     sync_dir(dir.path())
 }
 
-/// Makes names that were created, renamed or removed in `path` durable.
+/// Makes created, renamed and removed names in `path` durable.
 pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
@@ -296,7 +299,7 @@ mod tests {
             reason: EndReason::SpawnError,
             code: Some(i32::MIN),
             signal: Some(i32::MIN),
-            // The longest that the runner writes, each character escaped.
+            // The longest text that the runner writes, with every character escaped.
             spawn_error: Some("\u{1}".repeat(RESERVE / 8)),
             started_at: Timestamp::from_millis(0),
             ended_at: Timestamp::from_millis(0),
@@ -321,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_format_1_are_read_and_written_byte_for_byte() {
+    fn format_1_records_survive_a_round_trip_byte_for_byte() {
         fn same<T: DeserializeOwned + Serialize>(name: &str) -> T {
             let record: T = read(&golden(name)).unwrap().unwrap();
             let text = fs::read_to_string(golden(name)).unwrap();
@@ -339,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_a_newer_format_is_refused_by_name_and_not_read_as_an_old_one() {
+    fn a_record_of_a_newer_format_is_refused_and_named() {
         let (_temporary, dir) = run_dir();
         let text = fs::read_to_string(golden("exit-clean.json")).unwrap();
         for newer in [

@@ -1,8 +1,9 @@
-//! What became of a run: asked at once, waited for, or found by the next daemon.
+//! The status of a run: inspected at once, awaited, or found by the next daemon.
 //!
-//! Invariant: the answer is right whatever the runner does meanwhile. `exit.json` is written before the lock goes and
-//! `started.json` after it is taken, so: read the claim, then the lock, then the record, and believe "not locked" only of a claim
-//! that was seen before the lock was looked at.
+//! Invariant: the answer is correct whatever the runner does meanwhile. The runner writes
+//! `exit.json` before it releases the lock, and its child writes `started.json` after the lock is
+//! taken. So read the claim, then the lock, then the record, and trust "not locked" only for a
+//! claim read before the lock.
 
 use std::io;
 
@@ -14,43 +15,41 @@ use super::plain_file::open_regular;
 use super::record::{self, ExitRecord, Started};
 use super::rundir::RunDir;
 
-/// Where a run is now.
+/// Status of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunStatus {
-    /// Nothing was ever executed; it may be launched.
+    /// Nothing was ever executed; the run may be launched.
     Prepared,
-    /// Its runner lives.
+    /// The runner is alive.
     Running {
-        /// The runner's process number, from the lock.
+        /// Process id of the runner, from the lock.
         runner_pid: i32,
-        /// The child; none in the first milliseconds, before it is claimed.
+        /// The claim of the child; `None` in the first milliseconds.
         started: Option<Started>,
     },
-    /// Over.
+    /// The run is over.
     Exited(ExitRecord),
-    /// The child was claimed and the runner is gone without a record: killed, or the machine went down.
-    /// See [`end_survivors`](super::end_survivors).
-    Lost {
-        /// The claim.
-        started: Started,
-    },
+    /// The child claimed the run, but the runner is gone without a record: it was killed, or the
+    /// machine went down. See [`end_survivors`](super::end_survivors).
+    #[allow(missing_docs)]
+    Lost { started: Started },
 }
 
-/// How a run that was waited for ended.
+/// Result of [`wait`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunEnd {
-    /// With its record.
+    /// The run ended and left its record.
     Exited(ExitRecord),
-    /// The runner is gone and left no record. [`inspect`] then says [`RunStatus::Prepared`] when nothing was executed (a new
-    /// launch is safe), [`RunStatus::Lost`] when something was.
+    /// The runner is gone and left no record. [`inspect`] returns [`RunStatus::Prepared`] if
+    /// nothing was executed (a new launch is safe), and [`RunStatus::Lost`] otherwise.
     Lost,
 }
 
-/// Looks at a run without disturbing it.
+/// Determines the status of a run without disturbing it.
 pub fn inspect(dir: &RunDir) -> Result<RunStatus> {
     loop {
         let claimed: Option<Started> = record::read(&dir.started())?;
-        let holder = lock::holder(&dir.lock()).on("look at", &dir.lock())?;
+        let holder = lock::holder(&dir.lock()).on("inspect", &dir.lock())?;
         if let Some(record) = record::read(&dir.exit())? {
             return Ok(RunStatus::Exited(record));
         }
@@ -67,20 +66,22 @@ pub fn inspect(dir: &RunDir) -> Result<RunStatus> {
         match claimed {
             Some(started) => return Ok(RunStatus::Lost { started }),
             None => match open_regular(&dir.started()) {
-                Ok(_) => {} // claimed in between: look again
+                Ok(_) => {} // claimed in between: inspect again
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return Ok(RunStatus::Prepared);
                 }
-                // Something else in the claim's place: it may have been executed.
+                // Not a regular file, so nobody can tell whether the child was executed.
                 Err(error) => return Err(error).on("read", &dir.started()),
             },
         }
     }
 }
 
-/// Waits until the run is over: without polling, for runners of this process (`launched`) and of earlier ones alike.
+/// Waits until the run is over, without polling. Works for runners of this process (`launched`) and
+/// of earlier daemons.
 ///
-/// Dropping the future is safe; waiting again is too. A run that nobody has launched counts as [`RunEnd::Lost`] at once.
+/// The future may be dropped, and the wait repeated. A run that was never launched counts as
+/// [`RunEnd::Lost`] at once.
 pub async fn wait(dir: &RunDir, launched: Option<Launched>) -> Result<RunEnd> {
     if let Some(launched) = launched {
         launched.ended().await?;
@@ -97,14 +98,16 @@ pub async fn wait(dir: &RunDir, launched: Option<Launched>) -> Result<RunEnd> {
     }
 }
 
-/// What [`wait`] sees.
+/// One inspection by [`wait`].
 enum Look {
     Over(RunEnd),
-    /// It is not over, and who holds it; nobody any more: it is to be looked at again.
+    /// Not over, with the runner that holds it. `None` means the runner has just gone, so inspect
+    /// again.
     Held(Option<ProcessHandle>),
 }
 
-/// On a thread that may block: while a disk is busy even a small file takes its time, and others are waited for at the same time.
+/// Runs on a blocking thread: on a busy disk even a small file takes time, and other runs are
+/// awaited concurrently.
 async fn look(dir: &RunDir) -> Result<Look> {
     let here = dir.clone();
     let looked = tokio::task::spawn_blocking(move || match inspect(&here)? {
@@ -112,16 +115,17 @@ async fn look(dir: &RunDir) -> Result<Look> {
         RunStatus::Prepared | RunStatus::Lost { .. } => Ok(Look::Over(RunEnd::Lost)),
         RunStatus::Running { .. } => runner(&here).map(Look::Held),
     });
-    looked.await.on("look at", dir.path())?
+    looked.await.on("inspect", dir.path())?
 }
 
-/// The process that holds the run's lock; `None` when none does. The pidfd is opened before the lock is compared.
+/// The process that holds the run's lock, if any. Compares the holder again after it opened the
+/// pidfd, so the pidfd cannot belong to a process that reused the pid.
 pub(super) fn runner(dir: &RunDir) -> Result<Option<ProcessHandle>> {
     let path = dir.lock();
-    let mut holder = lock::holder(&path).on("look at", &path)?;
+    let mut holder = lock::holder(&path).on("inspect", &path)?;
     while let Some(pid) = holder {
         let handle = ProcessHandle::open(pid).of("open", pid)?;
-        holder = lock::holder(&path).on("look at", &path)?;
+        holder = lock::holder(&path).on("inspect", &path)?;
         if holder == Some(pid) {
             let id = dir.id().to_owned();
             let invisible = ProcessError::HolderInvisible { id, pid };

@@ -1,6 +1,7 @@
-//! The directory of a run: what lies where, and how it comes to be.
+//! The directory of a run: its files, and how it is created.
 //!
-//! Invariant: `runs/<id>` appears whole, by one rename, and what [`prepare`] put there is never changed afterwards.
+//! Invariant: `runs/<id>` appears whole, by one rename, and what [`prepare`] wrote is never
+//! changed.
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write as _};
@@ -15,12 +16,12 @@ use super::{lock, record};
 use crate::crash;
 use crate::remove;
 
-/// Directories that are still being written begin with this.
+/// Name prefix of directories that are still being written.
 const UNFINISHED: &str = ".new-";
-/// When and where it was written.
+/// File that records the boot and the place in which the directory was written.
 const WRITTEN: &str = "written-at";
 
-/// Names that callers may not use for their files.
+/// Reserved names that callers may not use for their files.
 const OWN_NAMES: [&str; 12] = [
     "written-at",
     "spec.json",
@@ -36,7 +37,7 @@ const OWN_NAMES: [&str; 12] = [
     "runner.log",
 ];
 
-/// A run's directory, by its absolute path.
+/// A run's directory, with an absolute path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RunDir {
     path: PathBuf,
@@ -44,7 +45,7 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// The run `id`, which must have been prepared.
+    /// Opens the run `id`, which must have been prepared.
     pub fn open(runs_dir: &Path, id: &str) -> Result<Self> {
         check_id(id)?;
         let runs = plain_dir(runs_dir)?;
@@ -60,7 +61,7 @@ impl RunDir {
         })
     }
 
-    /// As [`RunDir::open`], from the whole path.
+    /// Like [`RunDir::open`], but takes the whole path.
     pub(super) fn open_path(path: &Path) -> Result<Self> {
         let id = path.file_name().and_then(|name| name.to_str());
         let (Some(runs), Some(id)) = (path.parent(), id) else {
@@ -74,27 +75,27 @@ impl RunDir {
         &self.id
     }
 
-    /// The directory itself.
+    /// Path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A file of the run.
+    /// Path of a file of the run.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// What the child wrote on its standard output; there from the beginning.
+    /// Path of the child's standard output. The file exists from the start.
     pub fn stdout(&self) -> PathBuf {
         self.file("stdout.log")
     }
 
-    /// What the child wrote on its standard error; there from the beginning.
+    /// Path of the child's standard error. The file exists from the start.
     pub fn stderr(&self) -> PathBuf {
         self.file("stderr.log")
     }
 
-    /// The specification, without its environment.
+    /// The specification without the environment.
     pub fn spec(&self) -> Result<RunSpec> {
         let path = self.file("spec.json");
         match record::read(&path)? {
@@ -124,10 +125,11 @@ impl RunDir {
     }
 }
 
-/// Writes the directory of a run, with `files` beside the specification. A run that is there already is left as it is.
+/// Writes the directory of a run, with `files` beside the specification. Leaves an existing run as
+/// it is.
 ///
-/// Nothing is synced: until a child is claimed, which syncs, a power failure may take or tear the directory, and then nothing
-/// has been executed: one that was not claimed before a reboot is written anew here.
+/// Syncs nothing. A power failure may lose or tear the directory until the child's claim syncs it,
+/// but then nothing was executed, and this function writes an unclaimed run again after a reboot.
 pub fn prepare(runs_dir: &Path, spec: &RunSpec, files: &[(&str, &[u8])]) -> Result<RunDir> {
     check_id(&spec.id)?;
     for (name, _) in files {
@@ -147,15 +149,15 @@ pub fn prepare(runs_dir: &Path, spec: &RunSpec, files: &[(&str, &[u8])]) -> Resu
         fs::rename(&unfinished, runs.join(&spec.id)).on("rename", &unfinished)
     });
     if let Err(error) = written {
-        // The first error is the one to report; what is left is removed by the next `prepare`.
+        // The first error is the one to report. The next `prepare` removes what is left.
         let _ = remove_ours(&unfinished);
         return Err(error);
     }
     RunDir::open(&runs, &spec.id)
 }
 
-/// The run if it is there. A run of an earlier boot or another place, in which nothing ran, is
-/// removed, and so not there.
+/// The existing run, if any. Removes a run in which nothing ran if it is from an earlier boot or
+/// another place.
 fn existing(runs: &Path, id: &str) -> Result<Option<RunDir>> {
     let path = runs.join(id);
     if fs::symlink_metadata(&path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
@@ -171,8 +173,8 @@ fn existing(runs: &Path, id: &str) -> Result<Option<RunDir>> {
     Ok(None)
 }
 
-/// Removes a run's directory, whole or half written, and no other: each has [`WRITTEN`] from its
-/// first moment on, and only an empty one goes without it.
+/// Removes a run's directory, whole or half written, and nothing else: every run has [`WRITTEN`]
+/// from its first moment on. Without that file, only an empty directory is removed.
 fn remove_ours(path: &Path) -> Result<()> {
     let marker = path.join(WRITTEN);
     let removed = match fs::symlink_metadata(&marker) {
@@ -185,11 +187,12 @@ fn remove_ours(path: &Path) -> Result<()> {
             removed => removed,
         },
     };
-    removed.on("remove the run that never began", path)
+    removed.on("remove the run that never started", path)
 }
 
-/// Whether it was written here, since the machine began. Only a reboot can tear what was written, and in a copy, or where the repository was
-/// renamed, its paths lead elsewhere: then nothing of it is trusted, and nothing is lost, for nothing ran.
+/// Whether the directory was written in this place and this boot. Only a reboot can tear it, and in
+/// a copied or renamed repository its paths lead elsewhere. Nothing ran, so discarding it loses
+/// nothing.
 fn is_of_here_and_now(dir: &RunDir) -> Result<bool> {
     let path = dir.file(WRITTEN);
     let runs = dir.path().parent().unwrap_or(dir.path());
@@ -197,7 +200,7 @@ fn is_of_here_and_now(dir: &RunDir) -> Result<bool> {
     Ok(fs::read(&path).is_ok_and(|written| written == current))
 }
 
-/// The boot, and a line with the folder that has the runs.
+/// Content of [`WRITTEN`]: the boot id, and the path of the directory of all runs.
 fn here_and_now(runs: &Path) -> Result<Vec<u8>> {
     let boot = boot_id().on("read the boot id for", runs)?;
     let runs = fs::canonicalize(runs).on("find", runs)?;
@@ -238,7 +241,7 @@ fn write_file(path: &Path, content: &[u8]) -> Result<()> {
         .on("write", path)
 }
 
-/// The folder's canonical path. A link in its place is refused: it leads to somebody else's files.
+/// The canonical path of a directory. Refuses a link, because it leads to somebody else's files.
 fn plain_dir(path: &Path) -> Result<PathBuf> {
     let meta = fs::symlink_metadata(path).on("find", path)?;
     if !meta.is_dir() {
@@ -257,7 +260,7 @@ fn private_dir(path: &Path) -> Result<()> {
     plain_dir(path)?;
     let mode = fs::metadata(path).on("find", path)?.permissions().mode();
     if mode & 0o077 != 0 {
-        fs::set_permissions(path, Permissions::from_mode(0o700)).on("make private", path)?;
+        fs::set_permissions(path, Permissions::from_mode(0o700)).on("set the mode of", path)?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! What to run: the specification of one child, and where its program is.
+//! The specification of one child, and the search for its program.
 //!
-//! Invariant: the environment is complete (nothing is inherited) and never lies in `spec.json`, because it may hold secrets; it
-//! has a file of its own that goes as soon as the child has been claimed.
+//! Invariant: the environment is complete (nothing is inherited). It may hold secrets, so it is
+//! never in `spec.json` but in its own file, which is removed once the child has claimed the run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,41 +12,44 @@ use serde::{Deserialize, Serialize};
 use super::error::{ProcessError, Result};
 use super::lease::Lease;
 
-/// One child process. All text is UTF-8; paths are absolute, except `stdin`.
+/// Specification of one child process. All text is UTF-8; paths are absolute except `stdin`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunSpec {
-    /// The run, and its directory's name: `[a-z0-9][a-z0-9-]{0,63}`.
+    /// Id of the run and name of its directory: `[a-z0-9][a-z0-9-]{0,63}`.
     pub id: String,
-    /// The program, best as [`resolve_program`] gives it; a bare name is looked up in the `PATH` of `env`.
+    /// The program, preferably from [`resolve_program`]. A bare name is looked up in the `PATH` of
+    /// `env`.
     pub program: String,
-    /// Its arguments, without the program's own name.
+    /// Arguments, without the program's name.
     pub args: Vec<String>,
-    /// Where it starts.
+    /// Working directory.
     pub cwd: PathBuf,
-    /// Its whole environment. `SWARM_RUN_ID` and `SWARM_RUN_DIR` are set by the runner.
-    /// Empty when the specification is read back from its run.
+    /// Complete environment, to which the runner adds `SWARM_RUN_ID` and `SWARM_RUN_DIR`. Empty
+    /// when the specification is read back from its run.
     #[serde(default, skip_serializing)]
     pub env: BTreeMap<String, String>,
-    /// A file of the run directory to be its standard input; none: `/dev/null`.
+    /// File of the run directory to use as standard input; `None` means `/dev/null`.
     pub stdin: Option<String>,
-    /// Ended when it runs longer, in milliseconds.
+    /// Time limit in milliseconds; `None` means no limit.
     pub timeout_ms: Option<u64>,
-    /// Ended when neither `stdout.log` nor `stderr.log` has grown for so long, in milliseconds; none: it may be silent.
+    /// Limit in milliseconds on the time in which neither `stdout.log` nor `stderr.log` grows;
+    /// `None` means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u64>,
-    /// From TERM to KILL, in milliseconds.
+    /// Time from SIGTERM to SIGKILL, in milliseconds.
     pub grace_ms: u64,
-    /// Ended when `stdout.log` and `stderr.log` together grow beyond this (looked at at least once a second); none: no limit.
+    /// Limit on the total length of `stdout.log` and `stderr.log`, checked at least once a second;
+    /// `None` means no limit.
     pub max_output_bytes: Option<u64>,
-    /// Ended when no daemon has lived for so long; none: never.
+    /// Limit on the time without a live daemon; `None` means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Lease>,
 }
 
 #[cfg(test)]
 impl RunSpec {
-    /// A child of a test that only needs its directory.
+    /// A specification for tests that only need the directory.
     pub(crate) fn of_true(id: &str) -> Self {
         Self {
             id: id.into(),
@@ -64,7 +67,8 @@ impl RunSpec {
     }
 }
 
-/// Finds `program` as the child would: a name in the `PATH` of `env`, a path with a `/` relative to `cwd`.
+/// Finds `program` as the child would: a bare name in the `PATH` of `env`, a path with `/` relative
+/// to `cwd`.
 ///
 /// # Errors
 /// [`ProcessError::ProgramMissing`] or [`ProcessError::NotExecutable`].
@@ -80,7 +84,7 @@ pub fn resolve_program(
     let found: Vec<PathBuf> = search
         .split(':')
         .filter(|_| !program.is_empty())
-        // An empty entry of PATH means the working directory, as for execvp.
+        // An empty entry in PATH means the working directory, as for execvp.
         .map(|entry| cwd.join(entry).join(program))
         .filter(|candidate| candidate.is_file())
         .collect();
@@ -131,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_looked_up_in_the_given_path_only() {
+    fn a_name_is_looked_up_only_in_the_given_path() {
         let dir = tempfile::tempdir().unwrap();
         script(&dir.path().join("b"), "tool", 0o755);
         let env = env("/nowhere:b");
@@ -144,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_executable_is_passed_over_then_named() {
+    fn a_file_that_is_not_executable_is_skipped_or_reported() {
         let dir = tempfile::tempdir().unwrap();
         script(&dir.path().join("a"), "tool", 0o644);
         let plain = resolve_program("tool", &env("a"), dir.path()).unwrap_err();
@@ -155,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_taken_from_the_working_directory() {
+    fn a_path_is_relative_to_the_working_directory() {
         let dir = tempfile::tempdir().unwrap();
         script(dir.path(), "tool", 0o755);
         let found = resolve_program("./tool", &env(""), dir.path()).unwrap();

@@ -1,7 +1,7 @@
-//! Ending a run from outside: through its runner, or, when that was killed, without it.
+//! Ends a run from outside: through its runner, or without it if the runner was killed.
 //!
-//! Invariant: the request is on disk (`stop`, `stop-now`) before anyone is signalled. A runner that is just starting looks for it
-//! after taking the lock, so a request is never lost between launch and lock, at most repeated.
+//! Invariant: the request is on disk (`stop`, `stop-now`) before any signal is sent. A starting
+//! runner checks for it after it takes the lock, so a request is never lost, at most repeated.
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
@@ -20,12 +20,12 @@ use super::run_status::runner;
 use super::rundir::RunDir;
 use super::{lock, tree};
 
-/// How to stop.
+/// How to stop a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// TERM to the child's group, and after `graceMs` KILL to the whole tree.
+    /// SIGTERM to the child's group, then after `graceMs` SIGKILL to the whole process tree.
     Graceful,
-    /// KILL to the whole tree.
+    /// SIGKILL to the whole process tree.
     Now,
 }
 
@@ -38,16 +38,17 @@ impl Stop {
     }
 }
 
-/// What a stop request met.
+/// Result of a stop request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopOutcome {
-    /// The runner has it; [`wait`](super::wait) tells the end.
+    /// The runner got the request; [`wait`](super::wait) reports the end.
     Requested,
-    /// No runner lives. A runner that is launched later ends the run without starting its child.
+    /// No runner is alive. A runner launched later ends the run without starting its child.
     NotRunning,
 }
 
-/// Asks the run to end, and returns at once. A second [`Stop::Graceful`] ends the grace of the first: the tree is killed.
+/// Asks the run to end, and returns at once. A second [`Stop::Graceful`] cuts the grace period of
+/// the first: the tree is killed.
 pub fn stop(dir: &RunDir, how: Stop) -> Result<StopOutcome> {
     let marker = dir.file(how.marker());
     let mut options = OpenOptions::new();
@@ -56,10 +57,10 @@ pub fn stop(dir: &RunDir, how: Stop) -> Result<StopOutcome> {
     let Some(runner) = runner(dir)? else {
         return Ok(StopOutcome::NotRunning);
     };
-    // The lock named this process; where there is a claim, its identity must agree.
+    // The lock named this process; if there is a claim, it must name the same one.
     let claimed: Option<Started> = record::read(&dir.started())?;
     if let Some(started) = claimed.filter(|started| started.runner_pid == runner.pid())
-        && !started.runner().exists().of("look at", runner.pid())?
+        && !started.runner().exists().of("inspect", runner.pid())?
     {
         return Ok(StopOutcome::NotRunning);
     }
@@ -68,7 +69,7 @@ pub fn stop(dir: &RunDir, how: Stop) -> Result<StopOutcome> {
         Stop::Now => Signal::USR1,
     };
     let sent = runner.signal(signal).of("signal", runner.pid())?;
-    // One that was stopped would not hear it.
+    // A stopped process does not handle signals.
     runner.signal(Signal::CONT).of("wake", runner.pid())?;
     Ok(if sent {
         StopOutcome::Requested
@@ -77,7 +78,8 @@ pub fn stop(dir: &RunDir, how: Stop) -> Result<StopOutcome> {
     })
 }
 
-/// Lets a runner go on that a signal has stopped: else nobody would see to its run's limits, and the run would last for ever.
+/// Continues a runner that a signal has stopped. Otherwise nothing would enforce the run's limits,
+/// and the run could last forever.
 pub fn wake(dir: &RunDir) -> Result<()> {
     if let Some(runner) = runner(dir)?
         && u32::try_from(runner.pid()).is_ok_and(is_stopped)
@@ -87,21 +89,24 @@ pub fn wake(dir: &RunDir) -> Result<()> {
     Ok(())
 }
 
-/// Ends what a killed runner left behind: each process that has the run's `SWARM_RUN_ID` and `SWARM_RUN_DIR` in its environment,
-/// and all its descendants, verified gone. Gives their number. Blocks for at most about `within`.
+/// Ends what a killed runner left behind: every process with the run's `SWARM_RUN_ID` and
+/// `SWARM_RUN_DIR` in its environment, and all its descendants. Verifies that they are gone and
+/// returns their number. Blocks for about `within` at most.
 ///
-/// Cannot see a process that changed its environment *and* lost every ancestor that had not.
+/// Misses a process that changed its environment *and* lost every ancestor that had not.
 pub fn end_survivors(dir: &RunDir, within: Duration) -> Result<usize> {
-    if let Some(pid) = lock::holder(&dir.lock()).on("look at", &dir.lock())? {
+    if let Some(pid) = lock::holder(&dir.lock()).on("inspect", &dir.lock())? {
         let id = dir.id().to_owned();
         return Err(ProcessError::RunnerAlive { id, pid });
     }
     let marks = marks(dir);
-    end_all(dir.id(), within, |environ| carries(environ, &marks))
+    let owner = format!("run `{}`", dir.id());
+    end_all(&owner, within, |environ| carries(environ, &marks))
 }
 
-/// Ends the children of runs whose directory below `runs_dir` was taken away, and their descendants: nobody can follow them any more. Their
-/// runners end with them. Gives the number. Blocks for at most about `within`.
+/// Ends the children, and their descendants, of runs whose directory in `runs_dir` was removed:
+/// nobody can follow them any more. Their runners end with them. Returns the number of processes
+/// ended. Blocks for about `within` at most.
 pub fn end_vanished(runs_dir: &Path, within: Duration) -> Result<usize> {
     let begin = [
         b"SWARM_RUN_DIR=",
@@ -109,7 +114,7 @@ pub fn end_vanished(runs_dir: &Path, within: Duration) -> Result<usize> {
         b"/",
     ]
     .concat();
-    end_all("whose directory is gone", within, |environ| {
+    end_all("runs without a directory", within, |environ| {
         let mut entries = environ.split(|byte| *byte == 0);
         let id = entries.find_map(|entry| entry.strip_prefix(&begin[..]));
         id.is_some_and(|id| !runs_dir.join(OsStr::from_bytes(id)).exists())
@@ -117,7 +122,7 @@ pub fn end_vanished(runs_dir: &Path, within: Duration) -> Result<usize> {
 }
 
 pub(super) fn end_all(
-    what: &str,
+    owner: &str,
     within: Duration,
     is_one: impl Fn(&[u8]) -> bool,
 ) -> Result<usize> {
@@ -129,15 +134,16 @@ pub(super) fn end_all(
             return Ok(ended);
         }
         if !tree::kill_all(&family, deadline).on("search", "/proc".as_ref())? {
-            let id = what.to_owned();
+            let owner = owner.to_owned();
             let count = family.len();
-            return Err(ProcessError::SurvivorsLeft { id, count });
+            return Err(ProcessError::SurvivorsLeft { owner, count });
         }
         ended += family.len();
     }
 }
 
-/// Those whose environment says so. Unreadable (another user's, or gone) counts as empty; a zombie's is.
+/// The processes whose environment matches, and their descendants. An environment that cannot be
+/// read (another user's process, or one that is gone) counts as empty.
 fn family(is_one: impl Fn(&[u8]) -> bool) -> io::Result<Vec<ProcStat>> {
     let own = i32::try_from(std::process::id()).unwrap_or(i32::MAX);
     let environ = |pid: i32| fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -153,7 +159,8 @@ fn family(is_one: impl Fn(&[u8]) -> bool) -> io::Result<Vec<ProcStat>> {
     Ok(family)
 }
 
-/// The two variables that every child of this run starts with. The directory tells apart the runs of several repositories.
+/// The two variables that mark every child of this run. The directory distinguishes the runs of
+/// different repositories.
 pub(super) fn variables(dir: &RunDir) -> [(&'static str, std::ffi::OsString); 2] {
     [
         ("SWARM_RUN_ID", dir.id().into()),

@@ -1,7 +1,7 @@
-//! Families of processes: who descends from whom, and how to end them all.
+//! Process trees: finds all descendants, and ends them.
 //!
-//! Invariant: a family is stopped whole before any of it is killed, so that nothing forks away meanwhile; each signal goes through
-//! a pidfd whose identity was compared.
+//! Invariant: a whole tree is stopped before any of its processes is killed, so that nothing forks
+//! away meanwhile. Each signal goes through a pidfd whose identity was compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use super::handle::ProcessHandle;
 use super::identity::ProcStat;
 
-/// Every process that can be seen, by number.
+/// Every visible process, by pid.
 pub(super) fn all() -> io::Result<BTreeMap<i32, ProcStat>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir("/proc")? {
@@ -28,7 +28,7 @@ pub(super) fn all() -> io::Result<BTreeMap<i32, ProcStat>> {
     Ok(found)
 }
 
-/// All descendants of `roots` among `processes`, without the roots.
+/// All descendants of `roots` in `processes`, without the roots themselves.
 pub(super) fn descendants(processes: &BTreeMap<i32, ProcStat>, roots: &[i32]) -> Vec<ProcStat> {
     let mut children: BTreeMap<i32, Vec<ProcStat>> = BTreeMap::new();
     for stat in processes.values() {
@@ -48,9 +48,10 @@ pub(super) fn descendants(processes: &BTreeMap<i32, ProcStat>, roots: &[i32]) ->
     found
 }
 
-/// Stops everything that `find` names, until it names nothing new; gives all of them.
+/// Stops every process that `find` returns until it returns no new ones; returns all of them.
 ///
-/// Only one descriptor is open at a time: a family may have more members than this process may have descriptors.
+/// Keeps only one descriptor open at a time: a tree may have more processes than this process may
+/// have descriptors.
 pub(super) fn freeze(
     mut find: impl FnMut() -> io::Result<Vec<ProcStat>>,
 ) -> io::Result<Vec<ProcStat>> {
@@ -70,7 +71,8 @@ pub(super) fn freeze(
     }
 }
 
-/// Kills each of `family` and waits until they have ended; `false` when `deadline` came first.
+/// Kills every process of `family` and waits for their end; returns `false` if `deadline` came
+/// first.
 pub(super) fn kill_all(family: &[ProcStat], deadline: Instant) -> io::Result<bool> {
     for stat in family {
         signal(stat, Signal::KILL)?;
@@ -90,7 +92,8 @@ fn signal(stat: &ProcStat, signal: Signal) -> io::Result<()> {
         return Ok(());
     };
     match handle.signal(signal) {
-        // A set-user-id program of another user: nobody but its owner may end it; the caller sees that it stays.
+        // A set-user-ID program of another user, which only its owner may end. The caller sees that
+        // it survives.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         other => other.map(|_| ()),
     }
@@ -110,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn descendants_are_found_at_any_depth_and_in_any_order_of_numbers() {
+    fn descendants_are_found_at_any_depth_and_in_any_pid_order() {
         let processes = BTreeMap::from([
             process(1, 0),
             process(5, 9),
@@ -129,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_in_what_proc_says_is_no_endless_loop() {
+    fn a_cycle_in_proc_does_not_loop_forever() {
         let processes = BTreeMap::from([process(2, 3), process(3, 2)]);
         assert_eq!(descendants(&processes, &[2]).len(), 1);
     }

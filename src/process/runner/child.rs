@@ -1,8 +1,9 @@
-//! What becomes the child: `swarm __child DIR RUNNER-PID` sets itself up, claims the run, and executes the program.
+//! `swarm __child DIR RUNNER-PID`: sets itself up, claims the run, and executes the program.
 //!
-//! A program of its own rather than code between `fork` and `exec`: no unsafe code, and every step can fail with a message.
+//! It is a separate program instead of code between `fork` and `exec`, so it needs no unsafe code
+//! and every step can fail with a message.
 //!
-//! Invariants: nothing is executed unless this process created `started.json`; this process never outlives its runner.
+//! Invariants: it executes nothing unless it created `started.json`, and never outlives its runner.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -27,31 +28,31 @@ use super::signals;
 use crate::crash;
 use crate::remove;
 
-/// The first argument of this hidden program.
+/// First argument of this hidden program.
 pub(super) const PROGRAM: &str = "__child";
 
-/// Why the program was not executed, told to the runner over a pipe that the execution itself would have closed.
+/// Why the program was not executed. Sent to the runner over a pipe that closes on exec.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Report {
     /// Another child has claimed this run.
     AlreadyStarted,
-    /// The claim could not be put on disk. Nothing was executed, and that says nothing about the program.
+    /// The claim could not be written. Nothing was executed, and the program is not to blame.
     NotClaimed(String),
-    /// It could not be.
+    /// A step of the set-up, or the execution itself, failed.
     Failed(String),
 }
 
-/// The runner's end of the child's start.
+/// A started child, on the runner's side.
 pub(super) struct Spawned {
-    /// The child, leader of its own process group, until it is reaped.
+    /// Process id of the child, which leads its own process group. Valid until it is reaped.
     pub(super) pid: i32,
     reports: io::PipeReader,
 }
 
 impl Spawned {
-    /// What the child said before it ended; `None` when it executed its program, or was killed before it could say anything.
+    /// The child's report; `None` if it executed its program, or was killed before it could report.
     pub(super) fn report(&mut self) -> Option<Report> {
-        // Not blocking: should a process stuck in the kernel still hold the other end, there is no report.
+        // Non-blocking, because a process stuck in the kernel may still hold the other end.
         fcntl(&self.reports, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).ok()?;
         let mut text = Vec::new();
         let _ = self.reports.read_to_end(&mut text);
@@ -59,10 +60,11 @@ impl Spawned {
     }
 }
 
-/// Starts the hidden program from the runner. It has no environment; the pipe for its report is its standard input.
+/// Starts the hidden program from the runner. It gets no environment; its standard input is the
+/// pipe for its report.
 pub(super) fn spawn(dir: &RunDir) -> io::Result<Spawned> {
     let (reports, to_runner) = io::pipe()?;
-    // The running program's own file, even when an update has replaced it on disk.
+    // The file of the running program, even if an update has replaced it on disk.
     let mut command = Command::new("/proc/self/exe");
     command.arg0("swarm").arg(PROGRAM).arg(dir.path());
     command.arg(std::process::id().to_string());
@@ -72,9 +74,9 @@ pub(super) fn spawn(dir: &RunDir) -> io::Result<Spawned> {
     Ok(Spawned { pid, reports })
 }
 
-/// The hidden program. Returns only when the program was not executed.
+/// The hidden program. Returns only if the program was not executed.
 pub(super) fn main(dir: &Path, runner: &str) -> ExitCode {
-    // Exit 127 as shells do; the report says why.
+    // 127, as in shells. The report says why.
     let code = ExitCode::from(127);
     let Ok(to_runner) = io::stdin().as_fd().try_clone_to_owned() else {
         return code;
@@ -99,7 +101,7 @@ fn claim_and_execute(path: &Path, runner: &str) -> Result<Option<Report>, String
     let runner: i32 = runner.parse().map_err(|_| "bad runner pid".to_owned())?;
     set_pdeathsig(Signal::SIGKILL).map_err(|error| format!("cannot set PDEATHSIG: {error}"))?;
     if getppid().as_raw() != runner {
-        return Ok(None); // it died before the line above: this process was given to another parent
+        return Ok(None); // the runner died before PDEATHSIG was set
     }
     signals::unblock().map_err(|error| format!("cannot unblock signals: {error}"))?;
     let dir = RunDir::open_path(path).map_err(|error| error.to_string())?;
@@ -112,18 +114,18 @@ fn claim_and_execute(path: &Path, runner: &str) -> Result<Option<Report>, String
         Err(error) => return Ok(Some(Report::NotClaimed(error.to_string()))),
     }
     crash::point("child.after-claim");
-    // Not needed any more, whatever happens from here, and it may hold secrets.
+    // No longer needed, whatever happens next, and it may hold secrets.
     let _ = remove::file(&dir.env());
     let error = command.exec();
     Err(format!("cannot run `{}`: {error}", spec.program))
 }
 
-/// The program as it will be executed: everything that can fail is done before the claim.
+/// Prepares the command. Everything that can fail happens here, before the claim.
 fn command(dir: &RunDir, spec: &RunSpec) -> Result<Command, String> {
     let said = |what: String| move |error: io::Error| format!("cannot {what}: {error}");
     let env: BTreeMap<String, String> = record::read(&dir.env())
         .map_err(|error| error.to_string())?
-        .ok_or("the environment of the run is gone")?;
+        .ok_or("the file with the run's environment is missing")?;
     let stdin = spec
         .stdin
         .as_ref()

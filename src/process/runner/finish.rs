@@ -1,7 +1,7 @@
-//! The last thing a runner does: the exit record.
+//! Writes the exit record, the last step of a runner.
 //!
-//! Invariant: the record is not given up for want of room; the lock stays held meanwhile, so the run counts as running until the
-//! record is there.
+//! Invariant: a full disk delays the record but never cancels it. The lock stays held meanwhile, so
+//! the run counts as running until the record exists.
 
 use std::fs;
 use std::io;
@@ -23,28 +23,28 @@ use super::supervise::Outcome;
 use crate::crash;
 use crate::remove;
 
-/// So often the record is begun anew on a disk that fails.
+/// How often to try to write the record on a failing disk.
 const TRIES: u32 = 3;
 
-/// Writes `exit.json`, and again each second while the disk is full, unless asked to end now. A disk that fails has a few chances: without
-/// the record the run counts as lost, and its work is done again.
+/// Writes `exit.json`. Retries each second while the disk is full, unless asked to end now, and a
+/// few times on other errors: without the record the run is lost, and its work is repeated.
 pub(super) fn record(dir: &RunDir, outcome: &Outcome, signals: &SignalFd) -> Result<()> {
-    // Only there when the child failed before its claim; it may hold secrets and serves nobody any more.
+    // Exists only if the child failed before its claim. It may hold secrets and has no more use.
     let _ = remove::file(&dir.env());
     let record = exit_record(dir, outcome);
     let mut tries = 1;
     loop {
         match record::write_exit(dir, &record) {
             Err(error) if is_full(&error) => {
-                eprintln!("no room for the exit record, trying again: {error}");
+                eprintln!("the disk is full, retrying to write the exit record: {error}");
                 if asked_to_end_now(signals) {
                     return Err(error).on("write", &dir.exit());
                 }
             }
             Err(error) if tries < TRIES => {
-                eprintln!("the exit record could not be written, trying again: {error}");
+                eprintln!("cannot write the exit record, retrying: {error}");
                 tries += 1;
-                // A file whose sync failed is not synced again: the next is a new one.
+                // A file whose sync failed cannot be trusted to sync again, so write a new one.
                 let _ = remove::file(&dir.exit_reserve());
                 if asked_to_end_now(signals) {
                     return Err(error).on("write", &dir.exit());
@@ -58,7 +58,7 @@ pub(super) fn record(dir: &RunDir, outcome: &Outcome, signals: &SignalFd) -> Res
     }
 }
 
-/// Waits a second, or for a signal.
+/// Waits for a signal, at most one second; returns whether it asks to end now.
 fn asked_to_end_now(signals: &SignalFd) -> bool {
     let ready = poll_readable(signals.as_fd(), Some(Duration::from_secs(1)));
     let signal = ready
@@ -89,7 +89,7 @@ fn exit_record(dir: &RunDir, outcome: &Outcome) -> ExitRecord {
     }
 }
 
-/// Within the reserved room, even if every character has to be escaped.
+/// Cuts `text` so that it fits the reserved space even if every character is escaped.
 fn fit(text: &str) -> String {
     text.chars().take(RESERVE / 8).collect()
 }

@@ -1,13 +1,18 @@
-//! The runner: this very program as `swarm __runner DIR`, one process per run, single-threaded, outliving the daemon.
+//! The runner: this program as `swarm __runner DIR`, one single-threaded process per run. It
+//! outlives the daemon.
 //!
-//! Order, and what `kill -9` leaves at each step (the lock goes with the process every time):
-//! 1. signals blocked, then the lock taken: nothing yet; launch again.
-//! 2. child program started (`swarm __child DIR PID`), PDEATHSIG set on itself: dies with the runner; nothing was executed.
-//! 3. the child claims `started.json`, durably and exclusively, then executes the program: the run is lost, its child killed.
-//! 4. the child ended, the rest of its tree is ended too: lost; the tree's survivors are found by their environment.
-//! 5. `exit.json` renamed into place: over.
+//! Its steps, and what `kill -9` leaves after each. The lock always goes with the process.
+//! 1. It blocks signals and takes the lock: nothing ran; launch again.
+//! 2. It starts `swarm __child DIR PID`, which sets PDEATHSIG on itself: nothing ran, and the child
+//!    dies with the runner.
+//! 3. The child claims `started.json`, durably and exclusively, then executes the program: the run
+//!    is lost and its child is killed.
+//! 4. After the child's end it ends the rest of the tree: the run is lost, and survivors are found
+//!    by their environment.
+//! 5. It renames `exit.json` into place: the run is over.
 //!
-//! Invariant: one thread only. PDEATHSIG fires when the *thread* that started the child ends.
+//! Invariant: one thread only, because PDEATHSIG fires when the *thread* that started the child
+//! ends.
 
 mod child;
 mod finish;
@@ -28,8 +33,8 @@ use super::lock;
 use super::rundir::RunDir;
 use crate::crash;
 
-/// The hidden child programs. Call first in `main`, with all arguments, before anything else looks at them or starts a thread:
-/// `Some` is the exit code of the runner or the child that this process was.
+/// Runs the hidden subcommands of the runner and the child; returns `None` for any other command
+/// line. Call it first in `main` with all arguments, before anything starts a thread.
 pub fn hidden_program(args: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
     let mut args = args.into_iter().skip(1);
     let program = args.next()?;
@@ -45,7 +50,8 @@ pub fn hidden_program(args: impl IntoIterator<Item = OsString>) -> Option<ExitCo
     None
 }
 
-/// Runs the prepared run in `dir` to its end. Does nothing when another runner has it, or when it was ever started.
+/// Runs the prepared run in `dir` to its end. Does nothing if another runner has it, or if it was
+/// ever started.
 pub fn main(dir: &Path) -> ExitCode {
     match run(dir) {
         Ok(()) => ExitCode::SUCCESS,
@@ -58,9 +64,10 @@ pub fn main(dir: &Path) -> ExitCode {
 }
 
 fn run(path: &Path) -> Result<()> {
-    // Fails only for a process group leader, as when started by hand from a shell: then it has a group of its own anyway.
+    // Fails only for a process group leader, such as when started by hand from a shell. That is
+    // fine.
     let _ = setsid();
-    // Before the lock: whoever sees the lock may signal, and that must never be deadly.
+    // Before the lock, because whoever sees the lock may send signals, and those must not kill.
     let signals = signals::block().on("block signals for", path)?;
     descriptors::close_on_exec().on("list descriptors for", path)?;
     let dir = RunDir::open_path(path)?;

@@ -1,26 +1,27 @@
-//! When a run's output is looked at, so that it cannot grow far beyond its limit.
+//! Schedules the checks of a run's output size, so that it cannot grow far beyond its limit.
 //!
-//! Invariant: at least once a second, and the sooner the faster it grows: at the speed that was seen last, half of what is left could have been
-//! written by the next look. How fast a new run writes nobody knows; it is looked at soon.
+//! Invariant: checks at least once a second, and earlier the faster the output grows: at the last
+//! speed, at most half of the remaining bytes are written until the next check. A new run's speed
+//! is unknown, so its first check comes soon.
 
 use std::time::{Duration, Instant};
 
-/// The longest time between two looks.
+/// Longest time between two checks.
 const SELDOM: Duration = Duration::from_secs(1);
-/// The shortest. In it a program can write some ten megabytes.
+/// Shortest time between two checks, in which a program can write about ten megabytes.
 const SOON: Duration = Duration::from_millis(10);
 
-/// See the module.
+/// Size of a run's output at the last check, and the time of the next.
 pub(super) struct Gauge {
     limit: u64,
-    /// What was there at the last look.
+    /// Bytes at the last check.
     size: u64,
     looked: Instant,
     pause: Duration,
 }
 
 impl Gauge {
-    /// Of a run that begins to write now.
+    /// For a run that starts to write now.
     pub(super) fn new(limit: u64, now: Instant) -> Self {
         Self {
             limit,
@@ -30,12 +31,12 @@ impl Gauge {
         }
     }
 
-    /// When to look again.
+    /// Time of the next check.
     pub(super) fn next(&self) -> Instant {
         self.looked + self.pause
     }
 
-    /// So much is there now; whether that is too much.
+    /// Records `size`; returns whether it exceeds the limit.
     pub(super) fn is_passed(&mut self, size: u64, now: Instant) -> bool {
         if now >= self.next() {
             let left = self.limit.saturating_sub(size);
@@ -57,7 +58,8 @@ mod tests {
     const MIB: u64 = 1024 * 1024;
     const LIMIT: u64 = 16 * MIB;
 
-    /// What is there when it is found to be too much, of one that writes so much a second after it has been silent for a while.
+    /// Bytes at the check that finds the limit exceeded, for a run that is silent for a while and
+    /// then writes `a_second` bytes per second.
     fn at_the_end(a_second: u64, silent: Duration) -> u64 {
         let begun = Instant::now();
         let mut gauge = Gauge::new(LIMIT, begun);
@@ -73,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_writes_from_the_beginning_passes_its_limit_by_little() {
+    fn a_run_that_writes_from_the_start_exceeds_its_limit_only_slightly() {
         for a_second in [MIB, 100 * MIB, 1_000 * MIB] {
             let over = at_the_end(a_second, Duration::ZERO) - LIMIT;
             assert!(over <= a_second / 50, "{a_second}: {over}");
@@ -81,18 +83,18 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_silent_is_looked_at_within_a_second() {
+    fn a_silent_run_is_checked_within_a_second() {
         let over = at_the_end(1_000 * MIB, Duration::from_secs(60)) - LIMIT;
         assert!(over <= 1_000 * MIB, "{over}");
     }
 
     #[test]
-    fn a_quiet_one_is_left_alone() {
+    fn a_quiet_run_is_rarely_checked() {
         let begun = Instant::now();
         let mut gauge = Gauge::new(LIMIT, begun);
         let looks = std::iter::from_fn(|| {
             let now = gauge.next();
-            // A line now and then is quiet, too.
+            // A line now and then still counts as quiet.
             let lines = now.duration_since(begun).as_secs() * 80;
             (!gauge.is_passed(lines, now) && now < begun + Duration::from_secs(60)).then_some(())
         });
@@ -100,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_in_between_changes_no_time() {
+    fn a_signal_between_checks_does_not_change_the_schedule() {
         let begun = Instant::now();
         let mut gauge = Gauge::new(LIMIT, begun);
         let next = gauge.next();

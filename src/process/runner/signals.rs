@@ -1,7 +1,8 @@
-//! Signals of the runner and of what it starts.
+//! Signal handling of the runner and its child.
 //!
-//! Invariant: the program of a run starts with nothing blocked and nothing ignored, however the daemon was started (`nohup`, a script's
-//! `&`, a service manager); the runner itself takes signals from one descriptor only.
+//! Invariant: the program of a run starts with no signal blocked or ignored, however the daemon was
+//! started (`nohup`, a script's `&`, a service manager). The runner reads signals from one
+//! descriptor.
 
 use std::fs;
 use std::io;
@@ -12,7 +13,8 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use signal_hook::consts::{FORBIDDEN, SIGPIPE};
 
-/// Blocks what the runner listens to. TERM and USR1 are requests, CHLD is news; HUP and INT are taken so that they do nothing.
+/// Blocks the signals that the runner reads. SIGTERM and SIGUSR1 are requests, and SIGCHLD reports
+/// a child. SIGHUP and SIGINT are read only to have no effect.
 pub(super) fn block() -> nix::Result<SignalFd> {
     let mut set = SigSet::empty();
     for signal in [
@@ -28,18 +30,19 @@ pub(super) fn block() -> nix::Result<SignalFd> {
     SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
 }
 
-/// In the child: lets through what the runner had blocked, requests that came in meanwhile included.
+/// In the child: unblocks what the runner blocked. Pending signals are delivered.
 pub(super) fn unblock() -> nix::Result<()> {
     SigSet::empty().thread_set_mask()
 }
 
-/// In the runner: gives each ignored signal a handler that does nothing. Ignoring is inherited by a program that is executed, a
-/// handler is not: it becomes the default. An ignored CHLD would moreover hide how children end.
+/// In the runner: gives each ignored signal a handler that does nothing. An executed program
+/// inherits ignored signals, while a handler becomes the default. An ignored SIGCHLD would also
+/// hide how children end.
 pub(super) fn ignore_none() -> io::Result<()> {
     let status = fs::read_to_string("/proc/self/status")?;
     let ignored = ignored(&status).ok_or(io::ErrorKind::InvalidData)?;
     for signal in 1..32 {
-        // The standard library takes care of PIPE.
+        // The standard library handles SIGPIPE.
         let ours = signal != SIGPIPE && !FORBIDDEN.contains(&signal);
         if ours && ignored & (1 << (signal - 1)) != 0 {
             signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;

@@ -1,7 +1,7 @@
-//! From the start of the child to the end of its last descendant.
+//! Supervises a run from the start of its child to the end of its last descendant.
 //!
-//! Invariant: signals are blocked and read from one descriptor, so that none is missed between two looks; a child is signalled
-//! by its group only while it is not reaped, when its number cannot be another's.
+//! Invariant: signals are blocked and read from one descriptor, so none is missed. The child's
+//! group is signalled only while the child is not reaped, because its pid cannot be reused before.
 
 use std::fs;
 use std::io;
@@ -26,10 +26,10 @@ use super::output_limit::Gauge;
 use crate::crash;
 use crate::domain::time::Timestamp;
 
-/// How long to wait for killed processes: longer only helps those that are stuck in the kernel.
+/// How long to wait for killed processes. Only those stuck in the kernel take longer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How it went, for the record.
+/// Result of a run, for its record.
 pub(super) struct Outcome {
     pub(super) reason: EndReason,
     pub(super) status: Option<WaitStatus>,
@@ -50,7 +50,8 @@ impl Outcome {
     }
 }
 
-/// Starts the child of the run and sees it through. `None`: another child has claimed the run, so it is not ours to record.
+/// Starts the child and supervises it to its end. `None` means another child has claimed the run,
+/// so its runner writes the record.
 pub(super) fn run(dir: &RunDir, signals: &SignalFd) -> Result<Option<Outcome>> {
     if let Some(reason) = stopped_before(dir) {
         return Ok(Some(Outcome::without_child(reason, None)));
@@ -78,7 +79,7 @@ pub(super) fn run(dir: &RunDir, signals: &SignalFd) -> Result<Option<Outcome>> {
     supervisor.outcome(began, left_behind)
 }
 
-/// A stop that was asked for before this runner had the lock.
+/// The reason to end at once, if somebody asked for a stop before this runner had the lock.
 fn stopped_before(dir: &RunDir) -> Option<EndReason> {
     if dir.file(Stop::Now.marker()).exists() {
         Some(EndReason::Killed)
@@ -97,7 +98,7 @@ struct Supervisor<'a> {
     status: Option<WaitStatus>,
     reason: Option<EndReason>,
     timeout_at: Option<Instant>,
-    /// How much it has written, and when that was last more than before.
+    /// Bytes written so far, and when they last changed.
     written: (u64, Instant),
     kill_at: Option<Instant>,
     lease: Option<Watch>,
@@ -129,7 +130,7 @@ impl<'a> Supervisor<'a> {
         loop {
             self.reap()?;
             if self.status.is_some() {
-                // A machine that goes down asks the child as well as this runner, and the child may be quicker.
+                // A shutdown signals both the child and this runner, and the child may end first.
                 return self.take_signals();
             }
             poll_readable(self.signals.as_fd(), self.time_to_next())?;
@@ -176,7 +177,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// One that writes too much is ended at once, without a grace in which it could go on writing.
+    /// Ends a run that writes too much, without a grace period in which it could continue to write.
     fn look_at_output(&mut self) {
         let size = |path| fs::metadata(path).map_or(0, |found| found.len());
         let Some(gauge) = &mut self.output else {
@@ -196,10 +197,11 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// TERM to the group (and CONT, so that a stopped one can heed it), KILL after the grace.
+    /// Sends SIGTERM to the group, and SIGCONT so that a stopped process can handle it. SIGKILL
+    /// follows after the grace period.
     fn end(&mut self, reason: EndReason) {
         if self.reason.is_some() {
-            return; // it is on its way already
+            return; // already ending
         }
         self.reason = Some(reason);
         self.kill_at = after(self.spec.grace_ms);
@@ -207,7 +209,8 @@ impl<'a> Supervisor<'a> {
         self.signal_group(Signal::SIGCONT);
     }
 
-    /// KILL to the whole tree. The first reason stands, except that "now" overrides "gracefully" when it was asked for.
+    /// Kills the whole tree. The first reason stands, except that a request to end now overrides an
+    /// earlier graceful stop.
     fn end_now(&mut self, reason: EndReason) {
         let asked = self.kill_at.is_none_or(|at| Instant::now() < at);
         match self.reason {
@@ -221,17 +224,21 @@ impl<'a> Supervisor<'a> {
 
     fn signal_group(&self, signal: Signal) {
         if self.status.is_none() {
-            // It can only fail for a group that is gone, whose end the next look finds.
+            // Fails only if the group is gone; the next `reap` notices that.
             let _ = killpg(Pid::from_raw(self.child.pid), signal);
         }
     }
 
-    /// Ends every descendant, escapees included: this process is their reaper, so they are all below it. Gives how many stayed.
+    /// Ends every descendant and returns how many survive. Detached ones are included, because this
+    /// process is their sub-reaper.
     fn end_tree(&mut self) -> u64 {
         match self.try_end_tree() {
             Ok(left) => left,
             Err(error) => {
-                eprintln!("cannot walk the process tree, ending the child's group only: {error}");
+                eprintln!(
+                    "cannot walk the process tree, so only the child's group is killed: \
+                    {error}"
+                );
                 self.signal_group(Signal::SIGKILL);
                 u64::from(self.reap().unwrap_or(true))
             }
@@ -252,7 +259,7 @@ impl<'a> Supervisor<'a> {
         Ok(0)
     }
 
-    /// Takes every child that has ended from the kernel; whether any child is left.
+    /// Reaps every child that has ended; returns whether any child is left.
     fn reap(&mut self) -> io::Result<bool> {
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -275,7 +282,8 @@ impl<'a> Supervisor<'a> {
         let claimed: Option<Started> = record::read(&self.dir.started())?;
         let spawn_error = match report {
             Some(Report::Failed(why)) => Some(why),
-            // Without a record: whoever launches again finds a run that never began, or that is lost if the claim is there after all.
+            // Writes no record. The next launch finds a run that never started or, if the claim
+            // exists after all, a lost one.
             Some(Report::NotClaimed(why)) if self.reason.is_none() => {
                 return Err(io::Error::other(why)).on("claim", &self.dir.started());
             }
@@ -300,7 +308,7 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-/// `None` for a time that this machine's clock cannot reach.
+/// The time `millis` from now; `None` if the clock cannot represent it.
 fn after(millis: u64) -> Option<Instant> {
     Instant::now().checked_add(Duration::from_millis(millis))
 }
