@@ -75,18 +75,17 @@ enum HookForm {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct HookLimits {
-    /// Path of the executable, relative to the repository's root. Required.
+    /// Path of the executable, relative to the repository's root.
     #[schemars(regex(pattern = NOT_BLANK))]
     run: String,
     /// Time limit in seconds. swarm then stops the hook and all its child processes.
-    /// Range: 1 to 86400. Default: 30.
     #[serde(default = "default_hook_seconds")]
     #[schemars(range(min = 1, max = 86_400))]
     timeout_seconds: u32,
-    /// What happens to the waiting step when the hook exceeds its time limit. Default: `continue`.
+    /// What happens to the waiting step when the hook exceeds its time limit.
     #[serde(default)]
     on_timeout: OnTimeout,
-    /// What happens to a call that a crash or a shutdown interrupted. Default: `retry`.
+    /// What happens to a call that a crash or a shutdown interrupted.
     #[serde(default)]
     on_crash: OnCrash,
 }

@@ -1,8 +1,8 @@
 //! The configuration as types: meaning, default and range of every key.
 //!
 //! Invariant: doc comments and attributes here become the JSON Schema, which the validator
-//! ([`super::validate`]) enforces. A doc comment states unit, range and default; a test in
-//! [`super::schema`] compares them with the attributes.
+//! ([`super::validate`]) enforces. A doc comment states the unit, and a default only if the schema
+//! cannot express it: schema and reference page show range and default of their own.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub struct Config {
     /// Location of this file's JSON Schema, for editors. swarm does not read it.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// Who chooses the next idea: swarm (`autopilot`, the default) or a person (`semi-auto`).
+    /// Who chooses the next idea: swarm (`autopilot`) or a person (`semi-auto`).
     pub mode: Mode,
     /// Branch that finished work lands on. `swarm init` sets it to the branch that is checked out.
     /// Default: the branch that is checked out when the daemon starts.
@@ -40,11 +40,11 @@ pub struct Config {
     /// When an attempt is complete, and when it has run for too long.
     pub completion: Completion,
     /// Commands that must pass before work lands. They run in this order through `sh -c`, in the
-    /// tree they check. Default: none.
+    /// tree they check.
     #[schemars(inner(regex(pattern = NOT_BLANK)))]
     pub quality_commands: Vec<String>,
     /// Time limit of one quality command, in minutes. A command that exceeds it is stopped and
-    /// counts as failed. Range: 1 to 1440. Default: 30.
+    /// counts as failed.
     #[schemars(range(min = 1, max = 1440))]
     pub quality_timeout_minutes: u32,
     /// How finished work lands on the target branch.
@@ -66,7 +66,7 @@ pub struct Config {
     pub limits: Limits,
     /// Prices by model, for agents that report no cost, or report it only at the end of a run.
     /// swarm then estimates the cost and marks it as an estimate. A key is the full id of a model,
-    /// or the id without `-DATE` (`-20250929`, `-2025-09-29`) or `-latest`. Default: none.
+    /// or the id without `-DATE` (`-20250929`, `-2025-09-29`) or `-latest`.
     pub pricing: BTreeMap<String, Pricing>,
 }
 
@@ -107,38 +107,34 @@ pub enum Mode {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Agents {
-    /// How many agents work at the same time. Range: 1 to 64. Default: 3.
+    /// How many agents work at the same time.
     #[schemars(range(min = 1, max = 64))]
     pub max_parallel: u32,
     /// Time limit of one attempt, in minutes. When it is reached, the idea's status becomes
-    /// `timeout` and its worktree is kept. Range: 1 to 10080. Default: 30.
+    /// `timeout` and its worktree is kept.
     #[schemars(range(min = 1, max = 10080))]
     pub timeout_minutes: u32,
-    /// Profile of ideas that name none. Default: `ed`.
+    /// Profile of ideas that name none.
     #[schemars(regex(pattern = PROFILE_NAME))]
     pub profile: String,
-    /// Number of consecutive failures after which autopilot pauses. Range: 1 to 1000. Default: 3.
+    /// Number of consecutive failures after which autopilot pauses.
     #[schemars(range(min = 1, max = 1000))]
     pub failures_to_pause: u32,
     /// How often swarm retries an idea after its agent crashed. After that, it asks a person.
-    /// Range: 0 to 100. Default: 3.
     #[schemars(range(min = 0, max = 100))]
     pub crash_retries: u32,
     /// Minutes without output after which swarm stops an agent and starts it again. Adapter
     /// `command` ignores it, because such programs may be silent until they finish.
-    /// Range: 1 to 10080. Default: 10.
     #[schemars(range(min = 1, max = 10080))]
     pub idle_minutes: u32,
     /// Minutes that a claim on an idea stays valid without a sign of life from its agent.
-    /// Range: 1 to 10080. Default: 60.
     #[schemars(range(min = 1, max = 10080))]
     pub lease_minutes: u32,
     /// Names of environment variables that agents inherit, in addition to the usual ones (`PATH`,
-    /// `HOME`, ...). Default: none.
+    /// `HOME`, ...).
     #[schemars(inner(regex(pattern = VARIABLE_NAME)))]
     pub pass_env: Vec<String>,
-    /// Output limit of one run, in MiB. A run that exceeds it is stopped. Range: 1 to 1048576.
-    /// Default: 1024.
+    /// Output limit of one run, in MiB. A run that exceeds it is stopped.
     #[serde(rename = "maxOutputMiB")]
     #[schemars(range(min = 1, max = 1_048_576))]
     pub max_output_mib: u32,
@@ -186,12 +182,12 @@ pub struct Profile {
     #[serde(default)]
     #[schemars(inner(regex(pattern = NO_NUL)))]
     pub command: Vec<String>,
-    /// Further arguments, after those of the adapter. Default: none.
+    /// Further arguments, after those of the adapter.
     #[serde(default)]
     #[schemars(inner(regex(pattern = NO_NUL)))]
     pub args: Vec<String>,
     /// Environment variables of this program. swarm hides the values wherever it shows its
-    /// configuration. Default: none.
+    /// configuration.
     #[serde(default)]
     #[schemars(extend(
         "propertyNames" = { "pattern": VARIABLE_NAME },
@@ -243,18 +239,17 @@ impl Adapter {
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Completion {
     /// Number of iterations after which an attempt ends. The idea's status becomes `timeout` and
-    /// its worktree is kept. Range: 1 to 10000. Default: 50.
+    /// its worktree is kept.
     #[schemars(range(min = 1, max = 10000))]
     pub max_iterations: u32,
     /// Number of consecutive iterations without a new commit after which swarm shows a warning.
-    /// Range: 1 to 10000. Default: 5.
     #[schemars(range(min = 1, max = 10000))]
     pub stuck_threshold: u32,
     /// Whether swarm commits the changes that an agent left uncommitted when it reported
-    /// completion. Default: true.
+    /// completion.
     pub auto_commit: bool,
     /// Whether an iteration continues the agent's conversation, even after a crash or a stop. If
-    /// false, each iteration starts a new conversation. Default: true.
+    /// false, each iteration starts a new conversation.
     pub resume: bool,
 }
 
@@ -273,18 +268,16 @@ impl Default for Completion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Merge {
-    /// Whether complete work lands without a person. If false, it waits for
-    /// `swarm merge retry IDEA`. Default: true.
+    /// Whether complete work lands without a person. If false, it waits for `swarm merge retry
+    /// IDEA`.
     pub auto_merge: bool,
     /// Whether the quality commands must pass on the merged tree before the target branch moves.
-    /// Default: true.
     pub verify: bool,
     /// How often a resolver agent may try to resolve one conflict. After that, swarm asks a
-    /// person. Range: 0 to 100. Default: 3.
+    /// person.
     #[schemars(range(min = 0, max = 100))]
     pub conflict_retries: u32,
     /// Whether swarm removes an idea's worktree and branch once it has verified the landing.
-    /// Default: true.
     pub cleanup_on_success: bool,
     /// Profile that resolves conflicts. Default: the profile that did the work.
     #[schemars(regex(pattern = PROFILE_NAME))]
@@ -308,13 +301,12 @@ impl Default for Merge {
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Checkpoints {
     /// Number of ideas done between two automatic checkpoints; 0 turns them off.
-    /// Range: 0 to 10000. Default: 5.
     #[schemars(range(min = 0, max = 10000))]
     pub periodic: u32,
-    /// Whether swarm creates a checkpoint each time autopilot starts. Default: true.
+    /// Whether swarm creates a checkpoint each time autopilot starts.
     pub before_autopilot: bool,
     /// How many automatic checkpoints swarm keeps; it deletes the oldest first. Checkpoints that a
-    /// person created stay until a person deletes them. Range: 1 to 10000. Default: 50.
+    /// person created stay until a person deletes them.
     #[schemars(range(min = 1, max = 10000))]
     pub keep: u32,
 }
@@ -333,22 +325,20 @@ impl Default for Checkpoints {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Budget {
-    /// US dollars that one idea may cost, at least 0.01. Default: null, no limit.
+    /// US dollars that one idea may cost at most; null means no limit.
     #[schemars(range(min = 0.01))]
     pub usd_per_idea: Option<f64>,
-    /// US dollars that all work of one day (UTC) may cost, at least 0.01. Default: null, no limit.
+    /// US dollars that all work of one day (UTC) may cost at most; null means no limit.
     #[schemars(range(min = 0.01))]
     pub usd_per_day: Option<f64>,
-    /// Tokens of all kinds that one idea may use, at least 1. Default: null, no limit.
+    /// Tokens of all kinds that one idea may use at most; null means no limit.
     #[schemars(range(min = 1))]
     pub tokens_per_idea: Option<u64>,
-    /// Tokens of all kinds that all work of one day (UTC) may use, at least 1. Default: null, no
-    /// limit.
+    /// Tokens of all kinds that all work of one day (UTC) may use at most; null means no limit.
     #[schemars(range(min = 1))]
     pub tokens_per_day: Option<u64>,
     /// Whether a limit stops agents in the middle of an iteration. If false, running iterations
     /// finish. A dollar limit counts only costs that are known during the run; see `pricing`.
-    /// Default: false.
     pub hard_stop: bool,
 }
 
@@ -356,8 +346,8 @@ pub struct Budget {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Limits {
-    /// Whether work resumes on its own when the limit resets. If false, it waits for
-    /// `swarm resume`. Default: true.
+    /// Whether work resumes on its own when the limit resets. If false, it waits for `swarm
+    /// resume`.
     pub auto_resume: bool,
 }
 
@@ -371,17 +361,17 @@ impl Default for Limits {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Pricing {
-    /// Price of input tokens. Range: 0 to 1000000. Required.
+    /// Price of input tokens.
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub input: f64,
-    /// Price of output tokens. Range: 0 to 1000000. Required.
+    /// Price of output tokens.
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub output: f64,
-    /// Price of input tokens read from the cache. Range: 0 to 1000000. Default: as `input`.
+    /// Price of input tokens read from the cache. If absent, `input` applies.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub cached: Option<f64>,
-    /// Price of input tokens written to the cache. Range: 0 to 1000000. Default: as `input`.
+    /// Price of input tokens written to the cache. If absent, `input` applies.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub cache_written: Option<f64>,
@@ -391,9 +381,8 @@ pub struct Pricing {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Retention {
-    /// Days that swarm keeps the output of attempts at a finished idea (`.swarm/runs/`). The daemon
-    /// deletes older output once a day, `swarm clean` at once. 0 keeps none.
-    /// Range: 0 to 36500. Default: 30.
+    /// Days that swarm keeps the output of attempts at a finished idea (`.swarm/runs/`). The
+    /// daemon deletes older output once a day, `swarm clean` at once. 0 keeps none.
     #[schemars(range(min = 0, max = 36500))]
     pub runs_days: u32,
 }
@@ -408,8 +397,7 @@ impl Default for Retention {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Shutdown {
-    /// Seconds that agents have to reach a safe point before swarm stops them. Range: 0 to 3600.
-    /// Default: 5.
+    /// Seconds that agents have to reach a safe point before swarm stops them.
     #[schemars(range(min = 0, max = 3600))]
     pub grace_seconds: u32,
 }

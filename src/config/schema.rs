@@ -84,25 +84,19 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_state_the_range_and_the_default() {
-        let mut ranges = 0;
+    fn defaults_and_ranges_are_stated() {
+        let agents = &schema()["$defs"]["Agents"]["properties"];
+        assert_eq!(agents["maxParallel"]["default"], 3);
+        assert_eq!(agents["maxParallel"]["maximum"], 64);
+    }
+
+    #[test]
+    fn descriptions_are_one_line() {
         closed_objects(&schema(), &mut |object| {
             for (name, property) in object["properties"].as_object().unwrap() {
                 let text = property["description"].as_str().unwrap();
                 assert!(!text.contains('\n'), "{name}: {text}");
-                if let (Some(min), Some(max)) =
-                    (property["minimum"].as_u64(), property["maximum"].as_u64())
-                {
-                    ranges += 1;
-                    let range = format!("Range: {min} to {max}.");
-                    assert!(text.contains(&range), "{name}: {text}");
-                }
-                if let default @ (Value::Number(_) | Value::Bool(_)) = &property["default"] {
-                    let default = format!("Default: {default}");
-                    assert!(text.contains(&default), "{name}: {text}");
-                }
             }
         });
-        assert!(ranges >= 15, "{ranges}");
     }
 }
