@@ -17,9 +17,10 @@ use super::ApiContext;
 use super::error::ApiError;
 use super::extract::Params;
 use super::feed::Feed;
-use super::schema::{self, EventRecord};
+use super::schema::EventRecord;
 use super::types::EventQuery;
 use crate::daemon::actor::handle::Journaled;
+use crate::view::schema::event_kinds;
 
 /// Most events in one array.
 pub const MAX_ARRAY: u64 = 1_000;
@@ -113,7 +114,7 @@ fn since(headers: &HeaderMap, query: &EventQuery) -> Result<u64, ApiError> {
 }
 
 fn check_kind(kind: Option<&str>) -> Result<(), ApiError> {
-    let known = schema::event_kinds();
+    let known = event_kinds();
     match kind {
         Some(kind) if !known.contains(&kind) => Err(ApiError::bad_request(format!(
             "`{}` is not a kind of event",

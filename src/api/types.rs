@@ -161,7 +161,7 @@ pub struct Pause {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SettleTarget {
     /// `rebase`: replay finished work onto the new target; `ignore`: merge as it is; `cancel`: give up what waits.
-    #[schema(schema_with = super::schema::words::<TargetChoice>)]
+    #[schema(schema_with = crate::view::schema::words::<TargetChoice>)]
     pub choice: TargetChoice,
 }
 
@@ -189,7 +189,7 @@ pub(super) struct Nothing {}
 pub struct IdeaFilter {
     /// Only those of this status.
     #[serde(default)]
-    #[param(schema_with = super::schema::words::<IdeaStatus>, required = false)]
+    #[param(schema_with = crate::view::schema::words::<IdeaStatus>, required = false)]
     pub status: Option<IdeaStatus>,
 }
 

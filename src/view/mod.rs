@@ -3,6 +3,7 @@
 mod learnings;
 mod no_daemon;
 mod report;
+pub mod schema;
 mod unread_messages;
 mod usage;
 
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::domain::hook::approval_wanted;
 use super::domain::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
@@ -26,17 +28,22 @@ pub use no_daemon::after_a_start;
 pub use report::{ReportView, ReportedIdea, Stuck, report, stuck, warned};
 pub use usage::{AccountView, DayView, TokensView, UsedView, accounts, used};
 
-/// `status --json`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// The swarm at a glance.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Status)]
 pub struct StatusView {
-    /// Where the swarm stands; `stopped` when there is no daemon.
+    /// Where the swarm stands.
+    #[schema(schema_with = schema::words::<SwarmPhase>, required)]
     pub phase: SwarmPhase,
     /// Who starts ideas.
+    #[schema(schema_with = schema::words::<Mode>, required)]
     pub mode: Mode,
     /// The daemon's process id.
+    #[schema(required)]
     pub pid: Option<u32>,
     /// The address of the page.
+    #[schema(required)]
     pub web_url: Option<String>,
     /// The last event.
     pub last_seq: u64,
@@ -45,100 +52,128 @@ pub struct StatusView {
     /// Slots for live attempts.
     pub slots: SlotsView,
     /// Ideas by status; every status is there.
+    #[schema(value_type = BTreeMap<String, u64>)]
     pub ideas: BTreeMap<&'static str, usize>,
     /// Attempts that are not over.
     pub agents: Vec<AgentView>,
     /// The merge queue.
     pub merge_queue: Vec<MergeView>,
-    /// What only a person can do.
+    /// What only a person can do, most urgent first.
     pub needs_you: Vec<NeedsYou>,
     /// What people should know.
     pub warnings: Vec<String>,
     /// Why it is paused.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
     pub pause_reason: Option<String>,
     /// Accounts that must wait.
     pub accounts: Vec<AccountView>,
     /// What was used on this day.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
     pub used_today: Option<DayView>,
     /// Whether anything can still happen by itself.
+    #[schema(schema_with = schema::words::<Rest>, required)]
     pub rest: Rest,
 }
 
 /// The branch that work lands on.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = Target)]
 pub struct TargetView {
     /// Its name.
+    #[schema(required)]
     pub branch: Option<String>,
     /// Where it was last seen.
+    #[schema(required, value_type = Option<String>)]
     pub commit: Option<Oid>,
 }
 
 /// Slots for live attempts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Slots)]
 pub struct SlotsView {
     /// In use.
+    #[schema(value_type = u64)]
     pub used: usize,
     /// In all.
+    #[schema(value_type = u64)]
     pub max: usize,
 }
 
 /// One attempt.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Agent)]
 pub struct AgentView {
     /// The agent.
+    #[schema(value_type = String)]
     pub id: AgentId,
     /// Its idea.
+    #[schema(value_type = String)]
     pub idea_id: IdeaId,
     /// Where it stands; of one that is over: `merged`, `failed` or `released`.
+    #[schema(schema_with = schema::words::<AttemptPhase>, required)]
     pub phase: AttemptPhase,
     /// How it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = schema::words::<AttemptEnd>, required = false)]
     pub end: Option<AttemptEnd>,
     /// Which try at the idea.
     pub attempt: u32,
     /// Its last iteration.
     pub iteration: u32,
     /// Its child's process id.
+    #[schema(required)]
     pub pid: Option<u32>,
     /// Its present run, or its last one, goes on with a conversation.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
     pub resumed: bool,
     /// Its profile.
+    #[schema(value_type = String)]
     pub profile: ProfileName,
     /// Its worktree, relative to the repository.
     pub worktree: String,
     /// Its branch.
     pub branch: String,
     /// How far it says it is, in percent.
+    #[schema(required)]
     pub progress: Option<u8>,
     /// When it was claimed.
+    #[schema(schema_with = schema::time, required)]
     pub started_at: Timestamp,
     /// When it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = schema::time, required = false)]
     pub ended_at: Option<Timestamp>,
     /// Its runs, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false, value_type = Vec<String>)]
     pub runs: Vec<RunId>,
     /// What was said to it and no prompt has carried yet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
     pub messages: Vec<String>,
     /// What was said to it, the newest last, and how far that has come.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<schema::Message>, required = false)]
     pub said: Vec<MessageView>,
     /// The idea that takes its place as soon as it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<String>)]
     pub redirected_to: Option<IdeaId>,
     /// Its conversation, as its program names it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
     pub session: Option<String>,
     /// At its boundary: not to go on before.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<String>)]
     pub not_before: Option<Timestamp>,
     /// What its iterations used.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
     pub used: Option<UsedView>,
 }
 
@@ -155,40 +190,52 @@ pub struct MessageView {
 }
 
 /// One entry of the merge queue.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Merge)]
 pub struct MergeView {
     /// The idea.
+    #[schema(value_type = String)]
     pub idea_id: IdeaId,
     /// Where it stands.
+    #[schema(schema_with = schema::words::<MergePhase>, required)]
     pub state: MergePhase,
     /// Whose work.
+    #[schema(value_type = String)]
     pub agent: AgentId,
     /// The branch.
     pub branch: String,
     /// The commit to merge.
+    #[schema(value_type = String)]
     pub source: Oid,
-    /// A person must say go.
+    /// A person must say go; left out: no.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
     pub held: bool,
     /// Files in conflict, or in the way.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
     pub files: Vec<String>,
     /// Why it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
     pub reason: Option<String>,
     /// When it came.
+    #[schema(schema_with = schema::time, required)]
     pub queued_at: Timestamp,
 }
 
 /// Something that only a person can do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Need)]
 pub struct NeedsYou {
-    /// `conflict`, `question`, `blocked`, `checkout`, `merge`, `held`, `target`, `paused`, `account`, `failed`.
+    /// `conflict`, `question`, `blocked`, `checkout`, `merge`, `held`, `target`, `paused`, `failed`.
+    #[schema(value_type = String)]
     pub kind: &'static str,
     /// The idea that waits.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<String>)]
     pub idea_id: Option<IdeaId>,
     /// What and why.
     pub message: String,
@@ -197,12 +244,15 @@ pub struct NeedsYou {
 }
 
 /// One idea.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Idea)]
 pub struct IdeaView {
     /// Its id.
+    #[schema(value_type = String)]
     pub id: IdeaId,
     /// How it stands.
+    #[schema(schema_with = schema::words::<IdeaStatus>, required)]
     pub status: IdeaStatus,
     /// What is to be done.
     pub content: String,
@@ -211,48 +261,60 @@ pub struct IdeaView {
     /// Added to its score.
     pub priority: i64,
     /// The ideas that must be done before.
+    #[schema(value_type = Vec<String>)]
     pub after: Vec<IdeaId>,
     /// Crashes since it was added or retried.
     pub retry_count: u32,
     /// Attempts in all.
     pub attempts: u32,
     /// The merge commit that landed it.
+    #[schema(required, value_type = Option<String>)]
     pub commit: Option<Oid>,
     /// Why it did not go on, last.
+    #[schema(required)]
     pub last_error: Option<String>,
     /// The profile that it asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<String>)]
     pub profile: Option<ProfileName>,
     /// When it was added.
+    #[schema(schema_with = schema::time, required)]
     pub created_at: Timestamp,
     /// When it last changed.
+    #[schema(schema_with = schema::time, required)]
     pub updated_at: Timestamp,
 }
 
-/// One idea with its history.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// One idea with its history: all of an idea's fields, and these.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IdeaDetail {
-    /// The idea.
+    /// The idea's own fields.
     #[serde(flatten)]
     pub idea: IdeaView,
     /// The agent that has it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<String>)]
     pub agent: Option<AgentId>,
     /// Ideas that wait on it.
+    #[schema(value_type = Vec<String>)]
     pub dependents: Vec<IdeaId>,
     /// The worktree kept for its next attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
     pub kept_worktree: Option<String>,
     /// Its merge, while it is in the queue.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
     pub merge: Option<MergeView>,
     /// What only a person can do about it.
     pub needs_you: Vec<NeedsYou>,
     /// What its attempts used.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
     pub used: Option<UsedView>,
     /// What happened to it.
+    #[schema(value_type = Vec<schema::HistoryLine>)]
     pub history: Vec<Audit>,
 }
 

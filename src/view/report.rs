@@ -1,9 +1,10 @@
 //! What happened since some time: for whoever comes back in the morning.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::usage::{self, AccountView, UsedView, accounts, any_used};
-use super::{NeedsYou, needs_you, unread_messages};
+use super::{NeedsYou, needs_you, schema, unread_messages};
 use crate::domain::ids::{AgentId, IdeaId, Oid};
 use crate::domain::state::{Idea, IdeaStatus, State};
 use crate::domain::time::Timestamp;
@@ -12,21 +13,24 @@ use crate::domain::usage::Spent;
 /// Begins the key of the warning about an agent that makes no commits; its name follows.
 const STUCK: &str = "stuck-";
 
-/// `report --json`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// What happened since some time.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Report)]
 pub struct ReportView {
-    /// From when; none: from the beginning.
+    /// From when; null: from the beginning.
+    #[schema(required = true, value_type = Option<String>)]
     pub since: Option<Timestamp>,
     /// The last event that it knows of.
+    #[schema(schema_with = schema::time, required)]
     pub until: Timestamp,
     /// Ideas that landed.
     pub landed: Vec<ReportedIdea>,
-    /// Ideas that are done without a commit: their agents said so and had changed nothing.
+    /// Ideas that are done without a commit: their agents had changed nothing.
     pub nothing_to_land: Vec<ReportedIdea>,
-    /// Ideas that ended badly and have not been retried: failed, timeout, blocked.
+    /// Ideas that ended badly and have not been retried.
     pub failed: Vec<ReportedIdea>,
-    /// Ideas that are neither over nor failed, whenever they last changed.
+    /// Ideas that are neither over nor failed.
     pub waiting: Vec<ReportedIdea>,
     /// Agents that have made no commit for long.
     pub stuck: Vec<Stuck>,
@@ -41,37 +45,46 @@ pub struct ReportView {
 }
 
 /// An idea, shortly.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportedIdea {
     /// Its id.
+    #[schema(value_type = String)]
     pub id: IdeaId,
     /// How it stands.
+    #[schema(value_type = String)]
     pub status: IdeaStatus,
     /// Its text.
     pub content: String,
     /// The merge commit that landed it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<String>)]
     pub commit: Option<Oid>,
     /// Why it ended so, or what it waits for, other than its turn.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
     pub why: Option<String>,
     /// Since when it stands so.
+    #[schema(schema_with = schema::time, required)]
     pub at: Timestamp,
     /// What all its attempts used.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
     pub used: Option<UsedView>,
 }
 
 /// An agent that has made no commit for long.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Stuck {
     /// Which.
+    #[schema(value_type = String)]
     pub agent: AgentId,
     /// Its idea.
+    #[schema(value_type = String)]
     pub idea_id: IdeaId,
     /// Since when that is known.
+    #[schema(schema_with = schema::time, required)]
     pub since: Timestamp,
     /// What is known.
     pub message: String,

@@ -1,16 +1,18 @@
 //! What was used and what is waited for at a service, as people and programs see it.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::NeedsYou;
+use super::{NeedsYou, schema};
 use crate::domain::provider::{Hold, HoldKind};
 use crate::domain::state::{Attempt, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::{Spent, Tokens};
 
 /// What several runs used.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Used)]
 pub struct UsedView {
     /// Tokens; the kinds do not overlap.
     pub tokens: TokensView,
@@ -27,8 +29,9 @@ pub struct UsedView {
 }
 
 /// Numbers of tokens.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Tokens)]
 pub struct TokensView {
     /// Read, neither from the cache nor into it.
     pub input: u64,
@@ -41,7 +44,8 @@ pub struct TokensView {
 }
 
 /// What was used on one day.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = UsedOnDay)]
 pub struct DayView {
     /// The day (UTC): the last one on which anything happened.
     pub day: String,
@@ -51,16 +55,20 @@ pub struct DayView {
 }
 
 /// An account that must wait.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Account)]
 pub struct AccountView {
     /// Which.
     pub account: String,
     /// What was met: `limit`, `overloaded`, `login`.
+    #[schema(value_type = String)]
     pub held: &'static str,
     /// When it is tried again; null: when a person says so.
+    #[schema(required = true, value_type = Option<String>)]
     pub until: Option<Timestamp>,
     /// When it was met first.
+    #[schema(schema_with = schema::time, required)]
     pub since: Timestamp,
     /// How often in a row.
     pub times: u32,

@@ -9,7 +9,6 @@ use super::run;
 use crate::api::ApiContext;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::extract::{Body, Id};
-use crate::api::schema;
 use crate::api::types::{Done, Nothing, Redirect, Say};
 use crate::domain::command::Command;
 use crate::domain::ids::AgentId;
@@ -19,7 +18,7 @@ use crate::view::{self, AgentView};
 type Context = State<Arc<ApiContext>>;
 
 /// All agents, those that are over too, oldest first.
-#[utoipa::path(get, path = "/agents", tag = "agents", responses((status = 200, body = Vec<schema::Agent>)))]
+#[utoipa::path(get, path = "/agents", tag = "agents", responses((status = 200, body = Vec<view::AgentView>)))]
 pub(super) async fn list(State(context): Context) -> Json<Vec<AgentView>> {
     Json(context.handle.read(view::agents))
 }
@@ -27,7 +26,7 @@ pub(super) async fn list(State(context): Context) -> Json<Vec<AgentView>> {
 /// One agent, living or over.
 #[utoipa::path(
     get, path = "/agents/{id}", tag = "agents", params(("id" = String, Path, description = "The agent")),
-    responses((status = 200, body = schema::Agent), (status = "default", description = "Refused", body = ErrorBody)),
+    responses((status = 200, body = view::AgentView), (status = "default", description = "Refused", body = ErrorBody)),
 )]
 pub(super) async fn show(
     State(context): Context,

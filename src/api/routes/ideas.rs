@@ -10,7 +10,6 @@ use super::run;
 use crate::api::ApiContext;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::extract::{Body, Id, Params};
-use crate::api::schema;
 use crate::api::types::{AddIdea, Added, AssignIdea, Done, EditIdea, Edited, IdeaFilter, Nothing};
 use crate::domain::command::Command;
 use crate::domain::event::{Event, IdeaAdded};
@@ -23,7 +22,7 @@ type Context = State<Arc<ApiContext>>;
 /// The ideas, oldest first.
 #[utoipa::path(
     get, path = "/ideas", tag = "ideas", params(IdeaFilter),
-    responses((status = 200, body = Vec<schema::Idea>), (status = "default", description = "Refused", body = ErrorBody)),
+    responses((status = 200, body = Vec<view::IdeaView>), (status = "default", description = "Refused", body = ErrorBody)),
 )]
 pub(super) async fn list(
     State(context): Context,
@@ -70,7 +69,7 @@ fn nothing_added() -> ApiError {
 /// One idea with its history.
 #[utoipa::path(
     get, path = "/ideas/{id}", tag = "ideas", params(("id" = String, Path, description = "The idea")),
-    responses((status = 200, body = schema::IdeaDetail), (status = "default", description = "Refused", body = ErrorBody)),
+    responses((status = 200, body = view::IdeaDetail), (status = "default", description = "Refused", body = ErrorBody)),
 )]
 pub(super) async fn show(
     State(context): Context,

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 
-use crate::api::{ApiContext, schema};
+use crate::api::ApiContext;
 use crate::view::{self, LearningView};
 
 /// All learnings, oldest first.
-#[utoipa::path(get, path = "/learnings", tag = "learnings", responses((status = 200, body = Vec<schema::Learning>)))]
+#[utoipa::path(get, path = "/learnings", tag = "learnings", responses((status = 200, body = Vec<view::LearningView>)))]
 pub(super) async fn list(State(context): State<Arc<ApiContext>>) -> Json<Vec<LearningView>> {
     Json(context.handle.read(view::learnings))
 }

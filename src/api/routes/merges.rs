@@ -9,7 +9,7 @@ use super::run;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::extract::{Body, Id};
 use crate::api::types::{Done, Nothing, SettleTarget};
-use crate::api::{ApiContext, resolution, schema};
+use crate::api::{ApiContext, resolution};
 use crate::domain::command::Command;
 use crate::domain::ids::IdeaId;
 use crate::view::{self, MergeView};
@@ -17,7 +17,7 @@ use crate::view::{self, MergeView};
 type Context = State<Arc<ApiContext>>;
 
 /// The merge queue, in its order.
-#[utoipa::path(get, path = "/merges", tag = "merges", responses((status = 200, body = Vec<schema::Merge>)))]
+#[utoipa::path(get, path = "/merges", tag = "merges", responses((status = 200, body = Vec<view::MergeView>)))]
 pub(super) async fn list(State(context): Context) -> Json<Vec<MergeView>> {
     Json(context.handle.read(view::merges))
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 
+use crate::api::ApiContext;
 use crate::api::extract::Params;
 use crate::api::types::ReportQuery;
-use crate::api::{ApiContext, schema};
 use crate::view::{self, ReportView};
 
 /// What landed, failed, waits and was used, since a time or since the beginning.
-#[utoipa::path(get, path = "/report", tag = "swarm", params(ReportQuery), responses((status = 200, body = schema::Report)))]
+#[utoipa::path(get, path = "/report", tag = "swarm", params(ReportQuery), responses((status = 200, body = view::ReportView)))]
 pub(super) async fn report(
     State(context): State<Arc<ApiContext>>,
     Params(query): Params<ReportQuery>,

@@ -30,7 +30,7 @@ pub(super) async fn healthz(State(context): Context) -> Json<Health> {
 }
 
 /// The swarm at a glance.
-#[utoipa::path(get, path = "/status", tag = "swarm", responses((status = 200, body = schema::Status)))]
+#[utoipa::path(get, path = "/status", tag = "swarm", responses((status = 200, body = view::StatusView)))]
 pub(super) async fn status(State(context): Context) -> Json<StatusView> {
     let branch = context.handle.read(|state| {
         let settings = state.settings.as_deref();

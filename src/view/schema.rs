@@ -1,0 +1,116 @@
+//! Words and times as the API describes them, and the two shapes that come from the domain itself.
+//!
+//! Invariant: words come from the domain's own enums, so that none is missing.
+
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeOwned, Error, IntoDeserializer};
+use serde_json::Value;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
+
+use crate::domain::event::Event;
+
+/// The names that an enum of the domain is read from, caught where serde complains about a name that it does not know.
+#[derive(Debug, Default)]
+struct Names(&'static [&'static str]);
+
+impl std::fmt::Display for Names {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.join(", "))
+    }
+}
+
+impl std::error::Error for Names {}
+
+impl Error for Names {
+    fn custom<T: std::fmt::Display>(_: T) -> Self {
+        Self::default()
+    }
+
+    fn unknown_variant(_: &str, names: &'static [&'static str]) -> Self {
+        Self(names)
+    }
+}
+
+/// The words of a plain enum.
+fn words_of<T: DeserializeOwned>() -> &'static [&'static str] {
+    let unknown: StrDeserializer<'_, Names> = "".into_deserializer();
+    T::deserialize(unknown).err().unwrap_or_default().0
+}
+
+/// The kinds of events.
+pub fn event_kinds() -> &'static [&'static str] {
+    use serde::Deserialize;
+    use serde::de::value::MapDeserializer;
+    let unknown: MapDeserializer<'_, _, Names> =
+        MapDeserializer::new(std::iter::once(("kind", "")));
+    Event::deserialize(unknown).err().unwrap_or_default().0
+}
+
+/// The schema of one of the words of `T`.
+pub(crate) fn words<T: DeserializeOwned>() -> Object {
+    one_of(words_of::<T>())
+}
+
+pub(crate) fn kinds() -> Object {
+    one_of(event_kinds())
+}
+
+fn one_of(words: &'static [&'static str]) -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(words.iter().copied()))
+        .build()
+}
+
+/// A point in time.
+pub(crate) fn time() -> Object {
+    let example = Value::from("2026-01-31T23:59:59.123Z");
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some("RFC 3339 UTC with milliseconds"))
+        .examples([example])
+        .build()
+}
+
+/// How far a learning goes.
+pub(crate) fn scopes() -> Object {
+    one_of(&["global", "local"])
+}
+
+/// Something that a person said to an agent.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct Message {
+    /// `accepted`: its next prompt carries it; `delivered`: the prompt of a run that is going on has it; `seen`: that run is over; `notDelivered`: the agent
+    /// ended before, and it was left to the next attempt at its idea, if there is one; `neverRead`: its idea was done before.
+    pub stage: String,
+    /// What; of a long one the beginning.
+    pub text: String,
+    /// When it was accepted.
+    #[schema(schema_with = time, required)]
+    pub accepted_at: String,
+    /// The run whose prompt carries it.
+    #[schema(required = false)]
+    pub run: Option<String>,
+    /// When that run began.
+    #[schema(schema_with = time, required = false)]
+    pub delivered_at: Option<String>,
+    /// When that run was over.
+    #[schema(schema_with = time, required = false)]
+    pub seen_at: Option<String>,
+}
+
+/// One line of an idea's history.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub struct HistoryLine {
+    /// When.
+    #[schema(schema_with = time, required)]
+    pub at: String,
+    /// What: `claimed`, `crash_recovery`, `failed`, ...
+    pub what: String,
+    /// More of it.
+    #[schema(required = false)]
+    pub detail: String,
+}
