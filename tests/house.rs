@@ -218,12 +218,7 @@ fn every_file_says_what_it_is() {
 #[test]
 fn files_stay_small_enough_to_read() {
     /// The state and the domain's vocabulary are lists; nothing is gained by cutting them.
-    const LISTS: &[&str] = &[
-        "domain/state.rs",
-        "domain/event.rs",
-        "view/mod.rs",
-        "domain/evolve.rs",
-    ];
+    const LISTS: &[&str] = &["domain/state.rs", "domain/event.rs", "domain/evolve.rs"];
     const MAX_LINES: usize = 450;
     let broken: Vec<String> = sources()
         .iter()

@@ -1,0 +1,204 @@
+//! Agents, living and over: `swarm agent list`, `swarm agent show`.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::usage::UsedView;
+use super::{schema, unread_messages, usage};
+use crate::domain::ids::{AgentId, IdeaId, ProfileName, RunId};
+use crate::domain::lifecycle::AttemptPhase;
+use crate::domain::message::Message;
+use crate::domain::state::{Attempt, AttemptEnd, EndedAttempt, State};
+use crate::domain::time::Timestamp;
+
+/// One attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Agent)]
+pub struct AgentView {
+    /// The agent.
+    #[schema(value_type = String)]
+    pub id: AgentId,
+    /// Its idea.
+    #[schema(value_type = String)]
+    pub idea_id: IdeaId,
+    /// Where it stands; of one that is over: `merged`, `failed` or `released`.
+    #[schema(schema_with = schema::words::<AttemptPhase>, required)]
+    pub phase: AttemptPhase,
+    /// How it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = schema::words::<AttemptEnd>, required = false)]
+    pub end: Option<AttemptEnd>,
+    /// Which try at the idea.
+    pub attempt: u32,
+    /// Its last iteration.
+    pub iteration: u32,
+    /// Its child's process id.
+    #[schema(required)]
+    pub pid: Option<u32>,
+    /// Its present run, or its last one, goes on with a conversation.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub resumed: bool,
+    /// Its profile.
+    #[schema(value_type = String)]
+    pub profile: ProfileName,
+    /// Its worktree, relative to the repository.
+    pub worktree: String,
+    /// Its branch.
+    pub branch: String,
+    /// How far it says it is, in percent.
+    #[schema(required)]
+    pub progress: Option<u8>,
+    /// When it was claimed.
+    #[schema(schema_with = schema::time, required)]
+    pub started_at: Timestamp,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = schema::time, required = false)]
+    pub ended_at: Option<Timestamp>,
+    /// Its runs, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false, value_type = Vec<String>)]
+    pub runs: Vec<RunId>,
+    /// What was said to it and no prompt has carried yet.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub messages: Vec<String>,
+    /// What was said to it, the newest last, and how far that has come.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<schema::Message>, required = false)]
+    pub said: Vec<MessageView>,
+    /// The idea that takes its place as soon as it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<String>)]
+    pub redirected_to: Option<IdeaId>,
+    /// Its conversation, as its program names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub session: Option<String>,
+    /// At its boundary: not to go on before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<String>)]
+    pub not_before: Option<Timestamp>,
+    /// What its iterations used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub used: Option<UsedView>,
+}
+
+/// Something that a person said to an agent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageView {
+    /// `accepted`: its next prompt carries it; `delivered`: the prompt of a run that is going on has it; `seen`: that run is over; `notDelivered`: the agent
+    /// ended before, and it was left to the next attempt at its idea, if there is one; `neverRead`: its idea was done before.
+    pub stage: &'static str,
+    /// The message as it is kept.
+    #[serde(flatten)]
+    pub message: Message,
+}
+
+pub(super) fn worktree_path(name: &str) -> String {
+    format!(".swarm/worktrees/{name}")
+}
+
+pub(super) fn live_agent(id: &AgentId, attempt: &Attempt) -> AgentView {
+    AgentView {
+        id: id.clone(),
+        idea_id: attempt.idea.clone(),
+        phase: attempt.phase,
+        end: None,
+        attempt: attempt.number,
+        iteration: attempt.iteration,
+        pid: attempt.pid,
+        resumed: attempt.resumed,
+        profile: attempt.profile.clone(),
+        worktree: worktree_path(&attempt.worktree),
+        branch: attempt.branch.clone(),
+        progress: attempt.progress,
+        started_at: attempt.claimed_at,
+        ended_at: None,
+        runs: attempt.runs.clone(),
+        messages: attempt.messages.clone(),
+        said: said(&attempt.heard, None),
+        redirected_to: attempt
+            .redirect
+            .as_ref()
+            .map(|redirect| redirect.to.clone()),
+        session: attempt
+            .session
+            .as_ref()
+            .map(|session| session.id.to_string()),
+        not_before: attempt
+            .not_before
+            .filter(|_| attempt.phase == AttemptPhase::Backoff),
+        used: usage::any_used(&usage::by_attempt(attempt)),
+    }
+}
+
+fn ended_agent(id: &AgentId, ended: &EndedAttempt) -> AgentView {
+    let phase = match ended.end {
+        AttemptEnd::Merged | AttemptEnd::NothingToMerge => AttemptPhase::Merged,
+        AttemptEnd::Blocked | AttemptEnd::Failed | AttemptEnd::TimedOut => AttemptPhase::Failed,
+        _ => AttemptPhase::Released,
+    };
+    AgentView {
+        id: id.clone(),
+        idea_id: ended.idea.clone(),
+        phase,
+        end: Some(ended.end),
+        attempt: ended.number,
+        iteration: ended.iteration,
+        pid: None,
+        resumed: false,
+        profile: ended.profile.clone(),
+        worktree: worktree_path(&ended.worktree),
+        branch: ended.branch.clone(),
+        progress: None,
+        started_at: ended.claimed_at,
+        ended_at: Some(ended.ended_at),
+        runs: ended.runs.clone(),
+        messages: vec![],
+        said: said(&ended.heard, Some(ended.end)),
+        redirected_to: None,
+        session: ended.session.as_ref().map(ToString::to_string),
+        not_before: None,
+        used: usage::any_used(&ended.used),
+    }
+}
+
+fn said(heard: &[Message], ended: Option<AttemptEnd>) -> Vec<MessageView> {
+    let stage = |message: &Message| match (message.seen_at, message.delivered_at) {
+        (Some(_), _) => "seen",
+        (None, Some(_)) => "delivered",
+        (None, None) => match ended {
+            None => "accepted",
+            Some(end) if unread_messages::is_last(end) => "neverRead",
+            Some(_) => "notDelivered",
+        },
+    };
+    let each = heard.iter().map(|message| MessageView {
+        stage: stage(message),
+        message: message.clone(),
+    });
+    each.collect()
+}
+
+/// One agent, living or over.
+pub fn agent(state: &State, id: &AgentId) -> Option<AgentView> {
+    let live = state.agents.get(id).map(|attempt| live_agent(id, attempt));
+    live.or_else(|| state.ended.get(id).map(|ended| ended_agent(id, ended)))
+}
+
+/// All agents, oldest first.
+pub fn agents(state: &State) -> Vec<AgentView> {
+    let live = state
+        .agents
+        .iter()
+        .map(|(id, attempt)| live_agent(id, attempt));
+    let ended = state.ended.iter().map(|(id, ended)| ended_agent(id, ended));
+    let mut all: Vec<AgentView> = live.chain(ended).collect();
+    all.sort_by(|a, b| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
+    all
+}

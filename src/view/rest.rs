@@ -1,0 +1,88 @@
+//! Whether anything can still happen by itself.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::ProfileName;
+use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use crate::domain::scheduling;
+use crate::domain::settings::Settings;
+use crate::domain::state::{MergeEntry, State};
+
+/// Whether anything can still happen by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Rest {
+    /// Something is active, ready or merging.
+    Busy,
+    /// Something is left, but only a person can move it.
+    NeedsPerson,
+    /// Nothing is active, ready or merging.
+    Idle,
+}
+
+/// Whether anything can still happen by itself.
+pub fn rest(state: &State) -> Rest {
+    let running = matches!(
+        state.swarm.phase,
+        SwarmPhase::Running | SwarmPhase::Recovering
+    );
+    let mut left = false;
+    for attempt in state.agents.values() {
+        match attempt.phase {
+            // Its entry says.
+            AttemptPhase::ReadyToMerge => {}
+            AttemptPhase::WaitingForHuman => left = true,
+            AttemptPhase::Backoff
+                if attempt.ending.is_none()
+                    && (!running || is_held_for_person(state, |all| all.profile_of(attempt))) =>
+            {
+                left = true;
+            }
+            _ => return Rest::Busy,
+        }
+    }
+    for entry in &state.queue {
+        if !waits_for_person(state, entry) {
+            return Rest::Busy;
+        }
+        left = true;
+    }
+    for (_, idea) in state.ideas.open() {
+        if !scheduling::is_ready(state, idea) {
+            continue;
+        }
+        if running && !is_held_for_person(state, |all| all.profile_for(idea)) {
+            return Rest::Busy;
+        }
+        left = true;
+    }
+    let owed = !state.owed.is_empty() || !state.hooks.is_empty();
+    if !state.outbox.is_empty() || owed {
+        return Rest::Busy;
+    }
+    if left { Rest::NeedsPerson } else { Rest::Idle }
+}
+
+/// Whether nothing of a profile begins before a person says so.
+fn is_held_for_person<'a>(
+    state: &'a State,
+    profile: impl Fn(&'a Settings) -> &'a ProfileName,
+) -> bool {
+    let settings = state.settings.as_deref();
+    settings.is_some_and(|all| state.is_held_for_person(all.account_of(profile(all))))
+}
+
+/// Whether an entry of the queue does not move by itself; what it comes after is counted by its own.
+fn waits_for_person(state: &State, entry: &MergeEntry) -> bool {
+    let asked = entry.waits.as_ref().is_some_and(|waits| waits.person);
+    let stuck = state.swarm.rewritten.is_some() && !entry.phase.is_busy();
+    let locked = !scheduling::is_idea_unlocked(state, &entry.idea) && !entry.phase.is_busy();
+    let attempt = state.agents.get(&entry.agent);
+    let at_boundary = attempt.is_some_and(|attempt| attempt.phase == AttemptPhase::Backoff);
+    match entry.phase {
+        MergePhase::Person => true,
+        // Its resolver waits for the end of a pause: a boundary that lasts is none of a running swarm.
+        MergePhase::Resolver => at_boundary,
+        _ => entry.held || asked || stuck || locked,
+    }
+}

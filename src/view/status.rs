@@ -1,0 +1,238 @@
+//! The swarm at a glance: `swarm status`.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::agent::{AgentView, live_agent};
+use super::merge::{MergeView, merges};
+use super::needs_you::{NeedsYou, cut_off, needs_you};
+use super::no_daemon::after_a_start;
+use super::rest::{Rest, rest};
+use super::usage::{AccountView, DayView, accounts};
+use super::{schema, unread_messages, usage};
+use crate::domain::ids::{AgentId, IdeaId, Oid};
+use crate::domain::lifecycle::SwarmPhase;
+use crate::domain::settings::Mode;
+use crate::domain::state::{IdeaStatus, State};
+use crate::domain::time::Timestamp;
+
+/// The swarm at a glance.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Status)]
+pub struct StatusView {
+    /// Where the swarm stands.
+    #[schema(schema_with = schema::words::<SwarmPhase>, required)]
+    pub phase: SwarmPhase,
+    /// Who starts ideas.
+    #[schema(schema_with = schema::words::<Mode>, required)]
+    pub mode: Mode,
+    /// The daemon's process id.
+    #[schema(required)]
+    pub pid: Option<u32>,
+    /// The address of the page.
+    #[schema(required)]
+    pub web_url: Option<String>,
+    /// The last event.
+    pub last_seq: u64,
+    /// The branch that work lands on.
+    pub target: TargetView,
+    /// Slots for live attempts.
+    pub slots: SlotsView,
+    /// Ideas by status; every status is there.
+    #[schema(value_type = BTreeMap<String, u64>)]
+    pub ideas: BTreeMap<&'static str, usize>,
+    /// Attempts that are not over.
+    pub agents: Vec<AgentView>,
+    /// The merge queue.
+    pub merge_queue: Vec<MergeView>,
+    /// What only a person can do, most urgent first.
+    pub needs_you: Vec<NeedsYou>,
+    /// What people should know.
+    pub warnings: Vec<String>,
+    /// Why it is paused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub pause_reason: Option<String>,
+    /// Accounts that must wait.
+    pub accounts: Vec<AccountView>,
+    /// What was used on this day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub used_today: Option<DayView>,
+    /// Whether anything can still happen by itself.
+    #[schema(schema_with = schema::words::<Rest>, required)]
+    pub rest: Rest,
+}
+
+/// The branch that work lands on.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = Target)]
+pub struct TargetView {
+    /// Its name.
+    #[schema(required)]
+    pub branch: Option<String>,
+    /// Where it was last seen.
+    #[schema(required, value_type = Option<String>)]
+    pub commit: Option<Oid>,
+}
+
+/// Slots for live attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Slots)]
+pub struct SlotsView {
+    /// In use.
+    #[schema(value_type = u64)]
+    pub used: usize,
+    /// In all.
+    #[schema(value_type = u64)]
+    pub max: usize,
+}
+
+/// What the state does not know, for [`status`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outside {
+    /// The daemon's process id; none: no daemon runs.
+    pub pid: Option<u32>,
+    /// The address of the page.
+    pub web_url: Option<String>,
+    /// Where the target branch is.
+    pub target: TargetNow,
+    /// Since when, and why, nothing can be written to the log.
+    pub stalled: Option<(Timestamp, String)>,
+    /// Without a daemon: the agents that run on under their runners, and what they work on.
+    pub left_running: Vec<(AgentId, IdeaId)>,
+}
+
+/// Where the target branch is at this moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum TargetNow {
+    /// Nobody looked.
+    #[default]
+    Unknown,
+    /// There.
+    At(Oid),
+    /// There is no such branch.
+    Gone,
+}
+
+/// The swarm at a glance.
+pub fn status(state: &State, outside: Outside) -> StatusView {
+    let Outside {
+        pid,
+        web_url,
+        target: now,
+        stalled,
+        left_running,
+    } = outside;
+    let phase = match pid {
+        Some(_) => state.swarm.phase,
+        None => SwarmPhase::Stopped,
+    };
+    let settings = state.settings.as_deref();
+    let target = state.swarm.target.as_ref();
+    StatusView {
+        phase,
+        mode: state.mode(),
+        pid,
+        web_url,
+        last_seq: state.seq,
+        target: TargetView {
+            branch: settings.map(|settings| settings.target.clone()),
+            commit: match &now {
+                TargetNow::At(commit) => Some(commit.clone()),
+                _ => target.map(|target| target.commit.clone()),
+            },
+        },
+        slots: SlotsView {
+            used: state.slots_used(),
+            max: settings.map_or(0, |settings| settings.max_parallel as usize),
+        },
+        ideas: count(state),
+        agents: state
+            .agents
+            .iter()
+            .map(|(id, attempt)| live_agent(id, attempt))
+            .collect(),
+        merge_queue: merges(state),
+        needs_you: match pid {
+            Some(_) => needs_you(state),
+            None => cut_off(state)
+                .into_iter()
+                .chain(after_a_start(needs_you(state)))
+                .collect(),
+        },
+        warnings: still_running(&left_running)
+            .into_iter()
+            .chain(warnings(state, &now, stalled))
+            .collect(),
+        pause_reason: state.swarm.pause_reason.clone(),
+        accounts: accounts(state),
+        used_today: usage::today(state),
+        rest: rest(state),
+    }
+}
+
+fn still_running(left: &[(AgentId, IdeaId)]) -> Option<String> {
+    let each: Vec<String> = left
+        .iter()
+        .map(|(agent, idea)| format!("{agent} on {idea}"))
+        .collect();
+    (!each.is_empty()).then(|| {
+        format!(
+            "no daemon runs, but agents work on without it ({}); take them up again: swarm start; or end them: swarm start --detach, then swarm stop",
+            each.join(", ")
+        )
+    })
+}
+
+pub(super) fn warnings(
+    state: &State,
+    now: &TargetNow,
+    stalled: Option<(Timestamp, String)>,
+) -> Vec<String> {
+    let stalled = stalled.map(|(since, why)| {
+        format!(
+            "nothing can be written since {since}, and nothing goes on until it can; it is tried again every second: {why}"
+        )
+    });
+    let gone = (*now == TargetNow::Gone)
+        .then(|| target_gone(state))
+        .flatten();
+    let known = state
+        .warnings
+        .values()
+        .map(|warning| warning.message.clone());
+    let unread = unread_messages::warnings(state);
+    stalled
+        .into_iter()
+        .chain(gone)
+        .chain(known)
+        .chain(unread)
+        .collect()
+}
+
+fn target_gone(state: &State) -> Option<String> {
+    let branch = &state.settings.as_deref()?.target;
+    let last = state
+        .swarm
+        .target
+        .as_ref()
+        .filter(|seen| seen.branch == *branch);
+    let command = last.map_or_else(
+        || format!("git branch {branch} COMMIT"),
+        |seen| format!("git branch {branch} {}", seen.commit),
+    );
+    Some(format!(
+        "the target branch `{branch}` is gone, so nothing can land; bring it back: {command}"
+    ))
+}
+
+/// Ideas by status.
+pub fn count(state: &State) -> BTreeMap<&'static str, usize> {
+    let each = IdeaStatus::ALL.iter();
+    each.map(|status| (status.as_str(), state.ideas.count(*status)))
+        .collect()
+}
