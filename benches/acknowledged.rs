@@ -1,6 +1,9 @@
-//! Events acknowledged a second under 64 concurrent clients, against bare group commit on the same disk.
+//! Acknowledged events per second of 64 concurrent clients, against bare group commit on the same
+//! disk.
 //!
-//! Each client changes the priority of an idea of its own and waits for the answer: one event, durable before it is answered.
+//! Each client changes the priority of its own idea and waits for the answer: one event, durable
+//! before it is answered.
+//!
 //! `BENCH_ROUNDS` (7), `BENCH_SECONDS` (2).
 
 // Counts and bytes as they are printed, with three digits.
@@ -11,13 +14,14 @@ mod common;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use common::daemon::{Daemon, configure, swarm};
 use common::repo::{Copy, Template};
 use common::samples::{Goal, Samples};
-use common::{Result, isolated, size, wanted};
+use common::{Result, ensure, isolated, size, wanted};
 use swarm::daemon::{Daemon as InProcess, Handle, Options};
 use swarm::domain::command::{Command, IdeaEdit};
 use swarm::domain::ids::IdeaId;
@@ -32,7 +36,7 @@ fn main() -> Result {
     if !wanted() || isolated()? {
         return Ok(());
     }
-    let (rounds, seconds) = (size("BENCH_ROUNDS", 7)?, size("BENCH_SECONDS", 2)?);
+    let (rounds, seconds) = (size("BENCH_ROUNDS", 7, 2)?, size("BENCH_SECONDS", 2, 1)?);
     let time = Duration::from_secs(seconds as u64);
     let folder = tempfile::tempdir()?;
     let template = Template::new(&folder.path().join("template"), 100)?;
@@ -51,9 +55,9 @@ fn main() -> Result {
     let bytes = line_bytes(&near, &runtime, &handle)?;
     let mut rates = [const { Samples::new() }; 3];
     for _ in 0..rounds {
-        rates[0].push(runtime.block_on(in_process(&handle, time))?);
+        rates[0].push(runtime.block_on(in_process(&handle, time))?.rate);
         rates[1].push(group_commit(&folder.path().join("floor.log"), bytes, time)?);
-        rates[2].push(runtime.block_on(over_socket(&socket, time))?);
+        rates[2].push(recorded(&daemon, &runtime, &socket, time)?);
     }
     report(&rates, bytes);
     runtime.block_on(handle.command(Command::Shutdown { keep_agents: false }))?;
@@ -87,7 +91,33 @@ fn idea(client: usize) -> IdeaId {
     IdeaId::numbered(client as u64 + 1)
 }
 
-/// How long a line of such an event is; a first, unmeasured round tells.
+/// A priority that no idea has: a change to the same priority would be no event.
+fn next_priority() -> i64 {
+    static LAST: AtomicI64 = AtomicI64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+/// The rate over the socket, when the log has gained an event for each answer.
+fn recorded(
+    daemon: &Daemon,
+    runtime: &tokio::runtime::Runtime,
+    socket: &Path,
+    time: Duration,
+) -> Result<f64> {
+    let last_seq = || -> Result<u64> {
+        let seq = daemon.status()?["lastSeq"].as_u64();
+        Ok(seq.ok_or("`status --json` has no lastSeq")?)
+    };
+    let before = last_seq()?;
+    let measured = runtime.block_on(over_socket(socket, time))?;
+    let events = last_seq()? - before;
+    ensure(events >= measured.answers, || {
+        format!("{} answers, but {events} events", measured.answers)
+    })?;
+    Ok(measured.rate)
+}
+
+/// The length of such an event's line, from a first, unmeasured round.
 fn line_bytes(copy: &Copy, runtime: &tokio::runtime::Runtime, handle: &Handle) -> Result<usize> {
     let log = copy.root().join(".swarm/state/events.jsonl");
     runtime.block_on(in_process(handle, Duration::from_millis(300)))?;
@@ -96,8 +126,15 @@ fn line_bytes(copy: &Copy, runtime: &tokio::runtime::Runtime, handle: &Handle) -
     Ok(line.ok_or("no idea was edited")?.len() + 1)
 }
 
-/// Runs all clients for a time; how many answers they got a second.
-async fn rate<F>(time: Duration, client: impl Fn(usize, Instant) -> F) -> Result<f64>
+/// What all clients got in one round.
+struct Measured {
+    answers: u64,
+    /// Answers per second.
+    rate: f64,
+}
+
+/// Runs all clients for a time.
+async fn measured<F>(time: Duration, client: impl Fn(usize, Instant) -> F) -> Result<Measured>
 where
     F: Future<Output = Result<u64>> + Send + 'static,
 {
@@ -109,18 +146,18 @@ where
     for client in clients {
         answers += client.await??;
     }
-    Ok(answers as f64 / begun.elapsed().as_secs_f64())
+    let rate = answers as f64 / begun.elapsed().as_secs_f64();
+    Ok(Measured { answers, rate })
 }
 
-async fn in_process(handle: &Handle, time: Duration) -> Result<f64> {
-    rate(time, |client, end| {
+async fn in_process(handle: &Handle, time: Duration) -> Result<Measured> {
+    measured(time, |client, end| {
         let (handle, id) = (handle.clone(), idea(client));
         async move {
             let mut answers = 0;
             while Instant::now() < end {
-                let priority = Some(if answers % 2 == 0 { 1 } else { 2 });
                 let edit = IdeaEdit {
-                    priority,
+                    priority: Some(next_priority()),
                     ..IdeaEdit::default()
                 };
                 let accepted = handle
@@ -140,14 +177,14 @@ async fn in_process(handle: &Handle, time: Duration) -> Result<f64> {
     .await
 }
 
-async fn over_socket(socket: &Path, time: Duration) -> Result<f64> {
-    rate(time, |client, end| {
+async fn over_socket(socket: &Path, time: Duration) -> Result<Measured> {
+    measured(time, |client, end| {
         let (socket, id) = (socket.to_owned(), idea(client));
         async move {
             let mut stream = UnixStream::connect(socket).await?;
             let mut answers = 0;
             while Instant::now() < end {
-                change(&mut stream, &id, answers % 2 + 1).await?;
+                change(&mut stream, &id, next_priority()).await?;
                 answers += 1;
             }
             Ok(answers)
@@ -156,11 +193,12 @@ async fn over_socket(socket: &Path, time: Duration) -> Result<f64> {
     .await
 }
 
-/// One request and its answer, by hand: what is measured is the daemon, not a client library.
-async fn change(stream: &mut UnixStream, id: &IdeaId, priority: u64) -> Result {
+/// One request and its answer, by hand: this measures the daemon, not a client library.
+async fn change(stream: &mut UnixStream, id: &IdeaId, priority: i64) -> Result {
     let body = format!("{{\"priority\":{priority}}}");
     let request = format!(
-        "PATCH /api/v1/ideas/{id} HTTP/1.1\r\nhost: swarm\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        "PATCH /api/v1/ideas/{id} HTTP/1.1\r\nhost: swarm\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
     stream.write_all(request.as_bytes()).await?;
@@ -198,7 +236,8 @@ fn is_whole(answer: &[u8]) -> Result<bool> {
     Ok(body.len() >= length)
 }
 
-/// The floor: 64 threads hand lines to one writer, which takes all that wait, writes once, syncs once, and wakes their owners.
+/// The floor: 64 threads hand lines to one writer, which takes all that wait, writes once, syncs
+/// once, and wakes their owners.
 fn group_commit(path: &Path, bytes: usize, time: Duration) -> Result<f64> {
     let file = OpenOptions::new().create(true).append(true).open(path)?;
     let mut line = vec![b'x'; bytes - 1];

@@ -1,6 +1,8 @@
-//! A checkpoint beside live worktrees, and a rollback of many landings: the whole program against git's own commands alone.
+//! A checkpoint beside live worktrees, and a rollback of many landings: the whole program against
+//! git's own commands alone.
 //!
-//! `BENCH_FILES` (5000), `BENCH_CHANGED` (20), `BENCH_IDEAS` (100), `BENCH_ROUNDS` (7), `BENCH_ONLY=checkpoint,rollback` choose what is run.
+//! `BENCH_FILES` (5000), `BENCH_CHANGED` (20), `BENCH_IDEAS` (100), `BENCH_ROUNDS` (7);
+//! `BENCH_ONLY=checkpoint` or `rollback` runs one half.
 
 mod common;
 
@@ -13,7 +15,7 @@ use std::time::{Duration, Instant};
 use common::daemon::{Daemon, configure, swarm as call};
 use common::repo::{Copy, Template};
 use common::samples::{Goal, Samples, millis, timed};
-use common::{Result, chosen, command, note, run, size, wanted};
+use common::{Result, chosen, command, ensure, note, run, size, wanted};
 
 const AGENTS: usize = 3;
 /// The checkpoint before anything has landed.
@@ -39,7 +41,7 @@ fn main() -> Result {
     if !wanted() {
         return Ok(());
     }
-    let (files, rounds) = (size("BENCH_FILES", 5_000)?, size("BENCH_ROUNDS", 7)?);
+    let (files, rounds) = (size("BENCH_FILES", 5_000, 50)?, size("BENCH_ROUNDS", 7, 2)?);
     let folder = tempfile::tempdir()?;
     let template = Template::new(&folder.path().join("template"), files)?;
     if chosen("checkpoint") {
@@ -51,9 +53,14 @@ fn main() -> Result {
     Ok(())
 }
 
+/// Uncommitted files in each live worktree.
+fn changed_files() -> Result<usize> {
+    size("BENCH_CHANGED", 20, 4)
+}
+
 /// Three live worktrees with uncommitted files.
 fn checkpoint(template: &Template, folder: &Path, rounds: usize) -> Result {
-    let changed = size("BENCH_CHANGED", 20)?;
+    let changed = changed_files()?;
     println!("checkpoint: {AGENTS} live worktrees with {changed} changed files each, milliseconds");
     let copy = template.copy(&folder.join("checkpoint"))?;
     let hold = holding(&copy, changed)?;
@@ -61,6 +68,9 @@ fn checkpoint(template: &Template, folder: &Path, rounds: usize) -> Result {
     add_ideas(&copy, AGENTS, "Hold, number")?;
     let daemon = Daemon::start(&copy)?;
     let trees = live_worktrees(&copy, &hold)?;
+    ensure(trees.len() == AGENTS, || {
+        format!("the live worktrees are {trees:?}")
+    })?;
     let (mut ours, mut bare, mut floor) = (Samples::new(), Samples::new(), Samples::new());
     for round in 0..rounds {
         let names = (format!("ours-{round}"), format!("bare-{round}"));
@@ -77,6 +87,7 @@ fn checkpoint(template: &Template, folder: &Path, rounds: usize) -> Result {
         bare.push(millis(their_time));
         floor.push(millis(timed(|| call(&copy, &["status"]))?.0));
     }
+    expect_checkpoints(&copy, rounds)?;
     ours.show("swarm checkpoint create", "ms");
     floor.show("swarm status, for comparison", "ms");
     bare.show("floor, the same by a shell script of git", "ms");
@@ -85,7 +96,21 @@ fn checkpoint(template: &Template, folder: &Path, rounds: usize) -> Result {
     daemon.stop()
 }
 
-/// Makes the agents of the repository such that hold; what they write to say so begins with this.
+/// Checks that `swarm` and the floor made a checkpoint in each round.
+fn expect_checkpoints(copy: &Copy, rounds: usize) -> Result {
+    let listed = call(copy, &["checkpoint", "list", "--json"])?;
+    for round in 0..rounds {
+        let ours = format!("\"ours-{round}\"");
+        ensure(listed.contains(&ours), || format!("no {ours} in {listed}"))?;
+        for agent in 0..AGENTS {
+            let bare = format!("refs/bench/bare-{round}/{agent}");
+            copy.git(&["rev-parse", "--verify", "--quiet", &bare])?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes agents that hold; the files by which they say so begin with the returned path.
 fn holding(copy: &Copy, changed: usize) -> Result<PathBuf> {
     let hold = copy.place("hold");
     let agent = HOLDING_AGENT
@@ -95,20 +120,30 @@ fn holding(copy: &Copy, changed: usize) -> Result<PathBuf> {
     Ok(hold)
 }
 
+/// The files by which agents say that they hold.
+fn held(copy: &Copy, hold: &Path) -> Result<Vec<PathBuf>> {
+    let name = hold.file_name().ok_or("no name")?.to_string_lossy();
+    let mut there = Vec::new();
+    for entry in fs::read_dir(copy.place(""))? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(&*name) {
+            there.push(entry.path());
+        }
+    }
+    Ok(there)
+}
+
+/// Forgets the agents that held: those of a daemon that was stopped say so for nobody.
+fn forget_held(copy: &Copy, hold: &Path) -> Result {
+    Ok(held(copy, hold)?.iter().try_for_each(fs::remove_file)?)
+}
+
 /// Waits until all hold, and forgets that they do.
 fn wait_for_agents(copy: &Copy, hold: &Path) -> Result {
     let begun = Instant::now();
-    let name = hold.file_name().ok_or("no name")?.to_string_lossy();
     loop {
-        let mut there = Vec::new();
-        for entry in fs::read_dir(copy.place(""))? {
-            let entry = entry?;
-            if entry.file_name().to_string_lossy().starts_with(&*name) {
-                there.push(entry.path());
-            }
-        }
-        if there.len() == AGENTS {
-            return Ok(there.iter().try_for_each(fs::remove_file)?);
+        if held(copy, hold)?.len() == AGENTS {
+            return forget_held(copy, hold);
         }
         if begun.elapsed() > Duration::from_secs(60) {
             return Err("the agents do not come to their hold".into());
@@ -132,8 +167,8 @@ fn live_worktrees(copy: &Copy, hold: &Path) -> Result<Vec<PathBuf>> {
     Ok(trees)
 }
 
-/// What the checkpoint leaves in git, by the commands that a person would type: the files of each worktree as a commit under a reference,
-/// made with an index of its own, and an annotated tag.
+/// What the checkpoint leaves in git, by the commands that a person would type: an annotated tag,
+/// and the files of each worktree as a commit under a reference, made with a separate index.
 fn with_git_alone(copy: &Copy, trees: &[PathBuf], name: &str) -> Result {
     let mut script = String::from("set -e\n");
     for (number, tree) in trees.iter().enumerate() {
@@ -161,7 +196,7 @@ fn with_git_alone(copy: &Copy, trees: &[PathBuf], name: &str) -> Result {
 
 /// Back over so many landings while three agents work, who have to be stopped first.
 fn rollback(template: &Template, folder: &Path, rounds: usize) -> Result {
-    let ideas = size("BENCH_IDEAS", 100)?;
+    let ideas = size("BENCH_IDEAS", 100, 3)?;
     println!("rollback of {ideas} landed ideas, {AGENTS} agents to be stopped, milliseconds");
     let copy = template.copy(&folder.join("rollback"))?;
     configure(&copy, "autopilot", AGENTS, &[])?;
@@ -170,7 +205,7 @@ fn rollback(template: &Template, folder: &Path, rounds: usize) -> Result {
     call(&copy, &["start", "--until-idle", "--no-web"])?;
     copy.check_landed(ideas)?;
     note("all have landed");
-    let hold = holding(&copy, size("BENCH_CHANGED", 20)?)?;
+    let hold = holding(&copy, changed_files()?)?;
     let first = copy.git(&["rev-list", "--max-parents=0", "main"])?;
     let landed = copy.git(&["rev-parse", "main"])?;
     call(&copy, &["checkpoint", "create", LANDED])?;
@@ -189,6 +224,7 @@ fn rollback(template: &Template, folder: &Path, rounds: usize) -> Result {
         expect(&copy, landed.trim())?;
         call(&copy, &["resume"])?;
         daemon.stop()?;
+        forget_held(&copy, &hold)?;
         let agents = idle_agents(&copy)?;
         let (time, ()) = timed(|| stop_and_reset(&copy, agents, &first))?;
         bare.push(millis(time));

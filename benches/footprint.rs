@@ -1,6 +1,8 @@
-//! What the daemon takes: memory, bytes written for each change, processor time while nothing happens.
+//! The daemon's memory, the bytes it writes for each change, and its processor time while nothing
+//! happens.
 //!
-//! `BENCH_IDEAS` (1000 and 10000 without it), `BENCH_IDLE_SECONDS` (60).
+//! `BENCH_IDEAS` (1000 and 10000 without it), `BENCH_ADDED` (500), `BENCH_CLAIMED` (20),
+//! `BENCH_IDLE_SECONDS` (60).
 
 // Counts and bytes as they are printed, with three digits.
 #![allow(clippy::cast_precision_loss)]
@@ -13,11 +15,9 @@ use common::daemon::{Daemon, Usage, configure, swarm};
 use common::log::Maker;
 use common::repo::{Copy, Template};
 use common::samples::{Goal, Samples};
-use common::{Result, note, size, wanted};
+use common::{Result, ensure, note, size, sizes, wanted};
 use serde_json::Value;
 
-const ADDED: u64 = 500;
-const CLAIMED: u64 = 20;
 /// How long the claimed ideas may take.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -25,13 +25,9 @@ fn main() -> Result {
     if !wanted() {
         return Ok(());
     }
-    let sizes = match size("BENCH_IDEAS", 0)? {
-        0 => vec![1_000, 10_000],
-        one => vec![one],
-    };
     let folder = tempfile::tempdir()?;
     let template = Template::new(&folder.path().join("template"), 100)?;
-    for ideas in sizes {
+    for ideas in sizes("BENCH_IDEAS", &[1_000, 10_000], 10)? {
         let copy = template.copy(&folder.path().join("copy"))?;
         measure(&copy, ideas as u64)?;
     }
@@ -48,7 +44,8 @@ fn measure(copy: &Copy, ideas: u64) -> Result {
     maker.add_until(ideas)?;
     maker.snapshot(&state_dir)?;
     drop(maker);
-    // A repository that has come to so many ideas has its view files; how often they are written follows from their size.
+    // A repository with so many ideas has its view files. Their size decides how often the daemon
+    // writes them.
     Daemon::start(copy)?.stop()?;
     let daemon = Daemon::start(copy)?;
     println!("footprint: with {ideas} ideas, half of them done");
@@ -70,8 +67,9 @@ fn memory(begun: Usage, end: Usage) {
 
 /// Ideas, one command after the other.
 fn added(copy: &Copy, daemon: &Daemon) -> Result {
+    let count = size("BENCH_ADDED", 500, 5)? as u64;
     let before = Moment::of(daemon)?;
-    for number in 0..ADDED {
+    for number in 0..count {
         swarm(
             copy,
             &[
@@ -81,22 +79,25 @@ fn added(copy: &Copy, daemon: &Daemon) -> Result {
             ],
         )?;
     }
-    // What is written with a delay belongs to it too.
+    // The daemon writes some files with a delay; they count too.
     std::thread::sleep(Duration::from_secs(2));
     let after = Moment::of(daemon)?;
-    after.show(&before, &format!("{ADDED} ideas added"), ADDED);
-    Ok(())
+    ensure(after.ideas == before.ideas + count, || {
+        format!("{} ideas, then {}", before.ideas, after.ideas)
+    })?;
+    after.show(&before, &format!("{count} ideas added"), count)
 }
 
 /// Ideas given to agents, until all have landed.
 fn claimed(copy: &Copy, daemon: &Daemon, ideas: u64) -> Result {
+    let count = size("BENCH_CLAIMED", 20, 2)? as u64;
     let before = Moment::of(daemon)?;
     let done = before.done;
-    for number in (1..=CLAIMED).map(|number| ideas + number) {
+    for number in (1..=count).map(|number| ideas + number) {
         swarm(copy, &["idea", "assign", &format!("idea-{number:03}")])?;
     }
     let begun = Instant::now();
-    while Moment::of(daemon)?.done < done + CLAIMED {
+    while Moment::of(daemon)?.done < done + count {
         if begun.elapsed() > PATIENCE {
             return Err(format!("the claimed ideas do not land: {}", daemon.status()?).into());
         }
@@ -106,14 +107,13 @@ fn claimed(copy: &Copy, daemon: &Daemon, ideas: u64) -> Result {
     let after = Moment::of(daemon)?;
     after.show(
         &before,
-        &format!("{CLAIMED} ideas assigned, worked on, landed"),
-        CLAIMED,
-    );
-    Ok(())
+        &format!("{count} ideas assigned, worked on, landed"),
+        count,
+    )
 }
 
 fn idle(daemon: &Daemon) -> Result {
-    let seconds = size("BENCH_IDLE_SECONDS", 60)?;
+    let seconds = size("BENCH_IDLE_SECONDS", 60, 1)?;
     note(format!("nothing happens for {seconds} s"));
     let before = daemon.usage()?;
     std::thread::sleep(Duration::from_secs(seconds as u64));
@@ -123,26 +123,33 @@ fn idle(daemon: &Daemon) -> Result {
     Ok(())
 }
 
-/// The daemon's counters, and how far its log and its ideas are.
+/// The daemon's counters, the end of its log, and its ideas.
 struct Moment {
     usage: Usage,
     seq: u64,
+    ideas: u64,
     done: u64,
 }
 
 impl Moment {
     fn of(daemon: &Daemon) -> Result<Self> {
         let status = daemon.status()?;
-        let number = |value: &Value| value.as_u64().ok_or("status --json lacks a number");
+        let number = |value: &Value| value.as_u64().ok_or("`status --json` lacks a number");
+        let by_status = status["ideas"].as_object();
+        let by_status = by_status.ok_or("`status --json` has no ideas")?;
         Ok(Self {
             usage: daemon.usage()?,
             seq: number(&status["lastSeq"])?,
-            done: number(&status["ideas"]["done"])?,
+            ideas: by_status.values().filter_map(Value::as_u64).sum(),
+            done: by_status.get("done").and_then(Value::as_u64).unwrap_or(0),
         })
     }
 
-    fn show(&self, before: &Self, what: &str, commands: u64) {
+    fn show(&self, before: &Self, what: &str, commands: u64) -> Result {
         let events = self.seq - before.seq;
+        ensure(events >= commands, || {
+            format!("{what}: only {events} events")
+        })?;
         let written = self.usage.written - before.usage.written;
         let to_disk = self.usage.to_disk - before.usage.to_disk;
         println!("  {what}: {events} events");
@@ -150,6 +157,7 @@ impl Moment {
         per(written, commands).show("  written for each idea", "bytes");
         per(to_disk, events).show("  pages dirtied for each event", "bytes");
         Goal::AtMost(4_096.0).judge("  written for each event", &per(written, events), "bytes");
+        Ok(())
     }
 }
 

@@ -1,10 +1,13 @@
-//! The journal against its targets, each beside the least that the work could cost:
+//! The journal against its goals, each beside the least that the work could cost:
 //!
-//! - a full replay of 1,000,000 events (crc chain and typed parse): at most 3 times the bare typed parse;
+//! - a full replay (crc chain and typed parse): at most 3 times the bare typed parse;
 //! - a start from a snapshot and the events after it, in the same log: at most 0.3 s;
-//! - acknowledged events a second through the writer's thread: at least 0.9 of a bare write-and-sync loop.
+//! - acknowledged events per second through the writer's thread: at least 0.9 of a bare
+//!   write-and-sync loop.
 //!
-//! `cargo bench --bench journal [-- EVENTS]`
+//! `BENCH_EVENTS` (1000000), `BENCH_ROUNDS` (40).
+
+mod common;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,10 +17,11 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
+use common::{Result, ensure, size, wanted};
 use serde::{Deserialize, Serialize};
 use swarm::domain::time::Timestamp;
 use swarm::journal::{
-    Batch, Journal, JournalEvent, Record, Segments, Snapshot, load, replay, spawn_writer,
+    Batch, Journal, JournalEvent, Record, Segments, Snapshot, load, replay, spawn_writer, verify,
     write_snapshot,
 };
 
@@ -90,13 +94,16 @@ fn best(mut work: impl FnMut()) -> Duration {
 
 const NOW: Timestamp = Timestamp::from_millis(1_795_226_799_999);
 
+/// Events after the snapshot, and in a batch.
+const TAIL: u64 = 1_000;
+
 fn write_log(dir: &Path, count: u64) {
     let (mut journal, _) = Journal::open(dir).expect("a new log");
     let mut last = 0;
     while last < count {
-        let batch = events(last + 1, 1000.min(count - last));
+        let batch = events(last + 1, TAIL.min(count - last));
         last = journal.append(last, NOW, &batch).expect("appended");
-        if last == count - 1000.min(count) {
+        if last == count - TAIL.min(count) {
             let ideas = (0..10_000).map(|n| (format!("idea-{n:06}"), "x".repeat(680)));
             let snapshot = Snapshot {
                 snapshot_at: NOW,
@@ -123,25 +130,26 @@ fn bare_parse(dir: &Path) -> u64 {
     parsed
 }
 
-fn reading(dir: &Path) {
-    let bare = best(|| {
-        black_box(bare_parse(dir));
-    });
+fn reading(dir: &Path, count: u64) {
+    let bare = best(|| assert_eq!(black_box(bare_parse(dir)), count));
     let full = best(|| {
-        replay(dir, 1, None, |record: Record<Event>| {
+        let last = replay(dir, 1, None, |record: Record<Event>| {
             black_box(record);
-        })
-        .expect("replayed");
+        });
+        assert_eq!(last.expect("replayed"), count);
     });
     let ratio = full.as_secs_f64() / bare.as_secs_f64();
     println!("bare typed parse                     {bare:>10.1?}");
     println!("full replay, verified                {full:>10.1?}   {ratio:.2} x");
     let start = best(|| {
         let loaded = load::<BTreeMap<String, String>, Event>(dir).expect("loaded");
+        let mut tail = 0;
         let folded = loaded.fold(BTreeMap::new, |_, record| {
+            tail += 1;
             black_box(record);
         });
         black_box(folded.expect("folded"));
+        assert_eq!(tail, count.min(TAIL));
     });
     println!("snapshot and tail                    {start:>10.1?}");
     let open = best(|| {
@@ -150,7 +158,10 @@ fn reading(dir: &Path) {
     println!("opening for writing                  {open:>10.1?}");
 }
 
+/// Events in a group.
 const GROUP: u64 = 64;
+/// Groups in a measurement.
+const GROUPS: u64 = 50;
 
 fn bare_commits(dir: &Path, groups: u64) -> Duration {
     let mut file = File::create(dir.join("bare")).expect("created");
@@ -204,12 +215,12 @@ fn direct_commits(dir: &Path, groups: u64) -> Duration {
     time.1
 }
 
-fn writing(dir: &Path) {
-    let groups = 50;
+fn writing(dir: &Path, rounds: usize) {
+    let groups = GROUPS;
     let state = dir.join("state");
     let mut times = [Duration::MAX; 3];
     // In turns, so that a change in the machine's load meets all of them.
-    for _ in 0..40 {
+    for _ in 0..rounds {
         times[0] = times[0].min(bare_commits(dir, groups));
         times[1] = times[1].min(direct_commits(&state, groups));
         times[2] = times[2].min(writer_commits(&state, groups));
@@ -224,12 +235,22 @@ fn writing(dir: &Path) {
     }
 }
 
-fn main() {
-    let count = std::env::args().skip(1).find_map(|arg| arg.parse().ok());
-    let dir = tempfile::tempdir().expect("a directory");
+fn main() -> Result {
+    if !wanted() {
+        return Ok(());
+    }
+    let count = size("BENCH_EVENTS", 1_000_000, 3_000)? as u64;
+    let rounds = size("BENCH_ROUNDS", 40, 1)?;
+    let dir = tempfile::tempdir()?;
     let state = dir.path().join("state");
-    let ((), time) = timed(|| write_log(&state, count.unwrap_or(1_000_000)));
+    let ((), time) = timed(|| write_log(&state, count));
     println!("log written                          {time:>10.1?}");
-    reading(&state);
-    writing(dir.path());
+    reading(&state, count);
+    writing(dir.path(), rounds);
+    // Two of the three ways of writing append to the log.
+    let expected = count + 2 * rounds as u64 * GROUPS * GROUP;
+    let last = verify(&state)?;
+    ensure(last == expected, || {
+        format!("the log ends at {last} instead of {expected}")
+    })
 }

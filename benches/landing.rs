@@ -1,11 +1,13 @@
-//! From a backlog of small ideas to merges on the target: the whole program against two ways of doing it with git alone.
+//! From a backlog of small ideas to merges on the target: the whole program against two ways of
+//! doing it with git alone.
 //!
-//! `BENCH_IDEAS` (100), `BENCH_FILES` (5000), `BENCH_ROUNDS` (3), `BENCH_ONLY=unchecked,checked` and `BENCH_WAYS=swarm,cheapest,naive`
-//! choose what is run.
+//! `BENCH_IDEAS` (100), `BENCH_FILES` (5000), `BENCH_ROUNDS` (3), `BENCH_PAUSE` (70);
+//! `BENCH_ONLY=unchecked,checked` and `BENCH_WAYS=swarm,cheapest,naive` choose parts.
 //!
-//! Between two measurements it waits `BENCH_PAUSE` (70) seconds and deletes nothing: ext4 does not give a deleted inode out again for 60
-//! seconds (300 until it is written back) but looks at each of them whenever a file is made, so whoever comes after a big deletion pays
-//! for it. With deletions in between the same run took 11, 18, 23 and 32 seconds, one after the other.
+//! Between two measurements it waits `BENCH_PAUSE` seconds and deletes nothing. ext4 does not reuse
+//! a deleted inode for 60 seconds (300 until it is written back), but looks at each of them
+//! whenever a file is made, so whoever comes after a big deletion pays for it. With deletions in
+//! between, four equal runs in a row took 11, 18, 23 and 32 seconds.
 
 mod common;
 
@@ -31,12 +33,16 @@ fn main() -> Result {
     if !wanted() {
         return Ok(());
     }
-    let (ideas, files) = (size("BENCH_IDEAS", 100)?, size("BENCH_FILES", 5_000)?);
-    let rounds = size("BENCH_ROUNDS", 3)?;
+    let (ideas, files) = (
+        size("BENCH_IDEAS", 100, 4)?,
+        size("BENCH_FILES", 5_000, 50)?,
+    );
+    let rounds = size("BENCH_ROUNDS", 3, 1)?;
     let folder = tempfile::tempdir()?;
     let template = Template::new(&folder.path().join("template"), files)?;
     println!(
-        "landing: {ideas} ideas, {files} files, {PARALLEL} agents at a time, the target checked out by the user"
+        "landing: {ideas} ideas, {files} files, {PARALLEL} agents at a time, \
+         the user has the target checked out"
     );
     for (name, check) in [("unchecked", None), ("checked", Some("true"))] {
         if chosen(name) {
@@ -50,7 +56,7 @@ fn compare(template: &Template, folder: &Path, case: &Case, rounds: usize) -> Re
     let ways: [(&str, Way); 3] = [("swarm", swarm), ("cheapest", cheapest), ("naive", naive)];
     let mut times = [const { Samples::new() }; 3];
     let mut kept = Vec::new();
-    let pause = Duration::from_secs(size("BENCH_PAUSE", 70)?.try_into()?);
+    let pause = Duration::from_secs(size("BENCH_PAUSE", 70, 0)?.try_into()?);
     for round in 0..rounds {
         // Another order each round, so that no side always comes first.
         for offset in 0..ways.len() {
@@ -124,7 +130,7 @@ fn work(
     })
 }
 
-/// What both floors do with an idea in its worktree: the agent's script, and the quality command if there is one.
+/// What both floors do in an idea's worktree: the agent's script, then the quality command, if any.
 fn attempt(copy: &Copy, case: &Case, tree: &Path, idea: &str) -> Result {
     let script = copy.agent();
     let said = run(&mut copy.shell(tree, &[&script.to_string_lossy()], idea))?;
@@ -161,7 +167,8 @@ fn add_worktree(copy: &Copy, tree: &Path, branch: &str, from: &str) -> Result {
     again(|| copy.git(&["worktree", "add", "-q", "-f", "-B", branch, &tree, from]))
 }
 
-/// Two `git worktree add` at the same time may read each other's half-made files and fail; the next try does it.
+/// Two `git worktree add` at the same time may read each other's half-made files and fail, so this
+/// tries again.
 fn again(add: impl Fn() -> Result<String>) -> Result {
     let mut added = add();
     for _ in 0..4 {
@@ -239,8 +246,9 @@ fn cheapest(copy: &Copy, case: &Case) -> Result<Duration> {
     Ok(time)
 }
 
-/// The worker's worktree for the next idea. From a commit, not from `main`: `checkout -B` reads a branch twice, and when it moves in between,
-/// the new branch begins at one commit with the files of another.
+/// Resets the worker's worktree for the next idea. From a commit, not from `main`: `checkout -B`
+/// reads a branch twice, and when it moves in between, the new branch begins at one commit with the
+/// files of another.
 fn give(copy: &Copy, tree: &Path, branch: &str, main: &str, before: Option<&str>) -> Result {
     let Some(before) = before else {
         return add_worktree(copy, tree, branch, main);

@@ -1,4 +1,5 @@
-//! Starting from the event log: full replay, and a snapshot with the events after it, against what a typed parse of the lines costs.
+//! The state from the event log, by a full replay and from a snapshot with the events after it,
+//! against a typed parse of the same lines.
 //!
 //! `BENCH_EVENTS` (100000,1000000 without it), `BENCH_ROUNDS` (5).
 
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use common::log::Maker;
 use common::samples::{Goal, Samples, millis, timed};
-use common::{Result, note, size, wanted};
+use common::{Result, ensure, note, size, sizes, wanted};
 use swarm::daemon::offline::{Upto, state_at};
 use swarm::daemon::{Paths, offline};
 use swarm::domain::event::Event;
@@ -26,12 +27,8 @@ fn main() -> Result {
     if !wanted() {
         return Ok(());
     }
-    let rounds = size("BENCH_ROUNDS", 5)?;
-    let sizes = match size("BENCH_EVENTS", 0)? {
-        0 => vec![100_000, 1_000_000],
-        one => vec![one],
-    };
-    for events in sizes {
+    let rounds = size("BENCH_ROUNDS", 5, 1)?;
+    for events in sizes("BENCH_EVENTS", &[100_000, 1_000_000], 2_000)? {
         measure(events as u64, rounds)?;
     }
     Ok(())
@@ -60,9 +57,9 @@ fn measure(events: u64, rounds: usize) -> Result {
         full.push(millis(time));
         let (time, started) = timed(|| offline::read(&paths))?;
         start.push(millis(time));
-        if replayed != started {
-            return Err("the ways to the state differ".into());
-        }
+        ensure(replayed == state && started == state, || {
+            "the ways to the state differ".to_owned()
+        })?;
     }
     report(&times);
     Ok(())
@@ -111,7 +108,7 @@ fn read_lines(state_dir: &Path) -> Result<Vec<String>> {
         .collect()
 }
 
-/// The least that reading the events can cost: the text is in memory already, nothing is verified, nothing is kept.
+/// The least that reading the events can cost: the text is in memory, nothing is verified or kept.
 fn parse_typed(lines: &[String]) -> serde_json::Result<()> {
     for line in lines.iter().flat_map(|part| part.lines()) {
         black_box(serde_json::from_str::<Event>(line)?);

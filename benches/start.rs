@@ -1,7 +1,9 @@
-//! How long a start takes: after a long history, from a snapshot and without one, in the library and as a whole process; and with a large
-//! backlog and runs to adopt, whose daemon was killed.
+//! The time of a start after a long history, from a snapshot and without one, in the library and as
+//! a whole process; and of a start with a large backlog and live runs, after a kill of the daemon.
 //!
-//! A process has started when its socket answers. `BENCH_EVENTS` (1000000), `BENCH_IDEAS` (10000), `BENCH_RUNS` (20), `BENCH_ROUNDS` (5);
+//! A process has started when its socket answers.
+//!
+//! `BENCH_EVENTS` (1000000), `BENCH_IDEAS` (10000), `BENCH_RUNS` (20), `BENCH_ROUNDS` (5);
 //! `BENCH_ONLY=history` or `adoption` runs one half.
 
 mod common;
@@ -15,7 +17,7 @@ use common::daemon::{Daemon, configure, swarm};
 use common::log::Maker;
 use common::repo::{Copy, Template};
 use common::samples::{Goal, Samples, millis, timed};
-use common::{Result, chosen, note, size, wanted};
+use common::{Result, chosen, ensure, note, size, wanted};
 use serde_json::Value;
 use swarm::daemon::Paths;
 use swarm::daemon::offline::{self, Upto, state_at};
@@ -26,26 +28,26 @@ use swarm::journal::{PREVIOUS_FILE, SNAPSHOT_FILE};
 const TAIL: u64 = 1_000;
 /// How long the first daemon may take to bring all agents to work.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// An agent that reads its prompt and then takes long; a benchmark that fails leaves it behind for no longer than this.
+/// An agent that reads its prompt and sleeps. A benchmark that fails leaves it behind that long.
 const AGENT: &str = "cat > /dev/null\nexec sleep 300\n";
 
 fn main() -> Result {
     if !wanted() {
         return Ok(());
     }
-    let rounds = size("BENCH_ROUNDS", 5)?;
+    let rounds = size("BENCH_ROUNDS", 5, 1)?;
     let folder = tempfile::tempdir()?;
     let template = Template::new(&folder.path().join("template"), 100)?;
     let copy = |name: &str| template.copy(&folder.path().join(name));
     if chosen("history") {
         history(
             &copy("history")?,
-            size("BENCH_EVENTS", 1_000_000)? as u64,
+            size("BENCH_EVENTS", 1_000_000, 2_000)? as u64,
             rounds,
         )?;
     }
     if chosen("adoption") {
-        let (ideas, runs) = (size("BENCH_IDEAS", 10_000)?, size("BENCH_RUNS", 20)?);
+        let (ideas, runs) = (size("BENCH_IDEAS", 10_000, 20)?, size("BENCH_RUNS", 20, 3)?);
         adoption(&copy("adoption")?, ideas as u64, runs, rounds)?;
     }
     Ok(())
@@ -71,6 +73,7 @@ fn history(copy: &Copy, events: u64, rounds: usize) -> Result {
         maker.state.seq,
         maker.state.ideas.len()
     );
+    let made = maker.state.clone();
     drop(maker);
     let kept = copy.place(SNAPSHOT_FILE);
     fs::rename(dir.join(SNAPSHOT_FILE), &kept)?;
@@ -80,10 +83,17 @@ fn history(copy: &Copy, events: u64, rounds: usize) -> Result {
         let paths = Paths::new(&copy.root());
         parse.push(millis(timed(|| parse_typed(&dir))?.0));
         place_snapshot(&dir, None)?;
-        full.push(millis(timed(|| state_at(&paths, Upto::End))?.0));
+        let (time, replayed) = timed(|| state_at(&paths, Upto::End))?;
+        full.push(millis(time));
         process_full.push(started(copy)?);
         place_snapshot(&dir, Some(&kept))?;
-        short.push(millis(timed(|| offline::read(&paths))?.0));
+        let (time, loaded) = timed(|| offline::read(&paths))?;
+        short.push(millis(time));
+        // Each start of a process adds events to the log, but none about ideas.
+        ensure(
+            replayed.ideas == made.ideas && loaded.ideas == made.ideas,
+            || "the log leads to other ideas than it was made with".to_owned(),
+        )?;
         process.push(started(copy)?);
     }
     let [short, full, parse, process, process_full] = &times;
@@ -113,7 +123,8 @@ fn place_snapshot(dir: &Path, kept: Option<&Path>) -> Result {
     Ok(())
 }
 
-/// Starts a daemon, and kills it when it answers: no end writes a snapshot. Milliseconds until then.
+/// Starts a daemon and kills it when it answers, so that it writes no snapshot. Returns the
+/// milliseconds until the answer.
 fn started(copy: &Copy) -> Result<f64> {
     let (daemon, time) = Daemon::answering(copy)?;
     daemon.kill()?;
@@ -154,9 +165,9 @@ fn adoption(copy: &Copy, ideas: u64, runs: usize, rounds: usize) -> Result {
         let adopted = all_at_work(&daemon, runs)?;
         times[0].push(millis(answers));
         times[1].push(millis(begun.elapsed()));
-        if adopted != agents {
-            return Err(format!("not the same runs: {agents:?}, then {adopted:?}").into());
-        }
+        ensure(adopted == agents, || {
+            format!("not the same runs: {agents:?}, then {adopted:?}")
+        })?;
         daemon.kill()?;
     }
     let last = Daemon::start(copy)?;

@@ -1,4 +1,5 @@
-//! What `swarm status` adds to a process that does nothing, called from the same shell loop, with a daemon running.
+//! The time that `swarm status` adds to a process that does nothing, called from the same shell
+//! loop, with a daemon running.
 //!
 //! `BENCH_CALLS` (40 a round), `BENCH_ROUNDS` (9), `BENCH_IDEAS` (10 and 10000 without it).
 
@@ -6,29 +7,31 @@ mod common;
 
 use std::time::Duration;
 
-use common::daemon::{Daemon, configure};
+use common::daemon::{Daemon, configure, swarm};
 use common::log::Maker;
 use common::repo::{Copy, Template};
 use common::samples::{Goal, Samples, millis, timed};
-use common::{Result, SWARM, command, note, run, size, wanted};
+use common::{Result, SWARM, command, ensure, note, run, size, sizes, wanted};
+use serde_json::Value;
 
 fn main() -> Result {
     if !wanted() {
         return Ok(());
     }
-    let (calls, rounds) = (size("BENCH_CALLS", 40)?, size("BENCH_ROUNDS", 9)?);
-    let sizes = match size("BENCH_IDEAS", 0)? {
-        0 => vec![10, 10_000],
-        one => vec![one],
-    };
+    let (calls, rounds) = (size("BENCH_CALLS", 40, 2)?, size("BENCH_ROUNDS", 9, 1)?);
     let folder = tempfile::tempdir()?;
     let template = Template::new(&folder.path().join("template"), 100)?;
-    for ideas in sizes {
+    for ideas in sizes("BENCH_IDEAS", &[10, 10_000], 10)? {
         let copy = template.copy(&folder.path().join("copy"))?;
         configure(&copy, "semi-auto", 3, &[])?;
         note(format!("making a log of {ideas} ideas"));
         make(&copy, ideas as u64)?;
         let daemon = Daemon::start(&copy)?;
+        let listed: Value = serde_json::from_str(&swarm(&copy, &["idea", "list", "--json"])?)?;
+        let counted = listed.as_array().map_or(0, Vec::len);
+        ensure(counted == ideas, || {
+            format!("{counted} ideas instead of {ideas}")
+        })?;
         measure(&copy, ideas, calls, rounds)?;
         daemon.stop()?;
     }

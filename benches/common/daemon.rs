@@ -61,7 +61,7 @@ impl Daemon {
         Ok(this)
     }
 
-    /// Starts one in the configured repository, and the time from there until its socket has answered.
+    /// Starts one in the configured repository; also the time until its socket answered.
     pub fn answering(copy: &Copy) -> Result<(Self, Duration)> {
         let begun = Instant::now();
         let mut this = Self::spawn(copy)?;
@@ -162,7 +162,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // Ended already after `stop`; otherwise a benchmark failed, and its message says more than this could.
+        // After `stop` it has ended. Otherwise a benchmark failed, and its message says more.
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -204,7 +204,7 @@ fn number_after(text: &str, key: &str) -> Result<u64> {
     Ok(word.ok_or_else(|| format!("no {key}"))?.parse()?)
 }
 
-/// User and system time of all threads, also of those that have ended; counted in hundredths of a second.
+/// User and system time of all threads, ended ones included, in hundredths of a second.
 fn cpu(folder: &Path) -> Result<Duration> {
     let stat = fs::read_to_string(folder.join("stat"))?;
     // The name of the program comes second, in parentheses, and may hold anything.

@@ -44,7 +44,8 @@ impl Maker {
         Self::begin(state_dir, None)
     }
 
-    /// Begins a log whose every commit is this one, so that a daemon finds the target where the log says it is.
+    /// Begins a log whose every commit is this one, so that a daemon finds the target where the
+    /// log says it is.
     pub fn at_commit(state_dir: &Path, commit: &str) -> Result<Self> {
         Self::begin(state_dir, Some(commit.parse()?))
     }
@@ -158,7 +159,8 @@ impl Maker {
         self.ideas += 1;
         let number = self.ideas;
         let text = format!(
-            "Give the {number}th command a --json option.\nIt writes one document with the same data as the table, and its test compares both."
+            "Give the {number}th command a --json option.\n\
+             It writes one document with the same data as the table, and its test compares both."
         );
         let after = if number.is_multiple_of(5) {
             vec![IdeaId::numbered(number - 1)]

@@ -1,6 +1,7 @@
-//! What the benchmarks share: samples and how they are shown, throw-away repositories, the program under test.
+//! What the benchmarks share: samples, throw-away repositories, the program under test.
 //!
-//! Invariant: nothing here reads or writes outside a temporary directory; every child gets a fresh environment with a throw-away home.
+//! Invariant: nothing here reads or writes outside a temporary directory. Every child gets a fresh
+//! environment with a throw-away home.
 
 // Each benchmark is a program of its own and uses a part of this.
 #![allow(dead_code)]
@@ -20,22 +21,48 @@ pub type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Sen
 /// The program under test, as cargo built it for this benchmark.
 pub const SWARM: &str = env!("CARGO_BIN_EXE_swarm");
 
-/// Whether the program was started by `cargo bench`; a plain `cargo test --benches` must not take minutes.
+/// Whether to run with the smallest numbers, only to show that the benchmark still works: CI sets
+/// `BENCH_SMOKE=1` and runs all of them in the dev profile.
+pub fn smoke() -> bool {
+    std::env::var_os("BENCH_SMOKE").is_some_and(|value| value == "1")
+}
+
+/// Whether `cargo bench` or a smoke run started the program. A plain `cargo test --benches` must
+/// not take minutes.
 pub fn wanted() -> bool {
-    let wanted = std::env::args().any(|arg| arg == "--bench");
+    let wanted = smoke() || std::env::args().any(|arg| arg == "--bench");
     if !wanted {
-        println!("a benchmark: run it with `cargo bench`");
+        println!("a benchmark: run it with `cargo bench`, or with BENCH_SMOKE=1");
     }
     wanted
 }
 
-/// A number from the environment, to make a benchmark smaller or larger.
-pub fn size(name: &str, default: usize) -> Result<usize> {
+/// How large a benchmark is: the number in this variable, otherwise the default, in a smoke run
+/// the second default.
+pub fn size(name: &str, default: usize, smallest: usize) -> Result<usize> {
     match std::env::var(name) {
         Ok(text) => Ok(text
             .parse()
             .map_err(|_| format!("{name}={text} is not a whole number"))?),
+        Err(_) if smoke() => Ok(smallest),
         Err(_) => Ok(default),
+    }
+}
+
+/// The number in this variable alone, otherwise all defaults, in a smoke run only the smallest.
+pub fn sizes(name: &str, defaults: &[usize], smallest: usize) -> Result<Vec<usize>> {
+    if smoke() || std::env::var_os(name).is_some() {
+        return Ok(vec![size(name, smallest, smallest)?]);
+    }
+    Ok(defaults.to_vec())
+}
+
+/// Fails the benchmark when the program did the wrong thing: a time says nothing then.
+pub fn ensure(right: bool, otherwise: impl FnOnce() -> String) -> Result {
+    if right {
+        Ok(())
+    } else {
+        Err(otherwise().into())
     }
 }
 
@@ -44,12 +71,12 @@ pub fn chosen(part: &str) -> bool {
     listed("BENCH_ONLY", part)
 }
 
-/// Whether the list of names in that variable has this one; without the variable every name is in it.
+/// Whether the list in that variable has this name; without the variable it has every name.
 pub fn listed(variable: &str, name: &str) -> bool {
     std::env::var(variable).map_or(true, |list| list.split(',').any(|one| one == name))
 }
 
-/// A command with nothing of the caller's environment but the path, and without configuration from outside.
+/// A command that inherits only `PATH` from the caller and reads no configuration from outside.
 pub fn command(program: &str, home: &Path) -> Command {
     let mut command = Command::new(program);
     command
@@ -86,8 +113,8 @@ pub fn note(what: impl Display) {
     eprintln!("  .. {what}");
 }
 
-/// Runs this program again with a throw-away home and nothing of the caller's environment but what sizes the benchmark; true when that is done.
-/// For benchmarks that use the library in their own process.
+/// Runs this program again with a throw-away home and only the variables that size the benchmark;
+/// true when that is done. For benchmarks that use the library in their own process.
 pub fn isolated() -> Result<bool> {
     const MARK: &str = "BENCH_ISOLATED";
     if std::env::var_os(MARK).is_some() {

@@ -8,7 +8,8 @@ use super::{Result, command, run};
 
 const FOLDERS: usize = 50;
 
-/// A folder with a repository `repo`, a home, and an agent's script; copied for each round, so that all begin alike.
+/// A folder with a repository `repo`, a home, and an agent's script. Each round gets a copy, so
+/// that all begin alike.
 pub struct Template {
     folder: PathBuf,
 }
@@ -57,7 +58,7 @@ impl Template {
         Ok(this)
     }
 
-    /// A fresh copy, its index up to date, everything on disk: nothing of the copying is left to those who are measured.
+    /// A fresh copy with an up-to-date index, synced, so that no measurement pays for the copying.
     pub fn copy(&self, to: &Path) -> Result<Copy> {
         run(Command::new("cp").arg("-a").arg(&self.folder).arg(to))?;
         let copy = Copy {
@@ -123,7 +124,8 @@ impl Copy {
         shell
     }
 
-    /// Checks that all ideas landed, each with a merge of its own, that the user's checkout followed, and that nothing was left over.
+    /// Checks that each idea landed with a merge of its own, that the user's checkout followed, and
+    /// that nothing was left over.
     pub fn check_landed(&self, ideas: usize) -> Result {
         let merges = self.git(&["rev-list", "--count", "--merges", "main"])?;
         let files = self.git(&["ls-tree", "--name-only", "main:work"])?;
@@ -137,7 +139,8 @@ impl Copy {
             return Ok(());
         }
         Err(format!(
-            "of {ideas} ideas: {} merges, {} files; dirty: [{dirty}] branches: [{branches}] worktrees: [{trees}]",
+            "of {ideas} ideas: {} merges, {} files; \
+             dirty: [{dirty}] branches: [{branches}] worktrees: [{trees}]",
             merges.trim(),
             files.lines().count()
         )

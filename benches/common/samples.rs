@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use super::smoke;
+
 /// One number a round.
 #[derive(Debug, Clone, Default)]
 pub struct Samples(Vec<f64>);
@@ -88,14 +90,19 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// Prints the number with the goal and whether it is met; the median decides.
+    /// Prints the number with the goal and whether it is met; the median decides. The few rounds
+    /// of a smoke run, in the dev profile, decide nothing.
     pub fn judge(self, what: &str, numbers: &Samples, unit: &str) {
         let median = numbers.median();
         let (met, goal) = match self {
             Self::AtMost(limit) => (median <= limit, format!("<= {limit} {unit}")),
             Self::AtLeast(limit) => (median >= limit, format!(">= {limit} {unit}")),
         };
-        let verdict = if met { "met" } else { "MISSED" };
+        let verdict = match (smoke(), met) {
+            (true, _) => "not judged",
+            (false, true) => "met",
+            (false, false) => "MISSED",
+        };
         numbers.show(&format!("{what}  (goal {})", goal.trim_end()), unit);
         println!("  {:<46} {verdict:>10}", "");
     }
