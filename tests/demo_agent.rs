@@ -325,7 +325,7 @@ fn a_killed_agent_leaves_work_that_the_next_one_goes_on_with() {
     agent.input.recovery = Some(RecoveryContext::new(1, Vec::new(), true));
     let iteration = agent.iterate();
     let said = String::from_utf8(iteration.output.stdout).unwrap();
-    assert!(said.contains("I go on from there"), "{said}");
+    assert!(said.contains("I continue from there"), "{said}");
     assert!(iteration.signals.contains(&Signal::Complete(None)));
     assert!(agent.gate().is_none() && !agent.is_dirty());
     let prices = fs::read_to_string(agent.worktree.join("pages/prices.txt")).unwrap();

@@ -1,7 +1,9 @@
-//! What swarm needs to know about a kind of agent program: how to start it, how to take up a conversation with it, how to read its output.
+//! The interface to one kind of agent program: how to start it, resume a conversation with it, and
+//! read its output.
 //!
-//! Invariant: an adapter is stateless and only describes; the prompt always goes on standard input. A reader depends on the bytes
-//! alone, from the first on, however they are split: reading an output again gives the same text at the same offsets.
+//! Invariant: an adapter is stateless and only describes. The prompt always goes to standard input.
+//! A reader depends on the bytes alone, however they are split: reading an output again yields the
+//! same text at the same offsets.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -20,119 +22,121 @@ pub trait Adapter: Send + Sync {
     /// The process to start for one iteration.
     fn launch(&self, context: &LaunchContext<'_>) -> Result<Launch, AdapterError>;
 
-    /// A reader for one run's standard output, to be fed from its first byte.
+    /// A reader for one run's standard output, fed from its first byte.
     fn reader(&self, started: &StartedAs) -> Box<dyn OutputReader + Send>;
 
-    /// The program that it is for; none: whatever the profile names.
+    /// The program it is for; `None` means whatever the profile names.
     fn about(&self) -> Option<&'static About> {
         None
     }
 
-    /// Variables of the daemon's own environment that its program gets beside those that every agent gets: settings and logins of this
-    /// program, which no other agent sees. One that ends in `*` stands for all that begin so.
+    /// Variables of the daemon's environment that only this program inherits: its settings and
+    /// logins. A name that ends in `*` is a prefix.
     fn passes(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Whether there is a login for this profile, given the environment that its program gets; none: nothing is known of its program.
+    /// Whether the program is logged in, given the environment it will get; `None` if the program
+    /// is unknown.
     fn login(&self, profile: &Profile, environment: &Environment) -> Option<Login> {
         let _ = profile;
         self.about().map(|about| (about.login)(environment))
     }
 
-    /// What it tells of its use while a run goes on.
+    /// What the program reports about its usage during a run.
     fn meanwhile(&self) -> Told {
         Told::Nothing
     }
 
-    /// What it tells of its use at the end of a run.
+    /// What the program reports about its usage at the end of a run.
     fn at_end(&self) -> Told;
 
-    /// Adds to what a run came to by its output what only the program's own records tell.
+    /// Completes the conclusion from a run's output with what only the program's own records say.
     ///
     /// # Errors
-    /// The records are there and cannot be read.
+    /// The records exist but cannot be read.
     fn amend(&self, started: &StartedAs, concluded: &mut Conclusion) -> io::Result<()> {
         let _ = (started, concluded);
         Ok(())
     }
 }
 
-/// A program that swarm knows.
+/// Facts about a program that swarm knows.
 #[derive(Debug)]
 pub struct About {
-    /// What people call it.
+    /// Name for people.
     pub title: &'static str,
-    /// The name that it is found by.
+    /// Name of the executable.
     pub program: &'static str,
-    /// What installs it.
+    /// Command that installs it.
     pub install: &'static str,
-    /// The oldest version that writes what the adapter reads.
+    /// Oldest version whose output the adapter can read.
     pub oldest: (u32, u32, u32),
-    /// Arguments that the adapter gives itself, or that would change what it reads: refused in a profile's `args`. Each also stands for
-    /// itself with a value (`--model=x`).
+    /// Arguments refused in a profile's `args`, because the adapter passes them itself or they
+    /// would change the output. Each also covers its form with a value (`--model=x`).
     pub owned: &'static [&'static str],
-    /// What the arguments that it gets permit, in one plain sentence.
+    /// What the adapter's arguments permit the agent to do, for people.
     pub permits: &'static str,
-    /// What logs it in.
+    /// How to log in, for people.
     pub log_in: &'static str,
-    /// Whether there is a login, as far as can be seen without a secret being read: by the environment that it gets.
+    /// Checks for a login in the given environment, without reading a secret.
     pub login: fn(&Environment) -> Login,
-    /// Whether a conversation can be taken up.
+    /// Whether a conversation can be resumed.
     pub resumes: bool,
 }
 
-/// What a program tells of its use.
+/// What a program reports about its usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
     /// Nothing.
     Nothing,
     /// Tokens.
     Tokens,
-    /// What it costs, where it knows that.
+    /// The cost, if the program knows it.
     Cost,
-    /// Tokens, and what they cost, where it knows that.
+    /// Tokens, and the cost if the program knows it.
     Both,
 }
 
 /// Whether a program is logged in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Login {
-    /// By this: the name of a variable, the path of a file. Never what it holds.
+    /// Logged in by this variable name or file path. Never contains the secret itself.
     By(String),
-    /// No trace of one, at these places.
+    /// No trace of a login in these places.
     Missing(String),
-    /// It cannot be told from outside.
+    /// Cannot be determined from outside.
     Unknown,
 }
 
-/// How a run was started, kept with it (`agent.json`), so that whoever reads its output later reads it in the same way.
+/// Launch record of a run (`agent.json`): what a later reader must know to parse its output the
+/// same way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StartedAs {
-    /// The adapter.
+    /// The adapter that parses the output.
     pub adapter: Kind,
-    /// The model that was asked for.
+    /// The requested model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The conversation that was given or taken up.
+    /// The conversation that was named or resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// Whether it was taken up.
+    /// Whether the conversation was resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resumed: bool,
-    /// Where the program keeps its own records.
+    /// Directory of the program's own records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<PathBuf>,
 }
 
 impl StartedAs {
-    /// A run whose program is read as plain text.
+    /// A run whose output is plain text.
     pub fn plain() -> Self {
         Self::new(Kind::Command)
     }
 
-    /// A run of this adapter, about which nothing else is known.
+    /// A run of `adapter` about which nothing else is known.
     pub fn new(adapter: Kind) -> Self {
         Self {
             adapter,
@@ -144,80 +148,73 @@ impl StartedAs {
     }
 }
 
-/// The conversation that a run is to have.
+/// The conversation of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Talk {
-    /// A new one; where the program takes a name, this one (a UUID).
+    /// A new conversation, with this name (a UUID) if the program accepts one.
     New(SessionId),
-    /// This one goes on. The run's prompt is only what is new.
+    /// Resume this one. The run's prompt contains only what is new.
     Resume(SessionId),
 }
 
-/// What a launch depends on.
+/// Everything a launch depends on.
 #[derive(Debug)]
 pub struct LaunchContext<'a> {
     /// The agent's profile.
     pub profile: &'a Profile,
-    /// The work, with its repository and worktree (absolute paths).
+    /// The work; its paths are absolute.
     pub work: &'a WorkVariables,
     /// The daemon's environment (`std::env::vars_os`).
     pub inherited: &'a Environment,
     /// `agents.passEnv`.
     pub pass: &'a [String],
-    /// For git, where no identity is configured.
+    /// Identity for git if none is configured.
     pub identity: Option<&'a super::environment::Identity>,
-    /// The path of this very program.
+    /// Path of this program.
     pub own_program: PathBuf,
-    /// The conversation.
+    /// The conversation to start or resume.
     pub talk: Talk,
 }
 
-/// A process to start, in the worktree, with the prompt on standard input.
+/// A process to start in the worktree, with the prompt on standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
-    /// A path, or a plain name to be found by the `PATH` of `env`.
+    /// A path, or a bare name to look up in the `PATH` of `env`.
     pub program: PathBuf,
-    /// Its arguments, without its own name.
+    /// Arguments, without the program's name.
     pub args: Vec<OsString>,
-    /// Its complete environment.
+    /// Complete environment.
     pub env: Environment,
-    /// How it was started.
+    /// The launch record.
     pub started: StartedAs,
 }
 
-/// A profile that no process can be made of.
+/// Why a profile cannot be launched.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages say what the fields are
 pub enum AdapterError {
-    /// No program is named.
+    /// The profile names no program.
     #[error(
-        "the profile `{profile}` names no program; set `command` in `agents.profiles.{profile}`, for example [\"python3\", \"agent.py\"]"
+        "the profile `{profile}` names no program; set `agents.profiles.{profile}.command`, \
+         for example [\"python3\", \"agent.py\"]"
     )]
-    NoCommand {
-        /// The profile's name.
-        profile: String,
-    },
-    /// An argument that the adapter gives itself.
+    NoCommand { profile: String },
+    /// The adapter passes this argument itself, or could not read the output with it.
     #[error(
-        "the profile `{profile}` passes `{arg}` in `args`, which belongs to the adapter `{adapter}`; take it out of `agents.profiles.{profile}.args`"
+        "the profile `{profile}` passes `{arg}`, which the adapter `{adapter}` does not allow; \
+         remove it from `agents.profiles.{profile}.args`"
     )]
     Owned {
-        /// The profile's name.
         profile: String,
-        /// The argument.
         arg: String,
-        /// The adapter's name.
         adapter: String,
     },
-    /// A program, argument or variable that no process can have.
+    /// The system cannot start a process with this program, argument or variable.
     #[error(
-        "the profile `{profile}` cannot be started: {what} holds a NUL byte, is empty or has `=` in its name; mend it in `agents.profiles.{profile}`"
+        "the profile `{profile}` cannot start: {what} contains a NUL byte, is empty or has `=` \
+         in its name; fix it in `agents.profiles.{profile}`"
     )]
-    Unusable {
-        /// The profile's name.
-        profile: String,
-        /// Which part of the launch.
-        what: String,
-    },
+    Unusable { profile: String, what: String },
 }
 
 impl LaunchContext<'_> {
@@ -233,7 +230,7 @@ impl LaunchContext<'_> {
         sources.environment_with(self.work, known)
     }
 
-    /// The program of a known kind, and what goes before all other arguments: what `command` names, else what is found by its usual name.
+    /// The program and its leading arguments: those in `command`, else the program's usual name.
     pub fn program(&self, about: &About) -> (PathBuf, Vec<OsString>) {
         match self.profile.command.split_first() {
             Some((program, first)) => (
@@ -244,7 +241,10 @@ impl LaunchContext<'_> {
         }
     }
 
-    /// The profile's own arguments, where none of them is the adapter's.
+    /// The profile's own arguments.
+    ///
+    /// # Errors
+    /// One of them belongs to the adapter.
     pub fn own_args(&self, about: &About) -> Result<Vec<OsString>, AdapterError> {
         let profile = self.profile;
         let owned = profile.args.iter().find(|arg| about.owns(arg));
@@ -258,13 +258,16 @@ impl LaunchContext<'_> {
         }
     }
 
-    /// Whether one of the profile's own arguments is one of these options.
+    /// Whether the profile's arguments contain one of these options.
     pub fn says(&self, options: &[&str]) -> bool {
         let mut args = self.profile.args.iter();
         args.any(|arg| options.iter().any(|option| is_option(arg, option)))
     }
 
-    /// A launch of `program` in this context, if the system can start such a process at all.
+    /// A launch of `program` in this context.
+    ///
+    /// # Errors
+    /// The system cannot start such a process.
     pub fn launch(&self, program: PathBuf, args: Vec<OsString>) -> Result<Launch, AdapterError> {
         let env = self.environment();
         let mut started = StartedAs::new(self.profile.adapter);
@@ -290,21 +293,21 @@ impl LaunchContext<'_> {
 }
 
 impl About {
-    /// Whether an argument is the adapter's: it is one of `owned`, or one of them with its value.
+    /// Whether an argument is one of `owned`, alone or with its value.
     pub fn owns(&self, arg: &str) -> bool {
         self.owned.iter().any(|owned| is_option(arg, owned))
     }
 }
 
-/// Whether an argument is this option, alone or with its value in the same argument (`--model=x`, `-mx`).
+/// Whether an argument is this option, alone or with its value attached (`--model=x`, `-mx`).
 pub fn is_option(arg: &str, option: &str) -> bool {
     let name = arg.split_once('=').map_or(arg, |(name, _)| name);
     let short = option.len() == 2 && option.starts_with('-') && option != "--";
     name == option || short && arg.starts_with(option)
 }
 
-/// A relative path with a `/` is meant from the repository's root, whatever the worktree holds of it; a plain name is looked up
-/// by `PATH`.
+/// Resolves a relative path with a `/` from the repository's root, not the worktree. A bare name is
+/// left to `PATH`.
 pub fn program_path(program: &str, repository: &Path) -> PathBuf {
     if program.contains('/') {
         repository.join(program)
@@ -314,7 +317,7 @@ pub fn program_path(program: &str, repository: &Path) -> PathBuf {
 }
 
 impl Login {
-    /// By the first of these variables that is set.
+    /// A login by the first of these variables that is set.
     pub fn by_variable(environment: &Environment, names: &[&str]) -> Option<Self> {
         let mut names = names.iter();
         let name = names.find(|name| set(environment, name).is_some())?;
@@ -323,7 +326,7 @@ impl Login {
 }
 
 impl Launch {
-    /// A variable that it gets where nobody said anything else.
+    /// Sets a variable unless it is set already.
     pub fn unless_set(&mut self, name: &str, value: &str) {
         let entry = self.env.entry(name.into());
         entry.or_insert_with(|| value.into());

@@ -1,17 +1,18 @@
-//! The adapter `command`: any program that reads the prompt on standard input and writes plain text.
+//! The adapter `command`: any program that reads the prompt on standard input and prints plain
+//! text.
 //!
-//! Invariant: the messages are the output, byte for byte.
+//! Invariant: the agent's messages are the output, byte for byte.
 
 use super::adapter::{Adapter, AdapterError, Launch, LaunchContext, StartedAs, Told, program_path};
 use super::stream::{Conclusion, OutputReader, Said};
 use crate::domain::observation::RunEndKind;
 
-/// Starts the profile's `command`, followed by its `args`. The model has no meaning here: a program that has a choice takes
-/// it from `args` or `env`.
+/// Starts the profile's `command`, followed by its `args`. Ignores `model`: a program with a choice
+/// takes it from `args` or `env`.
 #[derive(Debug)]
 pub struct CommandAdapter;
 
-/// Messages that are the output itself.
+/// Passes the output on as messages.
 #[derive(Debug)]
 pub struct PlainReader;
 
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_found_by_path_or_from_the_repository() {
+    fn programs_are_found_on_path_or_in_the_repository() {
         for (program, expected) in [
             ("python3", "python3"),
             ("tools/agent", "/r/tools/agent"),
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_started_is_refused() {
+    fn a_profile_that_cannot_start_is_refused() {
         assert!(matches!(
             launch(&[], &[], &[]),
             Err(AdapterError::NoCommand { .. })

@@ -1,8 +1,8 @@
-//! The demo's scripted agent and its adapter: this very program, started again through the path that every agent takes, so that
-//! `swarm demo` needs no model, no key and no network.
+//! The demo's scripted agent and its adapter. The agent is this program, started like every other
+//! agent, so `swarm demo` needs no model, key or network.
 //!
-//! Invariant: what the agent does follows from its arguments, `SWARM_IDEA_ID`, `SWARM_ATTEMPT`, `SWARM_ITERATION`, its prompt and its worktree;
-//! it writes only below its current directory.
+//! Invariant: the agent's behaviour follows from its arguments, `SWARM_IDEA_ID`, `SWARM_ATTEMPT`,
+//! `SWARM_ITERATION`, its prompt and its worktree. It writes only below its current directory.
 
 mod options;
 mod resolve;
@@ -17,14 +17,14 @@ use super::adapter::{Adapter, AdapterError, Launch, LaunchContext, StartedAs, To
 use super::command::PlainReader;
 use super::stream::OutputReader;
 
-/// The hidden subcommand of this program that is the scripted agent.
+/// Hidden subcommand of the scripted agent.
 pub const SUBCOMMAND: &str = "__demo-agent";
 
-/// What the scripted agent of a scenario prints when it stops in the middle of its work, in order to be killed.
+/// Line that the scripted agent prints when it stops in the middle of its work to be killed.
 pub const WAITING_TO_BE_KILLED: &str = "demo: waiting to be killed";
 
-/// Starts the scripted agent. The profile's `args` are its options (`--seed N`, `--pace PERCENT`, `--patience-ms N`); without any its
-/// seed is 1.
+/// Starts the scripted agent. The profile's `args` are its options (`--seed N`, `--pace PERCENT`,
+/// `--patience-ms N`). Without any, the seed is 1.
 #[derive(Debug)]
 pub struct DemoAdapter;
 
@@ -47,7 +47,8 @@ impl Adapter for DemoAdapter {
     }
 }
 
-/// The scripted agent, with the arguments after its subcommand. Exit code 0: the iteration is over; 1: it failed; 2: bad arguments.
+/// Runs the scripted agent with the arguments after its subcommand. Exit code 0 means that the
+/// iteration is over, 1 that it failed, and 2 that the arguments are invalid.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let options = match options::Options::parse(args) {
         Ok(options) => options,

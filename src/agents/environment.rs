@@ -1,7 +1,8 @@
-//! The complete environment of an agent's process.
+//! Builds the complete environment of an agent's process.
 //!
-//! Invariant: an allow-list. Nothing of the daemon's own environment gets through that is not named here or in `agents.passEnv`;
-//! what points git at a repository (`GIT_DIR` and its kind) and foreign `SWARM_*` never do.
+//! Invariant: an allow-list. A variable of the daemon passes only if it is listed here, in
+//! `agents.passEnv` or by the adapter. Variables that point git at a repository (such as `GIT_DIR`)
+//! and inherited `SWARM_*` never pass.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -10,35 +11,34 @@ use std::path::PathBuf;
 /// Names and values; values need not be UTF-8.
 pub type Environment = BTreeMap<OsString, OsString>;
 
-/// The value of a variable that is there and not empty.
+/// The value of a variable that is set and not empty.
 pub fn set<'a>(environment: &'a Environment, name: &str) -> Option<&'a OsStr> {
     let value = environment.get(OsStr::new(name))?;
     (!value.is_empty()).then_some(value)
 }
 
-/// From what an agent's environment is made; the later fields win over the earlier ones.
+/// The sources of an agent's environment. Later fields override earlier ones.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
-    /// The daemon's own environment, of which the allowed part is taken.
+    /// The daemon's environment, filtered by the allow-list.
     pub inherited: Environment,
-    /// Names that `agents.passEnv` adds to the allowed ones.
+    /// Names that `agents.passEnv` adds to the allow-list.
     pub pass: Vec<String>,
-    /// For git, where no identity is configured; what the daemon's own environment says about it comes first.
+    /// Identity for git if none is configured. Variables of the daemon take precedence.
     pub identity: Option<Identity>,
     /// The profile's own variables.
     pub profile: BTreeMap<String, String>,
 }
 
-/// Who an agent's commits are by, where git does not know.
+/// Author of an agent's commits if git has none configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Identity {
-    /// The name.
     pub name: String,
-    /// The mail address.
     pub email: String,
 }
 
-/// What the process is told about its work, as `SWARM_*`.
+/// Facts about the work that the process gets as `SWARM_*` variables.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WorkVariables {
     /// `SWARM_PROMPT_FILE`
@@ -71,13 +71,13 @@ impl Default for Identity {
 }
 
 impl Sources {
-    /// The whole environment for work `work`.
+    /// The complete environment for `work`.
     pub fn environment(&self, work: &WorkVariables) -> Environment {
         self.environment_with(work, &[])
     }
 
-    /// The whole environment for work `work` of a program that is known, with the names that are let through for it beside the allowed
-    /// ones; one that ends in `*` stands for all that begin so.
+    /// The complete environment for `work`, in which the names in `known` pass too. A name that
+    /// ends in `*` is a prefix.
     pub fn environment_with(&self, work: &WorkVariables, known: &[&str]) -> Environment {
         let mut environment = self.of_inherited(known);
         if let Some(identity) = &self.identity {
@@ -137,8 +137,8 @@ impl WorkVariables {
     }
 }
 
-/// Who and where one is, how to reach the network, and where toolchains live. No keys, no tokens: those come from the
-/// profile's `env` or `agents.passEnv`, where a person has named them, or are those of the very program that its adapter is for.
+/// User and locale, network settings, and locations of toolchains. No keys or tokens: those come
+/// from the profile's `env`, `agents.passEnv`, or the adapter of the program they belong to.
 const ALLOWED: &[&str] = &[
     // The person and the system.
     "PATH",
@@ -208,7 +208,7 @@ const ALLOWED: &[&str] = &[
 
 const ALLOWED_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
-/// What would make git in the worktree work on another repository, or run what another process planned.
+/// Variables that would point git at another repository, or carry another process's git settings.
 const NEVER_PASSED_GIT: &[&str] = &[
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -237,7 +237,7 @@ fn is_allowed(name: &str) -> bool {
             .any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether one of these names stands for this one.
+/// Whether one of these names or prefixes matches `name`.
 fn is_among(names: &[&str], name: &str) -> bool {
     names.iter().any(|one| match one.strip_suffix('*') {
         Some(begin) => name.starts_with(begin),
@@ -245,7 +245,7 @@ fn is_among(names: &[&str], name: &str) -> bool {
     })
 }
 
-/// Whether `agents.passEnv` or an adapter may name it at all.
+/// Whether `agents.passEnv` or an adapter may pass `name` at all.
 fn may_pass(name: &str) -> bool {
     !name.starts_with("SWARM_") && !NEVER_PASSED_GIT.contains(&name)
 }
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_allowed_gets_through() {
+    fn only_allowed_variables_pass() {
         let sources = Sources {
             inherited: inherited(&[
                 ("PATH", "/bin"),
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_program_gets_its_own_login_and_no_other() {
+    fn a_known_program_gets_only_its_own_login() {
         let sources = Sources {
             inherited: inherited(&[
                 ("ANTHROPIC_API_KEY", "k"),
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn the_profile_wins_over_what_is_inherited_and_the_work_over_all() {
+    fn the_profile_overrides_inherited_variables_and_the_work_overrides_all() {
         let profile = [("PATH", "/own"), ("SWARM_REPO", "/lie"), ("KEY", "v")];
         let sources = Sources {
             inherited: inherited(&[("PATH", "/bin")]),
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn git_gets_an_identity_where_it_has_none() {
+    fn git_gets_an_identity_if_it_has_none() {
         let sources = Sources {
             inherited: inherited(&[("GIT_AUTHOR_NAME", "Ann")]),
             identity: Some(Identity::default()),
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn values_need_not_be_text() {
+    fn values_need_not_be_utf8() {
         let value = OsString::from_vec(vec![b'/', 0xff]);
         let sources = Sources {
             inherited: [("HOME".into(), value.clone())].into(),

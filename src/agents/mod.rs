@@ -1,8 +1,9 @@
-//! What swarm says to coding agents and how it starts them: prompts, recovery contexts, environments and adapters.
+//! Coding agents: prompts, recovery contexts, environments, and one adapter for each kind of
+//! program. Called by `daemon`.
 //!
-//! Invariant: everything here is a function from data to data: it starts no process, writes no file and keeps no state. The hidden
-//! programs are another matter (the demo's scripted agent, the bridge to agents that speak the Agent Client Protocol). What it returns is
-//! written down by the caller before anything acts on it.
+//! Invariant: everything here maps data to data. It starts no process, writes no file and keeps no
+//! state; callers persist what it returns before they act on it. The exceptions are the two hidden
+//! programs: the demo's scripted agent, and the bridge to the Agent Client Protocol.
 
 pub mod acp;
 pub mod adapter;
@@ -29,23 +30,23 @@ pub use crate::config::Adapter as AdapterKind;
 /// An agent profile as the configuration describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// Its name in the configuration.
+    /// Name in the configuration.
     pub name: String,
-    /// How its program is started and read.
+    /// How swarm starts the program and reads its output.
     pub adapter: AdapterKind,
-    /// The model to ask for, where the adapter's program has a choice.
+    /// Model to request; `None` means the program's own choice.
     pub model: Option<String>,
-    /// Whose limits it shares, where that is not its adapter's own account.
+    /// Account whose limits it shares; `None` means that of its adapter.
     pub account: Option<String>,
-    /// The program and its first arguments; of a program that its adapter knows it may be left out.
+    /// The program and its first arguments. May be empty if the adapter knows its program.
     pub command: Vec<String>,
-    /// Further arguments.
+    /// Further arguments, after those of the adapter.
     pub args: Vec<String>,
-    /// Environment variables of its own.
+    /// Environment variables of this profile.
     pub env: BTreeMap<String, String>,
 }
 
-/// The adapters there are, by their names in the configuration: a new one is a file and its line here.
+/// The adapter of a kind. A new adapter needs a file and a line here.
 pub fn adapter(kind: AdapterKind) -> &'static dyn Adapter {
     match kind {
         AdapterKind::Command => &command::CommandAdapter,

@@ -1,8 +1,8 @@
-//! The prompt of one iteration.
+//! Builds the prompt of one iteration.
 //!
-//! Invariants: the same input gives the same prompt; it is at most [`MAX_BYTES`] long, and says where something was cut; it
-//! holds no terminal control sequences; no signal in it stands alone on its line, so that an agent that repeats any line of
-//! it says nothing to swarm by that (see [`crate::domain::signal`]).
+//! Invariants: the same input gives the same prompt. It is at most [`MAX_BYTES`] long, marks where
+//! something was cut, and has no terminal control sequences. No signal in it is alone on its line,
+//! so an agent that repeats a line of the prompt sends no signal (see [`crate::domain::signal`]).
 
 use std::fmt::Write;
 
@@ -10,83 +10,83 @@ use super::recovery_context::RecoveryContext;
 use super::text::{fenced, head, one_line, plain, tail};
 use crate::domain::signal::shield;
 
-/// The longest prompt, in bytes.
+/// Longest prompt, in bytes.
 pub const MAX_BYTES: usize = 512 * 1024;
 
-/// The heading over the last gate's failure.
+/// Heading of the section on a failed quality command.
 pub const FEEDBACK_HEADING: &str = "## The last check failed";
 
-/// The heading over a merge conflict to settle.
-pub const CONFLICT_HEADING: &str = "## A merge conflict to settle";
+/// Heading of the section on a merge conflict.
+pub const CONFLICT_HEADING: &str = "## A merge conflict to resolve";
 
-/// Everything that goes into a prompt. Texts are taken as they are: empty ones are left out.
+/// Everything that goes into a prompt. Empty texts have no section.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PromptInput {
-    /// The idea's id.
+    /// Id of the idea.
     pub idea_id: String,
-    /// The idea's text.
+    /// Text of the idea.
     pub idea_text: String,
-    /// The shared rules: file name and content, in order.
+    /// Shared rules in order: file name and content.
     pub shared_rules: Vec<(String, String)>,
-    /// The profile's prompt.
+    /// The profile's `prompt.md`.
     pub profile_prompt: String,
-    /// The profile's rules.
+    /// The profile's `rules.md`.
     pub profile_rules: String,
     /// Learnings of all agents, oldest first.
     pub learnings_global: Vec<String>,
     /// This agent's own learnings, oldest first.
     pub learnings_own: Vec<String>,
-    /// What a person said to this agent, oldest first.
+    /// Messages from a person to this agent, oldest first.
     pub messages: Vec<String>,
-    /// The idea that somebody worked on in this worktree before, whose work is committed on the branch.
+    /// The idea for which this worktree was used before. Its work is committed on the branch.
     pub taken_over: Option<String>,
-    /// All that was told to an attempt before, with whose conversation this one may go on: the idea and rules may have changed since. Empty:
-    /// there is one, and what it was told is not known.
+    /// The prompt of the earlier attempt whose conversation this one may resume, because idea and
+    /// rules may have changed since. Empty if that prompt is unknown.
     pub told_before: Option<String>,
-    /// What is known about the attempt before, if that ended in a crash.
+    /// What is known about the previous attempt, if it crashed.
     pub recovery: Option<RecoveryContext>,
     /// The quality command that failed after the last iteration.
     pub feedback: Option<GateFeedback>,
-    /// Set when this is a resolver's work.
+    /// The conflict, if this agent is a resolver.
     pub conflict: Option<ConflictBrief>,
     /// The commands that the result must pass.
     pub quality_commands: Vec<String>,
     /// The agent's branch.
     pub branch: String,
-    /// The attempt, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// The iteration in this attempt, from 1.
+    /// Number of the iteration in this attempt, from 1.
     pub iteration: u32,
 }
 
 /// A quality command that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateFeedback {
-    /// The command.
+    /// The command as configured.
     pub command: String,
-    /// Its exit code; `None` if it was ended by a signal or a time-out.
+    /// Exit code; `None` if a signal or a timeout ended it.
     pub exit_code: Option<i32>,
     /// The end of its output.
     pub output_tail: String,
 }
 
-/// What a resolver must know about a conflict.
+/// What a resolver needs to know about a conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConflictBrief {
-    /// The files in conflict, relative to the worktree.
+    /// Files in conflict, relative to the worktree.
     pub files: Vec<String>,
-    /// The branch that the work is merged into.
+    /// Branch into which the work is merged.
     pub target_branch: String,
-    /// What was done on the target's side.
+    /// Changes on the target's side.
     pub ours: String,
-    /// What was done on the idea's side.
+    /// Changes on the idea's side.
     pub theirs: String,
 }
 
 const KIB: usize = 1024;
 
-/// Bytes for each section before signals are quoted, which adds at most an eighth, and before the fence of the last output, which
-/// adds at most twice that output. The sum stays below [`MAX_BYTES`].
+/// Limit in bytes of each section before escaping. Quoting signals adds at most an eighth, and the
+/// fence of the last output adds at most twice that output. The sum stays below [`MAX_BYTES`].
 mod budget {
     use super::KIB;
 
@@ -104,7 +104,7 @@ mod budget {
     pub(super) const CONFLICT_SIDE: usize = 4 * KIB;
 }
 
-/// The prompt for `input`.
+/// Builds the prompt for the first iteration of a conversation.
 pub fn build(input: &PromptInput) -> String {
     let sections = [
         how_to_work(input),
@@ -123,7 +123,7 @@ pub fn build(input: &PromptInput) -> String {
             budget::LEARNINGS_OWN,
         ),
         list(
-            "## What a person says to you",
+            "## Messages from a person",
             &input.messages,
             budget::MESSAGES,
         ),
@@ -138,8 +138,8 @@ pub fn build(input: &PromptInput) -> String {
     joined(&sections)
 }
 
-/// What is new, for an agent that goes on with its conversation: it knows its idea and its rules, but where they are others than an attempt
-/// before was told.
+/// Builds the prompt for an agent that continues its conversation. It contains only what is new:
+/// idea and rules appear only if they differ from those in the earlier prompt.
 pub fn build_next(input: &PromptInput) -> String {
     let changed = [
         shared_rules(&input.shared_rules),
@@ -165,7 +165,7 @@ pub fn build_next(input: &PromptInput) -> String {
             budget::LEARNINGS_GLOBAL,
         ),
         list(
-            "## What a person says to you",
+            "## Messages from a person",
             &input.messages,
             budget::MESSAGES,
         ),
@@ -187,7 +187,7 @@ fn joined(sections: &[String]) -> String {
     prompt
 }
 
-/// Whether the prompt has this section, to its end.
+/// Whether the prompt contains exactly this section.
 fn has_section(prompt: &str, section: &str) -> bool {
     let section = shield(section.trim_end());
     let ends = |at: usize| {
@@ -206,15 +206,19 @@ fn go_on(input: &PromptInput, is_changed: bool) -> String {
     let signals = if input.conflict.is_some() {
         RESOLVER_SIGNALS
     } else {
-        "The signals are the same as before: when the idea is finished and committed, give the signal `<swarm>COMPLETE</swarm>` once, at the very end.\n"
+        "The signals are the same as before: when the idea is finished and committed, give the \
+        signal `<swarm>COMPLETE</swarm>` once, at the very end.\n"
     };
     let changed = if is_changed {
-        " What stands below of the idea and of rules has changed since you were told it: it counts as it stands there."
+        " The idea or rules below have changed since you last saw them; the new text counts."
     } else {
         ""
     };
     format!(
-        "## Go on\n\nYou were interrupted, or ended without a result. Go on with {task} (`{}`), in the same worktree: first look at what is there (`git status`, `git log`), for your last command may have been cut off.{changed} Branch: `{}`. Attempt {}, iteration {}.\n\n{}{signals}",
+        "## Continue\n\nYou were interrupted, or ended without a result. Continue with {task} \
+        (`{}`) in the same worktree. First check its state (`git status`, `git log`), because your \
+        last command may have been cut off.{changed} Branch: `{}`. Attempt {}, iteration \
+        {}.\n\n{}{signals}",
         name(&input.idea_id),
         name(&input.branch),
         input.attempt,
@@ -224,37 +228,37 @@ fn go_on(input: &PromptInput, is_changed: bool) -> String {
 }
 
 const PLACE: &str = "\
-You work on one idea in a git worktree of your own. It is your current directory; other agents work on other ideas in theirs at the same time.
+You work on one idea in your own git worktree, which is your current directory. Other agents work on other ideas in their worktrees at the same time.
 
-- Work only in this directory and commit early and often: what is committed survives whatever happens to you.
-- Never push, never switch to, change or delete another branch, and never touch other worktrees or `.swarm/`.
+- Work only in this directory. Commit early and often: committed work survives whatever happens to you.
+- Never push. Never switch to, change or delete another branch. Never touch other worktrees or `.swarm/`.
 - Leave no process running when you end.
-- Nobody reads along: do not ask and wait, decide, or use a signal as below.
+- Nobody reads along, so do not ask and wait: decide, or use a signal as described below.
 ";
 
-/// Each signal stands in the middle of a sentence, with text of its own on both sides.
+/// Each signal is in the middle of a sentence, with text on both sides.
 const SIGNALS: &str = "\
 ### Signals
 
-You talk to swarm, which started you, by signals in your ordinary output. When you give one, put it on a line of its own.
+You talk to swarm, the program that started you, with signals in your normal output. Put each signal on its own line.
 
 - The idea is finished and committed: give the signal `<swarm>COMPLETE</swarm>` once, at the very end.
-- You made progress: the signal `<swarm>PROGRESS:40</swarm>` says that 40 percent are done.
-- You cannot go on at all: the signal `<swarm>BLOCKED:reason</swarm>` gives the idea back, with your reason.
-- A person must decide: the signal `<swarm>NEEDS_HUMAN:question</swarm>` asks them; you go on when they have answered.
-- You found out what every agent here should know: say `<swarm>LEARNING_GLOBAL:one sentence</swarm>` to share it.
-- You found out what only you need next time: say `<swarm>LEARNING_LOCAL:one sentence</swarm>` to keep it.
+- You made progress: the signal `<swarm>PROGRESS:40</swarm>` reports that 40 percent is done.
+- You cannot continue: the signal `<swarm>BLOCKED:reason</swarm>` returns the idea with your reason.
+- A person must decide: the signal `<swarm>NEEDS_HUMAN:question</swarm>` asks them; you continue after they answer.
+- You learned something that every agent here should know: use `<swarm>LEARNING_GLOBAL:one sentence</swarm>` to share it.
+- You learned something that only you need next time: use `<swarm>LEARNING_LOCAL:one sentence</swarm>` to keep it.
 
-When you end without a signal you are started again and go on from what lies in the worktree.
+If you end without a signal, swarm starts you again, and you continue from the state of the worktree.
 ";
 
 const RESOLVER_SIGNALS: &str = "\
 ### Signals
 
-You talk to swarm, which started you, by signals in your ordinary output. When you give one, put it on a line of its own.
+You talk to swarm, the program that started you, with signals in your normal output. Put each signal on its own line.
 
-- The conflict is settled in every file: give the signal `<swarm>RESOLVED</swarm>` once, at the very end.
-- The two sides cannot both be kept: the signal `<swarm>NEEDS_HUMAN:question</swarm>` leaves it to a person.
+- The conflict is resolved in every file: give the signal `<swarm>RESOLVED</swarm>` once, at the very end.
+- You cannot keep both sides: the signal `<swarm>NEEDS_HUMAN:question</swarm>` leaves the decision to a person.
 ";
 
 fn how_to_work(input: &PromptInput) -> String {
@@ -276,7 +280,8 @@ fn checks(commands: &[String]) -> String {
     if commands.is_empty() {
         return String::new();
     }
-    let intro = "The result is accepted only if these commands pass here; run them yourself before you finish:\n";
+    let intro = "The result is accepted only if these commands pass here. Run them yourself before \
+                 you finish:\n";
     let commands: Vec<String> = commands.iter().map(|command| plain(command)).collect();
     format!(
         "{intro}\n{}\n",
@@ -313,8 +318,9 @@ fn idea(input: &PromptInput) -> String {
 
 fn taken_over(other: &str) -> String {
     format!(
-        "## Where you begin\n\nYou take over a worktree in which `{}` was worked on. What was done for that is committed on your branch: build on it. \
-         That idea is not finished here; somebody else goes on with it later.\n",
+        "## Where you start\n\nYou take over a worktree that was used for `{}`. The work done for \
+        that idea is committed on your branch: build on it. That idea is not finished here; \
+        another agent continues it later.\n",
         name(other)
     )
 }
@@ -325,28 +331,29 @@ fn recovery(context: &RecoveryContext) -> String {
 
 fn feedback(feedback: &GateFeedback) -> String {
     let end = feedback.exit_code.map_or_else(
-        || "was ended before it finished".to_owned(),
+        || "was stopped before it finished".to_owned(),
         |code| format!("ended with exit code {code}"),
     );
     let mut section = format!(
-        "{FEEDBACK_HEADING}\n\nYou said that the idea was finished, but a command that must pass did not. It {end}:\n\n{}\n",
+        "{FEEDBACK_HEADING}\n\nYou reported the idea as finished, but a required command failed. \
+        It {end}:\n\n{}\n",
         fenced(&cut(&plain(&feedback.command), budget::COMMANDS))
     );
     let output = plain(&feedback.output_tail);
     let shown = tail(&output, budget::OUTPUT);
     if shown.trim().is_empty() {
-        section.push_str("It wrote nothing.\n");
+        section.push_str("It printed nothing.\n");
     } else {
         add(
             &mut section,
             format_args!(
                 "The end of its output{}:\n\n{}",
-                left_out(output.len() - shown.len(), "of the beginning"),
+                left_out(output.len() - shown.len(), "at the start"),
                 fenced(shown)
             ),
         );
     }
-    section.push_str("\nMend what it complains about, then finish again.\n");
+    section.push_str("\nFix what it reports, then finish again.\n");
     section
 }
 
@@ -357,14 +364,12 @@ fn conflict(brief: &ConflictBrief) -> String {
     }
     let side = |description: &str| cut(one_line(description).as_str(), budget::CONFLICT_SIDE);
     format!(
-        "{CONFLICT_HEADING}\n\n\
-         The work on this idea is being merged into `{}`, and git could not combine it with what has landed there meanwhile. \
-         This worktree holds the half-merged state: these files have conflict markers (`<<<<<<<`, `=======`, `>>>>>>>`):\n\n\
-         {}\n\
-         - What has landed meanwhile: {}\n\
-         - What was done for this idea: {}\n\n\
-         Edit every one of these files so that what both sides wanted is there, and no marker is left. Change nothing else, and do not abort \
-         the merge; you need not commit: swarm takes the files as you leave them.\n",
+        "{CONFLICT_HEADING}\n\nThe work on this idea is being merged into `{}`, but git could not \
+        combine it with what has landed there meanwhile. This worktree holds the half-merged \
+        state. These files have conflict markers (`<<<<<<<`, `=======`, `>>>>>>>`):\n\n{}\n- What \
+        has landed meanwhile: {}\n- What was done for this idea: {}\n\nEdit each of these files so \
+        that it does what both sides intended and no marker is left. Change nothing else, and do \
+        not abort the merge. You need not commit: swarm takes the files as you leave them.\n",
         name(&brief.target_branch),
         cut(&files, budget::CONFLICT_FILES),
         side(&brief.ours),
@@ -372,7 +377,7 @@ fn conflict(brief: &ConflictBrief) -> String {
     )
 }
 
-/// A section of free text; nothing if there is none.
+/// A section of free text; empty if there is no text.
 fn text(heading: &str, content: &str, budget: usize) -> String {
     let content = plain(content);
     if content.trim().is_empty() {
@@ -381,7 +386,7 @@ fn text(heading: &str, content: &str, budget: usize) -> String {
     format!("{heading}\n\n{}\n", cut(content.trim(), budget))
 }
 
-/// A section of single facts or messages; where not all fit, the newest do.
+/// A section that lists items. If not all fit, it keeps the newest.
 fn list(heading: &str, items: &[String], budget: usize) -> String {
     let mut room = budget;
     let mut shown: Vec<String> = Vec::new();
@@ -401,37 +406,37 @@ fn list(heading: &str, items: &[String], budget: usize) -> String {
     format!("{heading}\n\n{cut}{}", shown.concat())
 }
 
-/// An id or a branch.
+/// Cleans and cuts an id or a branch name.
 fn name(text: &str) -> String {
     head(&one_line(text), budget::NAME).to_owned()
 }
 
-/// Further lines of a list's item belong to it.
+/// Indents the further lines of a list item.
 fn indented(item: &str) -> String {
     item.trim().replace('\n', "\n  ")
 }
 
-/// The head of `text`, and where something was cut, how much.
+/// Cuts `text` to `budget` bytes and says how much was cut.
 fn cut(text: &str, budget: usize) -> String {
     let shown = head(text, budget);
     if shown.len() == text.len() {
         return text.to_owned();
     }
     let cut = text.len() - shown.len();
-    format!("{shown}\n[cut here: {cut} bytes are left out]\n")
+    format!("{shown}\n[cut here: {cut} bytes omitted]\n")
 }
 
 fn left_out(bytes: usize, where_: &str) -> String {
     match bytes {
         0 => String::new(),
-        bytes => format!(" ({bytes} bytes {where_} are left out)"),
+        bytes => format!(" ({bytes} bytes {where_} omitted)"),
     }
 }
 
 fn left_out_items(count: usize) -> String {
     match count {
         0 => String::new(),
-        count => format!("[{count} older ones are left out]\n\n"),
+        count => format!("[{count} older entries omitted]\n\n"),
     }
 }
 

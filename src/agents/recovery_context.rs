@@ -1,7 +1,8 @@
-//! What an attempt that follows a crash is told about the one before, from evidence: events, exit records, git.
+//! The recovery context: tells an attempt after a crash about the one before, from evidence
+//! (events, exit records, git).
 //!
-//! Invariant: the section of the prompt and `recovery.json` are two renderings of one [`RecoveryContext`]; what is not known
-//! is left out, never made up.
+//! Invariant: the prompt section and `recovery.json` are two renderings of one [`RecoveryContext`].
+//! Unknown facts are omitted, never made up.
 
 use std::fmt::Write;
 
@@ -11,12 +12,13 @@ use super::test_status::TestStatus;
 use super::text::{head, one_line};
 use crate::domain::time::Timestamp;
 
-/// The heading of the section in the prompt.
+/// Heading of the section in the prompt.
 pub const HEADING: &str = "## Recovery Context";
 
-/// What a new agent is asked to do with what it finds.
-pub const INSTRUCTION: &str = "An earlier attempt at this idea ended before it was finished. Look at this worktree first \
-     (`git status`, `git diff`, `git log`), keep what is good, and go on from there instead of beginning again.";
+/// What the new agent should do with the earlier work.
+pub const INSTRUCTION: &str = "An earlier attempt at this idea ended before it was finished. First \
+    look at this worktree (`git status`, `git diff`, `git log`). Keep what is good and continue \
+    from there instead of starting over.";
 
 /// The content of `recovery.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,28 +26,26 @@ pub const INSTRUCTION: &str = "An earlier attempt at this idea ended before it w
 pub struct RecoveryContext {
     /// Attempts at this idea before this one.
     pub previous_attempts: u32,
-    /// What happened, oldest first; the last attempt begins with its last `start`.
+    /// What happened, oldest first. The last attempt begins at the last `start`.
     pub audit_log: Vec<AuditEntry>,
-    /// Whether the kept worktree holds changes that are in no commit.
+    /// Whether the kept worktree has uncommitted changes.
     pub worktree_has_changes: bool,
-    /// What to do now, as a sentence or two.
+    /// What to do now, in a few sentences.
     pub instruction: String,
 }
 
-/// One thing that is known to have happened.
+/// One event of an earlier attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
 pub struct AuditEntry {
-    /// When.
     pub timestamp: Timestamp,
-    /// What.
     pub event: AuditEvent,
-    /// What is known about it.
     #[serde(default)]
     pub details: AuditDetails,
 }
 
-/// What an [`AuditEntry`] is about.
+/// Kind of an [`AuditEntry`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum AuditEvent {
@@ -53,44 +53,44 @@ pub enum AuditEvent {
     Start,
     /// An iteration began.
     Iteration,
-    /// The agent gave a signal.
+    /// The agent sent a signal.
     Signal,
     /// The attempt ended without being finished.
     Crash,
 }
 
-/// What is known about an [`AuditEntry`]; what an absent key would say is not known.
+/// Details of an [`AuditEntry`]. An absent key means that the fact is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AuditDetails {
     /// Files that differ from the attempt's base, relative to the worktree.
     pub files_modified: Vec<String>,
-    /// The last gate's counts, when it ran and they could be read.
+    /// Test counts of the last quality check, if it ran and printed a known summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test_status: Option<TestStatus>,
-    /// The attempt's last commit as [`last_commit`] writes it.
+    /// The attempt's last commit, in the format of [`last_commit`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_commit: Option<String>,
-    /// Why it ended.
+    /// Why the attempt ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The iteration that this is about, from 1.
+    /// Number of the iteration, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iteration: Option<u32>,
 }
 
-/// A commit as the recovery context shows it: `<oid> "subject"`.
+/// Formats a commit for the recovery context: `<oid> "subject"`.
 pub fn last_commit(oid: &str, subject: &str) -> String {
     format!("{oid} \"{}\"", head(&one_line(subject), MAX_LINE - 80))
 }
 
-/// File names shown in the prompt; `recovery.json` has them all.
+/// Limit on the file names in the prompt; `recovery.json` has all of them.
 const MAX_FILES: usize = 30;
-/// Bytes shown in the prompt of a file name, a commit or an error.
+/// Limit in bytes on a file name, a commit or an error in the prompt.
 const MAX_LINE: usize = 300;
 
 impl RecoveryContext {
-    /// With the usual instruction.
+    /// A context with the standard instruction.
     pub fn new(
         previous_attempts: u32,
         audit_log: Vec<AuditEntry>,
@@ -104,7 +104,7 @@ impl RecoveryContext {
         }
     }
 
-    /// The section of the prompt, from its heading to the instruction.
+    /// The prompt section, from its heading to the instruction.
     pub fn to_markdown(&self) -> String {
         let changes = if self.worktree_has_changes {
             "Yes"
@@ -112,7 +112,8 @@ impl RecoveryContext {
             "No"
         };
         let mut text = format!(
-            "{HEADING}\n\n**Previous attempts:** {}\n**Worktree has uncommitted changes:** {changes}\n\n### Last Attempt Log\n\n",
+            "{HEADING}\n\n**Previous attempts:** {}\n**Worktree has uncommitted changes:** \
+            {changes}\n\n### Last Attempt Log\n\n",
             self.previous_attempts
         );
         for line in self.last_attempt_lines() {
@@ -144,7 +145,7 @@ impl RecoveryContext {
         lines.into_iter().flatten().collect()
     }
 
-    /// From the last `start` on; everything if there is none.
+    /// The entries from the last `start` on; all entries if there is none.
     fn last_attempt(&self) -> &[AuditEntry] {
         let start = self
             .audit_log
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_section_says_what_is_known() {
+    fn the_section_states_the_known_facts() {
         let expected = format!(
             "## Recovery Context\n\n\
              **Previous attempts:** 2\n\
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_left_out() {
+    fn unknown_facts_are_omitted() {
         let text = RecoveryContext::new(1, Vec::new(), false).to_markdown();
         assert!(text.contains("**Worktree has uncommitted changes:** No\n"));
         assert!(text.contains(
@@ -266,14 +267,14 @@ mod tests {
     }
 
     #[test]
-    fn many_files_are_counted() {
+    fn a_long_file_list_is_cut_and_counted() {
         let mut context = example();
         context.audit_log[4].details.files_modified = (0..100).map(|n| format!("f{n}")).collect();
         assert!(context.to_markdown().contains("f29, and 70 more\n"));
     }
 
     #[test]
-    fn json_has_the_agreed_keys_and_reads_back() {
+    fn json_has_the_documented_keys_and_survives_a_round_trip() {
         let json = serde_json::to_value(example()).unwrap();
         assert_eq!(json["previousAttempts"], 2);
         assert_eq!(json["worktreeHasChanges"], true);

@@ -1,24 +1,24 @@
-//! How many tests passed, read from the output of a quality command.
+//! Reads how many tests passed from the output of a quality command.
 //!
-//! Invariant: a count is given only where a known test program's own summary says it; nothing is guessed.
+//! Invariant: counts come only from the summary of a known test program; nothing is guessed.
 
 use serde::{Deserialize, Serialize};
 
 use super::text::plain;
 
-/// Counts of tests that ran; skipped ones are in neither.
+/// Counts of tests that ran. Skipped tests are in neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TestStatus {
     /// Tests that passed.
     pub passed: u64,
-    /// Tests that failed, errors included.
+    /// Tests that failed, including errors and timeouts.
     pub failed: u64,
 }
 
 impl TestStatus {
-    /// What the output of a quality command says: of `cargo test`, nextest, pytest, jest or vitest, and `go test -v`. Summaries
-    /// of several test binaries are added up. `None` if no known summary is there.
+    /// Reads the summaries of `cargo test`, nextest, pytest, jest, vitest and `go test -v`, and
+    /// adds up those of several test binaries. `None` if there is no known summary.
     pub fn from_output(output: &str) -> Option<Self> {
         let output = plain(output);
         let by_line: [fn(&str) -> Option<TestStatus>; 4] = [cargo, nextest, pytest, jest];
@@ -53,7 +53,7 @@ fn nextest(line: &str) -> Option<TestStatus> {
     counts(rest.split_once(" run: ")?.1)
 }
 
-/// `==== 3 failed, 10 passed, 1 error in 0.12s ====`, with `-q` without the rules.
+/// `==== 3 failed, 10 passed, 1 error in 0.12s ====`; with `-q`, without the `=`.
 fn pytest(line: &str) -> Option<TestStatus> {
     let (summary, time) = line.trim_matches(['=', ' ']).split_once(" in ")?;
     let timed = time.starts_with(|c: char| c.is_ascii_digit()) && time.contains('s');
@@ -90,7 +90,8 @@ fn jest(line: &str) -> Option<TestStatus> {
     of_vitest.then(|| counts(rest)).flatten()
 }
 
-/// `--- PASS: TestA (0.00s)` at the start of a line; subtests are indented. Without `-v` go does not name what passed.
+/// `--- PASS: TestA (0.00s)` at the start of a line; subtests are indented. Without `-v`, go does
+/// not list the tests that passed.
 fn go(output: &str) -> Option<TestStatus> {
     let count = |mark: &str| output.lines().filter(|line| line.starts_with(mark)).count() as u64;
     (count("=== RUN ") > 0).then(|| TestStatus {
@@ -99,7 +100,8 @@ fn go(output: &str) -> Option<TestStatus> {
     })
 }
 
-/// `4 passed, 1 failed; 2 errors, 1 timed out`: each number with the word after it. `None` if neither passed nor failed tests are named.
+/// `4 passed, 1 failed; 2 errors, 1 timed out`: each number with the word after it. `None` if there
+/// is neither a passed nor a failed count.
 fn counts(text: &str) -> Option<TestStatus> {
     let mut status = None;
     let mut words = text
@@ -138,22 +140,26 @@ mod tests {
     fn summaries_of_known_test_programs_are_read() {
         for (output, expected) in [
             (
-                "running 2 tests\ntest result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\n\
-                 test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.10s\n",
+                "running 2 tests\ntest result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 \
+                filtered out; finished in 0.00s\n\ntest result: FAILED. 3 passed; 1 failed; 0 \
+                ignored; 0 measured; 0 filtered out; finished in 0.10s\n",
                 (5, 1),
             ),
             (
-                "------------\n     Summary [   0.012s] 10 tests run: 9 passed (1 slow), 1 failed, 1 timed out, 2 skipped\n",
+                "------------\n     Summary [   0.012s] 10 tests run: 9 passed (1 slow), 1 failed, \
+                1 timed out, 2 skipped\n",
                 (9, 2),
             ),
             (
-                "\u{1b}[31m===== \u{1b}[1m3 failed\u{1b}[0m, 10 passed, 1 skipped, 2 errors in 0.12s =====\u{1b}[0m\n",
+                "\u{1b}[31m===== \u{1b}[1m3 failed\u{1b}[0m, 10 passed, 1 skipped, 2 errors in \
+                0.12s =====\u{1b}[0m\n",
                 (10, 5),
             ),
             ("....\n4 passed in 0.01s\n", (4, 0)),
             ("2 passed, 1 warning in 61.20s (0:01:01)\n", (2, 0)),
             (
-                "Test Suites: 1 failed, 1 total\nTests:       1 failed, 4 passed, 5 total\nSnapshots:   0 total\n",
+                "Test Suites: 1 failed, 1 total\nTests:       1 failed, 4 passed, 5 \
+                total\nSnapshots:   0 total\n",
                 (4, 1),
             ),
             (
@@ -161,8 +167,8 @@ mod tests {
                 (4, 1),
             ),
             (
-                "=== RUN   TestA\n=== RUN   TestA/sub\n    --- PASS: TestA/sub (0.00s)\n--- PASS: TestA (0.00s)\n\
-                 === RUN   TestB\n--- FAIL: TestB (0.00s)\nFAIL\n",
+                "=== RUN   TestA\n=== RUN   TestA/sub\n    --- PASS: TestA/sub (0.00s)\n--- PASS: \
+                TestA (0.00s)\n=== RUN   TestB\n--- FAIL: TestB (0.00s)\nFAIL\n",
                 (1, 1),
             ),
         ] {
@@ -171,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_guessed() {
+    fn other_output_yields_no_counts() {
         for output in [
             "",
             "all 5 passed",
@@ -188,7 +194,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_output_is_survived(output in any::<String>()) {
+        fn any_output_is_handled(output in any::<String>()) {
             let _ = TestStatus::from_output(&output);
         }
     }

@@ -1,4 +1,4 @@
-//! How the known programs are started, and where their logins are looked for.
+//! Tests of how known programs are started, and of how their logins are detected.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -51,7 +51,7 @@ fn line(kind: AdapterKind, args: &[&str], talk: &Talk) -> String {
 }
 
 #[test]
-fn a_conversation_begins_and_goes_on() {
+fn a_conversation_starts_and_resumes() {
     let new = Talk::New("s-1".parse().unwrap());
     let old = Talk::Resume("s-1".parse().unwrap());
     let gemini = "gemini -o stream-json --skip-trust --yolo -m a/model";
@@ -81,7 +81,7 @@ fn a_conversation_begins_and_goes_on() {
     ] {
         assert_eq!(line(kind, &["-e", "x"], talk), expected);
     }
-    // What says itself what the agent may do replaces what is said otherwise.
+    // A permission option in `args` replaces the default one.
     let careful = line(AdapterKind::Gemini, &["--approval-mode=plan"], &new);
     assert!(!careful.contains("--yolo"), "{careful}");
 }
@@ -108,7 +108,7 @@ fn arguments_of_the_adapter_are_refused() {
 }
 
 #[test]
-fn each_program_gets_its_own_variables_and_what_it_needs() {
+fn each_program_gets_only_its_own_variables() {
     let names = ["GEMINI_API_KEY", "OPENCODE_CONFIG", "CODEX_API_KEY"];
     let inherited = names.map(|name| (name.into(), "x".into())).into();
     let new = || Talk::New("s-1".parse().unwrap());
@@ -122,7 +122,7 @@ fn each_program_gets_its_own_variables_and_what_it_needs() {
     assert!(!has(&opencode, "CODEX_API_KEY"));
 }
 
-/// Where a login is seen, with this home and these variables.
+/// The detected login with this home and these variables.
 fn login(kind: AdapterKind, home: &Path, variables: &[(&str, &str)]) -> Login {
     let mut environment: Environment = variables
         .iter()
@@ -137,7 +137,7 @@ fn login(kind: AdapterKind, home: &Path, variables: &[(&str, &str)]) -> Login {
 }
 
 #[test]
-fn a_login_is_seen_by_its_place() {
+fn a_login_is_detected_by_its_location() {
     let gemini = AdapterKind::Gemini;
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
@@ -145,7 +145,7 @@ fn a_login_is_seen_by_its_place() {
     assert!(matches!(missing, Login::Missing(_)), "{missing:?}");
     let by = login(gemini, home, &[("GEMINI_API_KEY", "secret")]);
     assert_eq!(by, Login::By("GEMINI_API_KEY".into()));
-    // It reads such a file in every folder above.
+    // Gemini reads such a file in every parent directory.
     fs::create_dir_all(home.join("code/repo")).unwrap();
     fs::write(home.join("code/.env"), "").unwrap();
     assert_eq!(login(gemini, home, &[]), Login::Unknown);

@@ -1,12 +1,13 @@
-//! Text from agents and programs, made safe to put into a prompt.
+//! Cleans text from agents and programs, so that it is safe in a prompt.
 //!
-//! Invariant: what comes out holds no terminal control sequence and no control character but newline and tab.
+//! Invariant: the result contains no terminal control sequence, and no control character except
+//! newline and tab.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// `text` without terminal control sequences and control characters. Line ends become `\n`, a lone carriage return
-/// (as progress bars use it) too.
+/// Removes terminal control sequences and control characters. Line ends become `\n`, and so does a
+/// lone carriage return, which progress bars use.
 pub fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -25,7 +26,7 @@ pub fn plain(text: &str) -> String {
     plain
 }
 
-/// `text` as one line: [`plain`], with each run of white space as one space.
+/// `text` as one line: [`plain`], with each run of whitespace replaced by one space.
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for word in plain(text).split_whitespace() {
@@ -37,7 +38,7 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// The first bytes of `text`, at most `max`, whole characters.
+/// The first bytes of `text`, at most `max`, cut between characters.
 pub fn head(text: &str, max: usize) -> &str {
     let mut end = max.min(text.len());
     while !text.is_char_boundary(end) {
@@ -46,7 +47,7 @@ pub fn head(text: &str, max: usize) -> &str {
     &text[..end]
 }
 
-/// The last bytes of `text`, at most `max`, whole characters.
+/// The last bytes of `text`, at most `max`, cut between characters.
 pub fn tail(text: &str, max: usize) -> &str {
     let mut start = text.len().saturating_sub(max);
     while !text.is_char_boundary(start) {
@@ -55,7 +56,7 @@ pub fn tail(text: &str, max: usize) -> &str {
     &text[start..]
 }
 
-/// `text` as a Markdown code block, whatever it holds: the fence is longer than any run of backticks inside.
+/// `text` as a Markdown code block. The fence is longer than any run of backticks inside.
 pub fn fenced(text: &str) -> String {
     let fence = "`".repeat(longest_run_of_backticks(text).max(2) + 1);
     let end = if text.ends_with('\n') { "" } else { "\n" };
@@ -75,7 +76,7 @@ fn changes_direction(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// After an escape character.
+/// Skips the rest of a sequence after the escape character.
 fn skip_escape(chars: &mut Peekable<Chars<'_>>) {
     match chars.peek() {
         Some('[') => {
@@ -97,13 +98,13 @@ fn skip_escape(chars: &mut Peekable<Chars<'_>>) {
     }
 }
 
-/// The parameters of a control sequence and its final character.
+/// Skips the parameters of a control sequence and its final character.
 fn skip_parameters(chars: &mut Peekable<Chars<'_>>) {
     while chars.next_if(|c| matches!(c, ' '..='?')).is_some() {}
     chars.next_if(|c| matches!(c, '@'..='~'));
 }
 
-/// A title or other string for the terminal: up to its end mark, or the end of the line when it has none.
+/// Skips a title or another terminal string, up to its terminator or the end of the line.
 fn skip_string(chars: &mut Peekable<Chars<'_>>) {
     while let Some(c) = chars.next_if(|c| *c != '\n') {
         match c {
@@ -124,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn terminal_control_sequences_go() {
+    fn terminal_control_sequences_are_removed() {
         for (text, expected) in [
             ("\u{1b}[1;31mred\u{1b}[0m\r\n", "red\n"),
             ("\u{1b}]0;title\u{7}a\u{1b}]8;;url\u{1b}\\b", "ab"),
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_is_longer_than_what_it_holds() {
+    fn a_fence_is_longer_than_any_fence_inside() {
         assert_eq!(fenced("a"), "```\na\n```\n");
         assert_eq!(fenced("````\n"), "`````\n````\n`````\n");
     }

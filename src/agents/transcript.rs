@@ -1,11 +1,10 @@
-//! The output of an agent's program as plain text for people: its messages as they are, and between them in short what it did.
+//! Renders an agent's output for people: its messages verbatim, and in between short notes on what
+//! it did. `~` marks thoughts, `$` a shell command, `TOOL:` the input of another tool, and `--`
+//! remarks on the run. Results are indented below their call.
 //!
-//! What is no message stands on lines of its own: `~` before thoughts, `$` before a shell's command, `TOOL:` before another tool's input, results indented
-//! below, `--` before what swarm and the program have to say about the run.
-//!
-//! Invariant: the text depends on the bytes alone, however they are split. Messages are passed on byte for byte, but that a line of a message that something
-//! interrupts is ended there; everything else is shortened, one line each or a few, and free of control characters. Memory is that of the reader and a
-//! bounded number of short lines.
+//! Invariant: the text depends on the bytes alone, however they are split. Messages pass unchanged,
+//! except that a note ends an unfinished line. Everything else is shortened and free of control
+//! characters. Memory is bounded: that of the reader, plus some short lines.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -15,35 +14,35 @@ use super::text::{head, one_line, plain};
 use crate::domain::session::SessionId;
 use crate::domain::usage::{Tokens, Usage};
 
-/// The longest line that is not a message's, in bytes.
+/// Longest line outside messages, in bytes.
 const WIDTH: usize = 240;
-/// Lines of a result or a thought that are shown from its beginning, and from its end.
+/// How many lines of a result or thought are shown from its start and its end.
 const FIRST: usize = 4;
 const LAST: usize = 4;
-/// Calls whose results may still come, as they were shown.
+/// Limit on the remembered calls without a result.
 const CALLS: usize = 64;
 
-/// Makes the text of one run.
+/// Renders the output of one run.
 pub struct Transcript {
     reader: Box<dyn OutputReader + Send>,
     page: Page,
 }
 
 impl Transcript {
-    /// Of what this reader reads.
+    /// Renders what `reader` reads.
     pub fn new(reader: Box<dyn OutputReader + Send>) -> Self {
         let page = Page::default();
         Self { reader, page }
     }
 
-    /// Takes the next raw bytes and appends their text to `out`.
+    /// Reads the next raw bytes and appends their text to `out`.
     pub fn push(&mut self, raw: &[u8], out: &mut Vec<u8>) {
         let mut said = Vec::new();
         self.reader.push(raw, &mut said);
         self.page.put(out, said);
     }
 
-    /// The output has ended; appends what was held back.
+    /// Ends the output and appends what was held back.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         let mut said = Vec::new();
         self.reader.finish(&mut said);
@@ -52,19 +51,19 @@ impl Transcript {
     }
 }
 
-/// What is already on the page, as far as what comes next depends on it.
+/// The state of the page that affects what comes next.
 #[derive(Debug, Default)]
 struct Page {
-    /// The last byte was not the end of a line.
+    /// The last byte was not a line end.
     within_line: bool,
-    /// A message's line was ended here; its own line end, if it comes next, is that one.
+    /// A note ended the line of a message, so the message's own line end, if next, is dropped.
     ended_for_it: bool,
     session: Option<SessionId>,
-    /// Told and not yet shown.
+    /// Usage that was reported but not shown yet.
     usage: Option<Usage>,
-    /// The calls as they were shown, by their names.
+    /// The calls without a result: id and text as shown.
     calls: VecDeque<(String, String)>,
-    /// The call that the last line is about.
+    /// The call to which the last line belongs.
     at_call: Option<String>,
 }
 
@@ -79,7 +78,7 @@ impl Page {
                 Said::Session(session) => self.session(out, session),
                 Said::Answered => {}
                 Said::Usage(usage) => self.usage = Some(usage),
-                Said::Retry { why } => self.line(out, "-- waits for its service: ", &why),
+                Said::Retry { why } => self.line(out, "-- waiting for its provider: ", &why),
                 Said::Note(note) => self.line(out, "-- ", &note),
                 Said::End { ok, message } => self.end(out, ok, &message),
             }
@@ -106,7 +105,7 @@ impl Page {
         out.extend_from_slice(text);
     }
 
-    /// One line, of which at most [`WIDTH`] bytes are shown.
+    /// Writes one line of at most [`WIDTH`] bytes.
     fn line(&mut self, out: &mut Vec<u8>, mark: &str, text: &str) {
         self.begin_line(out);
         self.at_call = None;
@@ -121,7 +120,7 @@ impl Page {
         }
     }
 
-    /// The first and the last lines of a text.
+    /// Writes the first and the last lines of a text.
     fn block(&mut self, out: &mut Vec<u8>, mark: &str, text: &str) {
         let text = plain(text);
         let lines: Vec<&str> = text
@@ -135,7 +134,7 @@ impl Page {
         self.at_call = None;
         let left_out = lines.len().saturating_sub(FIRST + LAST);
         for (at, line) in lines.iter().enumerate() {
-            // One line is not left out: the line that says so would take its place.
+            // Never omit a single line: the line that says so would take its place.
             match at.checked_sub(FIRST) {
                 Some(after) if left_out > 1 && after < left_out => {
                     if after == 0 {
@@ -164,7 +163,7 @@ impl Page {
         }
     }
 
-    /// Below its call; where something came between the two, the call is named again.
+    /// Writes a result below its call. If something came in between, repeats the call first.
     fn result(&mut self, out: &mut Vec<u8>, id: String, output: &str, ok: bool) {
         let place = self.calls.iter().position(|(call, _)| *call == id);
         let call = place.and_then(|place| self.calls.remove(place));
@@ -176,7 +175,7 @@ impl Page {
         }
         self.block(out, "    ", output);
         if !ok {
-            self.line(out, "    ", "(it failed)");
+            self.line(out, "    ", "(failed)");
         }
         self.at_call = Some(id);
     }
@@ -194,7 +193,7 @@ impl Page {
             None => String::new(),
         };
         if ok {
-            // What it says of a success is what its last message says.
+            // The message of a success repeats the agent's last message.
             self.line(out, "-- complete", &used);
         } else {
             let why = short(message);
@@ -215,9 +214,9 @@ fn write_line(out: &mut Vec<u8>, mark: &str, text: &str) {
     drop(writeln!(out, "{mark}{text}"));
 }
 
-/// One line of at most [`WIDTH`] bytes.
+/// `text` as one line of at most [`WIDTH`] bytes.
 fn short(text: &str) -> String {
-    // Whatever stands after so much does not change what is shown; it need not be looked at.
+    // A bound on the work: what follows does not change the result.
     let line = one_line(head(text, 16 * WIDTH));
     if line.len() <= WIDTH && head(text, 16 * WIDTH).len() < text.len() {
         return format!("{line} ...");
@@ -232,7 +231,7 @@ fn cut(line: &str) -> String {
     }
 }
 
-/// Whether a tool's input is a command, by the names that programs give it.
+/// Whether a tool's input is a shell command, by the tool's name.
 fn is_shell(tool: &str) -> bool {
     const SHELLS: &[&str] = &[
         "bash",
@@ -309,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_reads_as_what_was_said_and_done() {
+    fn a_run_shows_messages_and_actions_in_order() {
         let usage = Usage {
             tokens: Some(Tokens {
                 input: 1_000,
@@ -345,9 +344,10 @@ mod tests {
         ];
         assert_eq!(
             page(said),
-            "-- session s-1\n~ First\n~ I look.\nI will write the file.\n$ echo hello > hello.txt git add .\n    one\n    two\n\
-             Read: src/lib.rs\n    no such file\n    (it failed)\n-- waits for its service: 529 overloaded\n\
-             Done.\n<swarm>COMPLETE</swarm>\n-- foreign\n-- complete; used 1200 and 800 cached tokens in, 100 out, $0.0054\n"
+            "-- session s-1\n~ First\n~ I look.\nI will write the file.\n$ echo hello > hello.txt \
+            git add .\n    one\n    two\nRead: src/lib.rs\n    no such file\n    (failed)\n-- \
+            waiting for its provider: 529 overloaded\nDone.\n<swarm>COMPLETE</swarm>\n-- \
+            foreign\n-- complete; used 1200 and 800 cached tokens in, 100 out, $0.0054\n"
         );
     }
 
@@ -362,7 +362,7 @@ mod tests {
         let mut out = Vec::new();
         Page::default().put(&mut out, said);
         assert_eq!(out, b"a\nb\xff\x1b[31m\n\nc");
-        // Only the line end that was put there already is not put there again.
+        // A line end that a note has added already is not repeated.
         let said = vec![
             text("a"),
             Said::Note("n".into()),
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_is_shortened() {
+    fn long_results_and_lines_are_shortened() {
         let lines = |n: usize| (1..=n).fold(String::new(), |all, n| all + &n.to_string() + "\n");
         let shown = |n: usize| page(vec![result("", &lines(n), true)]).replace("    ", "");
         assert_eq!(shown(8), lines(8));
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_that_comes_late_names_its_call() {
+    fn a_late_result_repeats_its_call() {
         let said = vec![
             call("1", "Bash", "a"),
             call("2", "Bash", "b"),
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_says_what_was_to_blame_and_what_is_known_of_the_price() {
+    fn the_end_shows_the_failure_and_the_known_usage() {
         let failed = |message: &str| Said::End {
             ok: false,
             message: message.into(),

@@ -98,7 +98,7 @@ fn a_redirected_agent_hands_its_worktree_over_and_its_work_is_kept() {
     );
     assert_eq!(sandbox.file_at(kept, "left.txt"), "y");
     let prompt = &prompts(&sandbox)[1];
-    assert!(prompt.contains("## Where you begin") && prompt.contains("`idea-001`"));
+    assert!(prompt.contains("## Where you start") && prompt.contains("`idea-001`"));
     sandbox
         .swarm(&["agent", "redirect", "ed-001", "idea-002"])
         .refused(1, &["ed-001", "was redirected", "swarm idea show idea-001"]);

@@ -1,22 +1,22 @@
-//! The arguments of the scripted agent.
+//! Arguments of the scripted agent.
 //!
-//! Invariant: an argument that is not understood is an error, never ignored.
+//! Invariant: an unknown argument is an error, never ignored.
 
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// How the scripted agent goes about its work.
+/// Options of the scripted agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Options {
-    /// Decides the lengths of its pauses.
+    /// Seed of the pause lengths.
     pub(super) seed: u64,
-    /// The lengths of its pauses in percent of the usual.
+    /// Length of pauses, in percent of the normal length.
     pub(super) pace: u32,
-    /// How long it waits to be killed before it goes on after all.
+    /// How long it waits to be killed before it continues.
     pub(super) patience: Duration,
 }
 
-/// Arguments that make no sense.
+/// Invalid arguments.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; usage: --seed N, --pace PERCENT, --patience-ms N")]
 pub(super) struct BadOptions(String);
@@ -36,7 +36,7 @@ impl Options {
                     options.patience = Duration::from_millis(number(&name, args.next())?);
                 }
                 _ => {
-                    return Err(BadOptions(format!("`{}` is no option", name.display())));
+                    return Err(BadOptions(format!("unknown option `{}`", name.display())));
                 }
             }
         }
@@ -49,7 +49,7 @@ fn number<T: std::str::FromStr>(name: &OsString, value: Option<OsString>) -> Res
     let parsed = value.to_str().and_then(|value| value.parse().ok());
     parsed.ok_or_else(|| {
         BadOptions(format!(
-            "`{}` after `{}` is no number in range",
+            "`{}` is not a valid number for `{}`",
             value.display(),
             name.display()
         ))
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_read_or_refused() {
+    fn options_are_parsed_or_refused() {
         let options = parse(&["--seed", "7", "--patience-ms", "5", "--pace", "0"]).unwrap();
         assert_eq!((options.seed, options.pace), (7, 0));
         assert_eq!(options.patience, Duration::from_millis(5));

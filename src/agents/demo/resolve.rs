@@ -1,11 +1,11 @@
-//! How the scripted agent settles a merge conflict: it keeps the lines of both sides.
+//! Resolves a merge conflict for the scripted agent: keeps the lines of both sides.
 //!
-//! Invariant: a text without complete conflict markers is never changed.
+//! Invariant: never changes a text without complete conflict markers.
 
 use std::collections::HashSet;
 
-/// `text` with each conflict replaced by our lines and those of theirs that ours have not; `None` if it holds no conflict or one
-/// that does not end.
+/// Replaces each conflict with our lines and those of their lines that ours lack. `None` if there
+/// is no conflict, or one without an end.
 pub(super) fn combine(text: &str) -> Option<String> {
     let mut combined = String::with_capacity(text.len());
     let mut side = Side::None;
@@ -36,7 +36,7 @@ pub(super) fn combine(text: &str) -> Option<String> {
     (conflicts > 0 && matches!(side, Side::None)).then_some(combined)
 }
 
-/// Where in a conflict a line is.
+/// The part of a conflict that contains a line.
 #[derive(Debug, Clone, Copy)]
 enum Side {
     None,
@@ -45,7 +45,7 @@ enum Side {
     Theirs,
 }
 
-/// The character of a conflict marker line.
+/// The character of a conflict marker, if the line is one.
 fn marker(line: &str) -> Option<char> {
     let line = line.trim_end();
     ['<', '|', '=', '>'].into_iter().find(|mark| {
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_complete_conflict_is_left_alone() {
+    fn text_without_a_complete_conflict_is_unchanged() {
         for text in [
             "",
             "a\n=======\nb\n",

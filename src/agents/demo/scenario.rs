@@ -1,38 +1,40 @@
-//! The demo's repository and its backlog, as data.
+//! The demo's repository and backlog, as data.
 //!
-//! Invariants: the first files pass the check; an idea waits only for earlier ones, so that any first part of the backlog is a backlog;
-//! apart from the pair that is meant to conflict, no two ideas change the same lines.
+//! Invariants: the initial files pass the check. An idea waits only for earlier ones, so every
+//! prefix of the backlog is valid. No two ideas change the same lines, except the pair meant to
+//! conflict.
 
-/// A file of the repository that the demo begins with.
+/// A file of the demo's initial repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DemoFile {
-    /// Its path in the repository.
+    /// Path in the repository.
     pub path: &'static str,
-    /// Its content.
+    /// Content of the file.
     pub content: &'static str,
-    /// Whether it is to be executable.
+    /// Whether the file is executable.
     pub executable: bool,
 }
 
 /// An idea of the demo's backlog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DemoIdea {
-    /// Its text; the first line is its title.
+    /// Text; the first line is the title.
     pub text: String,
-    /// The ideas that it waits for, by their place in the backlog, from 1.
+    /// The ideas it waits for, by position in the backlog, from 1.
     pub after: Vec<usize>,
-    /// Its tags.
+    /// Tags.
     pub tags: Vec<&'static str>,
 }
 
-/// The quality command of the demo's repository.
+/// Quality command of the demo's repository.
 pub const CHECK: &str = "./check.sh";
 
-/// The repository that the demo begins with.
+/// The demo's initial repository.
 pub const FILES: &[DemoFile] = &[
     DemoFile {
         path: "README.md",
-        content: "# Corner Bakery\n\nThe pages of a small web site, as text. `./check.sh` says whether they are fine.\n",
+        content: "# Corner Bakery\n\nThe pages of a small web site, as text. `./check.sh` checks \
+            them.\n",
         executable: false,
     },
     DemoFile {
@@ -42,7 +44,8 @@ pub const FILES: &[DemoFile] = &[
     },
     DemoFile {
         path: "pages/home.txt",
-        content: "title: Corner Bakery\n\nWe bake on Mill Street.\n\nFresh bread every day.\n\nlink: about\n",
+        content: "title: Corner Bakery\n\nWe bake on Mill Street.\n\nFresh bread every \
+            day.\n\nlink: about\n",
         executable: false,
     },
     DemoFile {
@@ -52,9 +55,9 @@ pub const FILES: &[DemoFile] = &[
     },
 ];
 
-/// Needs nothing but a POSIX shell.
+/// Needs only a POSIX shell.
 const CHECK_SCRIPT: &str = r#"#!/bin/sh
-# Each page begins with a title, each link leads to a page, lines are short.
+# Each page starts with a title, each link leads to a page, and lines are short.
 complaints=0
 pages=0
 
@@ -65,7 +68,7 @@ complain() {
 
 check_line() {
     case $1 in
-        "<<<<<<< "* | ">>>>>>> "*) complain "a conflict marker is left" ;;
+        "<<<<<<< "* | ">>>>>>> "*) complain "a conflict marker remains" ;;
         "link: "*) [ -f "pages/${1#link: }.txt" ] || complain "the link to '${1#link: }' leads nowhere" ;;
     esac
     [ ${#1} -le 60 ] || complain "a line is longer than 60 characters"
@@ -79,7 +82,7 @@ for page in pages/*.txt; do
             title=seen
             case $line in
                 "title: "?*) ;;
-                *) complain "the first line is no title" ;;
+                *) complain "the first line is not a title" ;;
             esac
         fi
         check_line "$line"
@@ -88,13 +91,13 @@ for page in pages/*.txt; do
 done
 
 if [ $complaints -gt 0 ]; then
-    echo "$complaints complaints about $pages pages"
+    echo "$complaints problems in $pages pages"
     exit 1
 fi
 echo "$pages pages are fine"
 "#;
 
-/// The titles of the ideas that are made for the demo, in order; `script` knows what its agent does for each.
+/// Titles of the ideas made for the demo, in order. `script` defines what the agent does for each.
 pub(super) mod titles {
     pub(in super::super) const CONTACT: &str = "Add a contact page";
     pub(in super::super) const HOURS: &str = "Add a page with the opening hours";
@@ -106,7 +109,7 @@ pub(super) mod titles {
     pub(in super::super) const SITE_MAP: &str = "Add a site map";
 }
 
-/// The first `count` ideas of the backlog. After the eight that show something come plain ones, as many as wanted.
+/// The first `count` ideas of the backlog: eight that each show a feature, then plain ones.
 pub fn ideas(count: usize) -> Vec<DemoIdea> {
     let mut ideas = made_for_the_demo();
     for number in ideas.len() + 1..=count {
@@ -121,13 +124,14 @@ fn made_for_the_demo() -> Vec<DemoIdea> {
     vec![
         idea(
             titles::CONTACT,
-            "Street, telephone and how to get a cake made. Takes two rounds.",
+            "Street, telephone and how to order a cake. Takes two iterations.",
             &[],
             &[],
         ),
         idea(
             titles::HOURS,
-            "The first try has a link that leads nowhere: the check refuses it, and the agent mends it.",
+            "The first try has a link that leads nowhere: the check rejects it, and the agent \
+            fixes it.",
             &[],
             &[],
         ),
@@ -139,13 +143,15 @@ fn made_for_the_demo() -> Vec<DemoIdea> {
         ),
         idea(
             titles::CAKES,
-            "Bread and cakes. Changes the same line as another idea: whoever lands second meets a conflict.",
+            "Bread and cakes. Changes the same line as another idea: whoever lands second meets a \
+            conflict.",
             &[],
             &["quick-win"],
         ),
         idea(
             titles::PRICES,
-            "Bread, rolls and cakes. Its first agent is killed in the middle of its work; another goes on from there.",
+            "Bread, rolls and cakes. Its first agent is killed in the middle of its work; another \
+            continues from there.",
             &[],
             &["critical"],
         ),

@@ -1,51 +1,51 @@
 //! What the scripted agent does in one iteration, as data.
 //!
-//! Invariant: each script may be followed again, from the beginning, in a worktree where it was followed in part before.
+//! Invariant: every script can be restarted from the beginning in a worktree where it ran in part.
 
 use super::scenario::titles;
 
-/// What the script depends on.
+/// Everything the script depends on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Situation<'a> {
     pub(super) idea_id: &'a str,
     pub(super) title: Option<&'a str>,
     pub(super) attempt: u32,
     pub(super) iteration: u32,
-    /// The prompt has the output of a check that failed.
+    /// The prompt contains the output of a failed check.
     pub(super) has_feedback: bool,
-    /// The prompt has a recovery context.
+    /// The prompt contains a recovery context.
     pub(super) recovers: bool,
 }
 
-/// One thing that the scripted agent does.
+/// One action of the scripted agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     /// Prints a line.
     Say(String),
-    /// Prints a signal, given without its tags.
+    /// Prints a signal, given here without its tags.
     Signal(&'static str),
-    /// Does nothing for a moment.
+    /// Pauses briefly.
     Pause,
     /// Writes a whole file.
     Write(String, String),
-    /// Changes one line of a file; if it is not there any more, adds the new line below the first that begins with the old one's
-    /// first word.
+    /// Changes one line of a file. If the line is gone, adds the new line below the first line that
+    /// starts with the old line's first word.
     ChangeLine {
         path: &'static str,
         old: &'static str,
         new: &'static str,
     },
-    /// Adds a last line to a file that has it not.
+    /// Appends a line to a file that does not contain it.
     AddLine(&'static str, &'static str),
-    /// Commits everything, with this subject.
+    /// Commits everything with this subject.
     Commit(String),
     /// Repeats a line of the prompt that explains a signal, as agents do.
     QuotePrompt,
-    /// Says that it can be killed now, and gives time for it.
+    /// Announces that it can be killed now, and waits for it.
     WaitToBeKilled,
 }
 
-/// The title among the made ones that a prompt's idea has.
+/// The title of the demo idea in a prompt, if it is one of those made for the demo.
 pub(super) fn title_in(prompt: &str) -> Option<&'static str> {
     const TITLES: [&str; 8] = [
         titles::CONTACT,
@@ -88,14 +88,14 @@ fn commit(subject: &str) -> Step {
     Step::Commit(subject.to_owned())
 }
 
-const SHORT_LINES: &str = "LEARNING_GLOBAL:check.sh refuses lines longer than 60 characters";
+const SHORT_LINES: &str = "LEARNING_GLOBAL:check.sh rejects lines longer than 60 characters";
 
-/// Two iterations, each with a commit of its own.
+/// Two iterations, each with its own commit.
 fn contact(situation: &Situation<'_>) -> Vec<Step> {
     const ADDRESS: &str = "title: Contact\n\nMill Street 7, between the river and the school.\n";
     if situation.iteration == 1 {
         return vec![
-            say("I begin with the address."),
+            say("I start with the address."),
             Step::Pause,
             write("pages/contact.txt", ADDRESS),
             commit("Add a contact page with the address"),
@@ -105,7 +105,7 @@ fn contact(situation: &Situation<'_>) -> Vec<Step> {
         ];
     }
     vec![
-        say("The telephone number is missing still."),
+        say("The telephone number is still missing."),
         Step::Pause,
         Step::Write(
             "pages/contact.txt".to_owned(),
@@ -117,24 +117,24 @@ fn contact(situation: &Situation<'_>) -> Vec<Step> {
     ]
 }
 
-/// Breaks the check until it is told what it complains about.
+/// Fails the check until the prompt contains its output.
 fn hours(situation: &Situation<'_>) -> Vec<Step> {
     const HOURS: &str = "title: Opening hours\n\nTuesday to Saturday, six to two.\n";
     if situation.has_feedback {
         return vec![
-            say("The check says that the link leads nowhere; I take one that does."),
+            say("The check says that the link leads nowhere. I use one that works."),
             Step::Pause,
             Step::Write(
                 "pages/hours.txt".to_owned(),
                 format!("{HOURS}\nlink: home\n"),
             ),
-            commit("Mend the link on the page with the opening hours"),
+            commit("Fix the link on the page with the opening hours"),
             Step::Signal("LEARNING_LOCAL:run check.sh before finishing"),
             Step::Signal("COMPLETE"),
         ];
     }
     vec![
-        say("I write the page and link the way to us."),
+        say("I write the page and link the directions."),
         Step::Pause,
         Step::Write(
             "pages/hours.txt".to_owned(),
@@ -163,7 +163,7 @@ fn home_line(new: &'static str) -> Vec<Step> {
     ]
 }
 
-/// Waits to be killed in its first attempt, with work that is in no commit.
+/// Waits to be killed in its first attempt, with uncommitted work.
 fn prices(situation: &Situation<'_>) -> Vec<Step> {
     const BREAD: &str = "title: Prices\n\nBread: 4\n";
     let mut steps = Vec::new();
@@ -177,7 +177,8 @@ fn prices(situation: &Situation<'_>) -> Vec<Step> {
         ]);
     } else if situation.recovers {
         steps.push(say(
-            "An agent before me got as far as the bread, and it is still here; I go on from there.",
+            "An earlier agent got as far as the bread, and its work is still here. I continue from \
+            there.",
         ));
         steps.push(Step::Signal("PROGRESS:60"));
     }
@@ -193,7 +194,7 @@ fn prices(situation: &Situation<'_>) -> Vec<Step> {
     steps
 }
 
-/// Leaves its work to be committed by swarm.
+/// Leaves its work uncommitted, so that swarm commits it.
 fn motto() -> Vec<Step> {
     vec![
         say("I ask the oven for a motto."),
@@ -218,11 +219,12 @@ fn link_contact() -> Vec<Step> {
 
 fn site_map() -> Vec<Step> {
     vec![
-        say("All pages are there; I list them."),
+        say("All pages exist. I list them."),
         Step::Pause,
         write(
             "pages/sitemap.txt",
-            "title: Site map\n\nlink: home\nlink: about\nlink: contact\nlink: hours\nlink: prices\n",
+            "title: Site map\n\nlink: home\nlink: about\nlink: contact\nlink: hours\nlink: \
+            prices\n",
         ),
         Step::Signal("PROGRESS:90"),
         Step::Pause,
@@ -230,7 +232,7 @@ fn site_map() -> Vec<Step> {
     ]
 }
 
-/// For any other idea: a page of its own.
+/// Any other idea gets its own page.
 fn plain_page(idea_id: &str) -> Vec<Step> {
     vec![
         say("I write a page for this idea."),
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn every_made_idea_has_a_script_of_its_own() {
+    fn every_demo_idea_has_its_own_script() {
         for (number, idea) in (1..).zip(ideas(9)) {
             let prompt = format!("## The idea\n\n{}\n", idea.text);
             let title = title_in(&prompt);
@@ -283,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_opening_hours_are_mended_by_feedback_only() {
+    fn only_feedback_fixes_the_opening_hours() {
         let broken = |now: &Situation<'_>| {
             steps(now).iter().any(
                 |step| matches!(step, Step::Write(_, content) if content.contains("directions")),

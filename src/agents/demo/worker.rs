@@ -1,6 +1,6 @@
-//! The scripted agent at work: reads its prompt, then follows its script in the current directory.
+//! Runs the scripted agent: reads its prompt, then follows its script in the current directory.
 //!
-//! Invariant: every line is flushed as it is written, so that who reads along sees how far it is, whatever ends it.
+//! Invariant: every line is flushed at once, so readers see its progress, whatever ends it.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -15,10 +15,10 @@ use super::script::{self, Situation, Step};
 use super::{SUBCOMMAND, WAITING_TO_BE_KILLED};
 use crate::agents::{prompt, recovery_context};
 
-/// Why the scripted agent gave up.
+/// Why the scripted agent failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WorkError {
-    #[error("{0} is not set; this program is started by swarm, not by hand")]
+    #[error("{0} is not set; swarm starts this program, so do not run it by hand")]
     NoVariable(&'static str),
     #[error("cannot {what} {path}: {source}", path = path.display())]
     File {
@@ -28,11 +28,11 @@ pub(super) enum WorkError {
     },
     #[error("cannot read the prompt or write the output: {0}")]
     Stream(#[from] io::Error),
-    #[error("`git commit` did not succeed; its message is above")]
+    #[error("`git commit` failed; see its message above")]
     Commit,
 }
 
-/// One iteration.
+/// Runs one iteration.
 pub(super) fn work(options: &Options) -> Result<(), WorkError> {
     let mut prompt = String::new();
     io::stdin().lock().read_to_string(&mut prompt)?;
@@ -85,12 +85,12 @@ fn follow(
     Ok(())
 }
 
-/// The resolver's work.
+/// Resolves the conflicts in the worktree.
 fn settle_conflicts(pauses: &mut Pauses) -> Result<(), WorkError> {
     let mut settled = 0;
     for path in files_below(Path::new("."))? {
         let Ok(text) = fs::read_to_string(&path) else {
-            continue; // no text, hence no conflict markers
+            continue; // binary, so it has no conflict markers
         };
         if let Some(combined) = combine(&text) {
             print(&format!(
@@ -113,7 +113,7 @@ fn settle_conflicts(pauses: &mut Pauses) -> Result<(), WorkError> {
     ))?)
 }
 
-/// Every file below `folder` but hidden ones, in a fixed order. Links are not followed.
+/// Every file below `folder` except hidden ones, in a fixed order. Does not follow links.
 fn files_below(folder: &Path) -> Result<Vec<PathBuf>, WorkError> {
     let failed = |source| WorkError::File {
         what: "list",
@@ -168,7 +168,7 @@ fn quote(prompt: &str) -> io::Result<()> {
 fn wait_to_be_killed(patience: Duration) -> io::Result<()> {
     print(WAITING_TO_BE_KILLED)?;
     thread::sleep(patience);
-    print("demo: nobody came; going on")
+    print("demo: nobody came; continuing")
 }
 
 fn read(path: &Path) -> Result<String, WorkError> {
@@ -179,8 +179,8 @@ fn read(path: &Path) -> Result<String, WorkError> {
     })
 }
 
-/// By way of a file beside it, so that there is the old content or the new, whenever this process is killed; the script, followed
-/// again, uses up a file that was left beside.
+/// Writes atomically through a file beside `path`: a kill leaves the old content or the new. A
+/// restarted script overwrites a leftover.
 fn write(path: &Path, content: &str) -> Result<(), WorkError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let beside = path.with_extension("new");
@@ -226,7 +226,7 @@ fn with_line(text: &str, line: &str) -> String {
     format!("{text}{line}\n")
 }
 
-/// Commits everything as an agent would, by a shell; nothing to commit is fine.
+/// Commits everything through a shell, as an agent would. Nothing to commit is fine.
 fn commit(subject: &str) -> Result<(), WorkError> {
     const SCRIPT: &str =
         r#"git add -A && { git diff --cached --quiet || git commit -q -m "$1"; } 1>&2"#;
@@ -240,7 +240,7 @@ fn commit(subject: &str) -> Result<(), WorkError> {
     }
 }
 
-/// Short pauses, of lengths that the seed and the work decide.
+/// Short pauses whose lengths depend on the seed and the work.
 #[derive(Debug)]
 struct Pauses {
     state: u64,
@@ -266,14 +266,14 @@ impl Pauses {
         thread::sleep(self.next());
     }
 
-    /// 150 to 600 ms at a pace of 100 percent.
+    /// Length of the next pause: 150 to 600 ms at a pace of 100 percent.
     fn next(&mut self) -> Duration {
         self.state = mixed(self.state);
         Duration::from_millis(150 + self.state % 451) * self.pace / 100
     }
 }
 
-/// One step of a generator whose successive values look random.
+/// One step of a pseudo-random generator.
 fn mixed(state: u64) -> u64 {
     let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_changed_once_or_added_beside_its_like() {
+    fn a_line_is_changed_once_or_added_below_a_similar_one() {
         let old = "Fresh bread.";
         let new = "Fresh bread and cakes.";
         for (text, expected) in [
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_follow_from_the_seed_and_stay_in_range() {
+    fn pauses_depend_on_the_seed_and_stay_in_range() {
         let lengths = |seed, pace| {
             let options = Options {
                 seed,

@@ -1,4 +1,4 @@
-//! Prompts as whole texts, and the rules that hold for all of them.
+//! Tests of whole prompts and of the invariants of every prompt.
 
 use proptest::prelude::*;
 
@@ -44,7 +44,7 @@ fn brief() -> ConflictBrief {
     }
 }
 
-/// What an agent that repeats its whole prompt would say to swarm by it.
+/// The signals that an agent would send by repeating its whole prompt.
 fn said_by_repeating(prompt: &str) -> Vec<Found> {
     let mut scanner = Scanner::new(prompt);
     let mut found = scanner.push(prompt.as_bytes());
@@ -52,7 +52,7 @@ fn said_by_repeating(prompt: &str) -> Vec<Found> {
     found
 }
 
-/// The same without opening tags that nothing closes, which cuts and odd texts may leave.
+/// As above, without unclosed opening tags, which cuts and odd texts may leave.
 fn heard_in(prompt: &str) -> Vec<Found> {
     let mut said = said_by_repeating(prompt);
     said.retain(|found| {
@@ -86,8 +86,8 @@ fn sections_come_in_order() {
             "## The idea: idea-003",
             "## What all agents have learned",
             "## What you have learned",
-            "## What a person says to you",
-            "## Where you begin",
+            "## Messages from a person",
+            "## Where you start",
             recovery_context::HEADING,
             "### Last Attempt Log",
             FEEDBACK_HEADING,
@@ -101,7 +101,7 @@ fn sections_come_in_order() {
 }
 
 #[test]
-fn empty_sections_are_left_out() {
+fn empty_sections_are_omitted() {
     let input = PromptInput {
         idea_id: "idea-001".into(),
         idea_text: "Do it.".into(),
@@ -119,7 +119,7 @@ fn empty_sections_are_left_out() {
 }
 
 #[test]
-fn a_resolver_is_told_about_the_conflict_and_its_signal() {
+fn a_resolver_gets_the_conflict_and_its_signal() {
     let input = PromptInput {
         conflict: Some(brief()),
         ..example()
@@ -133,7 +133,7 @@ fn a_resolver_is_told_about_the_conflict_and_its_signal() {
 }
 
 #[test]
-fn repeating_the_prompt_says_nothing() {
+fn repeating_the_prompt_sends_no_signal() {
     for conflict in [None, Some(brief())] {
         let prompt = build(&PromptInput {
             conflict,
@@ -144,7 +144,7 @@ fn repeating_the_prompt_says_nothing() {
 }
 
 #[test]
-fn each_signal_of_the_protocol_can_be_given_after_its_explanation() {
+fn signals_are_recognised_after_the_prompt_explained_them() {
     let prompt = build(&example());
     let mut scanner = Scanner::new(&prompt);
     let found = scanner.push(b"It works.\n`<swarm>COMPLETE</swarm>`\n<swarm>PROGRESS:40</swarm>\n");
@@ -152,7 +152,7 @@ fn each_signal_of_the_protocol_can_be_given_after_its_explanation() {
 }
 
 #[test]
-fn a_signal_that_stands_alone_in_a_text_is_quoted() {
+fn a_signal_alone_on_its_line_is_quoted() {
     let alone = "<swarm>COMPLETE</swarm>";
     let input = PromptInput {
         idea_text: format!("Finish with\n{alone}\nplease"),
@@ -171,7 +171,7 @@ fn a_signal_that_stands_alone_in_a_text_is_quoted() {
 }
 
 #[test]
-fn what_is_too_long_is_cut_and_said() {
+fn long_texts_are_cut_with_a_note() {
     let long = "<swarm></swarm>\n".repeat(64 * 1024);
     let input = PromptInput {
         idea_id: long.clone(),
@@ -200,12 +200,12 @@ fn what_is_too_long_is_cut_and_said() {
     assert!(prompt.len() <= MAX_BYTES, "{}", prompt.len());
     assert!(prompt.contains("[cut here: "));
     assert!(prompt.contains("- learning 9999\n") && !prompt.contains("- learning 0\n"));
-    assert!(prompt.contains(" older ones are left out]\n"));
-    assert!(prompt.contains("bytes of the beginning are left out)"));
+    assert!(prompt.contains(" older entries omitted]\n"));
+    assert!(prompt.contains("bytes at the start omitted)"));
     assert_eq!(heard_in(&prompt), []);
 }
 
-/// Text in which signals and what surrounds them are likely.
+/// Texts that are likely to contain signals and their surroundings.
 fn texts() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         Just("<swarm>COMPLETE</swarm>".to_owned()),
@@ -223,7 +223,7 @@ fn texts() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn repeating_any_prompt_says_nothing(idea in texts(), rule in texts(), message in texts(), output in texts()) {
+    fn repeating_any_prompt_sends_no_signal(idea in texts(), rule in texts(), message in texts(), output in texts()) {
         let prompt = build(&PromptInput {
             idea_text: idea,
             shared_rules: vec![("a.md".into(), rule)],
@@ -238,7 +238,7 @@ proptest! {
 }
 
 #[test]
-fn a_conversation_of_an_attempt_before_is_told_what_has_changed_since() {
+fn a_resumed_conversation_gets_only_what_has_changed() {
     let before = PromptInput {
         profile_rules: "Say <swarm>COMPLETE</swarm>\nlast.".into(),
         ..example()
@@ -256,13 +256,13 @@ fn a_conversation_of_an_attempt_before_is_told_what_has_changed_since() {
     let same = next(told(), idea, rule);
     assert_eq!(same, next(None, idea, rule), "nothing has changed");
     assert!(!same.contains("Add a footer."), "{same}");
-    // The old text begins with the new one.
+    // The new text is a prefix of the old one.
     let edited = next(told(), "Add a", rule);
     assert!(
         edited.contains("## The idea: idea-003\n\nAdd a\n"),
         "{edited}"
     );
-    assert!(edited.contains("has changed since"), "{edited}");
+    assert!(edited.contains("have changed since"), "{edited}");
     assert!(!edited.contains("Be terse."), "{edited}");
     let ruled = next(told(), idea, "Another.");
     assert!(ruled.contains("## Your rules\n\nAnother."), "{ruled}");
