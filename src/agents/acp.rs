@@ -1,10 +1,10 @@
-//! The adapter `acp`: any agent that speaks the Agent Client Protocol (JSON-RPC over its standard input and output).
+//! The adapter `acp`: any agent that speaks the Agent Client Protocol (JSON-RPC on standard input
+//! and output). A run starts this program as a bridge, `swarm __acp [--model M] [--resume ID] --
+//! COMMAND...`. The bridge starts the agent, runs one turn and writes [events](event::Event) as
+//! lines of JSON. It grants each permission that the agent asks for, once.
 //!
-//! A run's program is this very program as the bridge `swarm __acp [--model M] [--resume ID] -- COMMAND...`: it starts the agent, has one turn with
-//! it and writes what comes of that as [events](event::Event), one line of JSON each. Permissions that the agent asks for are given, each for once;
-//! files and terminals of its own it has itself.
-//!
-//! Invariant: whatever the agent does, the run ends when the agent's turn or the agent ends; success needs the agent's own word that its turn is over.
+//! Invariant: the run ends when the agent's turn or the agent ends. Success needs the agent's own
+//! report that its turn is complete.
 
 mod bridge;
 mod child;
@@ -22,10 +22,11 @@ use super::adapter::{
 };
 use super::stream::{ByLine, OutputReader};
 
-/// The hidden subcommand of this program that is the bridge.
+/// Hidden subcommand of the bridge.
 pub const SUBCOMMAND: &str = "__acp";
 
-/// Starts the bridge with the profile's `command` and `args`. There is no list of arguments that are its own: nothing is known of the program.
+/// Starts the bridge with the profile's `command` and `args`. swarm does not know the program, so
+/// no argument is refused.
 #[derive(Debug)]
 pub struct AcpAdapter;
 
@@ -48,7 +49,7 @@ impl Adapter for AcpAdapter {
         args.push(program_path(program, &context.work.repository).into());
         args.extend(first.iter().chain(&profile.args).map(Into::into));
         let mut launch = context.launch(context.own_program.clone(), args)?;
-        // The name of a new conversation is the agent's to choose.
+        // The agent chooses the id of a new conversation.
         if let Talk::Resume(session) = &context.talk {
             launch.started.session = Some(session.clone());
             launch.started.resumed = true;
@@ -60,7 +61,7 @@ impl Adapter for AcpAdapter {
         Box::new(ByLine::new(reader::EventReader::new(started)))
     }
 
-    /// Not all agents do.
+    /// Not all agents report their cost.
     fn meanwhile(&self) -> Told {
         Told::Cost
     }
@@ -70,7 +71,8 @@ impl Adapter for AcpAdapter {
     }
 }
 
-/// The bridge, with the arguments after its subcommand. Exit code 0: the agent's turn is complete; 1: it is not; 2: bad arguments.
+/// Runs the bridge with the arguments after its subcommand. Exit code 0 means that the agent's turn
+/// is complete, 1 that it is not, and 2 that the arguments are invalid.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     match options::Options::parse(args) {
         Ok(options) => bridge::run(options),

@@ -1,7 +1,7 @@
 //! The adapter `claude`: Claude Code in print mode, on its stream of JSON lines.
 //!
-//! Invariant: each run has one turn, given on standard input, under the conversation's name that swarm chose; nothing in a profile's
-//! `args` can change the form of what it writes.
+//! Invariant: each run has one turn, given on standard input, under the conversation's name that
+//! swarm chose; nothing in a profile's `args` can change the form of what it writes.
 
 mod reader;
 mod usage;
@@ -64,8 +64,8 @@ static ABOUT: About = About {
         "--version",
         "--",
     ],
-    permits: "It may run any command, change any file and reach any address that your user can, without asking \
-              (--dangerously-skip-permissions); a `--permission-mode` in `args` replaces that.",
+    permits: "It may run any command, change any file and reach any address that you can, without \
+        asking (--dangerously-skip-permissions). `--permission-mode` in `args` overrides this.",
     log_in: "run `claude` and log in, or set ANTHROPIC_API_KEY",
     login,
     resumes: true,
@@ -163,8 +163,8 @@ impl Adapter for ClaudeAdapter {
     }
 }
 
-/// What it is told where nobody said anything else: no updates and no other traffic in the middle of a run; and as root it runs without
-/// asking only where it is told that it may.
+/// What it is told where nobody said anything else: no updates and no other traffic in the middle
+/// of a run; and as root it runs without asking only where it is told that it may.
 fn settings() -> impl Iterator<Item = (&'static str, &'static str)> {
     let always = [
         ("DISABLE_AUTOUPDATER", "1"),

@@ -1,7 +1,8 @@
 //! The adapter `codex`: Codex without its interface, on its stream of JSON lines.
 //!
-//! Invariant: each run has one turn, given on standard input; the user's own configuration of Codex holds but for what a run needs, and
-//! nothing in a profile's `args` can change the form of what it writes.
+//! Invariant: each run has one turn, given on standard input; the user's own configuration of Codex
+//! holds but for what a run needs, and nothing in a profile's `args` can change the form of what it
+//! writes.
 
 mod reader;
 mod records;
@@ -53,8 +54,9 @@ static ABOUT: About = About {
         "-",
         "--",
     ],
-    permits: "It may run any command, change any file and reach any address that your user can, without asking \
-              (--dangerously-bypass-approvals-and-sandbox); a `--sandbox` in `args` replaces that.",
+    permits: "It may run any command, change any file and reach any address that you can, without \
+        asking (--dangerously-bypass-approvals-and-sandbox). `--sandbox` in `args` overrides \
+        this.",
     log_in: "run `codex login`, or set CODEX_API_KEY",
     login,
     resumes: true,

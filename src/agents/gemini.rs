@@ -1,7 +1,7 @@
 //! The adapter `gemini`: Gemini CLI without its interface, on its stream of JSON lines.
 //!
-//! Invariant: each run has one turn, given on standard input, under the conversation's name that swarm chose; nothing in a profile's
-//! `args` can change the form of what it writes.
+//! Invariant: each run has one turn, given on standard input, under the conversation's name that
+//! swarm chose; nothing in a profile's `args` can change the form of what it writes.
 
 mod failure_cause;
 mod reader;
@@ -66,8 +66,9 @@ static ABOUT: About = About {
         "--version",
         "--",
     ],
-    permits: "It may run any command, change any file and reach any address that your user can, without asking (--yolo), and takes over what \
-              the repository itself holds for it: settings, hooks, servers (--skip-trust); an `--approval-mode` in `args` replaces the former.",
+    permits: "It may run any command, change any file and reach any address that you can, without \
+              asking (--yolo). It also trusts the settings, hooks and servers that the repository \
+              configures for it (--skip-trust). `--approval-mode` in `args` overrides --yolo.",
     log_in: "run `gemini` and log in, or set GEMINI_API_KEY",
     login,
     resumes: true,
@@ -89,7 +90,8 @@ impl Adapter for GeminiAdapter {
     fn launch(&self, context: &LaunchContext<'_>) -> Result<Launch, AdapterError> {
         let (program, mut args) = context.program(&ABOUT);
         let own = context.own_args(&ABOUT)?;
-        // Nobody is there to say that a worktree, which is a new folder each time, may be worked in.
+        // Nobody is there to say that a worktree, which is a new folder each time, may be worked
+        // in.
         args.extend(["-o", "stream-json", "--skip-trust"].map(OsString::from));
         if !context.says(PERMISSIONS) {
             args.push("--yolo".into());
@@ -145,10 +147,12 @@ impl Adapter for GeminiAdapter {
         ]
     }
 
-    /// What a run used that was cut off, and that an answer broke off after tools had run, which the program takes for a success.
+    /// What a run used that was cut off, and that an answer broke off after tools had run, which
+    /// the program takes for a success.
     fn amend(&self, started: &StartedAs, concluded: &mut Conclusion) -> io::Result<()> {
         let session = concluded.session.as_ref().or(started.session.as_ref());
-        // A run that the model had not answered yet has nothing in the records, and what is last there is another's.
+        // A run that the model had not answered yet has nothing in the records, and what is last
+        // there is another's.
         let (Some(folder), Some(session), Some(usage)) =
             (&started.records, session, &mut concluded.usage)
         else {
@@ -185,7 +189,8 @@ fn login(environment: &Environment) -> Login {
     if file.exists() {
         return Login::By(file.display().to_string());
     }
-    // The settings name the kind of login, whose key may be in the system's keyring; a file may set variables.
+    // The settings name the kind of login, whose key may be in the system's keyring; a file may set
+    // variables.
     let repository = set(environment, "SWARM_REPO").map(Path::new);
     let above = repository.into_iter().flat_map(Path::ancestors);
     let mut variables = above

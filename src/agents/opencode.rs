@@ -1,7 +1,7 @@
 //! The adapter `opencode`: opencode without its interface, on its stream of JSON lines.
 //!
-//! Invariant: each run has one turn, given on standard input; the user's own configuration of opencode holds, and nothing in a profile's
-//! `args` can change the form of what it writes.
+//! Invariant: each run has one turn, given on standard input; the user's own configuration of
+//! opencode holds, and nothing in a profile's `args` can change the form of what it writes.
 
 mod log;
 mod reader;
@@ -57,9 +57,9 @@ static ABOUT: About = About {
         "--version",
         "--",
     ],
-    permits: "It may run any command, change any file and reach any address that your user can, without asking (--auto); what `permission` in \
-              opencode's own configuration denies stays denied.",
-    log_in: "run `opencode auth login`, or set the key of a provider",
+    permits: "It may run any command, change any file and reach any address that you can, without \
+        asking (--auto). What `permission` in opencode's own configuration denies stays denied.",
+    log_in: "run `opencode auth login`, or set the API key of a provider",
     login,
     resumes: true,
 };
@@ -109,7 +109,8 @@ impl Adapter for OpencodeAdapter {
             args.extend(["-m".into(), model.into()]);
         }
         match &context.talk {
-            // It names its conversations itself. Without a title it asks the model for one, and does not tell what that used.
+            // It names its conversations itself. Without a title it asks the model for one, and
+            // does not tell what that used.
             Talk::New(_) => {
                 let title = format!("swarm {}", context.work.idea_id);
                 args.extend(["--title".into(), title.into()]);

@@ -287,7 +287,7 @@ fn an_agent_that_cannot_be_started_is_a_clear_failure() {
         panic!("{raw}");
     };
     assert!(
-        message.contains("`/no/such/agent` cannot be started"),
+        message.contains("cannot start `/no/such/agent`"),
         "{message}"
     );
     let bad = Command::new(EXE).arg("__acp").output().unwrap();

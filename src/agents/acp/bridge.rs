@@ -1,7 +1,7 @@
-//! One turn with an agent, from its start to its end, and what the bridge writes of it.
+//! Runs one turn with an agent and writes its events.
 //!
-//! Invariant: what an agent repeats of an earlier conversation is not passed on: events begin with the prompt. The last line says how the turn ended, unless
-//! the agent was gone in the middle of it.
+//! Invariant: events start with the prompt, so an agent's replay of an earlier conversation is not
+//! passed on. The last line says how the turn ended, unless the agent died during the turn.
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -26,41 +26,41 @@ use crate::agents::stream::json::{Object, is_true, number, object, objects, text
 use crate::agents::stream::verdict::Failure;
 use crate::domain::verdict::Cause;
 
-/// The version of the protocol that is spoken here.
+/// Supported version of the protocol.
 const VERSION: u64 = 1;
-/// How often it is seen whether the agent still lives, and how long after its end its last words may still come.
+/// How often to check that the agent lives, and how long its last output may take after its end.
 const LOOK: Duration = Duration::from_millis(100);
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Why there is no complete turn.
+/// Why the turn is not complete.
 #[derive(Debug)]
 enum Stop {
-    /// It failed.
+    /// The turn failed.
     Failed(Failure),
-    /// The agent is gone.
+    /// The agent's process ended.
     Gone,
-    /// What it says cannot be written down.
+    /// An event could not be written.
     Unwritten(io::Error),
 }
 
-/// What both the requests and what comes in between have to do with.
+/// State shared by the handlers of requests and notifications.
 #[derive(Debug, Default)]
 struct Talk {
     updates: Updates,
-    /// The prompt was given: what comes now is about it.
+    /// The prompt was sent, so updates from now on belong to it.
     prompted: bool,
     unwritten: Option<io::Error>,
 }
 
 type Shared = Arc<Mutex<Talk>>;
 
-/// Does it, and gives the exit code.
+/// Runs the turn and returns the exit code.
 #[allow(clippy::needless_pass_by_value)] // they are for this run alone
 pub(super) fn run(options: Options) -> ExitCode {
     let mut prompt = String::new();
     if let Err(error) = io::stdin().read_to_string(&mut prompt) {
         return finish(
-            Err(other(&format!("the prompt cannot be read: {error}"))),
+            Err(other(&format!("cannot read the prompt: {error}"))),
             None,
             false,
         );
@@ -70,7 +70,7 @@ pub(super) fn run(options: Options) -> ExitCode {
         Err(error) => {
             let program = options.program.display();
             return finish(
-                Err(other(&format!("`{program}` cannot be started: {error}"))),
+                Err(other(&format!("cannot start `{program}`: {error}"))),
                 None,
                 false,
             );
@@ -87,7 +87,7 @@ pub(super) fn run(options: Options) -> ExitCode {
                 () = gone(&agent) => Err(Stop::Gone),
             }
         }),
-        Err(error) => Err(other(&format!("no runtime: {error}"))),
+        Err(error) => Err(other(&format!("cannot create the async runtime: {error}"))),
     };
     let status = agent.leave();
     let prompted = locked(&talk, |talk| {
@@ -101,9 +101,12 @@ fn other(message: &str) -> Stop {
     Stop::Failed(Failure::new(Cause::Other, message))
 }
 
-/// Writes the last word.
+/// Writes the last event.
 fn finish(turn: Result<End, Stop>, status: Option<ExitStatus>, prompted: bool) -> ExitCode {
-    let status = status.map_or_else(|| "it did not end".to_owned(), |status| status.to_string());
+    let status = status.map_or_else(
+        || "exit status unknown".to_owned(),
+        |status| status.to_string(),
+    );
     let last = match turn {
         Ok(end) => Event::End(end),
         Err(Stop::Failed(Failure { cause, message })) => Event::End(End {
@@ -111,7 +114,7 @@ fn finish(turn: Result<End, Stop>, status: Option<ExitStatus>, prompted: bool) -
             message,
             cause: Some(cause),
         }),
-        // In the middle of its turn: it was cut off, and has no last word.
+        // The agent died during its turn, so there is no last word.
         Err(Stop::Gone) if prompted => Event::Note(format!(
             "the agent ended in the middle of its turn ({status})"
         )),
@@ -121,10 +124,7 @@ fn finish(turn: Result<End, Stop>, status: Option<ExitStatus>, prompted: bool) -
             cause: None,
         }),
         Err(Stop::Unwritten(error)) => {
-            eprintln!(
-                "{}: its output cannot be written: {error}",
-                super::SUBCOMMAND
-            );
+            eprintln!("{}: cannot write the output: {error}", super::SUBCOMMAND);
             return ExitCode::FAILURE;
         }
     };
@@ -135,7 +135,8 @@ fn finish(turn: Result<End, Stop>, status: Option<ExitStatus>, prompted: bool) -
     }
 }
 
-/// Ends some time after the agent: what is left of it may hold its output open, and has nothing to say.
+/// Completes shortly after the agent's end. Its leftover processes may hold the output open, but
+/// have nothing to say.
 async fn gone(agent: &Agent) {
     while !agent.is_gone() {
         tokio::time::sleep(LOOK).await;
@@ -165,7 +166,7 @@ impl Talk {
         }
     }
 
-    /// The answer to a request of the agent's; none: it is none that is served here.
+    /// The answer to a request of the agent; `None` if the request is not supported.
     fn asked(&mut self, message: &UntypedMessage) -> Option<Value> {
         let Value::Object(params) = &message.params else {
             return None;
@@ -184,7 +185,7 @@ impl Talk {
     }
 }
 
-/// The option that allows it: for once, rather than for longer.
+/// The option that allows the request, preferably once.
 fn allowing(params: &Object) -> Option<&str> {
     let kinds = ["allow_once", "allow_always"].into_iter();
     let mut found = kinds.filter_map(|kind| {
@@ -193,7 +194,7 @@ fn allowing(params: &Object) -> Option<&str> {
     text(found.next()?, "optionId")
 }
 
-/// Events that were written are with the system: whoever reads the file sees them.
+/// Writes and flushes events, so that readers of the file see them at once.
 fn write(events: &[Event]) -> io::Result<()> {
     let mut lines = Vec::new();
     for event in events {
@@ -272,10 +273,8 @@ async fn ask(agent: &Connection, method: &str, params: Value) -> Result<Object, 
     match agent.send_request(message).block_task().await? {
         Value::Object(answer) => Ok(answer),
         Value::Null => Ok(Object::new()),
-        _ => {
-            Err(Error::internal_error()
-                .data(format!("the agent's answer to {method} is no object")))
-        }
+        _ => Err(Error::internal_error()
+            .data(format!("the agent's answer to {method} is not an object"))),
     }
 }
 
@@ -287,7 +286,7 @@ async fn turn(
 ) -> Result<End, Stop> {
     let can = initialize(agent).await?;
     let here = std::env::current_dir()
-        .map_err(|error| other(&format!("the current directory: {error}")))?;
+        .map_err(|error| other(&format!("cannot read the current directory: {error}")))?;
     let (session, answer) = session(options, agent, &can, here).await?;
     if let Some(model) = &options.model {
         choose(model, &session, &answer, agent).await?;
@@ -310,7 +309,7 @@ async fn turn(
     end(text(&answer, "stopReason").unwrap_or_default())
 }
 
-/// What the agent can do.
+/// Capabilities of the agent.
 struct Can {
     load: bool,
     resume: bool,
@@ -323,7 +322,7 @@ impl Can {
 }
 
 async fn initialize(agent: &Connection) -> Result<Can, Stop> {
-    // Files and terminals are the agent's own: it works in the worktree itself.
+    // The agent works in the worktree itself, so it needs no files or terminals from swarm.
     let params = json!({
         "protocolVersion": VERSION,
         "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
@@ -336,7 +335,7 @@ async fn initialize(agent: &Connection) -> Result<Can, Stop> {
     if version != Some(VERSION) {
         let version = version.map_or_else(|| "none".to_owned(), |version| version.to_string());
         return Err(other(&format!(
-            "the agent speaks version {version} of the protocol, swarm version {VERSION}"
+            "the agent speaks protocol version {version}, but swarm speaks version {VERSION}"
         )));
     }
     let able = object(&answer, "agentCapabilities");
@@ -347,7 +346,7 @@ async fn initialize(agent: &Connection) -> Result<Can, Stop> {
     })
 }
 
-/// A new conversation or the one that is to go on, with what the agent says of it.
+/// Starts or resumes the conversation; returns its id and the agent's answer.
 async fn session(
     options: &Options,
     agent: &Connection,
@@ -360,16 +359,16 @@ async fn session(
             .await
             .map_err(|error| stopped(&error))?;
         let Some(session) = text(&answer, "sessionId") else {
-            return Err(other("the agent gave its new session no name"));
+            return Err(other("the agent did not name its new session"));
         };
         return Ok((session.to_owned(), answer));
     };
     let gone = |message: &str| Stop::Failed(Failure::new(Cause::Session, message));
-    // What can be taken up without hearing all of it again is.
+    // Prefer a resume without a replay of the conversation.
     let method = match (can.resume, can.load) {
         (true, _) => "session/resume",
         (_, true) => "session/load",
-        _ => return Err(gone("the agent cannot take up a session")),
+        _ => return Err(gone("the agent cannot resume a session")),
     };
     params["sessionId"] = session.clone().into();
     match ask(agent, method, params).await {
@@ -381,7 +380,7 @@ async fn session(
     }
 }
 
-/// Asks for a model, in the way that the agent offers: among the session's options, or among its models.
+/// Selects a model in the way that the agent offers: as a session option, or in its list of models.
 async fn choose(
     model: &str,
     session: &str,
@@ -402,14 +401,15 @@ async fn choose(
         )
     } else {
         return Err(other(&format!(
-            "the agent offers no choice of a model; take `model` (`{model}`) out of the profile and name it in `command`"
+            "the agent offers no choice of a model; remove `model` (`{model}`) from the profile \
+            and pass it in `command`"
         )));
     };
     match ask(agent, method, params).await {
         Ok(_) => Ok(()),
         Err(error) => Err(match stopped(&error) {
             Stop::Failed(failure) => {
-                let message = format!("the agent refuses the model `{model}`: {}", failure.message);
+                let message = format!("the agent rejects the model `{model}`: {}", failure.message);
                 Stop::Failed(Failure::new(failure.cause, &message))
             }
             stop => stop,
@@ -417,7 +417,8 @@ async fn choose(
     }
 }
 
-/// What the reason for which the agent stopped comes to. Where a limit of its own ended the turn, the next one goes on.
+/// Maps the agent's stop reason to the end of the turn. If the agent's own limit ended it, the next
+/// turn continues.
 fn end(reason: &str) -> Result<End, Stop> {
     match reason {
         "end_turn" | "max_tokens" | "max_turn_requests" => Ok(End {
@@ -425,7 +426,7 @@ fn end(reason: &str) -> Result<End, Stop> {
             message: reason.to_owned(),
             cause: None,
         }),
-        "refusal" => Err(other("the agent refused to go on")),
+        "refusal" => Err(other("the agent refused to continue")),
         _ => Err(other(&format!("the agent stopped: {reason}"))),
     }
 }

@@ -1,26 +1,27 @@
-//! The arguments of the bridge.
+//! Arguments of the bridge.
 //!
-//! Invariant: an argument that is not understood is an error; what stands after `--` is the agent's.
+//! Invariant: an unknown argument is an error. Everything after `--` belongs to the agent.
 
 use std::ffi::OsString;
 
-/// What the bridge is to do.
+/// Options of the bridge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Options {
-    /// The model to ask for.
+    /// Model to request.
     pub(super) model: Option<String>,
-    /// The conversation to take up.
+    /// Conversation to resume.
     pub(super) resume: Option<String>,
     /// The agent's program.
     pub(super) program: OsString,
-    /// Its arguments.
+    /// Arguments of the program.
     pub(super) args: Vec<OsString>,
 }
 
-/// Arguments that make no sense.
+/// Invalid arguments.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0}; usage: [--model MODEL] [--resume SESSION] -- COMMAND [ARGUMENT...], the prompt on standard input"
+    "{0}; usage: [--model MODEL] [--resume SESSION] -- COMMAND [ARGUMENT...], the prompt on \
+    standard input"
 )]
 pub(super) struct BadOptions(String);
 
@@ -29,17 +30,17 @@ impl Options {
         let (mut model, mut resume) = (None, None);
         loop {
             let Some(name) = args.next() else {
-                return Err(BadOptions("there is no command after `--`".to_owned()));
+                return Err(BadOptions("the command after `--` is missing".to_owned()));
             };
             match name.to_str() {
                 Some("--model") => model = Some(text(&name, args.next())?),
                 Some("--resume") => resume = Some(text(&name, args.next())?),
                 Some("--") => break,
-                _ => return Err(BadOptions(format!("`{}` is no option", name.display()))),
+                _ => return Err(BadOptions(format!("unknown option `{}`", name.display()))),
             }
         }
         let Some(program) = args.next() else {
-            return Err(BadOptions("there is no command after `--`".to_owned()));
+            return Err(BadOptions("the command after `--` is missing".to_owned()));
         };
         Ok(Self {
             model,
@@ -52,7 +53,7 @@ impl Options {
 
 fn text(name: &OsString, value: Option<OsString>) -> Result<String, BadOptions> {
     let value = value.and_then(|value| value.into_string().ok());
-    value.ok_or_else(|| BadOptions(format!("there is no text after `{}`", name.display())))
+    value.ok_or_else(|| BadOptions(format!("`{}` needs a value", name.display())))
 }
 
 #[cfg(test)]
@@ -64,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_after_the_dashes_is_the_agents() {
+    fn arguments_after_the_dashes_belong_to_the_agent() {
         let options = parse(&["--model", "m", "--resume", "s", "--", "a", "--model", "--"]);
         let expected = Options {
             model: Some("m".into()),
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn invalid_arguments_are_refused() {
         for args in [
             &[][..],
             &["--"],

@@ -1,7 +1,8 @@
 //! What programs write down about a conversation in files of their own.
 //!
-//! Invariant: only regular files, and only read; a line that is torn or no object is passed over, memory is bounded by the longest line that
-//! is read ([`Lines`]), and time by [`MOST`], however long the file is.
+//! Invariant: only regular files, and only read; a line that is torn or no object is passed over,
+//! memory is bounded by the longest line that is read ([`Lines`]), and time by [`MOST`], however
+//! long the file is.
 
 use std::fs;
 use std::io::{self, Read};
@@ -21,14 +22,15 @@ const MOST: u64 = 1024 * 1024 * 1024;
 pub fn each(path: &Path, look: impl FnMut(&Object)) -> io::Result<()> {
     let file = match open_regular(path) {
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            tracing::warn!(%error, "what stands in the place of a conversation's records is not read");
+            tracing::warn!(%error, "cannot read the conversation's records");
             return Ok(());
         }
         file => file?,
     };
     let length = file.metadata()?.len();
     if length > MOST {
-        tracing::warn!(path = %path.display(), length, "the records of a conversation are very long; only their first {MOST} bytes are read");
+        tracing::warn!(path = %path.display(), length, "the conversation's records are very long; \
+            swarm reads only the first {MOST} bytes");
     }
     of(file.take(MOST), look)
 }

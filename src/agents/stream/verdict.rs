@@ -1,6 +1,7 @@
 //! From a program's last word and the way in which its process ended to a verdict.
 //!
-//! Invariant: complete is only what its program called complete, and whose process ended as it does after that.
+//! Invariant: complete is only what its program called complete, and whose process ended as it does
+//! after that.
 
 use crate::agents::text;
 use crate::domain::observation::RunEndKind;
@@ -16,7 +17,8 @@ pub enum LastWord {
     Done,
     /// Somebody interrupted it.
     Interrupted,
-    /// An answer of its model broke off in the middle, it says in these words: no more is known of its service, and it is asked again.
+    /// An answer of its model broke off in the middle, it says in these words: no more is known of
+    /// its service, and it is asked again.
     BrokenOff(String),
     /// It failed.
     Failed(Failure),
@@ -51,11 +53,13 @@ impl Failure {
     }
 }
 
-/// The verdict. `at_once` is what the standard error of a run says that ended before its model had answered; none where it had.
+/// The verdict. `at_once` is what the standard error of a run says that ended before its model had
+/// answered; none where it had.
 ///
-/// After its last word a program of ours ends with 0 where that was good and with 1 where it was not; 0 is the only plausible code of a
-/// success. Where swarm ended the process or lost its exit code, the last word alone counts: a program may be held up after it, by what
-/// its tools left running.
+/// After its last word a program of ours ends with 0 where that was good and with 1 where it was
+/// not; 0 is the only plausible code of a success. Where swarm ended the process or lost its exit
+/// code, the last word alone counts: a program may be held up after it, by what its tools left
+/// running.
 pub fn verdict(
     last: Option<LastWord>,
     end: &RunEndKind,
@@ -66,7 +70,7 @@ pub fn verdict(
         (Some(LastWord::Failed(failure)), _) => return Some(failure.verdict()),
         (Some(LastWord::Done), RunEndKind::Exited { code: 0 }) => return Some(Verdict::Complete),
         (Some(LastWord::Done), RunEndKind::Exited { code }) => {
-            let message = format!("it said that all is done, and ended with exit code {code}");
+            let message = format!("the agent reported success but ended with exit code {code}");
             return Some(Failure::new(Cause::Other, &message).verdict());
         }
         (Some(LastWord::Done), RunEndKind::Signalled { .. }) => false,
