@@ -7,7 +7,6 @@ mod evidence;
 mod losses;
 mod lost_end;
 mod rebuild;
-mod usage;
 
 use serde::Serialize;
 
@@ -196,7 +195,7 @@ fn offered(open: &Open) -> WayOut {
             why_this_snapshot(found, &open.evidence, &loses)
         }
         (RepairWay::Rebuild, _) => "the ideas are put together from ideas.jsonl, the target's history, the worktrees and what can be read of the \
-             log; of tokens and money it knows what readable events tell, so that budgets may begin anew; nothing starts until a person has \
+             log; what was spent is not known, so budgets begin anew; nothing starts until a person has \
              looked and said: swarm resume"
             .to_owned(),
         _ if kept == 0 => "no event before the damage is whole: the log begins anew, and no number is given a second time".to_owned(),

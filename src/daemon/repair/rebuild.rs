@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::evidence::{Evidence, names_in};
-use super::usage;
 use crate::daemon::checkpoints::file;
 use crate::daemon::files::paths::Paths;
 use crate::domain::checkpoint::Checkpoint;
@@ -52,10 +51,8 @@ pub(super) fn state(
     seq: u64,
     now: Timestamp,
 ) -> Option<State> {
-    let mut used = usage::told_by(&cut.rest);
     let mut state = State {
         seq,
-        used: used.by_day,
         learnings: cut.seen.learnings.clone(),
         checkpoints: checkpoints(paths),
         counters: cut.floors,
@@ -69,8 +66,6 @@ pub(super) fn state(
     };
     for listed in listed(paths, cut) {
         let mut idea = idea(&listed, now);
-        // A budget of an idea begins with what is known.
-        idea.used = used.by_idea.remove(&listed.id).unwrap_or_default();
         if !matches!(idea.status, IdeaStatus::Done | IdeaStatus::Cancelled) {
             idea.kept = target.and_then(|target| kept(paths, &listed.id, target));
         }
