@@ -36,7 +36,7 @@ pub use exec::special_files::read as read_plain;
 pub use git2::Oid;
 pub use landing::land::{Land, LandOutcome};
 pub use landing::obstacles::Blocked;
-pub use landing::verify_tree::{MERGE, TreeCheck};
+pub use landing::verify_tree::MERGE;
 pub use merge::build::{BuildMerge, BuildOutcome};
 pub use merge::classify::{ConflictClass, ConflictFile, ConflictKind};
 pub use merge::rebase::{Rebase, Rebased, TargetState, dropped_ref};

@@ -79,7 +79,6 @@ pub fn merge_phase(phase: MergePhase) -> &'static str {
         MergePhase::Person => "a person settles the conflict",
         MergePhase::Verifying => "verifying",
         MergePhase::Landing => "landing",
-        MergePhase::Landed => "landed",
     }
 }
 

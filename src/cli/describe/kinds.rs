@@ -1,19 +1,13 @@
 //! The kinds of event, and which of them people follow.
 //!
-//! Invariant: every kind has its name of the log and its weight.
+//! Invariant: every kind has its weight.
+
+use strum::VariantNames as _;
 
 use crate::domain::event::Event;
 
-macro_rules! kinds {
-    ($($variant:ident $name:literal $weight:ident,)*) => {
-        /// The names of all kinds of event, as they stand in the log.
-        pub const KINDS: &[&str] = &[$($name),*];
-
-        pub(super) fn weight(event: &Event) -> Weight {
-            match event { $(Event::$variant { .. } => Weight::$weight),* }
-        }
-    };
-}
+/// The names of all kinds of event, as they stand in the log.
+pub const KINDS: &[&str] = Event::VARIANTS;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
@@ -23,81 +17,83 @@ pub(super) enum Weight {
     Inner,
 }
 
-kinds! {
-    Mark "mark" Inner,
-    DaemonStarted "daemonStarted" News,
-    PhaseChanged "phaseChanged" News,
-    PauseSet "pauseSet" News,
-    PauseLifted "pauseLifted" News,
-    SettingsLoaded "settingsLoaded" News,
-    ModeSet "modeSet" News,
-    ClockWentBack "clockWentBack" News,
-    RoomAwaited "roomAwaited" News,
-    TargetSeen "targetSeen" Inner,
-    TargetRewritten "targetRewritten" News,
-    TargetSettled "targetSettled" News,
-    IdeaAdded "ideaAdded" News,
-    IdeaEdited "ideaEdited" News,
-    IdeaRetried "ideaRetried" News,
-    IdeaCancelled "ideaCancelled" News,
-    IdeaAssigned "ideaAssigned" News,
-    IdeaClaimed "ideaClaimed" News,
-    AttemptMoved "attemptMoved" Inner,
-    WorktreeReady "worktreeReady" Inner,
-    IterationStarted "iterationStarted" News,
-    GateStarted "gateStarted" Inner,
-    RunStarted "runStarted" Inner,
-    RunEnded "runEnded" Inner,
-    SignalSeen "signalSeen" News,
-    IterationJudged "iterationJudged" Inner,
-    IterationExcused "iterationExcused" News,
-    SessionBegan "sessionBegan" Inner,
-    SessionDropped "sessionDropped" News,
-    UsageSeen "usageSeen" Inner,
-    AccountHeld "accountHeld" News,
-    AccountTried "accountTried" Inner,
-    AccountFreed "accountFreed" News,
-    BudgetReached "budgetReached" News,
-    AttemptSealed "attemptSealed" Inner,
-    GatePassed "gatePassed" Inner,
-    GateFailed "gateFailed" News,
-    TaskSet "taskSet" Inner,
-    MessageQueued "messageQueued" News,
-    EndingAsked "endingAsked" News,
-    AgentRedirected "agentRedirected" News,
-    WorkSaved "workSaved" News,
-    AttemptEnded "attemptEnded" News,
-    MergeQueued "mergeQueued" News,
-    MergeMoved "mergeMoved" Inner,
-    MergeReleased "mergeReleased" News,
-    MergeBuilt "mergeBuilt" Inner,
-    MergeConflicted "mergeConflicted" News,
-    ConflictLaidOut "conflictLaidOut" Inner,
-    ConflictSettled "conflictSettled" News,
-    ResolverFailed "resolverFailed" News,
-    VerifyReady "verifyReady" Inner,
-    VerifyStarted "verifyStarted" Inner,
-    VerifyPassed "verifyPassed" Inner,
-    MergeReturned "mergeReturned" News,
-    IdeaLanded "ideaLanded" News,
-    CheckpointMade "checkpointMade" News,
-    CheckpointDeleted "checkpointDeleted" News,
-    RollbackBegun "rollbackBegun" News,
-    RollbackPlanned "rollbackPlanned" Inner,
-    RollbackStepped "rollbackStepped" Inner,
-    RolledBack "rolledBack" News,
-    RollbackAbandoned "rollbackAbandoned" News,
-    HookAsked "hookAsked" Inner,
-    HookStarted "hookStarted" Inner,
-    HookCutOff "hookCutOff" Inner,
-    HookFinished "hookFinished" News,
-    HookTimedOut "hookTimedOut" News,
-    HookApproved "hookApproved" News,
-    Learned "learned" News,
-    WarningRaised "warningRaised" News,
-    WarningCleared "warningCleared" News,
-    EffectRequested "effectRequested" Inner,
-    EffectFinished "effectFinished" Inner,
-    StateRepaired "stateRepaired" News,
-    StateRestored "stateRestored" News,
+pub(super) fn weight(event: &Event) -> Weight {
+    match event {
+        Event::DaemonStarted(_)
+        | Event::PhaseChanged(_)
+        | Event::PauseSet(_)
+        | Event::PauseLifted(_)
+        | Event::SettingsLoaded(_)
+        | Event::ModeSet(_)
+        | Event::ClockWentBack(_)
+        | Event::RoomAwaited(_)
+        | Event::TargetRewritten(_)
+        | Event::TargetSettled(_)
+        | Event::IdeaAdded(_)
+        | Event::IdeaEdited(_)
+        | Event::IdeaRetried(_)
+        | Event::IdeaCancelled(_)
+        | Event::IdeaAssigned(_)
+        | Event::IdeaClaimed(_)
+        | Event::IterationStarted(_)
+        | Event::SignalSeen(_)
+        | Event::IterationExcused(_)
+        | Event::SessionDropped(_)
+        | Event::AccountHeld(_)
+        | Event::AccountFreed(_)
+        | Event::BudgetReached(_)
+        | Event::GateFailed(_)
+        | Event::MessageQueued(_)
+        | Event::EndingAsked(_)
+        | Event::AgentRedirected(_)
+        | Event::WorkSaved(_)
+        | Event::AttemptEnded(_)
+        | Event::MergeQueued(_)
+        | Event::MergeReleased(_)
+        | Event::MergeConflicted(_)
+        | Event::ConflictSettled(_)
+        | Event::ResolverFailed(_)
+        | Event::MergeReturned(_)
+        | Event::IdeaLanded(_)
+        | Event::CheckpointMade(_)
+        | Event::CheckpointDeleted(_)
+        | Event::RollbackBegun(_)
+        | Event::RolledBack(_)
+        | Event::RollbackAbandoned(_)
+        | Event::HookFinished(_)
+        | Event::HookTimedOut(_)
+        | Event::HookApproved(_)
+        | Event::Learned(_)
+        | Event::WarningRaised(_)
+        | Event::WarningCleared(_)
+        | Event::StateRepaired(_)
+        | Event::StateRestored(_) => Weight::News,
+        Event::Mark(_)
+        | Event::TargetSeen(_)
+        | Event::AttemptMoved(_)
+        | Event::WorktreeReady(_)
+        | Event::GateStarted(_)
+        | Event::RunStarted(_)
+        | Event::RunEnded(_)
+        | Event::IterationJudged(_)
+        | Event::SessionBegan(_)
+        | Event::UsageSeen(_)
+        | Event::AccountTried(_)
+        | Event::AttemptSealed(_)
+        | Event::GatePassed(_)
+        | Event::TaskSet(_)
+        | Event::MergeMoved(_)
+        | Event::MergeBuilt(_)
+        | Event::ConflictLaidOut(_)
+        | Event::VerifyReady(_)
+        | Event::VerifyStarted(_)
+        | Event::VerifyPassed(_)
+        | Event::RollbackPlanned(_)
+        | Event::RollbackStepped(_)
+        | Event::HookAsked(_)
+        | Event::HookStarted(_)
+        | Event::HookCutOff(_)
+        | Event::EffectRequested(_)
+        | Event::EffectFinished(_) => Weight::Inner,
+    }
 }

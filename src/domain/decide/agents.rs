@@ -3,9 +3,9 @@
 use super::attempt::outcomes::ask_end;
 use super::decision::Plan;
 use super::ideas::check_text;
-use crate::domain::event::{AttemptMoved, MessageQueued};
+use crate::domain::event::MessageQueued;
 use crate::domain::ids::AgentId;
-use crate::domain::lifecycle::AttemptPhase;
+use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
 use crate::domain::rejection::Rejection;
 use crate::domain::state::{Attempt, AttemptEnd, Ending, State};
 
@@ -60,11 +60,7 @@ pub(super) fn say(plan: &mut Plan<'_>, id: &AgentId, text: &str) -> Result<(), R
         });
     }
     if attempt.phase == AttemptPhase::WaitingForHuman && attempt.ending.is_none() {
-        plan.emit(AttemptMoved {
-            agent: id.clone(),
-            phase: AttemptPhase::Backoff,
-            not_before: None,
-        });
+        plan.move_attempt(id, AttemptInput::Answered);
     }
     Ok(())
 }

@@ -132,17 +132,42 @@ impl<'a> Plan<'a> {
         input: SwarmInput,
         reason: Option<&str>,
         deadline: Option<Timestamp>,
-    ) -> Result<SwarmPhase, Rejection> {
-        let now = self.state.swarm.phase;
-        let phase = step::<swarm::Machine>(now, &input)?;
-        if phase != now {
-            self.emit(PhaseChanged {
-                phase,
-                reason: reason.map(str::to_owned),
-                deadline,
-            });
+    ) -> Result<(), Rejection> {
+        let phase = self.next_phase(input)?;
+        if phase != self.state.swarm.phase {
+            self.change_phase(phase, reason, deadline);
         }
-        Ok(phase)
+        Ok(())
+    }
+
+    /// Ends the swarm by this deadline, also where it is ending already.
+    pub(super) fn end_swarm_by(&mut self, deadline: Timestamp) -> Result<(), Rejection> {
+        let phase = self.next_phase(SwarmInput::Shutdown)?;
+        let again = phase == self.state.swarm.phase;
+        self.change_phase(
+            phase,
+            again.then_some("not waiting for boundaries"),
+            Some(deadline),
+        );
+        Ok(())
+    }
+
+    /// The phase of the swarm that follows, or why none does.
+    pub(super) fn next_phase(&self, input: SwarmInput) -> Result<SwarmPhase, Rejection> {
+        Ok(step::<swarm::Machine>(self.state.swarm.phase, &input)?)
+    }
+
+    fn change_phase(
+        &mut self,
+        phase: SwarmPhase,
+        reason: Option<&str>,
+        deadline: Option<Timestamp>,
+    ) {
+        self.emit(PhaseChanged {
+            phase,
+            reason: reason.map(str::to_owned),
+            deadline,
+        });
     }
 
     /// Moves an attempt, where that is legal; false where it is not.

@@ -4,11 +4,9 @@ use super::attempt::outcomes::ask_end;
 use super::decision::{End, Plan};
 use crate::domain::command::{IdeaEdit, InboxFile, NewIdea};
 use crate::domain::effect::{self, Effect};
-use crate::domain::event::{
-    AttemptMoved, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaEdited, IdeaRetried,
-};
+use crate::domain::event::{IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaEdited, IdeaRetried};
 use crate::domain::ids::{IdeaId, ProfileName};
-use crate::domain::lifecycle::AttemptPhase;
+use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
 use crate::domain::rejection::Rejection;
 use crate::domain::state::{AttemptEnd, Ending, Idea, IdeaStatus, State};
 
@@ -114,11 +112,7 @@ fn continue_waiting(plan: &mut Plan<'_>, id: &IdeaId, idea: &Idea) -> Result<(),
         Some((agent, attempt))
             if attempt.phase == AttemptPhase::WaitingForHuman && attempt.ending.is_none() =>
         {
-            plan.emit(AttemptMoved {
-                agent: agent.clone(),
-                phase: AttemptPhase::Backoff,
-                not_before: None,
-            });
+            plan.move_attempt(agent, AttemptInput::Answered);
             Ok(())
         }
         Some((agent, _)) => {

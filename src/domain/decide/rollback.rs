@@ -11,11 +11,11 @@ use super::decision::{Plan, few, shorten};
 use crate::domain::checkpoint::{Reason, Rollback, RollbackStep};
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{
-    PauseSet, PhaseChanged, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped,
-    RolledBack, TargetSeen,
+    PauseSet, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack,
+    TargetSeen,
 };
 use crate::domain::ids::{AgentId, CheckpointName, Oid};
-use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmInput, SwarmPhase, step, swarm};
+use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmInput, SwarmPhase};
 use crate::domain::observation::Outcome;
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::Settings;
@@ -59,16 +59,12 @@ pub(super) fn begin(
         ideas: BTreeMap::new(),
     };
     // First what says that it is under way: a daemon that finds only that goes on with it.
-    let phase = step::<swarm::Machine>(state.swarm.phase, &SwarmInput::RollBack)?;
+    plan.next_phase(SwarmInput::RollBack)?;
     plan.emit(RollbackBegun {
         rollback: Box::new(rollback),
     });
-    plan.emit(PhaseChanged {
-        phase,
-        reason: Some(format!("rolling back to {name}")),
-        deadline: None,
-    });
-    Ok(())
+    let reason = format!("rolling back to {name}");
+    plan.move_swarm(SwarmInput::RollBack, Some(&reason), None)
 }
 
 /// The next step, if it can be taken.

@@ -6,9 +6,7 @@ use super::budget::unpriced;
 use super::checkpoints::rolling_back;
 use super::decision::{Plan, shorten};
 use super::merge::outcomes;
-use crate::domain::event::{
-    DaemonStarted, ModeSet, PauseLifted, PauseSet, PhaseChanged, SettingsLoaded,
-};
+use crate::domain::event::{DaemonStarted, ModeSet, PauseLifted, PauseSet, SettingsLoaded};
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
 use crate::domain::provider::HoldKind;
 use crate::domain::rejection::Rejection;
@@ -121,12 +119,7 @@ pub(super) fn shutdown(plan: &mut Plan<'_>, keep_agents: bool) -> Result<(), Rej
         return Ok(());
     }
     if keep_agents {
-        plan.emit(PhaseChanged {
-            phase: SwarmPhase::Stopped,
-            reason: Some("stopped; agents go on".into()),
-            deadline: None,
-        });
-        return Ok(());
+        return plan.move_swarm(SwarmInput::Leave, Some("stopped; agents go on"), None);
     }
     let grace = plan
         .state
@@ -134,21 +127,10 @@ pub(super) fn shutdown(plan: &mut Plan<'_>, keep_agents: bool) -> Result<(), Rej
         .as_ref()
         .map_or(0, |settings| settings.grace_ms);
     let deadline = plan.now.plus_millis(grace);
-    plan.move_swarm(SwarmInput::Shutdown, None, Some(deadline))?;
-    Ok(())
+    plan.move_swarm(SwarmInput::Shutdown, None, Some(deadline))
 }
 
 /// The time for boundaries is over, whether it had begun or not.
 pub(super) fn shutdown_now(plan: &mut Plan<'_>) -> Result<(), Rejection> {
-    let deadline = Some(plan.now);
-    if plan.state.swarm.phase == SwarmPhase::Draining {
-        plan.emit(PhaseChanged {
-            phase: SwarmPhase::Draining,
-            reason: Some("not waiting for boundaries".into()),
-            deadline,
-        });
-    } else {
-        plan.move_swarm(SwarmInput::Shutdown, None, deadline)?;
-    }
-    Ok(())
+    plan.end_swarm_by(plan.now)
 }

@@ -11,7 +11,7 @@ use statig::blocking::{IntoStateMachine, State, Superstate};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum AttemptPhase {
-    /// Not begun.
+    /// Not begun; a claim begins with its worktree.
     Queued,
     /// Its worktree is being made.
     Preparing,
@@ -39,9 +39,8 @@ pub enum AttemptPhase {
 
 /// What can happen to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(strum::VariantArray))]
 pub enum AttemptInput {
-    /// An agent was assigned.
-    Claim,
     /// The worktree is there.
     Prepared,
     /// The run of the iteration is requested.
@@ -54,6 +53,8 @@ pub enum AttemptInput {
     SaidComplete,
     /// The agent asks for a person.
     NeedsHuman,
+    /// A person has answered.
+    Answered,
     /// All quality commands passed.
     GatePassed,
     /// The merge queue gives it back for another iteration.
@@ -116,7 +117,6 @@ impl State<Machine> for AttemptPhase {
     ) -> Outcome<AttemptPhase> {
         use AttemptInput as I;
         match (*self, input) {
-            (Self::Queued, I::Claim) => Transition(Self::Preparing),
             (Self::Preparing, I::Prepared)
             | (Self::Backoff | Self::WaitingForHuman, I::Continue) => Transition(Self::Starting),
             (Self::Starting, I::Started) => Transition(Self::Working),
@@ -124,6 +124,7 @@ impl State<Machine> for AttemptPhase {
             (Self::Working | Self::Gating | Self::Starting, I::Hold)
             | (Self::ReadyToMerge, I::Returned) => Transition(Self::Backoff),
             (Self::Working, I::NeedsHuman) => Transition(Self::WaitingForHuman),
+            (Self::WaitingForHuman, I::Answered) => Transition(Self::Backoff),
             // A resolver's work needs no gate of its own: the merged tree is verified.
             (Self::Gating | Self::Working | Self::Backoff, I::GatePassed) => {
                 Transition(Self::ReadyToMerge)
@@ -198,7 +199,6 @@ mod tests {
             AttemptPhase::Released,
         ] {
             for input in [
-                AttemptInput::Claim,
                 AttemptInput::Continue,
                 AttemptInput::Landed,
                 AttemptInput::Fail,

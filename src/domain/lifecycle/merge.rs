@@ -1,4 +1,5 @@
-//! One entry of the merge queue: queued -> building -> *conflicted* {resolver, person} -> queued; building -> verifying -> landing -> landed.
+//! One entry of the merge queue: queued -> building -> *conflicted* {resolver, person} -> queued; building -> verifying -> landing.
+//! An entry that has landed is gone.
 //!
 //! At most one entry is building, verifying or landing: the queue is serialized. A conflicted entry steps aside and comes back to its place.
 //! A SIMPLE conflict is resolved while building.
@@ -23,12 +24,11 @@ pub enum MergePhase {
     Verifying,
     /// The target is being moved.
     Landing,
-    /// The target contains it.
-    Landed,
 }
 
 /// What can happen to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(strum::VariantArray))]
 pub enum MergeInput {
     /// It is its turn.
     Build,
@@ -40,8 +40,6 @@ pub enum MergeInput {
     ToPerson,
     /// The merged tree passed.
     Verified,
-    /// The target moved.
-    Land,
     /// Back into the queue.
     Requeue,
 }
@@ -90,9 +88,10 @@ impl State<Machine> for MergePhase {
             (Self::Queued, I::Requeue) => Handled,
             (Self::Building, I::Built) => Transition(Self::Verifying),
             (Self::Building | Self::Resolver, I::ToPerson) => Transition(Self::Person),
+            // With another reason.
+            (Self::Person, I::ToPerson) => Handled,
             (Self::Building, I::ToResolver) => Transition(Self::Resolver),
             (Self::Verifying, I::Verified) => Transition(Self::Landing),
-            (Self::Landing, I::Land) => Transition(Self::Landed),
             _ => Super,
         }
     }
@@ -101,7 +100,7 @@ impl State<Machine> for MergePhase {
         match self {
             Self::Building | Self::Verifying | Self::Landing => Some(Group::Busy),
             Self::Resolver | Self::Person => Some(Group::Conflicted),
-            Self::Queued | Self::Landed => None,
+            Self::Queued => None,
         }
     }
 }
@@ -128,13 +127,7 @@ mod tests {
     #[test]
     fn only_a_verified_tree_can_land() {
         use MergePhase::*;
-        for phase in [Queued, Building, Resolver, Person, Verifying, Landed] {
-            assert!(
-                step::<Machine>(phase, &MergeInput::Land).is_err(),
-                "{phase:?}"
-            );
-        }
-        for phase in [Queued, Building, Resolver, Person, Landing, Landed] {
+        for phase in [Queued, Building, Resolver, Person, Landing] {
             assert!(
                 step::<Machine>(phase, &MergeInput::Verified).is_err(),
                 "{phase:?}"

@@ -50,6 +50,8 @@ pub enum SwarmInput {
     },
     /// End the daemon.
     Shutdown,
+    /// End the daemon at once; agents go on under their runners.
+    Leave,
 }
 
 /// What all phases that take commands have in common.
@@ -124,6 +126,7 @@ impl Superstate<Machine> for Group {
             (Self::Accepting, SwarmInput::Shutdown) => Transition(SwarmPhase::Draining),
             (Self::Accepting, SwarmInput::RollBack) => Transition(SwarmPhase::RollingBack),
             (Self::Any, SwarmInput::Start) => Transition(SwarmPhase::Recovering),
+            (Self::Any, SwarmInput::Leave) => Transition(SwarmPhase::Stopped),
             _ => Super,
         }
     }

@@ -2,11 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use std::fmt::Debug;
+
+use statig::blocking::{IntoStateMachine, State as MachineState, Superstate};
+use strum::VariantArray as _;
+
 use crate::domain::decide;
 use crate::domain::effect::{self, Effect};
+use crate::domain::event::{AttemptMoved, Event, IterationExcused};
 use crate::domain::hook::{HookCall, Passage};
 use crate::domain::ids::IdeaId;
-use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
+use crate::domain::lifecycle::{
+    AttemptInput, AttemptPhase, MergeInput, MergePhase, SwarmInput, SwarmPhase, attempt, merge,
+    step, swarm,
+};
 use crate::domain::state::{Attempt, Idea, IdeaStatus, MergeEntry, State, Task};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
@@ -39,6 +48,54 @@ pub(crate) fn check(state: &State, now: Timestamp) {
 }
 
 /// What is known of all ideas together is what each of them says.
+/// Panics when a decided change of a phase is none that its machine knows.
+pub(crate) fn follows_the_machines(state: &State, event: &Event) {
+    let legal = match event {
+        Event::PhaseChanged(changed) => {
+            leads::<swarm::Machine>(state.swarm.phase, &SWARM_INPUTS, changed.phase)
+        }
+        Event::AttemptMoved(AttemptMoved { agent, phase, .. })
+        | Event::IterationExcused(IterationExcused {
+            agent,
+            phase: Some(phase),
+            ..
+        }) => leads::<attempt::Machine>(state.agents[agent].phase, AttemptInput::VARIANTS, *phase),
+        Event::MergeMoved(moved) => leads::<merge::Machine>(
+            state.entry(&moved.id).unwrap().phase,
+            MergeInput::VARIANTS,
+            moved.phase,
+        ),
+        _ => true,
+    };
+    assert!(legal, "no machine leads there: {event:?}");
+}
+
+const SWARM_INPUTS: [SwarmInput; 11] = [
+    SwarmInput::Start,
+    SwarmInput::Recovered { paused: false },
+    SwarmInput::Recovered { paused: true },
+    SwarmInput::Pause,
+    SwarmInput::Resume,
+    SwarmInput::Quiet,
+    SwarmInput::RollBack,
+    SwarmInput::RolledBack { paused: false },
+    SwarmInput::RolledBack { paused: true },
+    SwarmInput::Shutdown,
+    SwarmInput::Leave,
+];
+
+/// Whether one of the inputs leads from one phase to the other.
+fn leads<M>(from: M::State, inputs: &[M::Event<'_>], to: M::State) -> bool
+where
+    M: for<'c> IntoStateMachine<Context<'c> = ()> + Default,
+    M::State: MachineState<M> + Copy + Debug + PartialEq + 'static,
+    for<'s> M::Superstate<'s>: Superstate<M>,
+    for<'e> M::Event<'e>: Debug,
+{
+    let mut inputs = inputs.iter();
+    inputs.any(|input| step::<M>(from, input) == Ok(to))
+}
+
 fn the_backlog_adds_up(state: &State) {
     let over = |idea: &Idea| matches!(idea.status, IdeaStatus::Done | IdeaStatus::Cancelled);
     let open = state.ideas.iter().filter(|(_, idea)| !over(idea));
@@ -229,7 +286,6 @@ fn queue_is_sound(state: &State) {
         let attempt = state.agents.get(&entry.agent);
         let attempt = attempt.unwrap_or_else(|| panic!("the attempt of {} is gone", entry.idea));
         assert_eq!(attempt.idea, entry.idea);
-        assert_ne!(entry.phase, MergePhase::Landed);
         assert!(!entry.phase.is_busy() || !entry.held);
     }
 }

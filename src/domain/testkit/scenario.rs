@@ -179,6 +179,7 @@ impl Scenario {
     fn fold(&mut self, events: Vec<Event>) {
         for event in events {
             let seq = self.state.seq + 1;
+            invariants::follows_the_machines(&self.state, &event);
             evolve(&mut self.state, seq, self.now, &event);
             self.log.push((self.now, event));
         }

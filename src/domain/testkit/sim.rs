@@ -225,6 +225,7 @@ impl Sim {
             let text = serde_json::to_string(&event).unwrap();
             assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event);
             let seq = self.state.seq + 1;
+            invariants::follows_the_machines(&self.state, &event);
             evolve(&mut self.state, seq, self.now, &event);
             self.world.look(&self.state, &event);
             self.log.push((self.now, event));

@@ -540,13 +540,13 @@ fn all_transitions_of_an_attempt() {
         P::Released,
     ];
     let inputs = [
-        I::Claim,
         I::Prepared,
         I::Started,
         I::Hold,
         I::Continue,
         I::SaidComplete,
         I::NeedsHuman,
+        I::Answered,
         I::GatePassed,
         I::Returned,
         I::Stop,
@@ -555,13 +555,13 @@ fn all_transitions_of_an_attempt() {
         I::Release,
     ];
     assert_snapshot!(transitions!(attempt::Machine, phases, inputs), @r"
-    Queued: Claim -> Preparing
+    Queued: 
     Preparing: Prepared -> Starting, Stop -> Stopping, Fail -> Failed, Release -> Released
     Starting: Started -> Working, Hold -> Backoff, Stop -> Stopping, Fail -> Failed, Release -> Released
     Working: Hold -> Backoff, SaidComplete -> Gating, NeedsHuman -> WaitingForHuman, GatePassed -> ReadyToMerge, Stop -> Stopping, Fail -> Failed, Release -> Released
     Gating: Hold -> Backoff, GatePassed -> ReadyToMerge, Stop -> Stopping, Fail -> Failed, Release -> Released
     Stopping: Stop -> Stopping, Fail -> Failed, Release -> Released
-    WaitingForHuman: Continue -> Starting, Stop -> Released, Fail -> Failed, Release -> Released
+    WaitingForHuman: Continue -> Starting, Answered -> Backoff, Stop -> Released, Fail -> Failed, Release -> Released
     Backoff: Continue -> Starting, GatePassed -> ReadyToMerge, Stop -> Released, Fail -> Failed, Release -> Released
     ReadyToMerge: Returned -> Backoff, Stop -> Released, Landed -> Merged, Fail -> Failed, Release -> Released
     Merged: 
@@ -581,7 +581,6 @@ fn all_transitions_of_a_merge() {
         P::Person,
         P::Verifying,
         P::Landing,
-        P::Landed,
     ];
     let inputs = [
         I::Build,
@@ -589,17 +588,15 @@ fn all_transitions_of_a_merge() {
         I::ToResolver,
         I::ToPerson,
         I::Verified,
-        I::Land,
         I::Requeue,
     ];
     assert_snapshot!(transitions!(merge::Machine, phases, inputs), @r"
     Queued: Build -> Building, Requeue -> Queued
     Building: Built -> Verifying, ToResolver -> Resolver, ToPerson -> Person, Requeue -> Queued
     Resolver: ToPerson -> Person, Requeue -> Queued
-    Person: Requeue -> Queued
+    Person: ToPerson -> Person, Requeue -> Queued
     Verifying: Verified -> Landing, Requeue -> Queued
-    Landing: Land -> Landed, Requeue -> Queued
-    Landed:
+    Landing: Requeue -> Queued
     ");
 }
 
@@ -627,14 +624,15 @@ fn all_transitions_of_the_swarm() {
         I::RolledBack { paused: true },
         I::RolledBack { paused: false },
         I::Shutdown,
+        I::Leave,
     ];
     assert_snapshot!(transitions!(swarm::Machine, phases, inputs), @r"
-    Stopped: Start -> Recovering
-    Recovering: Start -> Recovering, Recovered -> Pausing, Recovered -> Running, RollBack -> RollingBack, Shutdown -> Draining
-    Running: Start -> Recovering, Pause -> Pausing, Resume -> Running, RollBack -> RollingBack, Shutdown -> Draining
-    Pausing: Start -> Recovering, Pause -> Pausing, Resume -> Running, Quiet -> Paused, RollBack -> RollingBack, Shutdown -> Draining
-    Paused: Start -> Recovering, Pause -> Paused, Resume -> Running, RollBack -> RollingBack, Shutdown -> Draining
-    RollingBack: Start -> Recovering, RolledBack -> Pausing, RolledBack -> Running, Shutdown -> Draining
-    Draining: Start -> Recovering, Quiet -> Stopped, Shutdown -> Draining
+    Stopped: Start -> Recovering, Leave -> Stopped
+    Recovering: Start -> Recovering, Recovered -> Pausing, Recovered -> Running, RollBack -> RollingBack, Shutdown -> Draining, Leave -> Stopped
+    Running: Start -> Recovering, Pause -> Pausing, Resume -> Running, RollBack -> RollingBack, Shutdown -> Draining, Leave -> Stopped
+    Pausing: Start -> Recovering, Pause -> Pausing, Resume -> Running, Quiet -> Paused, RollBack -> RollingBack, Shutdown -> Draining, Leave -> Stopped
+    Paused: Start -> Recovering, Pause -> Paused, Resume -> Running, RollBack -> RollingBack, Shutdown -> Draining, Leave -> Stopped
+    RollingBack: Start -> Recovering, RolledBack -> Pausing, RolledBack -> Running, Shutdown -> Draining, Leave -> Stopped
+    Draining: Start -> Recovering, Quiet -> Stopped, Shutdown -> Draining, Leave -> Stopped
     ");
 }

@@ -9,8 +9,7 @@ use crate::domain::decide::decision::{Plan, few, shorten};
 use crate::domain::decide::environment_faults::{self, hold_for, nobodys_fault};
 use crate::domain::effect::ConflictLevel;
 use crate::domain::event::{
-    ConflictLaidOut, ConflictSettled, MergeConflicted, MergeMoved, ResolverFailed, TaskSet,
-    WorktreeReady,
+    ConflictLaidOut, ConflictSettled, MergeConflicted, ResolverFailed, TaskSet, WorktreeReady,
 };
 use crate::domain::ids::{AgentId, IdeaId, Oid, RunId};
 use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput, MergePhase};
@@ -215,13 +214,8 @@ fn to_person(plan: &mut Plan<'_>, entry: &MergeEntry, reason: &str) {
         files: vec![],
         person: true,
     };
-    // Also where it waits for a person already: with the new reason.
-    plan.emit(MergeMoved {
-        id: entry.idea.clone(),
-        phase: MergePhase::Person,
-        not_before: None,
-        waits: Some(waits),
-    });
+    let moved = plan.move_merge_waiting(&entry.idea, MergeInput::ToPerson, None, Some(waits));
+    debug_assert!(moved, "{} cannot wait for a person", entry.idea);
 }
 
 /// A resolver's iteration is over.
