@@ -1,7 +1,8 @@
 //! The agent's process: started, spoken to in lines, and ended.
 //!
-//! Invariant: it is signalled only while it is known not to have been waited for, so that its number is its own. TERM, INT and HUP to the bridge end it
-//! at once, and then the bridge; what it leaves behind is the runner's to end. What of its output waits to be read is bounded.
+//! Invariant: it is signalled only while it is known not to have been waited for, so that its
+//! number is its own. TERM, INT and HUP to the bridge end it at once, and then the bridge; what it
+//! leaves behind is the runner's to end. What of its output waits to be read is bounded.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -20,7 +21,8 @@ use tokio::sync::mpsc;
 use super::options::Options;
 use crate::agents::stream::{Line, Lines};
 
-/// How long it may take to end by itself once nothing more is said to it; it may still write its conversation down.
+/// How long it may take to end by itself once nothing more is said to it; it may still write its
+/// conversation down.
 const LEAVE: Duration = Duration::from_secs(2);
 /// Between TERM and KILL.
 const GRACE: Duration = Duration::from_secs(1);

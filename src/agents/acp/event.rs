@@ -1,7 +1,8 @@
 //! What the bridge writes: one event a line, as JSON.
 //!
-//! Invariant: an event is one to one what a reader says ([`Said`](crate::agents::stream::Said)); a kind that a reader does not know is no failure, so
-//! that a run which outlives a change of versions is still read.
+//! Invariant: an event is one to one what a reader says ([`Said`](crate::agents::stream::Said)); a
+//! kind that a reader does not know is no failure, so that a run which outlives a change of
+//! versions is still read.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ use crate::domain::verdict::Cause;
 pub enum Event {
     /// A piece of a message.
     Text {
-        /// Which message; empty where the agent does not name them.
+        /// Id of the message; empty if the agent gives none.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         message: String,
         /// The piece.
@@ -34,7 +35,7 @@ pub enum Event {
     },
     /// What a tool answered.
     ToolResult {
-        /// Which call.
+        /// Id of the call.
         id: String,
         /// Its output.
         output: String,

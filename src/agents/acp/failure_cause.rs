@@ -1,7 +1,8 @@
 //! What is to blame where an agent answers a request with an error.
 //!
-//! Invariant: the protocol has a code for a login that is missing and for a thing that is not there; of everything else agents tell in their own words, with
-//! the status of their service where they know it. What says nothing blames nobody.
+//! Invariant: the protocol has a code for a login that is missing and for a thing that is not
+//! there; of everything else agents tell in their own words, with the status of their service where
+//! they know it. What says nothing blames nobody.
 
 use agent_client_protocol::{Error, ErrorCode};
 use serde_json::Value;

@@ -1,9 +1,11 @@
 //! What an agent reports during its turn (`session/update`), as events.
 //!
-//! Agents differ in what they report of a tool call: some announce it at once and tell its input later, some only ask whether they may, some report
-//! nothing but its end. Each call comes out as one event before its result, with what was known of it by then.
+//! Agents differ in what they report of a tool call: some announce it at once and tell its input
+//! later, some only ask whether they may, some report nothing but its end. Each call comes out as
+//! one event before its result, with what was known of it by then.
 //!
-//! Invariant: only the agent's own messages become text. What is held back is bounded: thoughts up to a piece's length, and the last calls.
+//! Invariant: only the agent's own messages become text. What is held back is bounded: thoughts up
+//! to a piece's length, and the last calls.
 
 use std::collections::VecDeque;
 

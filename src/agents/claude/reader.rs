@@ -1,8 +1,9 @@
 //! Reads the stream of Claude Code.
 //!
-//! Invariant: the agent's words are taken from its whole messages only: pieces of an answer that is cut off come again with the next try,
-//! and would count twice. What its sub-agents say is what its tools answered; what the program itself puts into its mouth (errors of the
-//! service) is no word of the agent.
+//! Invariant: the agent's words are taken from its whole messages only: pieces of an answer that is
+//! cut off come again with the next try, and would count twice. What its sub-agents say is what its
+//! tools answered; what the program itself puts into its mouth (errors of the service) is no word
+//! of the agent.
 
 use jiff::Zoned;
 

@@ -1,7 +1,7 @@
 //! What a run of Claude Code used, added up from its stream.
 //!
-//! Invariant: each answer of the model counts once, however often the stream shows it, until a `result` tells the sum of its turn:
-//! from then on that counts. What is kept is bounded.
+//! Invariant: each answer of the model counts once, however often the stream shows it, until a
+//! `result` tells the sum of its turn: from then on that counts. What is kept is bounded.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ use crate::agents::stream::json::{self, Object};
 use crate::agents::text;
 use crate::domain::usage::{MicroUsd, Scope, Tokens, Usage};
 
-/// Sub-agents that answer at the same time, at most; those beyond are taken to have finished their answer.
+/// Sub-agents that answer at the same time, at most; those beyond are taken to have finished their
+/// answer.
 const SPEAKERS: usize = 64;
 /// The longest name that is kept, in bytes.
 const NAME: usize = 128;
@@ -21,7 +22,8 @@ pub(super) struct Meter {
     told: Option<Told>,
     /// Finished answers that no `result` has told of.
     loose: Tokens,
-    /// The answer that each speaker is giving, with what it has used so far; the agent itself is the empty name.
+    /// The answer that each speaker is giving, with what it has used so far; the agent itself is
+    /// the empty name.
     open: BTreeMap<String, (String, Tokens)>,
     model: Option<String>,
 }
@@ -145,7 +147,8 @@ impl Meter {
     }
 }
 
-/// A version that does not tell each turn's own part: its `usage` is the turn's, its cost the conversation's.
+/// A version that does not tell each turn's own part: its `usage` is the turn's, its cost the
+/// conversation's.
 fn of_older(before: Told, result: &Object) -> Told {
     let used = json::object(result, "usage").map_or_else(Tokens::default, tokens);
     let cost = json::decimal(result, "total_cost_usd").and_then(MicroUsd::from_dollars);

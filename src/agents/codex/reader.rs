@@ -1,7 +1,7 @@
 //! Reads the stream of Codex.
 //!
-//! Invariant: the agent's words are its finished messages. Errors that Codex tries again after are no failure; a turn's own end says how
-//! it went.
+//! Invariant: the agent's words are its finished messages. Errors that Codex tries again after are
+//! no failure; a turn's own end says how it went.
 
 use std::collections::BTreeSet;
 

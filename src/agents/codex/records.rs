@@ -1,6 +1,7 @@
 //! What Codex writes down about a conversation itself: `YYYY/MM/DD/rollout-<time>-<id>.jsonl`.
 //!
-//! Invariant: only read; a line of another kind is passed over, and memory stays bounded however long the file is.
+//! Invariant: only read; a line of another kind is passed over, and memory stays bounded however
+//! long the file is.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,8 +15,8 @@ use crate::domain::usage::{Scope, Tokens, Usage};
 /// The longest name of a model that is kept, in bytes.
 const NAME: usize = 128;
 
-/// What this conversation has used, by its last count. Codex counts after it has run what an answer asks for: where it was cut off before
-/// that, an answer is missing.
+/// What this conversation has used, by its last count. Codex counts after it has run what an answer
+/// asks for: where it was cut off before that, an answer is missing.
 pub(super) fn usage(folder: &Path, session: &SessionId) -> io::Result<Option<Usage>> {
     let Some(path) = find(folder, &format!("-{session}.jsonl"))? else {
         return Ok(None);

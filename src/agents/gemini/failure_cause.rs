@@ -67,7 +67,8 @@ fn without_frame(message: &str) -> &str {
     inner.rsplit_once(']').map_or(inner, |(inner, _)| inner)
 }
 
-/// When a limit is reset, which only the standard error tells: `retryDelayMs: 18754500`, or in the service's words.
+/// When a limit is reset, which only the standard error tells: `retryDelayMs: 18754500`, or in the
+/// service's words.
 pub(super) fn reset_in(stderr: &str, now: &Zoned) -> Option<Timestamp> {
     let delay = stderr.rsplit_once("retryDelayMs: ").and_then(|(_, rest)| {
         let end = rest.find(|c: char| !c.is_ascii_digit())?;
@@ -80,7 +81,8 @@ pub(super) fn reset_in(stderr: &str, now: &Zoned) -> Option<Timestamp> {
 
 /// A run that did not get as far as its stream.
 pub(super) fn at_once(code: Option<i32>, stderr: &str) -> Option<Failure> {
-    // What it says more than a line about: the name of a conversation that is missing or taken already, and arguments.
+    // What it says more than a line about: the name of a conversation that is missing or taken
+    // already, and arguments.
     let told = [
         ("Error resuming session", Cause::Session),
         ("Error starting session", Cause::Session),

@@ -1,7 +1,7 @@
 //! Reads the stream of Gemini CLI.
 //!
-//! Invariant: the agent's words are the pieces that it says as the model; its prompt, which comes back in the stream, is none of them. What
-//! was used is told by the last line alone.
+//! Invariant: the agent's words are the pieces that it says as the model; its prompt, which comes
+//! back in the stream, is none of them. What was used is told by the last line alone.
 
 use jiff::Zoned;
 
@@ -163,7 +163,8 @@ impl GeminiReader {
         }
     }
 
-    /// The numbers of this run. Its input includes what was cached; what was thought is in the total alone.
+    /// The numbers of this run. Its input includes what was cached; what was thought is in the
+    /// total alone.
     fn used(&self, stats: &Object, ok: bool) -> Usage {
         let number = |name| json::number(stats, name).unwrap_or(0);
         let (input, cached) = (number("input_tokens"), number("cached"));

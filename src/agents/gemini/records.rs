@@ -1,6 +1,8 @@
-//! What Gemini CLI writes down about a conversation itself: `<project>/chats/session-<time>-<beginning of the id>.jsonl`.
+//! What Gemini CLI writes down about a conversation itself:
+//! `<project>/chats/session-<time>-<beginning of the id>.jsonl`.
 //!
-//! Invariant: only read; a line that is torn or of another kind is passed over, and memory is bounded by the answers since the last prompt.
+//! Invariant: only read; a line that is torn or of another kind is passed over, and memory is
+//! bounded by the answers since the last prompt.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,12 +26,13 @@ const IN_NAME: usize = 8;
 pub(super) struct LastRun {
     /// What its answers used, as far as they were counted.
     pub(super) tokens: Option<Tokens>,
-    /// Its last answer was not counted, which the service does at an answer's end, though others were.
+    /// Its last answer was not counted, which the service does at an answer's end, though others
+    /// were.
     pub(super) broken_off: bool,
 }
 
-/// The conversation's last run: each has one prompt, and what was answered since that is its own. Of a conversation that was taken up
-/// there may be several files, of which one goes on.
+/// The conversation's last run: each has one prompt, and what was answered since that is its own.
+/// Of a conversation that was taken up there may be several files, of which one goes on.
 pub(super) fn last_run(folder: &Path, session: &SessionId) -> io::Result<LastRun> {
     let mut run = Run::default();
     for path in files(folder, session)? {

@@ -1,4 +1,5 @@
-//! What opencode's log tells, which it writes to its standard error: `timestamp=2026-11-22T07:05:32.683Z level=ERROR name="value" ...`.
+//! What opencode's log tells, which it writes to its standard error:
+//! `timestamp=2026-11-22T07:05:32.683Z level=ERROR name="value" ...`.
 //!
 //! Invariant: only looked at where the stream does not tell why it ended.
 
@@ -15,7 +16,8 @@ const BEGIN: &str = "timestamp=";
 /// The message of an answer that failed; it is tried again after it.
 const STREAM_ERROR: &str = "message=\"stream error\"";
 
-/// The failure of a service that it waits for in silence, if that came later than `after` (milliseconds since 1970).
+/// The failure of a service that it waits for in silence, if that came later than `after`
+/// (milliseconds since 1970).
 pub(super) fn waits_for(stderr: &str, after: u64) -> Option<Failure> {
     let mut lines = stderr.lines().rev();
     let line = lines.find(|line| line.starts_with(BEGIN) && line.contains(STREAM_ERROR))?;

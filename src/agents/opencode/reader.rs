@@ -1,7 +1,8 @@
 //! Reads the stream of opencode.
 //!
-//! Invariant: the agent's words are its finished parts. The stream has no last line of its own: what ends it is a step after which the
-//! model does not go on, and nothing after it. A step of unknown end was broken off, and is tried again.
+//! Invariant: the agent's words are its finished parts. The stream has no last line of its own:
+//! what ends it is a step after which the model does not go on, and nothing after it. A step of
+//! unknown end was broken off, and is tried again.
 
 use jiff::Zoned;
 

@@ -1,6 +1,6 @@
-//! Outputs that are one JSON object a line.
+//! Reads outputs with one JSON object per line.
 //!
-//! Invariant: each object comes to its reader once, whole and in order; a line that is none is a note, and changes nothing else.
+//! Invariant: the reader gets each object once, whole and in order. Any other line becomes a note.
 
 use super::json::Object;
 use super::{Conclusion, Line, Lines, OutputReader, Said};
@@ -58,7 +58,8 @@ impl<R: ObjectReader> OutputReader for ByLine<R> {
     }
 }
 
-/// Keeps the conversation's name, and says it where it is another one than before; what is no name changes nothing.
+/// Keeps the conversation's name, and says it where it is another one than before; what is no name
+/// changes nothing.
 pub fn hear_session(kept: &mut Option<SessionId>, name: Option<&str>, said: &mut Vec<Said>) {
     let session = name.and_then(|name| name.parse().ok());
     if let Some(session) = session.filter(|session| kept.as_ref() != Some(session)) {

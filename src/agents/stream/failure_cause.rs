@@ -1,6 +1,6 @@
-//! What is to blame for a failure, from the words of a service or a program about it.
+//! Determines the cause of a failure from the words of a provider or a program.
 //!
-//! Invariant: only words that say it plainly blame anybody.
+//! Invariant: only unambiguous words determine a cause.
 
 use super::verdict::blamed_by_status;
 use crate::domain::verdict::Cause;
@@ -50,7 +50,8 @@ pub fn blamed_by_words(text: &str) -> Option<Cause> {
     by_word.map(|(_, cause)| cause.clone())
 }
 
-/// What the first number in a text blames that could be the status of an HTTP answer and blames somebody.
+/// What the first number in a text blames that could be the status of an HTTP answer and blames
+/// somebody.
 pub fn blamed_by_status_in(text: &str) -> Option<Cause> {
     let numbers = text.split(|c: char| !c.is_ascii_alphanumeric());
     let three = numbers.filter(|word| word.len() == 3);

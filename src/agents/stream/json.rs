@@ -44,7 +44,8 @@ pub fn texts<'a>(object: &'a Object, name: &str) -> impl Iterator<Item = &'a str
     list.into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// What is under this name as text: itself where it is one, the `text` of its blocks where it is a list of those, else its JSON.
+/// What is under this name as text: itself where it is one, the `text` of its blocks where it is a
+/// list of those, else its JSON.
 pub fn as_text(object: &Object, name: &str) -> String {
     match object.get(name) {
         None | Some(Value::Null) => String::new(),

@@ -1,7 +1,7 @@
-//! When a limit is reset, from what a program tells people about it.
+//! Reads the time at which a limit resets from a program's message.
 //!
-//! Invariant: a time is given only where the text has one; a time of day without a date is one of the day on which it is read, since
-//! programs name the date of every other day, and one without a zone is local.
+//! Invariant: the time comes from the text alone. A time without a date means the day of the
+//! message, because programs name every other date. A time without a zone is local.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
@@ -12,8 +12,9 @@ use crate::domain::time::Timestamp;
 /// How far away a reset may be: no limit runs for longer.
 const FARTHEST: SignedDuration = SignedDuration::from_hours(24 * 60);
 
-/// The time in a text like `try again at 2:29 AM`, `resets 3am (UTC)`, `resets Nov 25, 3:49am (UTC)`,
-/// `try again at Nov 25th, 2026 8:40 AM`, `try again in 3 days 4 hours 5 minutes` or `reset after 16h37m2.5s`, read at `now`.
+/// The time in a text like `try again at 2:29 AM`, `resets 3am (UTC)`, `resets Nov 25, 3:49am
+/// (UTC)`, `try again at Nov 25th, 2026 8:40 AM`, `try again in 3 days 4 hours 5 minutes` or `reset
+/// after 16h37m2.5s`, read at `now`.
 pub fn time_in(text: &str, now: &Zoned) -> Option<Timestamp> {
     let after = |mark: &str| {
         let at = text.to_ascii_lowercase().find(mark)?;

@@ -1,14 +1,15 @@
-//! Bytes to lines of JSON.
+//! Splits bytes into lines of JSON.
 //!
-//! Invariant: each line comes out once, whole, however the bytes were split; a line that is no JSON object comes out as the text that it is.
-//! What is held back is bounded: of a longer line only the beginning is kept, as text, and of one with too many values as well: each of them
-//! takes much more room than its bytes.
+//! Invariant: each line comes out once, whole, however the bytes are split. A line that is no JSON
+//! object comes out as text. Memory is bounded: only the start of a line that is too long or has
+//! too many values is kept, as text.
 
 use serde_json::{Map, Value};
 
 /// The longest line that is read as JSON, in bytes.
 const LONGEST: usize = 64 * 1024 * 1024;
-/// The most values in a line that is read as JSON: an object with one value takes about half a kilobyte.
+/// The most values in a line that is read as JSON: an object with one value takes about half a
+/// kilobyte.
 const VALUES: usize = 250_000;
 /// How much of a line that is no JSON is passed on, in bytes.
 const FOREIGN: usize = 4 * 1024;
@@ -80,7 +81,8 @@ impl Lines {
     }
 }
 
-/// How many values this text has at most, if it is JSON: one behind each mark that is not in a text.
+/// How many values this text has at most, if it is JSON: one behind each mark that is not in a
+/// text.
 fn values(json: &[u8]) -> usize {
     let (mut count, mut in_text, mut escaped) = (0, false, false);
     for byte in json {

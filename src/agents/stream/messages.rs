@@ -1,7 +1,7 @@
-//! The agent's own words, joined as it said them.
+//! Joins the pieces of an agent's messages.
 //!
-//! Invariant: pieces of one message follow each other as they are, so that a signal may lie across two of them; between two messages there is
-//! a line end, so that two halves of different ones never make a signal.
+//! Invariant: pieces of one message are joined unchanged, so a signal may span two of them. A line
+//! end separates two messages, so halves from different messages never form a signal.
 
 use super::Said;
 use crate::agents::text;

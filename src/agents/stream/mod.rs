@@ -1,7 +1,8 @@
-//! What an agent's program writes to its standard output, as events: the same kinds whatever the program.
+//! Turns the standard output of an agent's program into events, the same kinds for every program.
 //!
-//! Invariant: events depend on the bytes alone, however they are split; joining all [`Said::Text`] gives the agent's own messages and
-//! nothing else: neither its prompt, nor what its tools printed. A line that is torn, foreign or of an unknown kind is no failure.
+//! Invariant: events depend on the bytes alone, however they are split. All [`Said::Text`] joined
+//! are the agent's own messages: neither its prompt nor the output of its tools. A torn, foreign or
+//! unknown line is no failure.
 
 mod by_line;
 pub mod failure_cause;
@@ -24,7 +25,8 @@ use crate::domain::verdict::Verdict;
 /// One thing that a program's output says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
-    /// A piece of the agent's message; pieces are joined as they are, line ends between messages included.
+    /// A piece of the agent's message; pieces are joined as they are, line ends between messages
+    /// included.
     Text(Vec<u8>),
     /// The agent thought aloud; not a message, and never searched for signals.
     Thought(String),
@@ -34,14 +36,15 @@ pub enum Said {
         id: String,
         /// The tool.
         tool: String,
-        /// What it is to do: the command of a shell, the path of a file; else its input as one line of JSON.
+        /// What it is to do: the command of a shell, the path of a file; else its input as one line
+        /// of JSON.
         input: String,
     },
     /// What a tool answered.
     ToolResult {
-        /// Which call.
+        /// Id of the call.
         id: String,
-        /// Its output, as it was told.
+        /// Output as reported.
         output: String,
         /// Whether it went well.
         ok: bool,
@@ -52,7 +55,7 @@ pub enum Said {
     Answered,
     /// What the run has used up to here.
     Usage(Usage),
-    /// The program waits for its service and will try again by itself.
+    /// The program waits for its provider and retries on its own.
     Retry {
         /// Why, as it said it.
         why: String,
@@ -94,7 +97,8 @@ pub trait OutputReader {
     /// The output has ended; appends what was held back.
     fn finish(&mut self, said: &mut Vec<Said>);
 
-    /// What it came to; asked after [`finish`](Self::finish). `stderr` is the end of the run's standard error.
+    /// What it came to; asked after [`finish`](Self::finish). `stderr` is the end of the run's
+    /// standard error.
     fn conclude(&self, end: &RunEndKind, stderr: &str) -> Conclusion;
 }
 
