@@ -1,7 +1,7 @@
-//! The adapter `claude`: Claude Code in print mode, on its stream of JSON lines.
+//! The adapter `claude`: Claude Code in print mode, with a stream of JSON lines.
 //!
-//! Invariant: each run has one turn, given on standard input, under the conversation's name that
-//! swarm chose; nothing in a profile's `args` can change the form of what it writes.
+//! Invariant: each run is one turn, with the prompt on standard input and a conversation id that
+//! swarm chose. A profile's `args` cannot change the output format.
 
 mod reader;
 mod usage;
@@ -71,14 +71,14 @@ static ABOUT: About = About {
     resumes: true,
 };
 
-/// What in a profile's `args` says itself what the agent may do.
+/// Options in a profile's `args` that set the agent's permissions, and replace the default one.
 const PERMISSIONS: &[&str] = &[
     "--dangerously-skip-permissions",
     "--permission-mode",
     "--restricted",
 ];
 
-/// Variables that log it in, and those that send it to another service with logins of its own.
+/// Variables that contain a login, or that select another provider with its own logins.
 const LOGINS: &[&str] = &[
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",

@@ -1,8 +1,7 @@
-//! The adapter `codex`: Codex without its interface, on its stream of JSON lines.
+//! The adapter `codex`: Codex without its interface, with a stream of JSON lines.
 //!
-//! Invariant: each run has one turn, given on standard input; the user's own configuration of Codex
-//! holds but for what a run needs, and nothing in a profile's `args` can change the form of what it
-//! writes.
+//! Invariant: each run is one turn, with the prompt on standard input. The user's configuration of
+//! Codex applies, except for what a run needs. A profile's `args` cannot change the output format.
 
 mod reader;
 mod records;
@@ -62,7 +61,7 @@ static ABOUT: About = About {
     resumes: true,
 };
 
-/// What in a profile's `args` says itself what the agent may do.
+/// Options in a profile's `args` that set the agent's permissions, and replace the default one.
 const PERMISSIONS: &[&str] = &[
     "--dangerously-bypass-approvals-and-sandbox",
     "--approve-for-me",
@@ -70,7 +69,7 @@ const PERMISSIONS: &[&str] = &[
     "-s",
 ];
 
-/// Variables that log it in.
+/// Variables that contain a login.
 const LOGINS: &[&str] = &["CODEX_API_KEY", "CODEX_ACCESS_TOKEN"];
 
 impl Adapter for CodexAdapter {
@@ -87,7 +86,7 @@ impl Adapter for CodexAdapter {
         args.extend(["-c", "check_for_update_on_startup=false"].map(OsString::from));
         args.extend(own);
         let session = match &context.talk {
-            // It names its conversations itself.
+            // Codex chooses the id of a new conversation.
             Talk::New(_) => None,
             Talk::Resume(session) => {
                 args.extend(["resume", session.as_str()].map(OsString::from));
@@ -157,7 +156,7 @@ impl Adapter for CodexAdapter {
     }
 }
 
-/// Where Codex keeps what is its own.
+/// Directory of Codex's settings and records.
 fn home(environment: &Environment) -> Option<PathBuf> {
     let own = set(environment, "CODEX_HOME").map(PathBuf::from);
     own.or_else(|| Some(PathBuf::from(set(environment, "HOME")?).join(".codex")))

@@ -1,7 +1,7 @@
-//! The adapter `gemini`: Gemini CLI without its interface, on its stream of JSON lines.
+//! The adapter `gemini`: Gemini CLI without its interface, with a stream of JSON lines.
 //!
-//! Invariant: each run has one turn, given on standard input, under the conversation's name that
-//! swarm chose; nothing in a profile's `args` can change the form of what it writes.
+//! Invariant: each run is one turn, with the prompt on standard input and a conversation id that
+//! swarm chose. A profile's `args` cannot change the output format.
 
 mod failure_cause;
 mod reader;
@@ -74,10 +74,10 @@ static ABOUT: About = About {
     resumes: true,
 };
 
-/// What in a profile's `args` says itself what the agent may do.
+/// Options in a profile's `args` that set the agent's permissions, and replace the default one.
 const PERMISSIONS: &[&str] = &["--yolo", "-y", "--approval-mode"];
 
-/// Variables that log it in, and those that send it to another service with logins of its own.
+/// Variables that contain a login, or that select another provider with its own logins.
 const LOGINS: &[&str] = &[
     "GEMINI_API_KEY",
     "GOOGLE_GENAI_USE_GCA",
@@ -172,7 +172,7 @@ impl Adapter for GeminiAdapter {
     }
 }
 
-/// Where Gemini CLI keeps what is its own.
+/// Directory of Gemini CLI's settings and records.
 fn home(environment: &Environment) -> Option<PathBuf> {
     let folder = set(environment, "GEMINI_CLI_HOME").or_else(|| set(environment, "HOME"))?;
     Some(PathBuf::from(folder).join(".gemini"))

@@ -1,7 +1,7 @@
-//! The adapter `opencode`: opencode without its interface, on its stream of JSON lines.
+//! The adapter `opencode`: opencode without its interface, with a stream of JSON lines.
 //!
-//! Invariant: each run has one turn, given on standard input; the user's own configuration of
-//! opencode holds, and nothing in a profile's `args` can change the form of what it writes.
+//! Invariant: each run is one turn, with the prompt on standard input. The user's configuration of
+//! opencode applies. A profile's `args` cannot change the output format.
 
 mod log;
 mod reader;
@@ -64,7 +64,7 @@ static ABOUT: About = About {
     resumes: true,
 };
 
-/// What in a profile's `args` says itself what the agent may do.
+/// Options in a profile's `args` that set the agent's permissions, and replace the default one.
 const PERMISSIONS: &[&str] = &["--auto", "--yolo", "--dangerously-skip-permissions"];
 
 /// Variables that are its own: settings, and behind those the keys of the services that it knows.

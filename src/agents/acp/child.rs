@@ -1,8 +1,8 @@
-//! The agent's process: started, spoken to in lines, and ended.
+//! Starts the agent's process, exchanges lines with it, and ends it.
 //!
-//! Invariant: it is signalled only while it is known not to have been waited for, so that its
-//! number is its own. TERM, INT and HUP to the bridge end it at once, and then the bridge; what it
-//! leaves behind is the runner's to end. What of its output waits to be read is bounded.
+//! Invariant: the process is signalled only while it is not reaped, so its pid cannot be reused.
+//! SIGTERM, SIGINT and SIGHUP to the bridge end the agent at once, then the bridge. The runner
+//! ends what the agent leaves behind. Unread output is bounded.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};

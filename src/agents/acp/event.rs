@@ -1,8 +1,7 @@
-//! What the bridge writes: one event a line, as JSON.
+//! The events that the bridge writes, one line of JSON each.
 //!
-//! Invariant: an event is one to one what a reader says ([`Said`](crate::agents::stream::Said)); a
-//! kind that a reader does not know is no failure, so that a run which outlives a change of
-//! versions is still read.
+//! Invariant: events correspond one to one to [`Said`](crate::agents::stream::Said). An unknown
+//! kind is no failure, so a run that outlives a change of versions can still be read.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,7 @@
-//! What is to blame where an agent answers a request with an error.
+//! Determines the cause of an agent's error response.
 //!
-//! Invariant: the protocol has a code for a login that is missing and for a thing that is not
-//! there; of everything else agents tell in their own words, with the status of their service where
-//! they know it. What says nothing blames nobody.
+//! Invariant: the protocol has codes for a missing login and a missing resource. Otherwise the
+//! HTTP status counts, then the words of the message. Ambiguous messages determine no cause.
 
 use agent_client_protocol::{Error, ErrorCode};
 use serde_json::Value;

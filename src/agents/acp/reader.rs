@@ -1,6 +1,6 @@
 //! Reads the events of the bridge.
 //!
-//! Invariant: what is kept is the last of each kind, so that memory does not grow with the output.
+//! Invariant: keeps only the last event of each kind, so memory does not grow with the output.
 
 use serde_json::Value;
 

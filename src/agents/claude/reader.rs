@@ -1,9 +1,8 @@
 //! Reads the stream of Claude Code.
 //!
-//! Invariant: the agent's words are taken from its whole messages only: pieces of an answer that is
-//! cut off come again with the next try, and would count twice. What its sub-agents say is what its
-//! tools answered; what the program itself puts into its mouth (errors of the service) is no word
-//! of the agent.
+//! Invariant: text comes from whole messages only, because a retry repeats the pieces of an
+//! interrupted answer. Sub-agents' messages count as tool results. Messages that the program
+//! writes in the agent's name (errors of the provider) are no text.
 
 use jiff::Zoned;
 
@@ -290,7 +289,7 @@ fn answers(speaker: &str, line: &Object, said: &mut Vec<Said>) {
     }
 }
 
-/// A run that did not get as far as a stream.
+/// The failure of a run that ended before its stream began.
 fn failed_at_once(stderr: &str) -> Option<Failure> {
     let message = last_line(stderr)?;
     let cause = if names_no_conversation(stderr) {

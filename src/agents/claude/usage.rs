@@ -1,7 +1,7 @@
-//! What a run of Claude Code used, added up from its stream.
+//! Adds up the usage of a Claude Code run from its stream.
 //!
-//! Invariant: each answer of the model counts once, however often the stream shows it, until a
-//! `result` tells the sum of its turn: from then on that counts. What is kept is bounded.
+//! Invariant: each answer counts once, however often the stream shows it. A `result` replaces the
+//! sum of its turn. Memory is bounded.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::domain::usage::{MicroUsd, Scope, Tokens, Usage};
 /// Sub-agents that answer at the same time, at most; those beyond are taken to have finished their
 /// answer.
 const SPEAKERS: usize = 64;
-/// The longest name that is kept, in bytes.
+/// Longest name to keep, in bytes.
 const NAME: usize = 128;
 
 /// Adds up.

@@ -1,7 +1,7 @@
 //! Reads the stream of Codex.
 //!
-//! Invariant: the agent's words are its finished messages. Errors that Codex tries again after are
-//! no failure; a turn's own end says how it went.
+//! Invariant: text comes from finished messages only. An error that Codex retries is no failure;
+//! the end of the turn decides.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ pub(super) struct CodexReader {
     resumed: bool,
     model: Option<String>,
     words: Words,
-    /// The model is in the middle of an answer: no tool has run since its last word.
+    /// The model is answering: no tool has run since its last output.
     answering: bool,
     answered: bool,
     /// Calls of tools that have no answer yet.
@@ -77,7 +77,7 @@ impl ObjectReader for CodexReader {
 }
 
 impl CodexReader {
-    /// For a run that was started so.
+    /// A reader for a run with this launch record.
     pub(super) fn new(started: &StartedAs) -> Self {
         Self {
             resumed: started.resumed,
@@ -142,7 +142,7 @@ impl CodexReader {
         });
     }
 
-    /// The model has begun an answer, or goes on with it.
+    /// Notes that the model has started or continued an answer.
     fn answers(&mut self, said: &mut Vec<Said>) {
         self.answered = true;
         if !self.answering {
@@ -231,7 +231,7 @@ fn cause(message: &str, resumed: bool) -> Cause {
         None if says(TROUBLE) => return Cause::Overloaded,
         Some(None) | None => {}
     }
-    // The request as it is was refused: that is, what was said before it, too.
+    // The provider refused the whole request, which includes the earlier conversation.
     let refused = says(&["invalid_request_error", "context window", "status 400"]);
     if resumed && refused {
         Cause::Session
@@ -268,7 +268,7 @@ fn status_in(message: &str) -> Option<u64> {
         .filter(|status| (100..600).contains(status))
 }
 
-/// A run that did not get as far as a turn.
+/// The failure of a run that ended before its turn began.
 fn failed_at_once(stderr: &str) -> Option<Failure> {
     let message = last_line(stderr)?;
     // A conversation that is missing, broken or held by a process that lives on.

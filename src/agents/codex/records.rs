@@ -1,7 +1,6 @@
-//! What Codex writes down about a conversation itself: `YYYY/MM/DD/rollout-<time>-<id>.jsonl`.
+//! Reads Codex's own records of a conversation: `YYYY/MM/DD/rollout-<time>-<id>.jsonl`.
 //!
-//! Invariant: only read; a line of another kind is passed over, and memory stays bounded however
-//! long the file is.
+//! Invariant: only reads, and skips unknown lines. Memory stays bounded however long the file is.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +11,7 @@ use crate::agents::text;
 use crate::domain::session::SessionId;
 use crate::domain::usage::{Scope, Tokens, Usage};
 
-/// The longest name of a model that is kept, in bytes.
+/// Longest model name to keep, in bytes.
 const NAME: usize = 128;
 
 /// What this conversation has used, by its last count. Codex counts after it has run what an answer

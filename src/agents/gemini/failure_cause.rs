@@ -1,6 +1,6 @@
-//! What is to blame where Gemini CLI failed.
+//! Determines the cause of a failure of Gemini CLI.
 //!
-//! Invariant: of an error of the service its status counts, where it is told; else its words.
+//! Invariant: the provider's status counts if it is reported, else the words of the message.
 
 use jiff::{Timestamp as Instant, Zoned};
 use serde_json::{Deserializer, Value};
@@ -40,7 +40,7 @@ fn cause(status: Option<u64>, plain: &str, resumed: bool, now: &Zoned) -> Cause 
             until: limit_reset::time_in(plain, now),
         },
         Some(cause) => cause,
-        // The request as it is was refused: that is, what was said before it, too.
+        // The provider refused the whole request, which includes the earlier conversation.
         None if resumed && matches!(status, Some(400 | 413)) => Cause::Session,
         None => Cause::Other,
     }
@@ -79,7 +79,7 @@ pub(super) fn reset_in(stderr: &str, now: &Zoned) -> Option<Timestamp> {
     delay.or_else(|| limit_reset::time_in(stderr, now))
 }
 
-/// A run that did not get as far as its stream.
+/// The failure of a run that ended before its stream began.
 pub(super) fn at_once(code: Option<i32>, stderr: &str) -> Option<Failure> {
     // What it says more than a line about: the name of a conversation that is missing or taken
     // already, and arguments.

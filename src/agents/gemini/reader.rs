@@ -1,7 +1,7 @@
 //! Reads the stream of Gemini CLI.
 //!
-//! Invariant: the agent's words are the pieces that it says as the model; its prompt, which comes
-//! back in the stream, is none of them. What was used is told by the last line alone.
+//! Invariant: text comes only from pieces with the role of the model, because the stream repeats
+//! the prompt. Only the last line reports usage.
 
 use jiff::Zoned;
 
@@ -16,14 +16,14 @@ use crate::domain::session::SessionId;
 use crate::domain::usage::{Scope, Tokens, Usage};
 use crate::domain::verdict::Cause;
 
-/// The longest name of a model that is kept, in bytes.
+/// Longest model name to keep, in bytes.
 const NAME: usize = 128;
 
 /// The reader of one run.
 pub(super) struct GeminiReader {
     resumed: bool,
     words: Words,
-    /// The model is in the middle of an answer: no tool has run since its last word.
+    /// The model is answering: no tool has run since its last output.
     answering: bool,
     answered: bool,
     model: Option<String>,
@@ -97,7 +97,7 @@ impl ObjectReader for GeminiReader {
 }
 
 impl GeminiReader {
-    /// For a run that was started so.
+    /// A reader for a run with this launch record.
     pub(super) fn new(started: &StartedAs) -> Self {
         Self {
             resumed: started.resumed,
@@ -113,7 +113,7 @@ impl GeminiReader {
         }
     }
 
-    /// The model has begun an answer, or goes on with it.
+    /// Notes that the model has started or continued an answer.
     fn answers(&mut self, said: &mut Vec<Said>) {
         self.answered = true;
         self.last = None;

@@ -1,8 +1,8 @@
-//! What Gemini CLI writes down about a conversation itself:
-//! `<project>/chats/session-<time>-<beginning of the id>.jsonl`.
+//! Reads Gemini CLI's own records of a conversation: `<project>/chats/session-<time>-<start of the
+//! id>.jsonl`.
 //!
-//! Invariant: only read; a line that is torn or of another kind is passed over, and memory is
-//! bounded by the answers since the last prompt.
+//! Invariant: only reads, and skips torn or unknown lines. The answers since the last prompt bound
+//! memory.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +16,7 @@ use crate::domain::usage::Tokens;
 
 /// Answers that are told apart; what more there are is not counted.
 const ANSWERS: usize = 64 * 1024;
-/// The longest name that is kept, in bytes.
+/// Longest name to keep, in bytes.
 const NAME: usize = 128;
 /// So many letters of a conversation's name are in that of its file.
 const IN_NAME: usize = 8;

@@ -1,7 +1,7 @@
-//! What opencode's log tells, which it writes to its standard error:
-//! `timestamp=2026-11-22T07:05:32.683Z level=ERROR name="value" ...`.
+//! Reads opencode's log on standard error: `timestamp=2026-11-22T07:05:32.683Z level=ERROR
+//! name="value" ...`.
 //!
-//! Invariant: only looked at where the stream does not tell why it ended.
+//! Invariant: used only if the stream does not say why it ended.
 
 use jiff::{Timestamp, Zoned};
 

@@ -1,8 +1,7 @@
 //! Reads the stream of opencode.
 //!
-//! Invariant: the agent's words are its finished parts. The stream has no last line of its own:
-//! what ends it is a step after which the model does not go on, and nothing after it. A step of
-//! unknown end was broken off, and is tried again.
+//! Invariant: text comes from finished parts only. The stream has no final line: it ends with a
+//! step after which the model stops. A step with an unknown end was interrupted, and is retried.
 
 use jiff::Zoned;
 
@@ -23,7 +22,7 @@ const SUB_AGENT: &str = "task";
 
 /// All that it says of an argument that it does not know, is what it knows.
 const HELP: &str = "Positionals:\n";
-/// The longest name that is kept, in bytes.
+/// Longest name to keep, in bytes.
 const NAME: usize = 128;
 
 /// The reader of one run.
@@ -87,7 +86,7 @@ impl ObjectReader for OpencodeReader {
 }
 
 impl OpencodeReader {
-    /// For a run that was started so.
+    /// A reader for a run with this launch record.
     pub(super) fn new(started: &StartedAs) -> Self {
         Self {
             resumed: started.resumed,
@@ -197,7 +196,7 @@ impl OpencodeReader {
     }
 }
 
-/// The request as it is was refused: that is, what was said before it, too.
+/// Whether the provider refused the whole request, which includes the earlier conversation.
 fn is_refused(name: &str, status: Option<u64>) -> bool {
     name == "ContextOverflowError" || matches!(status, Some(400 | 413))
 }
@@ -251,7 +250,7 @@ fn tokens(told: &Object) -> Tokens {
     }
 }
 
-/// A run that did not get as far as an answer.
+/// The failure of a run that ended before the first answer.
 fn failed_at_once(stderr: &str) -> Option<Failure> {
     let message = if stderr.contains(HELP) {
         "it does not know one of its arguments"

@@ -41,7 +41,7 @@ const WORDS: &[(&[&str], Cause)] = &[
     ),
 ];
 
-/// What a text blames.
+/// The cause that the words of a text name.
 pub fn blamed_by_words(text: &str) -> Option<Cause> {
     let text = text.to_lowercase();
     let by_word = WORDS

@@ -1,6 +1,6 @@
-//! Looking into objects that others wrote.
+//! Accessors for JSON objects written by other programs.
 //!
-//! Invariant: what is missing and what is of another type are the same, and no failure.
+//! Invariant: a missing value and a value of another type are the same, and no failure.
 
 use serde_json::{Map, Value};
 

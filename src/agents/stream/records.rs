@@ -1,8 +1,7 @@
-//! What programs write down about a conversation in files of their own.
+//! Reads the records that programs keep of their conversations.
 //!
-//! Invariant: only regular files, and only read; a line that is torn or no object is passed over,
-//! memory is bounded by the longest line that is read ([`Lines`]), and time by [`MOST`], however
-//! long the file is.
+//! Invariant: reads regular files only, and writes none. Skips torn lines. The longest line
+//! ([`Lines`]) bounds memory, and [`MOST`] bounds time.
 
 use std::fs;
 use std::io::{self, Read};

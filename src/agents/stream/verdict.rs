@@ -1,7 +1,6 @@
-//! From a program's last word and the way in which its process ended to a verdict.
+//! Derives the verdict on a run from the program's last report and the end of its process.
 //!
-//! Invariant: complete is only what its program called complete, and whose process ended as it does
-//! after that.
+//! Invariant: a run is complete only if its program said so and its process ended accordingly.
 
 use crate::agents::text;
 use crate::domain::observation::RunEndKind;
@@ -93,7 +92,7 @@ pub fn last_line(stderr: &str) -> Option<&str> {
     stderr.lines().map(str::trim).rfind(|line| !line.is_empty())
 }
 
-/// What an HTTP status blames; none for those that blame the request itself.
+/// The cause for an HTTP status; `None` if the request itself is at fault.
 pub fn blamed_by_status(status: u64) -> Option<Cause> {
     match status {
         401..=403 => Some(Cause::Login),
