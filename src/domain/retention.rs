@@ -146,7 +146,7 @@ impl Needs {
                     self.in_use.insert(run.clone());
                 }
                 Effect::ReleaseWorktree(effect::ReleaseWorktree { worktree, .. }) => {
-                    self.uses(worktree)
+                    self.uses(worktree);
                 }
                 _ => {}
             }

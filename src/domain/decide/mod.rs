@@ -183,19 +183,19 @@ fn follow(plan: &mut Plan<'_>, effect: &Effect, outcome: &Outcome) {
         Effect::Seal(effect::Seal { agent, .. }) => attempt::outcomes::sealed(plan, agent, outcome),
         Effect::SaveWork(effect::SaveWork { agent, .. }) => redirect::saved(plan, agent, outcome),
         Effect::BuildMerge(effect::BuildMerge { idea, source, .. }) => {
-            merge::outcomes::built(plan, idea, source, outcome)
+            merge::outcomes::built(plan, idea, source, outcome);
         }
         Effect::PrepareVerify(effect::PrepareVerify { idea, .. }) => {
-            merge::outcomes::verify_ready(plan, idea, outcome)
+            merge::outcomes::verify_ready(plan, idea, outcome);
         }
         Effect::Land(effect::Land { idea, commit, .. }) => {
-            merge::outcomes::landed(plan, idea, commit, outcome)
+            merge::outcomes::landed(plan, idea, commit, outcome);
         }
         Effect::StartResolution(effect::StartResolution { idea, .. }) => {
-            merge::conflict::resolution_started(plan, idea, outcome)
+            merge::conflict::resolution_started(plan, idea, outcome);
         }
         Effect::FinishResolution(effect::FinishResolution { idea, .. }) => {
-            merge::conflict::resolution_finished(plan, idea, outcome)
+            merge::conflict::resolution_finished(plan, idea, outcome);
         }
         Effect::ReleaseWorktree(effect::ReleaseWorktree { worktree, .. }) => {
             tidied(plan, &format!("release-{worktree}"), outcome);
@@ -205,14 +205,14 @@ fn follow(plan: &mut Plan<'_>, effect: &Effect, outcome: &Outcome) {
             checkpoints::made(plan, name, *reason, outcome);
         }
         Effect::DeleteCheckpoint(effect::DeleteCheckpoint { name, .. }) => {
-            checkpoints::deleted(plan, name, outcome)
+            checkpoints::deleted(plan, name, outcome);
         }
         Effect::CheckRollback(_) => rollback::checked(plan, outcome),
         Effect::MoveTarget(effect::MoveTarget { target, .. }) => {
-            rollback::moved(plan, target, outcome)
+            rollback::moved(plan, target, outcome);
         }
         Effect::ArchiveInbox(effect::ArchiveInbox { name, .. }) => {
-            tidied(plan, &format!("inbox-{name}"), outcome)
+            tidied(plan, &format!("inbox-{name}"), outcome);
         }
     }
 }
@@ -220,7 +220,7 @@ fn follow(plan: &mut Plan<'_>, effect: &Effect, outcome: &Outcome) {
 fn run_over(plan: &mut Plan<'_>, run: &RunId, purpose: &Purpose, outcome: &Outcome) {
     match purpose {
         Purpose::Iteration { agent, .. } => {
-            attempt::outcomes::iteration_over(plan, agent, run, outcome)
+            attempt::outcomes::iteration_over(plan, agent, run, outcome);
         }
         Purpose::Gate {
             agent,

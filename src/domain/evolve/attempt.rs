@@ -145,7 +145,7 @@ pub(super) fn start_iteration(state: &mut State, at: Timestamp, started: &Iterat
 pub(super) fn start_gate(state: &mut State, started: &GateStarted) {
     state.counters.runs += 1;
     with_attempt(state, &started.agent, |attempt| {
-        begin_run(attempt, &started.run)
+        begin_run(attempt, &started.run);
     });
 }
 

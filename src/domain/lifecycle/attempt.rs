@@ -122,9 +122,9 @@ impl State<Machine> for AttemptPhase {
             (Self::Starting, I::Started) => Transition(Self::Working),
             (Self::Working, I::SaidComplete) => Transition(Self::Gating),
             (Self::Working | Self::Gating | Self::Starting, I::Hold)
+            | (Self::WaitingForHuman, I::Answered)
             | (Self::ReadyToMerge, I::Returned) => Transition(Self::Backoff),
             (Self::Working, I::NeedsHuman) => Transition(Self::WaitingForHuman),
-            (Self::WaitingForHuman, I::Answered) => Transition(Self::Backoff),
             // A resolver's work needs no gate of its own: the merged tree is verified.
             (Self::Gating | Self::Working | Self::Backoff, I::GatePassed) => {
                 Transition(Self::ReadyToMerge)

@@ -85,11 +85,10 @@ impl State<Machine> for MergePhase {
         use MergeInput as I;
         match (*self, input) {
             (Self::Queued, I::Build) => Transition(Self::Building),
-            (Self::Queued, I::Requeue) => Handled,
+            // To a person once more: with another reason.
+            (Self::Queued, I::Requeue) | (Self::Person, I::ToPerson) => Handled,
             (Self::Building, I::Built) => Transition(Self::Verifying),
             (Self::Building | Self::Resolver, I::ToPerson) => Transition(Self::Person),
-            // With another reason.
-            (Self::Person, I::ToPerson) => Handled,
             (Self::Building, I::ToResolver) => Transition(Self::Resolver),
             (Self::Verifying, I::Verified) => Transition(Self::Landing),
             _ => Super,

@@ -89,7 +89,7 @@ impl Worktree {
                     Lock::Absent => break,
                     Lock::Dead => lock_files::remove_if_dead(&lock)?,
                     Lock::Held if std::time::Instant::now() < end => {
-                        crate::git::exec::command::pause()
+                        crate::git::exec::command::pause();
                     }
                     Lock::Held => return Err(lock_files::held(&lock)),
                 }
