@@ -14,11 +14,11 @@ part() { # part NAME COMMAND...: runs it unless other parts were asked for
 }
 wanted=("$@")
 
-part points env SWARM_POINTS_ROUNDS=200 cargo test --locked --test it points:: -- --nocapture
-part storm env SWARM_STORM_KILLS=500 cargo test --locked --test it storm:: -- --nocapture
+part points env SWARM_POINTS_ROUNDS=200 cargo test --locked --test it crash_points:: -- --nocapture
+part storm env SWARM_STORM_KILLS=500 cargo test --locked --test it kill_storm:: -- --nocapture
 part hooks env SWARM_HOOK_STORM=1000 SWARM_HOOK_STORM_BYTES=1073741824 cargo test --locked --test it hook_storm:: -- --nocapture
-part endurance env SWARM_ENDURANCE=50000 cargo test --locked --test it endurance:: -- --nocapture
-part interrupts env SWARM_INTERRUPTS=500 cargo test --locked --test it interrupts:: -- --nocapture --test-threads 1
+part endurance env SWARM_ENDURANCE=50000 cargo test --locked --test it memory_and_descriptors:: -- --nocapture
+part interrupts env SWARM_INTERRUPTS=500 cargo test --locked --test it interrupted_runs:: -- --nocapture --test-threads 1
 part rollbacks env SWARM_ROLLBACK_KILLS=200 cargo test --locked --test it rollback_killed:: -- --nocapture
 part operations env SWARM_ROLLBACK_SEQUENCES=20 cargo test --locked --test it rollback_model:: -- --nocapture
 part syscalls env SWARM_SYSCALLS=all cargo test --locked --test it harm_at -- --nocapture

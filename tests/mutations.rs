@@ -180,7 +180,7 @@ fn tests_are_found_in_the_sources() {
     assert!(
         tests_of("--test it")
             .iter()
-            .any(|test| test.starts_with("crashes::"))
+            .any(|test| test.starts_with("kill_and_restart::"))
     );
     assert!(tests_of("--test nowhere").is_empty());
 }

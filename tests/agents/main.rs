@@ -6,7 +6,6 @@
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
-mod by_hand;
 mod failures;
 #[allow(dead_code, unused_imports)] // it is shared with tests/it, and not all of it is used here
 #[path = "../it/harness/mod.rs"]
@@ -14,9 +13,10 @@ mod harness;
 mod kills;
 mod lab;
 mod landing;
-mod long;
-mod others;
-mod people;
+mod long_runs;
+mod other_programs;
+mod process_trees;
 mod programs;
 mod stub;
-mod trees;
+mod stub_programs;
+mod views_and_settings;

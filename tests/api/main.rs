@@ -5,8 +5,8 @@
 mod errors;
 mod events;
 mod kit;
-mod load;
 mod logs;
+mod many_clients;
 mod merges;
 mod report;
 mod routes;

@@ -2,15 +2,15 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod commit_leftovers;
+mod crash_points;
+mod dropped_changes;
 mod fixture;
-mod hostile;
-mod kill;
+mod hostile_config;
 mod landing;
-mod left_out;
+mod lost_work;
 mod merging;
-mod moved;
-mod opening;
-mod resolving;
-mod sealing;
-mod thrown;
+mod open_repository;
+mod relocated_repository;
+mod resolution;
 mod worktrees;

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::crashes::Dice;
 use crate::harness::{Daemon, Logged, PATIENCE, Sandbox, files_in};
+use crate::kill_and_restart::Dice;
 
 /// An agent of every round, which takes a moment to end: what the attempts before it left is committed; on top of that a commit, a change and a file that git does not know.
 const BUSY: &str = "trap 'sleep 0.05; exit 1' TERM; i=$SWARM_IDEA_ID; n=$SWARM_ATTEMPT; rm -rf loose; \

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::crashes::Dice;
 use crate::harness::{Daemon, PATIENCE, Ran, Sandbox};
+use crate::kill_and_restart::Dice;
 
 const OPERATIONS: usize = 50;
 const IDEAS: usize = 18;

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::crashes::Dice;
 use crate::harness::{Harm, Sandbox, Traced};
+use crate::kill_and_restart::Dice;
 
 /// How long cases are begun when nothing else is asked for.
 const BUDGET: Duration = Duration::from_secs(60);

@@ -6,6 +6,6 @@
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod golden;
-mod hostile;
-mod pieces;
+mod hostile_streams;
 mod reading;
+mod split_streams;

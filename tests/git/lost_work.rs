@@ -6,7 +6,7 @@ use std::path::Path;
 use swarm::git::{Anew, Finish, Oid, Prepare, Proof, rescue_ref};
 
 use crate::fixture::{Fixture, TIME, branch, commit_in, earlier, git, identity, name, read, write};
-use crate::resolving::{finish, in_docs};
+use crate::resolution::{finish, in_docs};
 use crate::worktrees::release;
 
 #[test]

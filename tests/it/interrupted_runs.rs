@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::crashes::Dice;
 use crate::harness::{Daemon, PATIENCE, Sandbox, processes};
+use crate::kill_and_restart::Dice;
 
 /// Ideas that are under way or wait at any time.
 const IDEAS: usize = 6;

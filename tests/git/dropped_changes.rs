@@ -6,7 +6,7 @@ use std::path::Path;
 use swarm::git::{Finish, LeftOut, Oid};
 
 use crate::fixture::{Fixture, branch, commit_in, git, name, write};
-use crate::resolving::{finish, in_docs};
+use crate::resolution::{finish, in_docs};
 
 const KEPT: &str = "refs/swarm/rescue/left-out-";
 

@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use serde_json::json;
 use swarm::crash;
 
-use crate::crashes::Dice;
 use crate::doctor::{assert_repaired, damaged};
 use crate::harness::{PATIENCE, Sandbox};
 use crate::hooks::{RECORDER, hook};
+use crate::kill_and_restart::Dice;
 use crate::merging::{force_pushed, rewrite};
 
 /// At a time; they wait for disks and children most of the time.

@@ -76,7 +76,7 @@ fn nothing_that_an_agent_configured_is_run() {
     // Opened afterwards, so that even what is accepted as the repository's own is tried.
     let repo = Repo::open_with(&fixture.root(), settings(fixture.dir.path())).unwrap();
     write(&path, "left", "x");
-    let seal = crate::sealing::want(&fixture, 1);
+    let seal = crate::commit_leftovers::want(&fixture, 1);
     let _ = fs::remove_file(&trace);
     repo.seal(&seal).unwrap();
     repo.inspect(&seal.name, seal.base, None).unwrap();

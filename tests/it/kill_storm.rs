@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::crashes::Dice;
 use crate::harness::{PATIENCE, Sandbox};
+use crate::kill_and_restart::Dice;
 
 const AGENTS: usize = 20;
 

@@ -16,7 +16,7 @@ use crate::fixture::{
     Fixture, TIME, branch, changed_line, commit_in, earlier, git, identity, name, read, settings,
     write,
 };
-use crate::{landing, merging, resolving, sealing};
+use crate::{commit_leftovers, landing, merging, resolution};
 
 const SCENARIO: &str = "SWARM_TEST_SCENARIO";
 const ROOT: &str = "SWARM_TEST_ROOT";
@@ -156,14 +156,14 @@ fn act(repo: &Repo, words: &str) -> String {
             repo.start_resolution(&name(1), &branch(1), oid(target))
                 .unwrap()
         ),
-        ["finish"] => match repo.finish_resolution(&resolving::finish(1)).unwrap() {
+        ["finish"] => match repo.finish_resolution(&resolution::finish(1)).unwrap() {
             Finish::Finished { head } => head.to_string(),
             // Finished and tidied up by the killed call.
             Finish::NotStarted => repo.branch_commit(&branch(1)).unwrap().unwrap().to_string(),
             open @ Finish::StillConflicted { .. } => panic!("{open:?}"),
         },
         ["abort"] => {
-            repo.abort_resolution(&resolving::finish(1)).unwrap();
+            repo.abort_resolution(&resolution::finish(1)).unwrap();
             String::new()
         }
         ["drain"] => format!("{:?}", repo.drain_pool().unwrap()),
@@ -187,7 +187,7 @@ fn crash_child() {
 fn child(fixture: &Fixture, words: &str, point: &str) -> std::process::ExitStatus {
     Command::new(std::env::current_exe().unwrap())
         .args([
-            "kill::crash_child",
+            "crash_points::crash_child",
             "--exact",
             "--nocapture",
             "--test-threads=1",
@@ -446,7 +446,7 @@ fn sealing_uncommitted_work() {
         let fixture = Fixture::new();
         let (path, _) = fixture.attempt(1, &[("x", "x")]);
         write(&path, "left", "l");
-        let want = sealing::want(&fixture, 1);
+        let want = commit_leftovers::want(&fixture, 1);
         (fixture, Act::Seal(want))
     };
     at_each(
@@ -720,11 +720,11 @@ fn bringing_back_goes_on_with_any_call() {
                 "start" => assert_eq!(start(), ["src/b.txt"]),
                 "finish" => {
                     let files = vec!["src/b.txt".into()];
-                    let finished = repo.finish_resolution(&resolving::finish(1)).unwrap();
+                    let finished = repo.finish_resolution(&resolution::finish(1)).unwrap();
                     assert_eq!(finished, Finish::StillConflicted { files });
                 }
                 _ => {
-                    assert!(repo.abort_resolution(&resolving::finish(1)).unwrap());
+                    assert!(repo.abort_resolution(&resolution::finish(1)).unwrap());
                     on_its_branch(&fixture);
                 }
             }
@@ -774,7 +774,7 @@ fn finishing_a_resolution() {
 /// Starts the act and kills the process at some moment, its git not: that one goes on for a while, as after a real kill.
 fn killed_after(fixture: &Fixture, words: &str, delay: Duration) {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["kill::crash_child", "--exact", "--test-threads=1"])
+        .args(["crash_points::crash_child", "--exact", "--test-threads=1"])
         .env(SCENARIO, words)
         .env(ROOT, fixture.root())
         .stdout(std::process::Stdio::null())
