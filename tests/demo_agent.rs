@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use swarm::agents::adapter::{Adapter as _, Launch, LaunchContext, StartedAs, Talk};
+use swarm::agents::adapter::{Adapter as _, Conversation, Launch, LaunchContext, StartedAs};
 use swarm::agents::demo::scenario::{self, DemoIdea};
 use swarm::agents::demo::{DemoAdapter, WAITING_TO_BE_KILLED};
 use swarm::agents::environment::{Environment, Identity, WorkVariables};
@@ -164,7 +164,7 @@ impl Agent<'_> {
             pass: &["GIT_CONFIG_GLOBAL".into(), "GIT_CONFIG_NOSYSTEM".into()],
             identity: Some(&Identity::default()),
             own_program: env!("CARGO_BIN_EXE_swarm").into(),
-            talk: Talk::New("s-1".parse().unwrap()),
+            talk: Conversation::New("s-1".parse().unwrap()),
         };
         DemoAdapter.launch(&context).unwrap()
     }

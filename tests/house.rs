@@ -190,6 +190,7 @@ fn statig_lives_in_the_lifecycles_only() {
         .iter()
         .filter(|source| source.code.contains("statig"))
         .filter(|source| !source.path.starts_with("domain/lifecycle"))
+        .filter(|source| !is_test_file(&source.path))
         .map(|source| source.path.display().to_string())
         .collect();
     assert!(broken.is_empty(), "{broken:?}");
@@ -218,7 +219,11 @@ fn every_file_says_what_it_is() {
 #[test]
 fn files_stay_small_enough_to_read() {
     /// The state and the domain's vocabulary are lists; nothing is gained by cutting them.
-    const LISTS: &[&str] = &["domain/state.rs", "domain/event.rs", "domain/evolve.rs"];
+    const LISTS: &[&str] = &[
+        "domain/state.rs",
+        "domain/event.rs",
+        "domain/evolve/attempt.rs",
+    ];
     const MAX_LINES: usize = 450;
     let broken: Vec<String> = sources()
         .iter()
@@ -267,13 +272,15 @@ fn every_crash_point_is_listed_once() {
 fn the_table_of_effects_has_every_effect() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let table = fs::read_to_string(root.join("docs/internals/effects.md")).unwrap();
-    let source = fs::read_to_string(root.join("src/domain/effect.rs")).unwrap();
+    let source = fs::read_to_string(root.join("src/domain/effect/mod.rs")).unwrap();
     let body = source.split_once("pub enum Effect {").unwrap().1;
     let body = body.split_once("\n}").unwrap().0;
     let names = body
         .lines()
-        .filter_map(|line| line.strip_prefix("    ")?.strip_suffix(" {"));
-    let names: Vec<&str> = names.filter(|name| !name.starts_with(' ')).collect();
+        .filter_map(|line| Some(line.strip_prefix("    ")?.split_once('(')?.0));
+    let names: Vec<&str> = names
+        .filter(|name| name.chars().all(char::is_alphanumeric))
+        .collect();
     assert!(names.len() > 10, "{names:?}");
     for name in names {
         assert!(

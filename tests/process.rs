@@ -17,9 +17,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
 use swarm::process::{
-    EndReason, ExitRecord, Lease, OutputFollower, PIECE, Past, ProcessError, RunDir, RunEnd,
-    RunSpec, RunStatus, Started, Stop, StopOutcome, end_survivors, hold, inspect, launch, past,
-    prepare, stop, tail, wait,
+    EndReason, ExitRecord, Lease, OutputFollower, PIECE, ProcessError, RunAge, RunDir, RunEnd,
+    RunSpec, RunStatus, Started, Stop, StopOutcome, end_survivors, hold, inspect, launch, prepare,
+    run_age, stop, tail, wait,
 };
 use tokio::sync::{RwLock, RwLockReadGuard};
 
@@ -537,11 +537,11 @@ async fn a_graceful_stop_is_heard() {
 async fn a_run_is_over_when_its_runner_has_ended_and_not_before() {
     let lab = Lab::new().await;
     let (dir, pipe) = ready_run(&lab, "echo >&3; exec sleep 1000", 60_000).await;
-    assert_eq!(past(&lab.runs(), dir.id()).unwrap(), Past::Running);
+    assert_eq!(run_age(&lab.runs(), dir.id()).unwrap(), RunAge::Running);
     stop(&dir, Stop::Now).unwrap();
     let record = exited(end(&dir).await);
-    let over = past(&lab.runs(), dir.id()).unwrap();
-    assert_eq!(over, Past::Over(record.ended_at));
+    let over = run_age(&lab.runs(), dir.id()).unwrap();
+    assert_eq!(over, RunAge::Over(record.ended_at));
     all_gone(pipe).await;
 }
 

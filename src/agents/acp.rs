@@ -18,7 +18,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use super::adapter::{
-    Adapter, AdapterError, Launch, LaunchContext, StartedAs, Talk, Told, program_path,
+    Adapter, AdapterError, Conversation, Launch, LaunchContext, StartedAs, UsageReporting,
+    program_path,
 };
 use super::stream::{ByLine, OutputReader};
 
@@ -42,7 +43,7 @@ impl Adapter for AcpAdapter {
         if let Some(model) = &profile.model {
             args.extend(["--model".into(), model.into()]);
         }
-        if let Talk::Resume(session) = &context.talk {
+        if let Conversation::Resume(session) = &context.talk {
             args.extend(["--resume".into(), session.as_str().into()]);
         }
         args.push("--".into());
@@ -50,7 +51,7 @@ impl Adapter for AcpAdapter {
         args.extend(first.iter().chain(&profile.args).map(Into::into));
         let mut launch = context.launch(context.own_program.clone(), args)?;
         // The agent chooses the id of a new conversation.
-        if let Talk::Resume(session) = &context.talk {
+        if let Conversation::Resume(session) = &context.talk {
             launch.started.session = Some(session.clone());
             launch.started.resumed = true;
         }
@@ -62,12 +63,12 @@ impl Adapter for AcpAdapter {
     }
 
     /// Not all agents report their cost.
-    fn meanwhile(&self) -> Told {
-        Told::Cost
+    fn meanwhile(&self) -> UsageReporting {
+        UsageReporting::Cost
     }
 
-    fn at_end(&self) -> Told {
-        Told::Both
+    fn at_end(&self) -> UsageReporting {
+        UsageReporting::Both
     }
 }
 

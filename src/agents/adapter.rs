@@ -26,7 +26,7 @@ pub trait Adapter: Send + Sync {
     fn reader(&self, started: &StartedAs) -> Box<dyn OutputReader + Send>;
 
     /// The program it is for; `None` means whatever the profile names.
-    fn about(&self) -> Option<&'static About> {
+    fn program_info(&self) -> Option<&'static ProgramInfo> {
         None
     }
 
@@ -40,16 +40,16 @@ pub trait Adapter: Send + Sync {
     /// is unknown.
     fn login(&self, profile: &Profile, environment: &Environment) -> Option<Login> {
         let _ = profile;
-        self.about().map(|about| (about.login)(environment))
+        self.program_info().map(|about| (about.login)(environment))
     }
 
     /// What the program reports about its usage during a run.
-    fn meanwhile(&self) -> Told {
-        Told::Nothing
+    fn meanwhile(&self) -> UsageReporting {
+        UsageReporting::Nothing
     }
 
     /// What the program reports about its usage at the end of a run.
-    fn at_end(&self) -> Told;
+    fn at_end(&self) -> UsageReporting;
 
     /// Completes the conclusion from a run's output with what only the program's own records say.
     ///
@@ -63,7 +63,7 @@ pub trait Adapter: Send + Sync {
 
 /// Facts about a program that swarm knows.
 #[derive(Debug)]
-pub struct About {
+pub struct ProgramInfo {
     /// Name for people.
     pub title: &'static str,
     /// Name of the executable.
@@ -87,7 +87,7 @@ pub struct About {
 
 /// What a program reports about its usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum UsageReporting {
     /// Nothing.
     Nothing,
     /// Tokens.
@@ -150,7 +150,7 @@ impl StartedAs {
 
 /// The conversation of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Talk {
+pub enum Conversation {
     /// A new conversation, with this name (a UUID) if the program accepts one.
     New(SessionId),
     /// Resume this one. The run's prompt contains only what is new.
@@ -173,7 +173,7 @@ pub struct LaunchContext<'a> {
     /// Path of this program.
     pub own_program: PathBuf,
     /// The conversation to start or resume.
-    pub talk: Talk,
+    pub talk: Conversation,
 }
 
 /// A process to start in the worktree, with the prompt on standard input.
@@ -231,7 +231,7 @@ impl LaunchContext<'_> {
     }
 
     /// The program and its leading arguments: those in `command`, else the program's usual name.
-    pub fn program(&self, about: &About) -> (PathBuf, Vec<OsString>) {
+    pub fn program(&self, about: &ProgramInfo) -> (PathBuf, Vec<OsString>) {
         match self.profile.command.split_first() {
             Some((program, first)) => (
                 program_path(program, &self.work.repository),
@@ -245,7 +245,7 @@ impl LaunchContext<'_> {
     ///
     /// # Errors
     /// One of them belongs to the adapter.
-    pub fn own_args(&self, about: &About) -> Result<Vec<OsString>, AdapterError> {
+    pub fn own_args(&self, about: &ProgramInfo) -> Result<Vec<OsString>, AdapterError> {
         let profile = self.profile;
         let owned = profile.args.iter().find(|arg| about.owns(arg));
         match owned {
@@ -272,7 +272,7 @@ impl LaunchContext<'_> {
         let env = self.environment();
         let mut started = StartedAs::new(self.profile.adapter);
         started.model.clone_from(&self.profile.model);
-        if let Talk::Resume(session) = &self.talk {
+        if let Conversation::Resume(session) = &self.talk {
             started.session = Some(session.clone());
             started.resumed = true;
         }
@@ -292,7 +292,7 @@ impl LaunchContext<'_> {
     }
 }
 
-impl About {
+impl ProgramInfo {
     /// Whether an argument is one of `owned`, alone or with its value.
     pub fn owns(&self, arg: &str) -> bool {
         self.owned.iter().any(|owned| is_option(arg, owned))

@@ -10,7 +10,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::adapter::{
-    About, Adapter, AdapterError, Launch, LaunchContext, Login, StartedAs, Talk, Told,
+    Adapter, AdapterError, Conversation, Launch, LaunchContext, Login, ProgramInfo, StartedAs,
+    UsageReporting,
 };
 use super::environment::{Environment, set};
 use super::stream::{ByLine, OutputReader};
@@ -19,7 +20,7 @@ use super::stream::{ByLine, OutputReader};
 #[derive(Debug)]
 pub struct ClaudeAdapter;
 
-static ABOUT: About = About {
+static ABOUT: ProgramInfo = ProgramInfo {
     title: "Claude Code",
     program: "claude",
     install: "npm install -g @anthropic-ai/claude-code",
@@ -108,8 +109,8 @@ impl Adapter for ClaudeAdapter {
             args.extend(["--model".into(), model.into()]);
         }
         let (option, session, resumed) = match &context.talk {
-            Talk::New(session) => ("--session-id", session, false),
-            Talk::Resume(session) => ("--resume", session, true),
+            Conversation::New(session) => ("--session-id", session, false),
+            Conversation::Resume(session) => ("--resume", session, true),
         };
         args.extend([option.into(), session.as_str().into()]);
         args.extend(own);
@@ -126,15 +127,15 @@ impl Adapter for ClaudeAdapter {
         Box::new(ByLine::new(reader::ClaudeReader::new(started.resumed)))
     }
 
-    fn meanwhile(&self) -> Told {
-        Told::Tokens
+    fn meanwhile(&self) -> UsageReporting {
+        UsageReporting::Tokens
     }
 
-    fn at_end(&self) -> Told {
-        Told::Both
+    fn at_end(&self) -> UsageReporting {
+        UsageReporting::Both
     }
 
-    fn about(&self) -> Option<&'static About> {
+    fn program_info(&self) -> Option<&'static ProgramInfo> {
         Some(&ABOUT)
     }
 

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 
 use super::Profile;
 use super::adapter::{
-    About, Adapter, AdapterError, Launch, LaunchContext, Login, StartedAs, Talk, Told, is_option,
+    Adapter, AdapterError, Conversation, Launch, LaunchContext, Login, ProgramInfo, StartedAs,
+    UsageReporting, is_option,
 };
 use super::environment::{Environment, set};
 use super::stream::{ByLine, Conclusion, OutputReader};
@@ -21,7 +22,7 @@ use super::stream::{ByLine, Conclusion, OutputReader};
 #[derive(Debug)]
 pub struct CodexAdapter;
 
-static ABOUT: About = About {
+static ABOUT: ProgramInfo = ProgramInfo {
     title: "Codex",
     program: "codex",
     install: "npm install -g @openai/codex",
@@ -87,8 +88,8 @@ impl Adapter for CodexAdapter {
         args.extend(own);
         let session = match &context.talk {
             // Codex chooses the id of a new conversation.
-            Talk::New(_) => None,
-            Talk::Resume(session) => {
+            Conversation::New(_) => None,
+            Conversation::Resume(session) => {
                 args.extend(["resume", session.as_str()].map(OsString::from));
                 Some(session.clone())
             }
@@ -105,11 +106,11 @@ impl Adapter for CodexAdapter {
         Box::new(ByLine::new(reader::CodexReader::new(started)))
     }
 
-    fn at_end(&self) -> Told {
-        Told::Tokens
+    fn at_end(&self) -> UsageReporting {
+        UsageReporting::Tokens
     }
 
-    fn about(&self) -> Option<&'static About> {
+    fn program_info(&self) -> Option<&'static ProgramInfo> {
         Some(&ABOUT)
     }
 

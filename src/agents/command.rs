@@ -3,7 +3,9 @@
 //!
 //! Invariant: the agent's messages are the output, byte for byte.
 
-use super::adapter::{Adapter, AdapterError, Launch, LaunchContext, StartedAs, Told, program_path};
+use super::adapter::{
+    Adapter, AdapterError, Launch, LaunchContext, StartedAs, UsageReporting, program_path,
+};
 use super::stream::{Conclusion, OutputReader, Said};
 use crate::domain::observation::RunEndKind;
 
@@ -32,8 +34,8 @@ impl Adapter for CommandAdapter {
         Box::new(PlainReader)
     }
 
-    fn at_end(&self) -> Told {
-        Told::Nothing
+    fn at_end(&self) -> UsageReporting {
+        UsageReporting::Nothing
     }
 }
 
@@ -57,7 +59,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::agents::adapter::Talk;
+    use crate::agents::adapter::Conversation;
     use crate::agents::environment::{Environment, WorkVariables};
     use crate::agents::stream::text_of;
     use crate::agents::{AdapterKind, Profile};
@@ -98,7 +100,7 @@ mod tests {
             pass: &[],
             identity: None,
             own_program: "/bin/swarm".into(),
-            talk: Talk::New("s-1".parse().unwrap()),
+            talk: Conversation::New("s-1".parse().unwrap()),
         })
     }
 

@@ -13,7 +13,7 @@ mod worker;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use super::adapter::{Adapter, AdapterError, Launch, LaunchContext, StartedAs, Told};
+use super::adapter::{Adapter, AdapterError, Launch, LaunchContext, StartedAs, UsageReporting};
 use super::command::PlainReader;
 use super::stream::OutputReader;
 
@@ -42,8 +42,8 @@ impl Adapter for DemoAdapter {
         Box::new(PlainReader)
     }
 
-    fn at_end(&self) -> Told {
-        Told::Nothing
+    fn at_end(&self) -> UsageReporting {
+        UsageReporting::Nothing
     }
 }
 

@@ -12,7 +12,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::adapter::{
-    About, Adapter, AdapterError, Launch, LaunchContext, Login, StartedAs, Talk, Told,
+    Adapter, AdapterError, Conversation, Launch, LaunchContext, Login, ProgramInfo, StartedAs,
+    UsageReporting,
 };
 use super::environment::{Environment, set};
 use super::stream::{ByLine, Conclusion, OutputReader};
@@ -22,7 +23,7 @@ use crate::domain::verdict::Verdict;
 #[derive(Debug)]
 pub struct GeminiAdapter;
 
-static ABOUT: About = About {
+static ABOUT: ProgramInfo = ProgramInfo {
     title: "Gemini CLI",
     program: "gemini",
     install: "npm install -g @google/gemini-cli",
@@ -100,8 +101,8 @@ impl Adapter for GeminiAdapter {
             args.extend(["-m".into(), model.into()]);
         }
         let (option, session) = match &context.talk {
-            Talk::New(session) => ("--session-id", session),
-            Talk::Resume(session) => ("--resume", session),
+            Conversation::New(session) => ("--session-id", session),
+            Conversation::Resume(session) => ("--resume", session),
         };
         args.extend([option.into(), session.as_str().into()]);
         args.extend(own);
@@ -117,11 +118,11 @@ impl Adapter for GeminiAdapter {
         Box::new(ByLine::new(reader::GeminiReader::new(started)))
     }
 
-    fn at_end(&self) -> Told {
-        Told::Tokens
+    fn at_end(&self) -> UsageReporting {
+        UsageReporting::Tokens
     }
 
-    fn about(&self) -> Option<&'static About> {
+    fn program_info(&self) -> Option<&'static ProgramInfo> {
         Some(&ABOUT)
     }
 

@@ -10,7 +10,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::adapter::{
-    About, Adapter, AdapterError, Launch, LaunchContext, Login, StartedAs, Talk, Told,
+    Adapter, AdapterError, Conversation, Launch, LaunchContext, Login, ProgramInfo, StartedAs,
+    UsageReporting,
 };
 use super::environment::{Environment, set};
 use super::stream::{ByLine, OutputReader};
@@ -19,7 +20,7 @@ use super::stream::{ByLine, OutputReader};
 #[derive(Debug)]
 pub struct OpencodeAdapter;
 
-static ABOUT: About = About {
+static ABOUT: ProgramInfo = ProgramInfo {
     title: "opencode",
     program: "opencode",
     install: "npm install -g opencode-ai",
@@ -111,11 +112,11 @@ impl Adapter for OpencodeAdapter {
         match &context.talk {
             // It names its conversations itself. Without a title it asks the model for one, and
             // does not tell what that used.
-            Talk::New(_) => {
+            Conversation::New(_) => {
                 let title = format!("swarm {}", context.work.idea_id);
                 args.extend(["--title".into(), title.into()]);
             }
-            Talk::Resume(session) => {
+            Conversation::Resume(session) => {
                 args.extend(["--session".into(), session.as_str().into()]);
             }
         }
@@ -129,15 +130,15 @@ impl Adapter for OpencodeAdapter {
         Box::new(ByLine::new(reader::OpencodeReader::new(started)))
     }
 
-    fn meanwhile(&self) -> Told {
-        Told::Both
+    fn meanwhile(&self) -> UsageReporting {
+        UsageReporting::Both
     }
 
-    fn at_end(&self) -> Told {
-        Told::Both
+    fn at_end(&self) -> UsageReporting {
+        UsageReporting::Both
     }
 
-    fn about(&self) -> Option<&'static About> {
+    fn program_info(&self) -> Option<&'static ProgramInfo> {
         Some(&ABOUT)
     }
 

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
-use super::adapter::{AdapterError, Launch, LaunchContext, Login, Talk};
+use super::adapter::{AdapterError, Conversation, Launch, LaunchContext, Login};
 use super::environment::{Environment, WorkVariables};
 use super::{AdapterKind, Profile, adapter};
 
@@ -22,7 +22,11 @@ fn profile(kind: AdapterKind, args: &[&str]) -> Profile {
     }
 }
 
-fn launch(profile: &Profile, talk: Talk, inherited: &Environment) -> Result<Launch, AdapterError> {
+fn launch(
+    profile: &Profile,
+    talk: Conversation,
+    inherited: &Environment,
+) -> Result<Launch, AdapterError> {
     let work = WorkVariables {
         idea_id: "idea-007".into(),
         worktree: "/r/w".into(),
@@ -40,7 +44,7 @@ fn launch(profile: &Profile, talk: Talk, inherited: &Environment) -> Result<Laun
     })
 }
 
-fn line(kind: AdapterKind, args: &[&str], talk: &Talk) -> String {
+fn line(kind: AdapterKind, args: &[&str], talk: &Conversation) -> String {
     let launch = launch(&profile(kind, args), talk.clone(), &Environment::new()).unwrap();
     let args = launch.args.iter().map(|arg| arg.to_str().unwrap());
     let words: Vec<&str> = [launch.program.to_str().unwrap()]
@@ -52,8 +56,8 @@ fn line(kind: AdapterKind, args: &[&str], talk: &Talk) -> String {
 
 #[test]
 fn a_conversation_starts_and_resumes() {
-    let new = Talk::New("s-1".parse().unwrap());
-    let old = Talk::Resume("s-1".parse().unwrap());
+    let new = Conversation::New("s-1".parse().unwrap());
+    let old = Conversation::Resume("s-1".parse().unwrap());
     let gemini = "gemini -o stream-json --skip-trust --yolo -m a/model";
     let opencode =
         "opencode run --format json --thinking --print-logs --log-level ERROR --auto -m a/model";
@@ -88,7 +92,7 @@ fn a_conversation_starts_and_resumes() {
 
 #[test]
 fn arguments_of_the_adapter_are_refused() {
-    let new = || Talk::New("s-1".parse().unwrap());
+    let new = || Conversation::New("s-1".parse().unwrap());
     for (kind, arg) in [
         (AdapterKind::Gemini, "--output-format=text"),
         (AdapterKind::Gemini, "-otext"),
@@ -111,7 +115,7 @@ fn arguments_of_the_adapter_are_refused() {
 fn each_program_gets_only_its_own_variables() {
     let names = ["GEMINI_API_KEY", "OPENCODE_CONFIG", "CODEX_API_KEY"];
     let inherited = names.map(|name| (name.into(), "x".into())).into();
-    let new = || Talk::New("s-1".parse().unwrap());
+    let new = || Conversation::New("s-1".parse().unwrap());
     let env = |kind| launch(&profile(kind, &[]), new(), &inherited).unwrap().env;
     let has = |env: &Environment, name: &str| env.contains_key(OsStr::new(name));
     let gemini = env(AdapterKind::Gemini);

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use super::access::{Access, with_access};
 use super::args::Global;
 use super::error::CliError;
-use super::final_flush::LastWords;
+use super::final_flush::FinalFlush;
 use super::output::Output;
 use super::remote::Daemon;
 use super::repo::Repo;
@@ -21,7 +21,7 @@ pub struct Context {
     /// The local time zone.
     pub zone: TimeZone,
     /// How long what is left to be said may take, when all else is done.
-    pub last_words: Option<LastWords>,
+    pub last_words: Option<FinalFlush>,
 }
 
 impl Context {

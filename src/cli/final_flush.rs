@@ -8,11 +8,11 @@ use std::time::Duration;
 
 /// While this lives, the messages have so much time.
 #[derive(Debug)]
-pub struct LastWords {
+pub struct FinalFlush {
     _said: Sender<()>,
 }
 
-impl LastWords {
+impl FinalFlush {
     /// Ends the process with this exit code when the time is over before this value is dropped. Without a thread for it nobody waits less.
     pub fn within(time: Duration, code: u8) -> Option<Self> {
         let (said, waiting) = channel::<()>();

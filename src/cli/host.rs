@@ -23,7 +23,7 @@ use crate::daemon::checkpoints::list::Preview;
 use crate::daemon::clean::Report;
 use crate::daemon::hooks::HookView;
 use crate::daemon::lifecycle::daemon::{ReloadError as DaemonReloadError, Reloader};
-use crate::daemon::lifecycle::systemd_notify::Supervisor;
+use crate::daemon::lifecycle::systemd_notify::SystemdNotify;
 use crate::daemon::offline;
 use crate::daemon::{Daemon, DaemonError, End, Handle, Options, Paths};
 use crate::domain::ids::CheckpointName;
@@ -118,7 +118,7 @@ async fn host(daemon: Daemon, repo: &Repo, on_ready: OnReady) -> Result<End, Cli
         web_url: None,
         state: daemon_file::place(&state_dir).ok(),
     };
-    let supervisor = Supervisor::of_environment().map(Arc::new);
+    let supervisor = SystemdNotify::of_environment().map(Arc::new);
     let (stop, stopped) = watch::channel(false);
     let api = router(ApiContext {
         handle: daemon.handle(),
@@ -169,7 +169,7 @@ async fn when_ready(
     handle: Handle,
     end_asked: watch::Receiver<bool>,
     on_ready: OnReady,
-    supervisor: Option<Arc<Supervisor>>,
+    supervisor: Option<Arc<SystemdNotify>>,
 ) {
     let mut seq = handle.seq();
     let recovering = |state: &State| {

@@ -159,7 +159,7 @@ pub fn status(output: &Output, status: &Value, busy: &[Value], now: Timestamp) -
         .map(|line| format!("  {}", output.paint(Tone::Warn, line)));
     section(output, &mut page, "Accounts", waiting.collect());
     let spent = status.get("usedToday").unwrap_or(&Value::Null);
-    let words = usage::words(spent);
+    let words = usage::describe_usage(spent);
     if !words.is_empty() {
         let day = safe(text(spent, "day"));
         section(
@@ -324,7 +324,7 @@ pub fn idea(output: &Output, idea: &Value, zone: &jiff::tz::TimeZone) -> Vec<Str
             ),
             (
                 "used",
-                usage::words(idea.get("used").unwrap_or(&Value::Null)),
+                usage::describe_usage(idea.get("used").unwrap_or(&Value::Null)),
             ),
             ("last error", one("lastError")),
             ("added", at("createdAt")),
@@ -383,7 +383,7 @@ pub fn agent(output: &Output, agent: &Value, zone: &jiff::tz::TimeZone) -> Vec<S
             ("conversation", conversation(agent)),
             (
                 "used",
-                usage::words(agent.get("used").unwrap_or(&Value::Null)),
+                usage::describe_usage(agent.get("used").unwrap_or(&Value::Null)),
             ),
             ("began", at("startedAt")),
             ("over", at("endedAt")),

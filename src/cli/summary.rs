@@ -161,7 +161,7 @@ impl Summary {
             let line = format!("warning: {}", safe(warning));
             lines.push(output.paint(Tone::Warn, &line).into_owned());
         }
-        let spent = usage::words(&super::access::to_value(&self.spent)?);
+        let spent = usage::describe_usage(&super::access::to_value(&self.spent)?);
         if !spent.is_empty() {
             lines.push(format!("spent: {spent}"));
         }

@@ -10,7 +10,7 @@ use super::terminal::safe;
 use crate::domain::usage::{MicroUsd, Spent, Tokens};
 
 /// What several runs used; empty where nothing was.
-pub fn words(used: &Value) -> String {
+pub fn describe_usage(used: &Value) -> String {
     let tokens = used.get("tokens").unwrap_or(&Value::Null);
     let dollars = |key| {
         let dollars = used.get(key).and_then(Value::as_f64);

@@ -282,7 +282,7 @@ pub(crate) fn speaks_of_full_disk(text: &str) -> bool {
 const LITTLE: u64 = 64 << 20;
 
 /// A checkout says only "unable to write file": whether the disk explains it.
-pub(crate) fn is_for_want_of_room(text: &str, place: &std::path::Path) -> bool {
+pub(crate) fn is_from_full_disk(text: &str, place: &std::path::Path) -> bool {
     let writes = [
         "unable to write",
         "unable to create",

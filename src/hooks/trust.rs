@@ -73,7 +73,7 @@ impl Way {
 ///
 /// # Errors
 /// The reason for people why it may not.
-pub fn look(root: &Path, program: &str) -> Result<Way, Refused> {
+pub fn inspect_program(root: &Path, program: &str) -> Result<Way, Refused> {
     let root = &fs::canonicalize(root).map_err(|error| unreadable(root, &error))?;
     let way = follow(root, program)?;
     let path = &way.file;
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn a_plain_executable_file_may_run() {
         let root = repository();
-        let way = look(root.path(), HOOK).unwrap();
+        let way = inspect_program(root.path(), HOOK).unwrap();
         assert_eq!(way.file, fs::canonicalize(root.path()).unwrap().join(HOOK));
         assert!(way.within().eq([Path::new(HOOK)]));
     }
@@ -267,7 +267,7 @@ mod tests {
         symlink("deep", at("scripts/shallow")).unwrap();
         symlink("./shallow/../shallow/hook.sh", at("scripts/link.sh")).unwrap();
         symlink(at("scripts/link.sh"), at("first.sh")).unwrap();
-        let way = look(root.path(), "./first.sh").unwrap();
+        let way = inspect_program(root.path(), "./first.sh").unwrap();
         assert_eq!(way.file, fs::canonicalize(at(HOOK)).unwrap());
         let names: Vec<&Path> = way.within().collect();
         let links = [
@@ -279,7 +279,7 @@ mod tests {
         ];
         assert_eq!(names, links.map(Path::new));
         symlink("round.sh", at("round.sh")).unwrap();
-        let round = look(root.path(), "round.sh").unwrap_err();
+        let round = inspect_program(root.path(), "round.sh").unwrap_err();
         assert!(matches!(round, Refused::Unreadable { .. }), "{round}");
     }
 
@@ -297,13 +297,13 @@ mod tests {
         }
         let all = ["open/hook.sh", "first.sh", "round.sh"];
         for program in all {
-            look(root.path(), program).unwrap();
+            inspect_program(root.path(), program).unwrap();
         }
         for at in [folder.as_path(), open.path()] {
             mode(at, 0o1777);
         }
         for program in all {
-            let refused = look(root.path(), program).unwrap_err();
+            let refused = inspect_program(root.path(), program).unwrap_err();
             assert!(
                 matches!(refused, Refused::Writable(_)),
                 "{program}: {refused}"
@@ -317,14 +317,17 @@ mod tests {
             for bits in [0o777, 0o757] {
                 let root = repository();
                 mode(&root.path().join(at), bits);
-                let refused = look(root.path(), HOOK).unwrap_err();
+                let refused = inspect_program(root.path(), HOOK).unwrap_err();
                 assert_eq!(refused, Refused::Writable(at.into()));
                 assert!(refused.to_string().contains(&format!("chmod go-w {at}")));
             }
         }
         let root = repository();
         mode(root.path(), 0o707);
-        assert!(matches!(look(root.path(), HOOK), Err(Refused::Writable(_))));
+        assert!(matches!(
+            inspect_program(root.path(), HOOK),
+            Err(Refused::Writable(_))
+        ));
     }
 
     #[test]
@@ -332,14 +335,17 @@ mod tests {
         let root = repository();
         let file = root.path().join(HOOK);
         mode(&file, 0o775);
-        look(root.path(), HOOK).unwrap();
+        inspect_program(root.path(), HOOK).unwrap();
         if !geteuid().is_root() {
             return;
         }
         nix::unistd::chown(&file, None, Some(4_242.into())).unwrap();
-        assert!(matches!(look(root.path(), HOOK), Err(Refused::Writable(_))));
+        assert!(matches!(
+            inspect_program(root.path(), HOOK),
+            Err(Refused::Writable(_))
+        ));
         nix::unistd::chown(&file, Some(4_242.into()), None).unwrap();
-        let refused = look(root.path(), HOOK).unwrap_err();
+        let refused = inspect_program(root.path(), HOOK).unwrap_err();
         assert!(
             refused.to_string().contains("another user (uid 4242)"),
             "{refused}"
@@ -350,13 +356,13 @@ mod tests {
     fn anything_but_an_executable_file_is_refused() {
         let root = repository();
         mode(&root.path().join(HOOK), 0o644);
-        let refused = look(root.path(), HOOK).unwrap_err();
+        let refused = inspect_program(root.path(), HOOK).unwrap_err();
         assert_eq!(refused, Refused::NotExecutable(HOOK.into()));
-        let folder = look(root.path(), "scripts/deep").unwrap_err();
+        let folder = inspect_program(root.path(), "scripts/deep").unwrap_err();
         assert_eq!(folder, Refused::NoFile("scripts/deep".into()));
-        let none = look(root.path(), "none.sh").unwrap_err();
+        let none = inspect_program(root.path(), "none.sh").unwrap_err();
         assert_eq!(none.to_string(), "none.sh does not exist");
-        let below = look(root.path(), "scripts/deep/hook.sh/below").unwrap_err();
+        let below = inspect_program(root.path(), "scripts/deep/hook.sh/below").unwrap_err();
         assert!(matches!(below, Refused::Unreadable { .. }), "{below}");
     }
 
@@ -368,14 +374,14 @@ mod tests {
         symlink(other.path().join("scripts"), root.path().join("folder")).unwrap();
         let absolute = there.to_str().unwrap();
         for program in ["link.sh", "folder/deep/hook.sh", absolute, "/bin/sh"] {
-            let refused = look(root.path(), program).unwrap_err();
+            let refused = inspect_program(root.path(), program).unwrap_err();
             assert!(
                 matches!(refused, Refused::Outside { .. }),
                 "{program}: {refused}"
             );
         }
         symlink("nowhere", root.path().join("dangling.sh")).unwrap();
-        let refused = look(root.path(), "dangling.sh").unwrap_err();
+        let refused = inspect_program(root.path(), "dangling.sh").unwrap_err();
         assert_eq!(refused, Refused::Missing("dangling.sh".into()));
     }
 }

@@ -18,7 +18,7 @@ const HEADER: usize = 256;
 
 /// A file that has the name of a segment.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct SegmentCandidate {
     pub(super) path: PathBuf,
     pub(super) file: File,
     pub(super) inode: u64,
@@ -28,7 +28,7 @@ pub(super) struct Found {
     pub(super) claimed: Option<u64>,
 }
 
-impl Found {
+impl SegmentCandidate {
     /// The live segment, if there is one.
     pub(super) fn live(state_dir: &Path) -> Result<Option<Self>, JournalError> {
         let path = state_dir.join(LIVE_FILE);

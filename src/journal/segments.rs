@@ -12,7 +12,7 @@ use super::error::JournalError;
 use super::reader::{read_from, walk_segment};
 use super::record::{self, Header, MAX_LINE};
 use super::repair;
-use super::segment_candidates::Found;
+use super::segment_candidates::SegmentCandidate;
 use super::tail_scan::{ChainStart, Line, Progress, Tail};
 
 /// So often a log that is rotated while it is looked at is looked at again.
@@ -195,7 +195,7 @@ impl Segments {
 
     /// A file that begins with a record which an earlier one has already is no part of the log. A live one may only seem to, because its
     /// first line is garbled; then it is judged like any other.
-    fn refuse_copy(&self, before: &Segment, next: &Found) -> Result<(), JournalError> {
+    fn refuse_copy(&self, before: &Segment, next: &SegmentCandidate) -> Result<(), JournalError> {
         let Some(first) = next.claimed.filter(|first| *first <= before.first) else {
             return Ok(());
         };
@@ -217,7 +217,7 @@ impl Segments {
     }
 
     /// Adds the next file, and sees to it that it goes on where the one before ends.
-    fn join(&mut self, found: Found) -> Result<(), JournalError> {
+    fn join(&mut self, found: SegmentCandidate) -> Result<(), JournalError> {
         let start = match self.list.last() {
             None => repair::origin_of(&found)?,
             Some(before) => {
@@ -256,13 +256,14 @@ impl Segments {
 /// as well was rotated in between, and there may be newer ones that it would seem to come after.
 pub(super) fn found_together(
     state_dir: &Path,
-) -> Result<(Option<Found>, Vec<Found>), JournalError> {
+) -> Result<(Option<SegmentCandidate>, Vec<SegmentCandidate>), JournalError> {
     let mut tries = 0;
     loop {
         // The live one first, so that one that is being rotated is not missed.
-        let live = Found::live(state_dir)?;
-        let mut rotated = Found::rotated(state_dir)?;
-        let same = |one: &Found| live.as_ref().is_some_and(|live| live.inode == one.inode);
+        let live = SegmentCandidate::live(state_dir)?;
+        let mut rotated = SegmentCandidate::rotated(state_dir)?;
+        let same =
+            |one: &SegmentCandidate| live.as_ref().is_some_and(|live| live.inode == one.inode);
         if !rotated.iter().any(same) {
             return Ok((live, rotated));
         }
@@ -276,7 +277,7 @@ pub(super) fn found_together(
 }
 
 /// What the first line of `next` must follow on.
-fn start_after(before: &Segment, next: &Found) -> Result<ChainStart, JournalError> {
+fn start_after(before: &Segment, next: &SegmentCandidate) -> Result<ChainStart, JournalError> {
     let end = last_line(before)?.map(|(header, crc)| ChainStart {
         next_seq: header.seq + 1,
         crc,
@@ -295,7 +296,7 @@ fn start_after(before: &Segment, next: &Found) -> Result<ChainStart, JournalErro
 /// a live segment may be garbled, and claim anything.
 fn written_again(
     before: &Segment,
-    next: &Found,
+    next: &SegmentCandidate,
     first: u64,
 ) -> Result<Option<ChainStart>, JournalError> {
     let start = end_of(before, first - 1)?;

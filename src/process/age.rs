@@ -15,7 +15,7 @@ use crate::domain::time::Timestamp;
 
 /// Whether a run is over, and since when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Past {
+pub enum RunAge {
     /// The runner is alive.
     Running,
     /// Over since this time. A lost run counts from its start, and one that never started from its
@@ -27,13 +27,13 @@ pub enum Past {
 ///
 /// # Errors
 /// There is no such run, or its records are damaged or from a newer version.
-pub fn past(runs_dir: &Path, id: &str) -> Result<Past> {
+pub fn run_age(runs_dir: &Path, id: &str) -> Result<RunAge> {
     let dir = RunDir::open(runs_dir, id)?;
     Ok(match inspect(&dir)? {
-        RunStatus::Running { .. } => Past::Running,
-        RunStatus::Exited(record) => Past::Over(record.ended_at),
-        RunStatus::Lost { started } => Past::Over(started.started_at),
-        RunStatus::Prepared => Past::Over(prepared_at(&dir).on("inspect", dir.path())?),
+        RunStatus::Running { .. } => RunAge::Running,
+        RunStatus::Exited(record) => RunAge::Over(record.ended_at),
+        RunStatus::Lost { started } => RunAge::Over(started.started_at),
+        RunStatus::Prepared => RunAge::Over(prepared_at(&dir).on("inspect", dir.path())?),
     })
 }
 
@@ -73,8 +73,8 @@ mod tests {
         let runs = tempfile::tempdir().unwrap();
         let lost = run(runs.path(), "lost");
         claim(&lost);
-        let over = |millis| Past::Over(Timestamp::from_millis(millis));
-        assert_eq!(past(runs.path(), "lost").unwrap(), over(1_000));
+        let over = |millis| RunAge::Over(Timestamp::from_millis(millis));
+        assert_eq!(run_age(runs.path(), "lost").unwrap(), over(1_000));
         let ended = run(runs.path(), "ended");
         claim(&ended);
         let exit = ExitRecord {
@@ -90,14 +90,14 @@ mod tests {
             left_behind: 0,
         };
         record::write_exit(&ended, &exit).unwrap();
-        assert_eq!(past(runs.path(), "ended").unwrap(), over(2_000));
+        assert_eq!(run_age(runs.path(), "ended").unwrap(), over(2_000));
     }
 
     #[test]
     fn a_run_that_never_started_has_the_age_of_its_directory() {
         let runs = tempfile::tempdir().unwrap();
         run(runs.path(), "new");
-        let Past::Over(at) = past(runs.path(), "new").unwrap() else {
+        let RunAge::Over(at) = run_age(runs.path(), "new").unwrap() else {
             panic!("nobody holds its lock");
         };
         assert!(record::now().since(at).abs() < 60_000);
@@ -108,10 +108,10 @@ mod tests {
         let runs = tempfile::tempdir().unwrap();
         std::fs::write(runs.path().join("file"), "").unwrap();
         for name in ["file", "missing", ".new-x", "../x"] {
-            assert!(past(runs.path(), name).is_err(), "{name}");
+            assert!(run_age(runs.path(), name).is_err(), "{name}");
         }
         let damaged = run(runs.path(), "damaged");
         std::fs::write(damaged.file("exit.json"), "{").unwrap();
-        assert!(past(runs.path(), "damaged").is_err());
+        assert!(run_age(runs.path(), "damaged").is_err());
     }
 }

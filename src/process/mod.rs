@@ -44,14 +44,14 @@ mod spec;
 mod stop;
 mod tree;
 
-pub use age::{Past, past};
+pub use age::{RunAge, run_age};
 pub use error::ProcessError;
 pub use identity::{Identity, is_stopped};
 pub use launch::{Launched, launch};
 pub use lease::{Alive, Lease, hold};
 pub use output::{OutputFollower, PIECE, tail, tail_lines};
-pub use plain_file::open_regular;
-pub use query_program::{Answer, ask};
+pub use plain_file::open_plain_file;
+pub use query_program::{Answer, query_program};
 pub use record::{EndReason, ExitRecord, RECORD_FORMAT, Started, Usage};
 pub use run_status::{RunEnd, RunStatus, inspect, wait};
 pub use rundir::{RunDir, prepare};

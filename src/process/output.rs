@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use super::plain_file::{is_odd, open_regular};
+use super::plain_file::{is_odd, open_plain_file};
 
 /// A good buffer size for reading in pieces: 64 KiB.
 pub const PIECE: usize = 64 * 1024;
@@ -119,7 +119,7 @@ fn tail_bytes(path: &Path, max: u64) -> io::Result<(bool, Vec<u8>)> {
 }
 
 fn open_if_there(path: &Path) -> io::Result<Option<File>> {
-    match open_regular(path) {
+    match open_plain_file(path) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound || is_odd(&error) => Ok(None),
         Err(error) => Err(error),

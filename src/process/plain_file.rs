@@ -15,7 +15,7 @@ use nix::libc;
 /// # Errors
 /// [`InvalidData`](io::ErrorKind::InvalidData) for anything else at `path` (a link, a pipe, a
 /// directory, a socket, a device), and [`NotFound`](io::ErrorKind::NotFound) for nothing.
-pub fn open_regular(path: &Path) -> io::Result<File> {
+pub fn open_plain_file(path: &Path) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
@@ -30,7 +30,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether [`open_regular`] refused something other than a regular file.
+/// Whether [`open_plain_file`] refused something other than a regular file.
 pub(super) fn is_odd(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidData
 }
@@ -61,12 +61,12 @@ mod tests {
         nix::unistd::mkfifo(&at("pipe"), Mode::S_IRWXU).unwrap();
         fs::create_dir(at("folder")).unwrap();
         let _listener = UnixListener::bind(at("socket")).unwrap();
-        assert!(open_regular(&at("file")).is_ok());
+        assert!(open_plain_file(&at("file")).is_ok());
         for odd in ["link", "zero", "loop", "pipe", "folder", "socket"] {
-            let error = open_regular(&at(odd)).unwrap_err();
+            let error = open_plain_file(&at(odd)).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{odd}: {error}");
         }
-        let missing = open_regular(&at("none")).unwrap_err();
+        let missing = open_plain_file(&at("none")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }
 }

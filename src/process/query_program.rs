@@ -45,7 +45,7 @@ pub enum Answer {
 /// # Errors
 /// The system does not allow swarm to inspect or end the program's processes. A failure of the
 /// program itself is an [`Answer`].
-pub fn ask(
+pub fn query_program(
     program: &Path,
     args: &[String],
     env: &BTreeMap<String, String>,
@@ -129,7 +129,7 @@ mod tests {
     fn shell(script: &str, limit: Duration) -> Answer {
         let env = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
         let args = ["-c", script].map(str::to_owned);
-        ask(Path::new("/bin/sh"), &args, &env, Path::new("/"), limit).unwrap()
+        query_program(Path::new("/bin/sh"), &args, &env, Path::new("/"), limit).unwrap()
     }
 
     /// Whether a process has this variable in its environment.
@@ -191,7 +191,7 @@ mod tests {
         fs::write(&script, "#!/no/such/interpreter\n").unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(&script, mode).unwrap();
-        let answer = ask(&script, &[], &BTreeMap::new(), dir.path(), LONG).unwrap();
+        let answer = query_program(&script, &[], &BTreeMap::new(), dir.path(), LONG).unwrap();
         assert!(matches!(answer, Answer::NotStarted(_)), "{answer:?}");
     }
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{ProcessError, Result};
 use super::identity::Identity;
-use super::plain_file::{is_odd, open_regular};
+use super::plain_file::{is_odd, open_plain_file};
 use super::rundir::RunDir;
 use crate::crash;
 use crate::domain::time::Timestamp;
@@ -168,7 +168,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
 
 fn whole(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_regular(path)?.read_to_end(&mut bytes)?;
+    open_plain_file(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -11,7 +11,7 @@ use super::error::{Context as _, ProcessError, Result};
 use super::handle::ProcessHandle;
 use super::launch::Launched;
 use super::lock;
-use super::plain_file::open_regular;
+use super::plain_file::open_plain_file;
 use super::record::{self, ExitRecord, Started};
 use super::rundir::RunDir;
 
@@ -65,7 +65,7 @@ pub fn inspect(dir: &RunDir) -> Result<RunStatus> {
         }
         match claimed {
             Some(started) => return Ok(RunStatus::Lost { started }),
-            None => match open_regular(&dir.started()) {
+            None => match open_plain_file(&dir.started()) {
                 Ok(_) => {} // claimed in between: inspect again
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return Ok(RunStatus::Prepared);
@@ -87,7 +87,7 @@ pub async fn wait(dir: &RunDir, launched: Option<Launched>) -> Result<RunEnd> {
         launched.ended().await?;
     }
     loop {
-        match look(dir).await? {
+        match read_status(dir).await? {
             Look::Over(end) => return Ok(end),
             Look::Held(None) => {}
             Look::Held(Some(runner)) => {
@@ -108,7 +108,7 @@ enum Look {
 
 /// Runs on a blocking thread: on a busy disk even a small file takes time, and other runs are
 /// awaited concurrently.
-async fn look(dir: &RunDir) -> Result<Look> {
+async fn read_status(dir: &RunDir) -> Result<Look> {
     let here = dir.clone();
     let looked = tokio::task::spawn_blocking(move || match inspect(&here)? {
         RunStatus::Exited(record) => Ok(Look::Over(RunEnd::Exited(record))),

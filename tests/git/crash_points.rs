@@ -8,8 +8,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use swarm::git::{
-    Anew, BuildOutcome, Earlier, Finish, Land, LandOutcome, Oid, Prepare, Proof, Release, Repo,
-    Sealed,
+    BuildOutcome, Earlier, Finish, FreshStart, Land, LandOutcome, Oid, Prepare, Proof, Release,
+    Repo, Sealed,
 };
 
 use crate::fixture::{
@@ -98,14 +98,14 @@ fn act(repo: &Repo, words: &str) -> String {
             format!("{:?}", repo.prepare_worktree(&want).unwrap())
         }
         ["anew", name, branch, base, from, tip] => {
-            let anew = Anew {
+            let anew = FreshStart {
                 target: "main".into(),
                 tip: oid(tip),
                 identity: identity(),
                 time: TIME,
             };
             let want = prepare(name, branch, base, from);
-            let want = repo.without_an_empty_past(want, anew).unwrap();
+            let want = repo.fresh_start_if_empty(want, anew).unwrap();
             format!("{:?}", repo.prepare_worktree(&want).unwrap())
         }
         ["release", name, branch, tip] => {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use swarm::git::{Finish, LeftOut, Oid};
+use swarm::git::{DroppedChanges, Finish, Oid};
 
 use crate::fixture::{Fixture, branch, commit_in, git, name, write};
 use crate::resolution::{finish, in_docs};
@@ -11,7 +11,7 @@ use crate::resolution::{finish, in_docs};
 const KEPT: &str = "refs/swarm/rescue/left-out-";
 
 /// The conflict of [`in_docs`], settled as these commands leave it; the work, the target, and what is left out.
-fn settled(commands: &[&str]) -> (Fixture, (Oid, Oid), Option<LeftOut>) {
+fn settled(commands: &[&str]) -> (Fixture, (Oid, Oid), Option<DroppedChanges>) {
     let (fixture, path, target) = in_docs("");
     let source = fixture.oid(&branch(1));
     run(&path, commands);
@@ -53,7 +53,7 @@ fn a_merge_with_something_of_the_work_leaves_nothing_out() {
 }
 
 /// Work in two files, of which only one is in conflict.
-fn in_two_files(settle: impl Fn(&Path, Oid) -> Oid) -> Option<LeftOut> {
+fn in_two_files(settle: impl Fn(&Path, Oid) -> Oid) -> Option<DroppedChanges> {
     let fixture = Fixture::new();
     fixture.commit(&[("docs", "before\n")]);
     let (path, source) = fixture.attempt(1, &[("docs", "agent\n"), ("own", "agent\n")]);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use swarm::git::{Anew, Finish, Oid, Prepare, Proof, rescue_ref};
+use swarm::git::{Finish, FreshStart, Oid, Prepare, Proof, rescue_ref};
 
 use crate::fixture::{Fixture, TIME, branch, commit_in, earlier, git, identity, name, read, write};
 use crate::resolution::{finish, in_docs};
@@ -212,13 +212,13 @@ fn work_that_was_thrown_away_is_no_empty_past() {
         base: fixture.oid("main~1"),
         ..fixture.want(2)
     };
-    let anew = Anew {
+    let anew = FreshStart {
         target: "main".into(),
         tip: target,
         identity: identity(),
         time: TIME,
     };
-    let want = fixture.repo.without_an_empty_past(want, anew).unwrap();
+    let want = fixture.repo.fresh_start_if_empty(want, anew).unwrap();
     assert_eq!(want.from, Some(earlier(1)));
     assert!(fixture.repo.abort_resolution(&finish(1)).unwrap());
     assert_eq!(fixture.repo.prepare_worktree(&want).unwrap().head, tip);

@@ -45,14 +45,14 @@ enum Stop {
 
 /// State shared by the handlers of requests and notifications.
 #[derive(Debug, Default)]
-struct Talk {
+struct TurnProgress {
     updates: Updates,
     /// The prompt was sent, so updates from now on belong to it.
     prompted: bool,
     unwritten: Option<io::Error>,
 }
 
-type Shared = Arc<Mutex<Talk>>;
+type Shared = Arc<Mutex<TurnProgress>>;
 
 /// Runs the turn and returns the exit code.
 #[allow(clippy::needless_pass_by_value)] // they are for this run alone
@@ -144,11 +144,11 @@ async fn gone(agent: &Agent) {
     tokio::time::sleep(LAST_WORDS).await;
 }
 
-fn locked<T>(talk: &Shared, work: impl FnOnce(&mut Talk) -> T) -> T {
+fn locked<T>(talk: &Shared, work: impl FnOnce(&mut TurnProgress) -> T) -> T {
     work(&mut talk.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-impl Talk {
+impl TurnProgress {
     fn pass_on(&mut self, tell: impl FnOnce(&mut Updates, &mut Vec<Event>)) {
         let mut events = Vec::new();
         tell(&mut self.updates, &mut events);
@@ -268,7 +268,7 @@ fn stopped(error: &Error) -> Stop {
 
 type Connection = ConnectionTo<agent_client_protocol::Agent>;
 
-async fn ask(agent: &Connection, method: &str, params: Value) -> Result<Object, Error> {
+async fn request(agent: &Connection, method: &str, params: Value) -> Result<Object, Error> {
     let message = UntypedMessage::new(method, params)?;
     match agent.send_request(message).block_task().await? {
         Value::Object(answer) => Ok(answer),
@@ -300,7 +300,7 @@ async fn turn(
         }
     });
     let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": prompt}]});
-    let answer = ask(agent, "session/prompt", params)
+    let answer = request(agent, "session/prompt", params)
         .await
         .map_err(|error| stopped(&error))?;
     locked(talk, |talk| {
@@ -328,7 +328,7 @@ async fn initialize(agent: &Connection) -> Result<Can, Stop> {
         "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
         "clientInfo": {"name": "swarm", "title": "swarm", "version": env!("CARGO_PKG_VERSION")},
     });
-    let answer = ask(agent, "initialize", params)
+    let answer = request(agent, "initialize", params)
         .await
         .map_err(|error| stopped(&error))?;
     let version = number(&answer, "protocolVersion");
@@ -355,7 +355,7 @@ async fn session(
 ) -> Result<(String, Object), Stop> {
     let mut params = json!({"cwd": here, "mcpServers": []});
     let Some(session) = &options.resume else {
-        let answer = ask(agent, "session/new", params)
+        let answer = request(agent, "session/new", params)
             .await
             .map_err(|error| stopped(&error))?;
         let Some(session) = text(&answer, "sessionId") else {
@@ -371,7 +371,7 @@ async fn session(
         _ => return Err(gone("the agent cannot resume a session")),
     };
     params["sessionId"] = session.clone().into();
-    match ask(agent, method, params).await {
+    match request(agent, method, params).await {
         Ok(answer) => Ok((session.clone(), answer)),
         Err(error) => Err(match stopped(&error) {
             Stop::Failed(failure) if failure.cause == Cause::Other => gone(&failure.message),
@@ -405,7 +405,7 @@ async fn choose(
             and pass it in `command`"
         )));
     };
-    match ask(agent, method, params).await {
+    match request(agent, method, params).await {
         Ok(_) => Ok(()),
         Err(error) => Err(match stopped(&error) {
             Stop::Failed(failure) => {

@@ -67,7 +67,7 @@ impl Agent {
         let (lines_from, from) = mpsc::channel(WAITING);
         if let (Some(stdin), Some(stdout)) = (stdin, stdout) {
             thread::spawn(move || speak(stdin, lines_to));
-            thread::spawn(move || listen(stdout, &lines_from));
+            thread::spawn(move || read_lines(stdout, &lines_from));
         }
         let ended = agent.clone();
         thread::spawn(move || {
@@ -146,7 +146,7 @@ fn speak(mut stdin: ChildStdin, mut lines: mpsc::Receiver<String>) {
     }
 }
 
-fn listen(mut stdout: ChildStdout, to: &mpsc::Sender<Line>) {
+fn read_lines(mut stdout: ChildStdout, to: &mpsc::Sender<Line>) {
     let mut lines = Lines::default();
     let mut block = vec![0; BLOCK];
     loop {

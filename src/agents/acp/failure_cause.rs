@@ -6,8 +6,8 @@
 use agent_client_protocol::{Error, ErrorCode};
 use serde_json::Value;
 
-use crate::agents::stream::failure_cause::{blamed_by_status_in, blamed_by_words};
-use crate::agents::stream::verdict::{Failure, blamed_by_status};
+use crate::agents::stream::failure_cause::{cause_from_status_in, cause_from_text};
+use crate::agents::stream::verdict::{Failure, cause_from_status};
 use crate::domain::verdict::Cause;
 
 /// The statuses of HTTP answers that are errors.
@@ -32,11 +32,11 @@ fn cause(error: &Error, said: &str) -> Cause {
         .filter(|code| STATUS.contains(code))
         .or_else(|| status(data?, DEPTH));
     let by_status = match status {
-        Some(status) => blamed_by_status(status),
-        None => blamed_by_status_in(said),
+        Some(status) => cause_from_status(status),
+        None => cause_from_status_in(said),
     };
     by_status
-        .or_else(|| blamed_by_words(said))
+        .or_else(|| cause_from_text(said))
         .unwrap_or(Cause::Other)
 }
 

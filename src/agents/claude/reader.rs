@@ -8,7 +8,7 @@ use jiff::Zoned;
 
 use super::usage::Meter;
 use crate::agents::stream::json::{self, Object};
-use crate::agents::stream::verdict::{Failure, LastWord, blamed_by_status, last_line, verdict};
+use crate::agents::stream::verdict::{Failure, LastWord, cause_from_status, last_line, verdict};
 use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session, limit_reset};
 use crate::domain::observation::RunEndKind;
 use crate::domain::session::SessionId;
@@ -237,7 +237,7 @@ impl ClaudeReader {
         if names_no_conversation(message) {
             return Cause::Session;
         }
-        match status.map(|status| (status, blamed_by_status(status))) {
+        match status.map(|status| (status, cause_from_status(status))) {
             Some((_, Some(Cause::Limit { .. }))) => self.limited(message),
             Some((_, Some(cause))) => cause,
             Some((400 | 413, None)) if self.resumed => Cause::Session,

@@ -19,7 +19,7 @@ const NAME: usize = 128;
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     /// What `result`s told.
-    told: Option<Told>,
+    told: Option<ToldUsage>,
     /// Finished answers that no `result` has told of.
     loose: Tokens,
     /// The answer that each speaker is giving, with what it has used so far; the agent itself is
@@ -29,7 +29,7 @@ pub(super) struct Meter {
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-struct Told {
+struct ToldUsage {
     tokens: Tokens,
     cost: Option<MicroUsd>,
     cost_of: Scope,
@@ -83,10 +83,10 @@ impl Meter {
     }
 
     /// The sums by model: sub-agents included, which `usage` leaves out.
-    fn of_models(&mut self, before: Told, models: &Object) -> Told {
-        let mut turn = Told {
+    fn of_models(&mut self, before: ToldUsage, models: &Object) -> ToldUsage {
+        let mut turn = ToldUsage {
             cost: Some(MicroUsd(0)),
-            ..Told::default()
+            ..ToldUsage::default()
         };
         let mut most = 0;
         for (name, model) in models {
@@ -109,7 +109,7 @@ impl Meter {
             }
         }
         let sum = before.cost.unwrap_or_default();
-        Told {
+        ToldUsage {
             tokens: before.tokens.plus(turn.tokens),
             cost: turn.cost.map(|cost| sum.plus(cost)),
             cost_of: Scope::Run,
@@ -149,10 +149,10 @@ impl Meter {
 
 /// A version that does not tell each turn's own part: its `usage` is the turn's, its cost the
 /// conversation's.
-fn of_older(before: Told, result: &Object) -> Told {
+fn of_older(before: ToldUsage, result: &Object) -> ToldUsage {
     let used = json::object(result, "usage").map_or_else(Tokens::default, tokens);
     let cost = json::decimal(result, "total_cost_usd").and_then(MicroUsd::from_dollars);
-    Told {
+    ToldUsage {
         tokens: before.tokens.plus(used),
         cost,
         cost_of: Scope::Session,

@@ -10,7 +10,7 @@ use jiff::Zoned;
 use super::records::tokens;
 use crate::agents::adapter::StartedAs;
 use crate::agents::stream::json::{self, Object};
-use crate::agents::stream::verdict::{Failure, LastWord, blamed_by_status, last_line, verdict};
+use crate::agents::stream::verdict::{Failure, LastWord, cause_from_status, last_line, verdict};
 use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session, limit_reset};
 use crate::agents::text;
 use crate::domain::observation::RunEndKind;
@@ -225,7 +225,7 @@ fn cause(message: &str, resumed: bool) -> Cause {
     ]) {
         return Cause::Login;
     }
-    match status_in(message).map(blamed_by_status) {
+    match status_in(message).map(cause_from_status) {
         Some(Some(Cause::Limit { .. })) => return limit(),
         Some(Some(cause)) => return cause,
         None if says(TROUBLE) => return Cause::Overloaded,

@@ -22,7 +22,7 @@ pub(super) fn usage(folder: &Path, session: &SessionId) -> io::Result<Option<Usa
     };
     let mut found = Found::default();
     records::each(&path, |line| {
-        found.look(line);
+        found.read_line(line);
     })?;
     Ok(found.usage())
 }
@@ -34,7 +34,7 @@ struct Found {
 }
 
 impl Found {
-    fn look(&mut self, line: &Object) -> Option<()> {
+    fn read_line(&mut self, line: &Object) -> Option<()> {
         let payload = json::object(line, "payload")?;
         if json::text(line, "type") == Some("turn_context") {
             let model = json::text(payload, "model")?;

@@ -5,10 +5,10 @@
 use jiff::{Timestamp as Instant, Zoned};
 use serde_json::{Deserializer, Value};
 
-use crate::agents::stream::failure_cause::blamed_by_words;
+use crate::agents::stream::failure_cause::cause_from_text;
 use crate::agents::stream::json::{self, Object};
 use crate::agents::stream::limit_reset;
-use crate::agents::stream::verdict::{Failure, blamed_by_status, last_line};
+use crate::agents::stream::verdict::{Failure, cause_from_status, last_line};
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::Cause;
 
@@ -34,8 +34,8 @@ pub(super) fn failure(message: &str, resumed: bool, now: &Zoned) -> Failure {
 }
 
 fn cause(status: Option<u64>, plain: &str, resumed: bool, now: &Zoned) -> Cause {
-    let blamed = status.and_then(blamed_by_status);
-    match blamed.or_else(|| blamed_by_words(plain)) {
+    let blamed = status.and_then(cause_from_status);
+    match blamed.or_else(|| cause_from_text(plain)) {
         Some(Cause::Limit { .. }) => Cause::Limit {
             until: limit_reset::time_in(plain, now),
         },

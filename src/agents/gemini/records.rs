@@ -40,7 +40,7 @@ pub(super) fn last_run(folder: &Path, session: &SessionId) -> io::Result<LastRun
         records::each(&path, |line| {
             let named = || json::text(line, "sessionId") == Some(session.as_str());
             if *is_its_own.get_or_insert_with(named) {
-                run.look(line);
+                run.read_line(line);
             }
         })?;
     }
@@ -55,7 +55,7 @@ struct Run {
 }
 
 impl Run {
-    fn look(&mut self, line: &Object) -> Option<()> {
+    fn read_line(&mut self, line: &Object) -> Option<()> {
         let id = text::head(json::text(line, "id")?, NAME);
         match json::text(line, "type")? {
             // What tools gave is told to the model in the user's name.

@@ -5,7 +5,7 @@
 
 use jiff::{Timestamp, Zoned};
 
-use crate::agents::stream::failure_cause::{blamed_by_status_in, blamed_by_words};
+use crate::agents::stream::failure_cause::{cause_from_status_in, cause_from_text};
 use crate::agents::stream::limit_reset;
 use crate::agents::stream::verdict::Failure;
 use crate::domain::session::SessionId;
@@ -36,7 +36,7 @@ pub(super) fn waits_for(stderr: &str, after: u64) -> Option<Failure> {
 
 /// What the words of an error blame, told at `now`.
 pub(super) fn cause(error: &str, now: &Zoned) -> Cause {
-    match blamed_by_words(error).or_else(|| blamed_by_status_in(error)) {
+    match cause_from_text(error).or_else(|| cause_from_status_in(error)) {
         Some(Cause::Limit { .. }) => Cause::Limit {
             until: limit_reset::time_in(error, now),
         },

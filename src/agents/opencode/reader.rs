@@ -8,7 +8,7 @@ use jiff::Zoned;
 use super::log;
 use crate::agents::adapter::StartedAs;
 use crate::agents::stream::json::{self, Object};
-use crate::agents::stream::verdict::{Failure, LastWord, blamed_by_status, verdict};
+use crate::agents::stream::verdict::{Failure, LastWord, cause_from_status, verdict};
 use crate::agents::stream::{Conclusion, ObjectReader, Said, Words, hear_session, limit_reset};
 use crate::agents::text;
 use crate::domain::observation::RunEndKind;
@@ -165,7 +165,7 @@ impl OpencodeReader {
         let by_status = match (name, status) {
             ("ProviderAuthError", _) => Some(Cause::Login),
             _ if is_unpaid(data) => Some(Cause::Login),
-            (_, Some(status)) => blamed_by_status(status),
+            (_, Some(status)) => cause_from_status(status),
             // What went wrong on the way to the service has no status.
             (_, None) => Some(log::cause(message, &self.now())),
         };

@@ -2,7 +2,7 @@
 //!
 //! Invariant: only unambiguous words determine a cause.
 
-use super::verdict::blamed_by_status;
+use super::verdict::cause_from_status;
 use crate::domain::verdict::Cause;
 
 /// Words of services about themselves, in small letters.
@@ -42,7 +42,7 @@ const WORDS: &[(&[&str], Cause)] = &[
 ];
 
 /// The cause that the words of a text name.
-pub fn blamed_by_words(text: &str) -> Option<Cause> {
+pub fn cause_from_text(text: &str) -> Option<Cause> {
     let text = text.to_lowercase();
     let by_word = WORDS
         .iter()
@@ -52,13 +52,13 @@ pub fn blamed_by_words(text: &str) -> Option<Cause> {
 
 /// What the first number in a text blames that could be the status of an HTTP answer and blames
 /// somebody.
-pub fn blamed_by_status_in(text: &str) -> Option<Cause> {
+pub fn cause_from_status_in(text: &str) -> Option<Cause> {
     let numbers = text.split(|c: char| !c.is_ascii_alphanumeric());
     let three = numbers.filter(|word| word.len() == 3);
     let status = three
         .filter_map(|word| word.parse().ok())
         .find(|status| [401, 403, 429, 500, 502, 503, 504, 529].contains(status));
-    status.and_then(blamed_by_status)
+    status.and_then(cause_from_status)
 }
 
 #[cfg(test)]
@@ -74,9 +74,9 @@ mod tests {
             ("API key not valid", &Some(Cause::Login)),
             ("no such file", &None),
         ] {
-            assert_eq!(&blamed_by_words(text), expected, "{text}");
+            assert_eq!(&cause_from_text(text), expected, "{text}");
         }
-        assert_eq!(blamed_by_status_in("got 429."), limit);
-        assert_eq!(blamed_by_status_in("port 4290 of 1429, 400"), None);
+        assert_eq!(cause_from_status_in("got 429."), limit);
+        assert_eq!(cause_from_status_in("port 4290 of 1429, 400"), None);
     }
 }

@@ -93,7 +93,7 @@ pub fn last_line(stderr: &str) -> Option<&str> {
 }
 
 /// The cause for an HTTP status; `None` if the request itself is at fault.
-pub fn blamed_by_status(status: u64) -> Option<Cause> {
+pub fn cause_from_status(status: u64) -> Option<Cause> {
     match status {
         401..=403 => Some(Cause::Login),
         429 => Some(Cause::Limit { until: None }),

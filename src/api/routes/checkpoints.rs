@@ -12,7 +12,7 @@ use crate::api::extract::{Body, Id};
 use crate::api::types::{Done, NewCheckpoint, Nothing, RollBack, RolledBack};
 use crate::api::{ApiContext, schema};
 use crate::daemon::checkpoints::list::Preview;
-use crate::daemon::checkpoints::request::{Answer, AskError, ask};
+use crate::daemon::checkpoints::request::{Answer, AskError, request};
 use crate::domain::command::Command;
 use crate::domain::decide::unknown_checkpoint;
 use crate::domain::ids::CheckpointName;
@@ -69,7 +69,7 @@ pub(super) async fn create(
     Body(body): Body<NewCheckpoint>,
 ) -> Result<Json<Done>, ApiError> {
     let name = body.name;
-    let (_, seq) = ask(&context.handle, Command::CreateCheckpoint { name }).await?;
+    let (_, seq) = request(&context.handle, Command::CreateCheckpoint { name }).await?;
     Ok(Json(Done { seq }))
 }
 
@@ -83,7 +83,7 @@ pub(super) async fn delete(
     Id(name): Id<CheckpointName>,
     _: Body<Nothing>,
 ) -> Result<Json<Done>, ApiError> {
-    let (_, seq) = ask(&context.handle, Command::DeleteCheckpoint { name }).await?;
+    let (_, seq) = request(&context.handle, Command::DeleteCheckpoint { name }).await?;
     Ok(Json(Done { seq }))
 }
 
@@ -117,7 +117,7 @@ pub(super) async fn roll_back(
         pause: body.pause,
         from: body.from,
     };
-    match ask(&context.handle, command).await? {
+    match request(&context.handle, command).await? {
         (Answer::RolledBack { safety }, seq) => Ok(Json(RolledBack { seq, safety })),
         (other, _) => Err(ApiError::new(
             StatusCode::INTERNAL_SERVER_ERROR,

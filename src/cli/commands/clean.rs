@@ -90,7 +90,7 @@ fn kept(kept: &Value) -> Vec<String> {
     for (key, name) in KEPT {
         let counts = kept[key].as_object().into_iter().flatten();
         let counts: Vec<String> = counts
-            .map(|(why, count)| format!("{count} {}", words(why)))
+            .map(|(why, count)| format!("{count} {}", describe_reason(why)))
             .collect();
         if !counts.is_empty() {
             lines.push(format!("kept {name}: {}", counts.join(", ")));
@@ -108,7 +108,7 @@ fn kept(kept: &Value) -> Vec<String> {
     lines
 }
 
-fn words(why: &str) -> String {
+fn describe_reason(why: &str) -> String {
     match why {
         "inUse" => "in use".into(),
         "unfinished" => "of ideas or work not finished".into(),

@@ -16,7 +16,7 @@ use crate::config::Adapter;
 use crate::config::init::detect::{Detected, FoundAgent, detect};
 use crate::config::init::plan::{Choices, InitPlan, PROFILE, plan_init};
 use crate::config::init::write::{check_free, write};
-use crate::daemon::preflight::{self, Muster, Seen};
+use crate::daemon::preflight::{self, Preflight, Seen};
 use crate::git::Repo as GitRepo;
 
 /// `init`.
@@ -88,7 +88,7 @@ fn look_at(root: &Path, detected: &Detected) -> Vec<Seen> {
     };
     let profiles: Vec<Profile> = known.map(preflight::plain).map(named).collect();
     let inherited: Environment = std::env::vars_os().collect();
-    let muster = Muster {
+    let muster = Preflight {
         root,
         inherited: &inherited,
         pass: &[],
@@ -109,7 +109,7 @@ fn tell_of_agents(plan: &mut InitPlan, seen: &[Seen]) {
     let known = Adapter::PROGRAMS.into_iter();
     let permits = known
         .filter(|adapter| is_taken(adapter.name()))
-        .filter_map(|adapter| agents::adapter(adapter).about())
+        .filter_map(|adapter| agents::adapter(adapter).program_info())
         .map(|about| format!("What its arguments permit: {}", about.permits));
     let mut notes: Vec<String> = Vec::new();
     for one in seen.iter().filter(|one| is_taken(one.adapter.name())) {

@@ -132,7 +132,7 @@ fn report(report: &VerifyReport, context: &mut Context) -> Result<(), CliError> 
     if context.output.json {
         context.output.document(report)?;
     } else {
-        context.output.line(words(report))?;
+        context.output.line(describe_report(report))?;
     }
     match &report.difference {
         None => Ok(()),
@@ -145,7 +145,7 @@ fn report(report: &VerifyReport, context: &mut Context) -> Result<(), CliError> 
     }
 }
 
-fn words(report: &VerifyReport) -> String {
+fn describe_report(report: &VerifyReport) -> String {
     let snapshot = match report.snapshot_seq {
         Some(seq) => format!(
             "snapshot at {seq} and {} events after it",
@@ -194,11 +194,13 @@ mod tests {
             difference: None,
         };
         assert_eq!(
-            words(&report),
+            describe_report(&report),
             "10 events up to 10; snapshot at 8 and 2 events after it: agree"
         );
         report.difference = Some("ideas.idea-001.status: done | pending".into());
-        assert!(words(&report).ends_with("differ: ideas.idea-001.status: done | pending"));
+        assert!(
+            describe_report(&report).ends_with("differ: ideas.idea-001.status: done | pending")
+        );
     }
 
     #[test]

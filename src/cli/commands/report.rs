@@ -114,7 +114,7 @@ fn idea(idea: &Value, zone: &TimeZone) -> String {
     if !why.is_empty() {
         title = format!("{title}: {}", safe(why));
     }
-    let used = usage::words(&idea["used"]);
+    let used = usage::describe_usage(&idea["used"]);
     if !used.is_empty() {
         title = format!("{title} ({used})");
     }
@@ -168,7 +168,7 @@ fn head(report: &Value, zone: &TimeZone) -> String {
 }
 
 fn spent(report: &Value) -> String {
-    match usage::words(&report["spent"]) {
+    match usage::describe_usage(&report["spent"]) {
         used if used.is_empty() => "nothing known".to_owned(),
         used => used,
     }

@@ -132,7 +132,7 @@ fn install(args: &Install, context: &mut Context) -> Result<(), CliError> {
     if args.dry_run {
         return show(&plan, &whole, &mut context.output);
     }
-    let found = file::look(plan.format, &plan.file)?;
+    let found = file::inspect_file(plan.format, &plan.file)?;
     match found {
         Found::Foreign => return Err(foreign(&plan.file)),
         Found::Edited if !args.force => return Err(edited(&plan, "install")),
@@ -163,7 +163,7 @@ fn install(args: &Install, context: &mut Context) -> Result<(), CliError> {
 
 fn uninstall(args: &Uninstall, context: &mut Context) -> Result<(), CliError> {
     let plan = Plan::new(args.format, context)?;
-    match file::look(plan.format, &plan.file)? {
+    match file::inspect_file(plan.format, &plan.file)? {
         Found::Foreign => return Err(foreign(&plan.file)),
         Found::Edited if !args.force => return Err(edited(&plan, "uninstall")),
         Found::Nothing => {

@@ -11,14 +11,14 @@ use crate::cli::commands::config::load;
 use crate::cli::context::Context;
 use crate::cli::describe;
 use crate::cli::error::{CliError, Kind};
-use crate::cli::final_flush::LastWords;
+use crate::cli::final_flush::FinalFlush;
 use crate::cli::host::{self, StartOptions};
 use crate::cli::live::progress::{Progress, Shown, Style};
 use crate::cli::repo::Repo;
 use crate::cli::summary::{Earlier, Summary};
 use crate::daemon::End;
 use crate::daemon::actor::handle::Handle;
-use crate::daemon::preflight::{self, Muster, Unfound, Unseen};
+use crate::daemon::preflight::{self, MissingProgram, Preflight, UncountedProfile};
 use crate::daemon::unasked;
 use crate::domain::settings::Mode;
 
@@ -103,7 +103,7 @@ pub fn run(args: &Start, context: &mut Context) -> Result<(), CliError> {
     };
     let end = run_daemon(repo, wish, context);
     // All is on disk by now, and only words are left.
-    context.last_words = LastWords::within(LAST_WORDS, exit_code(&end));
+    context.last_words = FinalFlush::within(LAST_WORDS, exit_code(&end));
     conclude(&end?, &before, args.detached, context)
 }
 
@@ -113,17 +113,17 @@ fn warn(repo: &Repo, context: &mut Context) {
     let Ok(layered) = load(repo) else {
         return;
     };
-    let muster = Muster {
+    let muster = Preflight {
         root: repo.root(),
         inherited: &std::env::vars_os().collect(),
         pass: &[],
     };
     for unfound in muster.unfound(&layered.config.quality_commands) {
-        let advice = Unfound::ADVICE;
+        let advice = MissingProgram::ADVICE;
         context.output.note(format!("warning: {unfound}; {advice}"));
     }
     for unseen in preflight::unseen(&layered.config, unasked(&layered.config)) {
-        let Unseen { what, advice } = unseen;
+        let UncountedProfile { what, advice } = unseen;
         context.output.note(format!("warning: {what}; {advice}"));
     }
 }

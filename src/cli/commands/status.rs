@@ -39,7 +39,7 @@ pub fn run(args: &Status, context: &mut Context) -> Result<(), CliError> {
         return watch(context);
     }
     let json = context.output.json;
-    let look = context.with_access(|access| look(access, json))?;
+    let look = context.with_access(|access| read_page(access, json))?;
     if json {
         return context.output.document(&look.status);
     }
@@ -61,7 +61,7 @@ impl Look {
     }
 }
 
-fn look(access: &mut Access, json: bool) -> Result<Look, CliError> {
+fn read_page(access: &mut Access, json: bool) -> Result<Look, CliError> {
     let status = access.status()?;
     let mut busy = Vec::new();
     if !json && !list(&status, "agents").is_empty() {
@@ -79,7 +79,7 @@ fn watch(context: &mut Context) -> Result<(), CliError> {
     let json = context.output.json;
     let mut last = None;
     loop {
-        let look = look(&mut access, json)?;
+        let look = read_page(&mut access, json)?;
         let changed = last.as_ref() != Some(&look);
         if changed || context.output.is_terminal {
             show(&mut context.output, &look)?;

@@ -93,14 +93,14 @@ pub fn tone(event: &Event) -> Tone {
 
 /// What happened, in one safe line.
 pub fn describe(event: &Event) -> String {
-    shorten(&safe(&words(event)), MAX_LINE, false)
+    shorten(&safe(&describe_event(event)), MAX_LINE, false)
 }
 
 fn against(veto: bool) -> &'static str {
     if veto { ", against its step" } else { "" }
 }
 
-fn words(event: &Event) -> String {
+fn describe_event(event: &Event) -> String {
     match event {
         Event::Mark(Mark {}) => "everything before this is on disk".into(),
         Event::DaemonStarted(DaemonStarted { version }) => {

@@ -11,7 +11,9 @@ const NAMED: usize = 6;
 /// One line for what is waited for, one for a second Ctrl+C; safe to be shown.
 pub fn waiting(state: &State) -> [String; 2] {
     let effects = state.outbox.values();
-    let mut under_way: Vec<String> = effects.filter_map(|effect| words(state, effect)).collect();
+    let mut under_way: Vec<String> = effects
+        .filter_map(|effect| describe_effect(state, effect))
+        .collect();
     let more = under_way.len().saturating_sub(NAMED);
     under_way.truncate(NAMED);
     if more > 0 {
@@ -32,7 +34,7 @@ pub fn waiting(state: &State) -> [String; 2] {
 }
 
 /// What an effect is for those who wait for it; of what is over in a moment, nothing.
-fn words(state: &State, effect: &Effect) -> Option<String> {
+fn describe_effect(state: &State, effect: &Effect) -> Option<String> {
     match effect {
         Effect::Run(effect::Run {
             purpose: Purpose::Iteration {

@@ -32,7 +32,7 @@ pub(crate) enum Written {
 }
 
 /// See the module.
-pub(crate) struct Ledger {
+pub(crate) struct JournalThread {
     writer: Writer<Event>,
     results: mpsc::UnboundedReceiver<Appended<Event>>,
     in_flight: usize,
@@ -40,7 +40,7 @@ pub(crate) struct Ledger {
     position: Position,
 }
 
-impl Ledger {
+impl JournalThread {
     /// Starts the writer's thread.
     pub(crate) fn new(journal: Journal) -> io::Result<Self> {
         let position = journal.position();

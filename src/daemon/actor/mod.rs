@@ -25,7 +25,7 @@ use super::effects::dispatch::Drivers;
 use crate::crash;
 use crate::daemon::actor::clock::Clock;
 use crate::daemon::actor::handle::{Accepted, CommandError, Handle, Journaled, Message};
-use crate::daemon::actor::journal_thread::{Ledger, Written};
+use crate::daemon::actor::journal_thread::{JournalThread, Written};
 use crate::daemon::actor::snapshots::Snapshots;
 use crate::domain::command::Command;
 use crate::domain::decide;
@@ -81,7 +81,7 @@ pub(super) struct Actor {
     inbox: mpsc::Receiver<Message>,
     handle: Handle,
     seq: watch::Sender<u64>,
-    ledger: Ledger,
+    ledger: JournalThread,
     drivers: Box<dyn Drivers>,
     snapshots: Snapshots,
     clock: Clock,
@@ -106,7 +106,7 @@ impl Actor {
         inbox: mpsc::Receiver<Message>,
         handle: Handle,
         seq: watch::Sender<u64>,
-        ledger: Ledger,
+        ledger: JournalThread,
         drivers: Box<dyn Drivers>,
         snapshots: Snapshots,
         first: Vec<Command>,

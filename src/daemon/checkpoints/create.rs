@@ -11,7 +11,7 @@ use super::{reference, tag_of};
 use crate::crash;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::attempt::{oid, ours};
-use crate::daemon::effects::context::Tools;
+use crate::daemon::effects::context::DriverContext;
 use crate::daemon::effects::dispatch::failed;
 use crate::domain::checkpoint::{Reason, SavedWork, Unfinished, unfinished};
 use crate::domain::effect::{self, Effect};
@@ -49,8 +49,8 @@ pub(in crate::daemon) async fn settled(handle: &Handle) -> State {
 }
 
 /// Makes it. Blocks.
-pub(in crate::daemon) fn make(
-    tools: &Tools,
+pub(in crate::daemon) fn create(
+    context: &DriverContext,
     state: &State,
     id: EffectId,
     effect: &Effect,
@@ -71,25 +71,25 @@ pub(in crate::daemon) fn make(
         target,
         at: *at,
     };
-    match file::read(&tools.paths, name) {
+    match file::read(&context.paths, name) {
         Ok((file, sha256)) if file.op == id => {
             return Ok(Outcome::CheckpointMade(Box::new(file.checkpoint(sha256))));
         }
         Err(FileFault::Missing(_)) => {}
         Ok(_) | Err(_) => {
-            let path = file::path_of(&tools.paths, name);
+            let path = file::path_of(&context.paths, name);
             return Ok(failed(format!(
                 "{} is there already, and not of this checkpoint; choose another name, or move the file away",
                 path.display()
             )));
         }
     }
-    wanted.make(tools, state)
+    wanted.make(context, state)
 }
 
 impl Wanted<'_> {
-    fn make(&self, tools: &Tools, state: &State) -> Result<Outcome, GitError> {
-        let commit = match self.commit(tools)? {
+    fn make(&self, context: &DriverContext, state: &State) -> Result<Outcome, GitError> {
+        let commit = match self.commit(context)? {
             Ok(commit) => commit,
             Err(why) => return Ok(failed(why)),
         };
@@ -97,7 +97,7 @@ impl Wanted<'_> {
         let goes_on = |work: &Unfinished| state.agents.contains_key(&work.agent);
         let live: Vec<bool> = works.iter().map(goes_on).collect();
         let (mut agents, mut kept) = (Vec::new(), Vec::new());
-        for (goes_on, saved) in live.into_iter().zip(self.save_all(tools, works)?) {
+        for (goes_on, saved) in live.into_iter().zip(self.save_all(context, works)?) {
             (if goes_on { &mut agents } else { &mut kept }).extend(saved);
         }
         crash::point("checkpoint.work-kept");
@@ -105,11 +105,11 @@ impl Wanted<'_> {
             "Checkpoint {} of {}\n\nSwarm-Op: {}\n",
             self.name, self.target, self.id
         );
-        let tag = tools.repo.create_tag(
+        let tag = context.repo.create_tag(
             &tag_of(self.name),
             commit,
             &message,
-            &tools.repo.identity()?,
+            &context.repo.identity()?,
             self.at,
         )?;
         crash::point("checkpoint.tagged");
@@ -135,16 +135,16 @@ impl Wanted<'_> {
             kept_work: kept,
             state_snapshot: state.clone(),
         };
-        let path = file::path_of(&tools.paths, self.name);
-        let sha256 = file::write(&tools.paths, &file)
+        let path = file::path_of(&context.paths, self.name);
+        let sha256 = file::write(&context.paths, &file)
             .map_err(|source| GitError::io("write", &path, source))?;
         Ok(Outcome::CheckpointMade(Box::new(file.checkpoint(sha256))))
     }
 
     /// The target's commit; of a call made again the one that its tag has.
-    fn commit(&self, tools: &Tools) -> Result<Result<git::Oid, String>, GitError> {
+    fn commit(&self, context: &DriverContext) -> Result<Result<git::Oid, String>, GitError> {
         let name = tag_of(self.name);
-        if let Some(tag) = tools.repo.tag(&name)? {
+        if let Some(tag) = context.repo.tag(&name)? {
             let ours = tag.message.contains(&format!("Swarm-Op: {}\n", self.id));
             return Ok(match tag.commit {
                 Some(commit) if ours => Ok(commit),
@@ -153,7 +153,7 @@ impl Wanted<'_> {
                 )),
             });
         }
-        let commit = tools.repo.branch_commit(self.target)?;
+        let commit = context.repo.branch_commit(self.target)?;
         Ok(commit.ok_or_else(|| {
             format!(
                 "the target branch `{}` is gone; swarm status has the command that brings it back",
@@ -165,7 +165,7 @@ impl Wanted<'_> {
     /// Keeps the work of all, a few at a time: each has its own worktree and its own reference.
     fn save_all(
         &self,
-        tools: &Tools,
+        context: &DriverContext,
         works: Vec<Unfinished>,
     ) -> Result<Vec<Option<AgentState>>, GitError> {
         let mut saved = Vec::new();
@@ -173,7 +173,7 @@ impl Wanted<'_> {
         while works.peek().is_some() {
             let some: Vec<Unfinished> = works.by_ref().take(AT_ONCE).collect();
             thread::scope(|scope| {
-                let save = |work| scope.spawn(|| self.save(tools, work));
+                let save = |work| scope.spawn(|| self.save(context, work));
                 let threads: Vec<_> = some.into_iter().map(save).collect();
                 for thread in threads {
                     // A panic of one is one of this thread, too.
@@ -186,12 +186,16 @@ impl Wanted<'_> {
     }
 
     /// Keeps the work of an attempt; none: there is nothing of it.
-    fn save(&self, tools: &Tools, work: Unfinished) -> Result<Option<AgentState>, GitError> {
+    fn save(
+        &self,
+        context: &DriverContext,
+        work: Unfinished,
+    ) -> Result<Option<AgentState>, GitError> {
         let reference = reference(self.name, &work.agent);
         let mut problem = None;
         let (tip, wip) = if let Some(saved) = &work.saved {
             for commit in std::iter::once(&saved.tip).chain(&saved.wip) {
-                tools.repo.keep_commit(&reference, oid(commit)?)?;
+                context.repo.keep_commit(&reference, oid(commit)?)?;
             }
             (saved.tip.clone(), saved.wip.clone())
         } else {
@@ -202,17 +206,17 @@ impl Wanted<'_> {
                     "Uncommitted work of {} on {} at checkpoint {}\n",
                     work.agent, work.idea, self.name
                 ),
-                identity: tools.repo.identity()?,
+                identity: context.repo.identity()?,
                 time: self.at,
             };
-            let kept = match tools.repo.keep_attempt(&want, &work.branch) {
+            let kept = match context.repo.keep_attempt(&want, &work.branch) {
                 Ok(kept) => kept,
                 Err(error) => {
                     problem = Some(
                         self.goes_without(&work, &error)
-                            .ok_or_else(|| blamed(tools, &work, error))?,
+                            .ok_or_else(|| blamed(context, &work, error))?,
                     );
-                    Some(committed(tools, &work, &want.reference)?)
+                    Some(committed(context, &work, &want.reference)?)
                 }
             };
             let Some(kept) = kept else {
@@ -251,12 +255,12 @@ impl Wanted<'_> {
 }
 
 /// The error, with the name of whose work it is about.
-fn blamed(tools: &Tools, work: &Unfinished, error: GitError) -> GitError {
+fn blamed(context: &DriverContext, work: &Unfinished, error: GitError) -> GitError {
     if !is_of_the_worktree(&error) {
         return error;
     }
     GitError::WorktreeBroken {
-        path: tools.repo.worktree_path(&work.worktree),
+        path: context.repo.worktree_path(&work.worktree),
         why: format!(
             "the work of {} on {} cannot be kept ({error})",
             work.agent, work.idea
@@ -280,11 +284,15 @@ fn is_of_the_worktree(error: &GitError) -> bool {
 }
 
 /// What is committed of it: its branch, or where it began.
-fn committed(tools: &Tools, work: &Unfinished, reference: &str) -> Result<KeptWork, GitError> {
-    let tip = match tools.repo.branch_commit(&work.branch)? {
+fn committed(
+    context: &DriverContext,
+    work: &Unfinished,
+    reference: &str,
+) -> Result<KeptWork, GitError> {
+    let tip = match context.repo.branch_commit(&work.branch)? {
         Some(tip) => tip,
         None => oid(&work.base)?,
     };
-    tools.repo.keep_commit(reference, tip)?;
+    context.repo.keep_commit(reference, tip)?;
     Ok(KeptWork { tip, wip: None })
 }

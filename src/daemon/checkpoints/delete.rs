@@ -6,7 +6,7 @@
 use super::{REFERENCES, file, references, tag_of};
 use crate::crash;
 use crate::daemon::effects::attempt::oid;
-use crate::daemon::effects::context::Tools;
+use crate::daemon::effects::context::DriverContext;
 use crate::domain::checkpoint::saved_work_in_use;
 use crate::domain::ids::{AgentId, CheckpointName, Oid};
 use crate::domain::observation::Outcome;
@@ -14,44 +14,48 @@ use crate::domain::state::State;
 use crate::git::{self, GitError};
 
 /// Removes it. Blocks.
-pub(in crate::daemon) fn remove(
-    tools: &Tools,
+pub(in crate::daemon) fn delete(
+    context: &DriverContext,
     name: &CheckpointName,
     in_use: &[AgentId],
     keep: Option<&Oid>,
 ) -> Result<Outcome, GitError> {
     if let Some(commit) = keep {
-        rescue(tools, name, oid(commit)?)?;
+        rescue(context, name, oid(commit)?)?;
     }
-    let path = file::path_of(&tools.paths, name);
-    file::remove(&tools.paths, name).map_err(|source| GitError::io("delete", &path, source))?;
+    let path = file::path_of(&context.paths, name);
+    file::remove(&context.paths, name).map_err(|source| GitError::io("delete", &path, source))?;
     crash::point("checkpoint.file-removed");
-    tools.repo.delete_tag(&tag_of(name))?;
+    context.repo.delete_tag(&tag_of(name))?;
     crash::point("checkpoint.tag-removed");
     let prefix = references(name);
-    for (reference, commit) in tools.repo.list_refs(&prefix)? {
+    for (reference, commit) in context.repo.list_refs(&prefix)? {
         if !is_used(&reference[prefix.len()..], in_use) {
-            tools.repo.delete_ref(&reference, commit)?;
+            context.repo.delete_ref(&reference, commit)?;
         }
     }
     Ok(Outcome::Done)
 }
 
 /// Keeps what only this checkpoint has. Done already: the references are there, or those that they are made of are gone.
-fn rescue(tools: &Tools, name: &CheckpointName, commit: git::Oid) -> Result<(), GitError> {
+fn rescue(
+    context: &DriverContext,
+    name: &CheckpointName,
+    commit: git::Oid,
+) -> Result<(), GitError> {
     let to = |rest: &str| format!("refs/swarm/rescue/checkpoint-{name}/{rest}");
     let mut on_a_branch = false;
     // An agent's branch goes by itself, and is no place to stay.
-    for (name, head) in tools.repo.list_refs("refs/heads/")? {
+    for (name, head) in context.repo.list_refs("refs/heads/")? {
         on_a_branch |=
-            !name.starts_with("refs/heads/agent/") && tools.repo.contains(head, commit)?;
+            !name.starts_with("refs/heads/agent/") && context.repo.contains(head, commit)?;
     }
-    if !on_a_branch && tools.repo.resolve_commit(&commit.to_string())?.is_some() {
-        tools.repo.keep_commit(&to("target"), commit)?;
+    if !on_a_branch && context.repo.resolve_commit(&commit.to_string())?.is_some() {
+        context.repo.keep_commit(&to("target"), commit)?;
     }
     let prefix = references(name);
-    for (reference, work) in tools.repo.list_refs(&prefix)? {
-        tools
+    for (reference, work) in context.repo.list_refs(&prefix)? {
+        context
             .repo
             .keep_commit(&to(&reference[prefix.len()..]), work)?;
     }
@@ -59,9 +63,9 @@ fn rescue(tools: &Tools, name: &CheckpointName, commit: git::Oid) -> Result<(), 
 }
 
 /// Removes the references of checkpoints that are gone, tag and file, and whose work no idea is to go on from. Nothing may be under way. Blocks.
-pub(in crate::daemon) fn sweep(tools: &Tools, state: &State) -> Result<(), GitError> {
+pub(in crate::daemon) fn sweep(context: &DriverContext, state: &State) -> Result<(), GitError> {
     let in_use = saved_work_in_use(state);
-    for (reference, commit) in tools.repo.list_refs(REFERENCES)? {
+    for (reference, commit) in context.repo.list_refs(REFERENCES)? {
         let Some((name, rest)) = reference[REFERENCES.len()..].split_once('/') else {
             continue;
         };
@@ -69,10 +73,10 @@ pub(in crate::daemon) fn sweep(tools: &Tools, state: &State) -> Result<(), GitEr
             continue;
         };
         let there = state.checkpoints.contains_key(&name)
-            || file::path_of(&tools.paths, &name).exists()
-            || tools.repo.tag(&tag_of(&name))?.is_some();
+            || file::path_of(&context.paths, &name).exists()
+            || context.repo.tag(&tag_of(&name))?.is_some();
         if !there && !is_used(rest, &in_use) {
-            tools.repo.delete_ref(&reference, commit)?;
+            context.repo.delete_ref(&reference, commit)?;
         }
     }
     Ok(())

@@ -18,8 +18,8 @@ pub mod list;
 pub mod request;
 mod rollback;
 
-pub(super) use create::{make, settled};
-pub(super) use delete::{remove, sweep};
+pub(super) use create::{create, settled};
+pub(super) use delete::{delete, sweep};
 pub(super) use rollback::{check, move_target};
 
 use crate::domain::ids::{AgentId, CheckpointName};

@@ -58,7 +58,7 @@ pub enum AskError {
 }
 
 /// Asks, and waits for the end; with the seq of the last event that tells of it.
-pub async fn ask(handle: &Handle, command: Command) -> Result<(Answer, u64), AskError> {
+pub async fn request(handle: &Handle, command: Command) -> Result<(Answer, u64), AskError> {
     let mut seq = handle.seq();
     let wanted = Wanted::of(&command);
     let accepted = handle.command(command).await?;
@@ -291,7 +291,7 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         };
-        let (answer, ()) = tokio::join!(ask(&handle, command), lives);
+        let (answer, ()) = tokio::join!(request(&handle, command), lives);
         answer.map(|(answer, _)| answer)
     }
 

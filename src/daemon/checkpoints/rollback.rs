@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::file;
 use super::tag_of;
 use crate::daemon::effects::attempt::{oid, ours};
-use crate::daemon::effects::context::Tools;
+use crate::daemon::effects::context::DriverContext;
 use crate::daemon::effects::dispatch::failed;
 use crate::daemon::files::paths::Paths;
 use crate::domain::checkpoint::{IdeaThen, SavedWork};
@@ -23,7 +23,7 @@ type Done = Result<Outcome, GitError>;
 const CONFIG: &str = ".swarm/config.json";
 
 /// What a rollback makes of the ideas, if it can be done. Blocks.
-pub(in crate::daemon) fn check(tools: &Tools, effect: &Effect) -> Done {
+pub(in crate::daemon) fn check(context: &DriverContext, effect: &Effect) -> Done {
     let Effect::CheckRollback(effect::CheckRollback {
         name,
         commit,
@@ -42,11 +42,11 @@ pub(in crate::daemon) fn check(tools: &Tools, effect: &Effect) -> Done {
         tag,
         sha256,
     };
-    let ideas = match wanted.ideas(&tools.repo, &tools.paths, Some(target))? {
+    let ideas = match wanted.ideas(&context.repo, &context.paths, Some(target))? {
         Ok(ideas) => ideas,
         Err(why) => return Ok(refused(name, &why)),
     };
-    let Some(now) = tools.repo.branch_commit(target)? else {
+    let Some(now) = context.repo.branch_commit(target)? else {
         return Ok(failed(format!(
             "the target branch `{target}` is gone; swarm status has the command that brings it back"
         )));
@@ -59,10 +59,10 @@ pub(in crate::daemon) fn check(tools: &Tools, effect: &Effect) -> Done {
             ),
         });
     }
-    if let Some(gone) = tools.repo.missing_object(now, oid(commit)?)? {
+    if let Some(gone) = context.repo.missing_object(now, oid(commit)?)? {
         return Ok(refused(name, &format!("the repository is damaged: {gone}")));
     }
-    let in_the_way = tools.repo.in_the_way_of(target, now, oid(commit)?)?;
+    let in_the_way = context.repo.in_the_way_of(target, now, oid(commit)?)?;
     Ok(match in_the_way.into_iter().next() {
         Some(blocked) => blocked_by(blocked),
         None => Outcome::RollbackReady(ideas),
@@ -192,7 +192,7 @@ fn missing(repo: &Repo, base: git::Oid, work: &SavedWork) -> Result<Option<Strin
 }
 
 /// Moves the target. Blocks.
-pub(in crate::daemon) fn move_target(tools: &Tools, effect: &Effect) -> Done {
+pub(in crate::daemon) fn move_target(context: &DriverContext, effect: &Effect) -> Done {
     let Effect::MoveTarget(effect::MoveTarget {
         target,
         expected,
@@ -202,7 +202,7 @@ pub(in crate::daemon) fn move_target(tools: &Tools, effect: &Effect) -> Done {
     else {
         return Ok(failed("this effect is not the move of the target"));
     };
-    let moved = tools.repo.move_target(&Land {
+    let moved = context.repo.move_target(&Land {
         branch: target.clone(),
         expected: oid(expected)?,
         commit: oid(commit)?,

@@ -12,7 +12,7 @@ use crate::daemon::error::DaemonError;
 use crate::domain::ids::RunId;
 use crate::domain::retention::{COPY_DAYS, Need, Needs, Verdict, is_old};
 use crate::domain::time::Timestamp;
-use crate::process::{self, Past};
+use crate::process::{self, RunAge};
 
 /// A run's directory that was never finished; see the process room.
 const UNFINISHED_RUN: &str = ".new-";
@@ -88,14 +88,14 @@ fn judge(site: &Site<'_>, needs: &Needs, name: &str) -> Result<String, &'static 
     if since.is_some_and(young) {
         return Err("young");
     }
-    match process::past(&site.paths.runs, name) {
+    match process::run_age(&site.paths.runs, name) {
         Err(error) => {
             tracing::debug!(%error, run = name, "a run's records cannot be read; it is kept");
             Err("unreadable")
         }
-        Ok(Past::Running) => Err(word(Need::InUse)),
-        Ok(Past::Over(at)) if young(at) => Err("young"),
-        Ok(Past::Over(at)) => Ok(over_since(since.map_or(at, |since| since.max(at)))),
+        Ok(RunAge::Running) => Err(word(Need::InUse)),
+        Ok(RunAge::Over(at)) if young(at) => Err("young"),
+        Ok(RunAge::Over(at)) => Ok(over_since(since.map_or(at, |since| since.max(at)))),
     }
 }
 
@@ -154,7 +154,7 @@ fn repositories(site: &Site<'_>, needs: &Needs, plan: &mut Plan) -> Result<(), D
 
 /// Worktrees that nobody works in. A driver may be moving them, or was when it was killed and will go on.
 fn pool(site: &Site<'_>, plan: &mut Plan) -> Result<(), DaemonError> {
-    let spare = site.repo.spare_worktrees()?;
+    let spare = site.repo.disposable_worktrees()?;
     if spare.is_empty() {
         return Ok(());
     }

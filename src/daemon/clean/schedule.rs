@@ -11,7 +11,7 @@ use super::report::{Failure, Report};
 use super::trash::Trash;
 use super::{Scope, Site, carry_out, find};
 use crate::daemon::actor::handle::Handle;
-use crate::daemon::effects::context::Tools;
+use crate::daemon::effects::context::DriverContext;
 use crate::daemon::error::DaemonError;
 use crate::daemon::lifecycle::daemon::Reloader;
 use crate::domain::lifecycle::SwarmPhase;
@@ -21,7 +21,7 @@ use crate::domain::state::State;
 const PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Removes old runs until it is dropped.
-pub(in crate::daemon) async fn keep(tools: Arc<Tools>, handle: Handle) {
+pub(in crate::daemon) async fn keep(context: Arc<DriverContext>, handle: Handle) {
     let mut seq = handle.seq();
     let recovering = |state: &State| {
         matches!(
@@ -35,8 +35,8 @@ pub(in crate::daemon) async fn keep(tools: Arc<Tools>, handle: Handle) {
         }
     }
     loop {
-        let (tools, handle) = (Arc::clone(&tools), handle.clone());
-        match spawn_blocking(move || old_runs(&tools, &handle)).await {
+        let (context, handle) = (Arc::clone(&context), handle.clone());
+        match spawn_blocking(move || old_runs(&context, &handle)).await {
             Ok(Ok(report)) => tell(&report),
             Ok(Err(error)) => tracing::warn!(%error, "old runs could not be removed"),
             Err(error) => tracing::warn!(%error, "removing old runs stopped"),
@@ -45,15 +45,21 @@ pub(in crate::daemon) async fn keep(tools: Arc<Tools>, handle: Handle) {
     }
 }
 
-fn old_runs(tools: &Tools, handle: &Handle) -> Result<Report, DaemonError> {
+fn old_runs(context: &DriverContext, handle: &Handle) -> Result<Report, DaemonError> {
     let state = handle.read(State::clone);
-    let (mut report, trash) = removed(tools, &site(tools, &state, Scope::Runs))?;
-    report.failed.extend(emptied(tools, trash));
+    let (mut report, trash) = removed(context, &site(context, &state, Scope::Runs))?;
+    report.failed.extend(emptied(context, trash));
     Ok(report)
 }
 
-fn site<'a>(tools: &'a Tools, state: &'a State, scope: Scope) -> Site<'a> {
-    Site::new(&tools.paths, &tools.repo, state, &tools.config(), scope)
+fn site<'a>(context: &'a DriverContext, state: &'a State, scope: Scope) -> Site<'a> {
+    Site::new(
+        &context.paths,
+        &context.repo,
+        state,
+        &context.config(),
+        scope,
+    )
 }
 
 fn tell(report: &Report) {
@@ -72,26 +78,26 @@ impl Reloader {
     /// # Errors
     /// Something cannot be listed; nothing was removed then.
     pub async fn clean(&self, dry_run: bool) -> Result<Report, DaemonError> {
-        let (tools, handle) = (Arc::clone(&self.tools), self.handle.clone());
-        let done = spawn_blocking(move || beside_daemon(&tools, &handle, dry_run)).await;
+        let (context, handle) = (Arc::clone(&self.context), self.handle.clone());
+        let done = spawn_blocking(move || beside_daemon(&context, &handle, dry_run)).await;
         done.unwrap_or_else(|error| Err(DaemonError::io("clean")(std::io::Error::other(error))))
     }
 }
 
 fn beside_daemon(
-    tools: &Arc<Tools>,
+    context: &Arc<DriverContext>,
     handle: &Handle,
     dry_run: bool,
 ) -> Result<Report, DaemonError> {
     let state = handle.read(State::clone);
-    let site = site(tools, &state, Scope::BesideDaemon);
+    let site = site(context, &state, Scope::BesideDaemon);
     if dry_run {
         return Ok(find::plan(&site, true)?.report);
     }
-    let (report, trash) = removed(tools, &site)?;
-    let tools = Arc::clone(tools);
+    let (report, trash) = removed(context, &site)?;
+    let context = Arc::clone(context);
     spawn_blocking(move || {
-        for failure in emptied(&tools, trash) {
+        for failure in emptied(&context, trash) {
             tracing::warn!(path = %failure.path, error = %failure.error, "what was cleaned could not be deleted");
         }
     });
@@ -99,14 +105,14 @@ fn beside_daemon(
 }
 
 /// One at a time finds and takes away.
-fn removed(tools: &Tools, site: &Site<'_>) -> Result<(Report, Trash), DaemonError> {
-    let _one = locked(&tools.cleaning);
+fn removed(context: &DriverContext, site: &Site<'_>) -> Result<(Report, Trash), DaemonError> {
+    let _one = locked(&context.cleaning);
     Ok(carry_out(site, find::plan(site, false)?))
 }
 
 /// One at a time deletes: the trash of one may be the leftovers of another.
-fn emptied(tools: &Tools, trash: Trash) -> Vec<Failure> {
-    let _one = locked(&tools.emptying);
+fn emptied(context: &DriverContext, trash: Trash) -> Vec<Failure> {
+    let _one = locked(&context.emptying);
     trash.empty()
 }
 

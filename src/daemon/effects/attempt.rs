@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::context::Tools;
+use super::context::DriverContext;
 use super::dispatch::failed;
 use crate::daemon::actor::clock;
 use crate::daemon::checkpoints;
@@ -12,8 +12,8 @@ use crate::domain::observation::{FailureKind, Outcome};
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 use crate::git::{
-    self, Anew, Earlier, FinishResolution, GitError, Prepare, Proof, Release, Seal, Sealed, Stray,
-    Unfit,
+    self, BranchProblem, Earlier, FinishResolution, FreshStart, GitError, Prepare, Proof, Release,
+    Seal, Sealed, Stray,
 };
 
 type Done = Result<Outcome, GitError>;
@@ -23,13 +23,18 @@ const TRIES: usize = 3;
 
 /// Carries out an effect in git. Blocks. A git that was killed (for want of memory, say) says nothing about the work: an effect may be
 /// repeated, so it is.
-pub(crate) fn perform(tools: &Tools, id: EffectId, effect: &Effect) -> Outcome {
-    persistent(|| attempt(tools, id, effect))
+pub(crate) fn perform(context: &DriverContext, id: EffectId, effect: &Effect) -> Outcome {
+    persistent(|| attempt(context, id, effect))
 }
 
 /// The same for a checkpoint, which keeps this state.
-pub(crate) fn made(tools: &Tools, state: &State, id: EffectId, effect: &Effect) -> Outcome {
-    persistent(|| checkpoints::make(tools, state, id, effect))
+pub(crate) fn made(
+    context: &DriverContext,
+    state: &State,
+    id: EffectId,
+    effect: &Effect,
+) -> Outcome {
+    persistent(|| checkpoints::create(context, state, id, effect))
 }
 
 fn persistent(attempt: impl Fn() -> Done) -> Outcome {
@@ -43,7 +48,7 @@ fn persistent(attempt: impl Fn() -> Done) -> Outcome {
     last.unwrap_or_else(|error| failure(&error))
 }
 
-fn attempt(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
+fn attempt(context: &DriverContext, id: EffectId, effect: &Effect) -> Done {
     match effect {
         Effect::PrepareWorktree(effect::PrepareWorktree {
             branch,
@@ -51,32 +56,32 @@ fn attempt(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
             target,
             from,
             ..
-        }) => prepare(tools, worktree, branch, target, from.as_ref()),
-        Effect::Seal(_) => seal(tools, effect),
-        Effect::SaveWork(_) => super::save_work::save_work(tools, effect),
-        Effect::BuildMerge(_) => super::merge::build(tools, id, effect),
+        }) => prepare(context, worktree, branch, target, from.as_ref()),
+        Effect::Seal(_) => seal(context, effect),
+        Effect::SaveWork(_) => super::save_work::save_work(context, effect),
+        Effect::BuildMerge(_) => super::merge::build(context, id, effect),
         Effect::PrepareVerify(effect::PrepareVerify { commit, .. }) => oid(commit)
-            .and_then(|commit| tools.repo.verify_tree(commit))
+            .and_then(|commit| context.repo.verify_tree(commit))
             .map(|_| Outcome::VerifyReady),
         Effect::Land(effect::Land {
             target,
             expected,
             commit,
             ..
-        }) => super::merge::land(tools, target, expected, commit),
-        Effect::StartResolution(_) => super::merge::start_resolution(tools, effect),
-        Effect::FinishResolution(_) => super::merge::finish_resolution(tools, effect),
+        }) => super::merge::land(context, target, expected, commit),
+        Effect::StartResolution(_) => super::merge::start_resolution(context, effect),
+        Effect::FinishResolution(_) => super::merge::finish_resolution(context, effect),
         Effect::ReleaseWorktree(effect::ReleaseWorktree {
             worktree,
             branch,
             landed,
             at,
-        }) => release(tools, worktree, branch, landed.as_ref(), *at),
+        }) => release(context, worktree, branch, landed.as_ref(), *at),
         Effect::DeleteCheckpoint(effect::DeleteCheckpoint { name, in_use, keep }) => {
-            checkpoints::remove(tools, name, in_use, keep.as_ref())
+            checkpoints::delete(context, name, in_use, keep.as_ref())
         }
-        Effect::CheckRollback(_) => checkpoints::check(tools, effect),
-        Effect::MoveTarget(_) => checkpoints::move_target(tools, effect),
+        Effect::CheckRollback(_) => checkpoints::check(context, effect),
+        Effect::MoveTarget(_) => checkpoints::move_target(context, effect),
         Effect::Run(_)
         | Effect::StopRun(_)
         | Effect::ArchiveInbox(_)
@@ -138,13 +143,13 @@ pub(crate) fn ours(oid: git::Oid) -> Oid {
 }
 
 fn prepare(
-    tools: &Tools,
+    context: &DriverContext,
     worktree: &str,
     branch: &str,
     target: &str,
     from: Option<&KeptWorktree>,
 ) -> Done {
-    let tip = tools.repo.branch_commit(target)?;
+    let tip = context.repo.branch_commit(target)?;
     let Some(tip) = tip else {
         let message = format!(
             "the target branch `{target}` is gone; swarm status has the command that brings it back, with its last known commit; or name another as `target` in .swarm/config.json"
@@ -154,7 +159,7 @@ fn prepare(
     };
     // A base that a force-push and a clean-up have taken away cannot be gone on from.
     let left = match from {
-        Some(kept) => tools.repo.resolve_commit(kept.base.as_str())?,
+        Some(kept) => context.repo.resolve_commit(kept.base.as_str())?,
         None => None,
     };
     let asked = Prepare {
@@ -175,20 +180,20 @@ fn prepare(
             None => None,
         },
     };
-    let anew = Anew {
+    let anew = FreshStart {
         target: target.to_owned(),
         tip,
-        identity: tools.repo.identity()?,
+        identity: context.repo.identity()?,
         time: clock::wall(),
     };
-    let want = tools.repo.without_an_empty_past(asked, anew)?;
+    let want = context.repo.fresh_start_if_empty(asked, anew)?;
     if let Some(earlier) = &want.from {
-        leave_merge(tools, earlier)?;
+        leave_merge(context, earlier)?;
     }
-    let head = tools.repo.prepare_worktree(&want)?.head;
+    let head = context.repo.prepare_worktree(&want)?.head;
     // Where the branch leaves what the target has; a kept branch left it where its attempt began.
     let base = match from {
-        Some(kept) if !tools.repo.contains(tip, head)? => kept.base.clone(),
+        Some(kept) if !context.repo.contains(tip, head)? => kept.base.clone(),
         _ => ours(head),
     };
     let head = ours(head);
@@ -197,12 +202,12 @@ fn prepare(
 
 /// The merge that an earlier attempt was in the middle of is not the next one's: the target may have gone back since. What was settled of it
 /// is kept under `refs/swarm/rescue/`. Done already: the next attempt has the worktree, on its own branch.
-fn leave_merge(tools: &Tools, earlier: &Earlier) -> Result<(), GitError> {
-    let left = tools.repo.abort_resolution(&FinishResolution {
+fn leave_merge(context: &DriverContext, earlier: &Earlier) -> Result<(), GitError> {
+    let left = context.repo.abort_resolution(&FinishResolution {
         name: earlier.worktree.clone(),
         branch: earlier.branch.clone(),
         message: String::new(),
-        identity: tools.repo.identity()?,
+        identity: context.repo.identity()?,
         time: clock::wall(),
         merged: None,
     });
@@ -218,7 +223,7 @@ fn leave_merge(tools: &Tools, earlier: &Earlier) -> Result<(), GitError> {
     }
 }
 
-fn seal(tools: &Tools, effect: &Effect) -> Done {
+fn seal(context: &DriverContext, effect: &Effect) -> Done {
     let Effect::Seal(effect::Seal {
         idea,
         branch,
@@ -232,24 +237,24 @@ fn seal(tools: &Tools, effect: &Effect) -> Done {
         return Ok(failed("this effect is not a seal"));
     };
     if !commit {
-        let head = tools.repo.branch_commit(branch)?;
+        let head = context.repo.branch_commit(branch)?;
         return match head {
-            Some(head) => fit(tools, branch, head, base, false),
+            Some(head) => fit(context, branch, head, base, false),
             None => Ok(failed(format!("the branch `{branch}` is gone"))),
         };
     }
-    let sealed = tools.repo.seal(&Seal {
+    let sealed = context.repo.seal(&Seal {
         name: worktree.clone(),
         branch: branch.clone(),
         base: oid(base)?,
         message: leftovers(idea),
-        identity: tools.repo.identity()?,
+        identity: context.repo.identity()?,
         time: *at,
     })?;
     Ok(match sealed {
         Sealed::Done {
             head, committed, ..
-        } => fit(tools, branch, head, base, committed)?,
+        } => fit(context, branch, head, base, committed)?,
         Sealed::Strayed {
             head,
             branch: other,
@@ -273,18 +278,18 @@ fn seal(tools: &Tools, effect: &Effect) -> Done {
 }
 
 /// The branch as it is sealed, if it can be merged at all; otherwise what its agent has to mend.
-fn fit(tools: &Tools, branch: &str, head: git::Oid, base: &Oid, committed: bool) -> Done {
-    let message = match tools.repo.unfit(head, oid(base)?)? {
+fn fit(context: &DriverContext, branch: &str, head: git::Oid, base: &Oid, committed: bool) -> Done {
+    let message = match context.repo.branch_problem(head, oid(base)?)? {
         None => {
             return Ok(Outcome::Sealed {
                 head: ours(head),
                 committed,
             });
         }
-        Some(Unfit::Unrelated) => format!(
+        Some(BranchProblem::Unrelated) => format!(
             "`{branch}` at {head:.10} shares no history with {base:.10}, where it began, so it cannot be merged; put the work on top of that commit (git reset --soft {base:.10}, then commit)"
         ),
-        Some(Unfit::Private(folders)) => format!(
+        Some(BranchProblem::Private(folders)) => format!(
             "`{branch}` has files in {}, where swarm keeps the state of this machine; take them out of the commits (git rm -r --cached)",
             folders.join(", ")
         ),
@@ -305,25 +310,25 @@ fn leftovers(idea: &IdeaId) -> String {
 }
 
 fn release(
-    tools: &Tools,
+    context: &DriverContext,
     worktree: &str,
     branch: &str,
     landed: Option<&Landing>,
     at: Timestamp,
 ) -> Done {
     let proof = match landed {
-        Some(landing) if is_contained(tools, landing)? => Proof::Contained {
+        Some(landing) if is_contained(context, landing)? => Proof::Contained {
             tip: oid(&landing.tip)?,
             target: landing.target.clone(),
         },
         // Given up, or landed by way of replayed commits: what the branch holds is kept under a rescue reference.
         _ => Proof::Abandoned,
     };
-    let released = tools.repo.release_worktree(&Release {
+    let released = context.repo.release_worktree(&Release {
         name: worktree.to_owned(),
         branch: branch.to_owned(),
         proof,
-        identity: tools.repo.identity()?,
+        identity: context.repo.identity()?,
         time: at,
     })?;
     if let Some(commit) = released.rescued {
@@ -334,9 +339,9 @@ fn release(
     Ok(Outcome::Released { kept })
 }
 
-fn is_contained(tools: &Tools, landing: &Landing) -> Result<bool, GitError> {
-    match tools.repo.branch_commit(&landing.target)? {
-        Some(target) => tools.repo.contains(target, oid(&landing.tip)?),
+fn is_contained(context: &DriverContext, landing: &Landing) -> Result<bool, GitError> {
+    match context.repo.branch_commit(&landing.target)? {
+        Some(target) => context.repo.contains(target, oid(&landing.tip)?),
         None => Ok(false),
     }
 }

@@ -14,7 +14,7 @@ use crate::git::Repo;
 use crate::view::TargetNow;
 
 /// The drivers' tools.
-pub struct Tools {
+pub struct DriverContext {
     /// Where everything lies.
     pub paths: Paths,
     /// The repository.
@@ -32,7 +32,7 @@ pub struct Tools {
     pub(crate) emptying: Mutex<()>,
 }
 
-impl Tools {
+impl DriverContext {
     /// With the configuration as it is now.
     pub fn new(paths: Paths, repo: Repo, exe: PathBuf, config: Config) -> Self {
         Self {

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use super::attempt as git;
-use super::context::Tools;
+use super::context::DriverContext;
 use super::inbox;
 use super::pool_wait::Returns;
 use crate::crash;
@@ -36,17 +36,17 @@ pub(crate) trait Drivers: Send {
 /// Sends effects to their drivers.
 #[derive(Clone)]
 pub(crate) struct Dispatcher {
-    tools: Arc<Tools>,
+    context: Arc<DriverContext>,
     handle: Handle,
     git: Arc<Semaphore>,
     returns: Arc<Returns>,
 }
 
 impl Dispatcher {
-    pub(crate) fn new(tools: Arc<Tools>, handle: Handle) -> Self {
+    pub(crate) fn new(context: Arc<DriverContext>, handle: Handle) -> Self {
         let git = Arc::new(Semaphore::new(GIT_AT_ONCE));
         Self {
-            tools,
+            context,
             handle,
             git,
             returns: Arc::default(),
@@ -89,14 +89,14 @@ impl Dispatcher {
     }
 
     async fn perform(&self, id: EffectId, effect: Effect) -> Outcome {
-        let tools = Arc::clone(&self.tools);
+        let context = Arc::clone(&self.context);
         match effect {
             Effect::Run(effect::Run {
                 run,
                 purpose,
                 timeout_ms,
-            }) => run::run(tools, self.handle.clone(), run, purpose, timeout_ms).await,
-            Effect::StopRun(effect::StopRun { run, now }) => run::stop(&tools, &run, now).await,
+            }) => run::run(context, self.handle.clone(), run, purpose, timeout_ms).await,
+            Effect::StopRun(effect::StopRun { run, now }) => run::stop(&context, &run, now).await,
             Effect::PrepareWorktree(_)
             | Effect::Seal(_)
             | Effect::SaveWork(_)
@@ -111,10 +111,10 @@ impl Dispatcher {
             | Effect::MoveTarget(_) => self.in_git(id, effect).await,
             Effect::MakeCheckpoint(_) => {
                 let state = checkpoints::settled(&self.handle).await;
-                blocking(move || git::made(&tools, &state, id, &effect)).await
+                blocking(move || git::made(&context, &state, id, &effect)).await
             }
             Effect::ArchiveInbox(effect::ArchiveInbox { name, sha256 }) => {
-                blocking(move || inbox::archive(&tools.paths.inbox, &name, &sha256)).await
+                blocking(move || inbox::archive(&context.paths.inbox, &name, &sha256)).await
             }
         }
     }
@@ -123,7 +123,7 @@ impl Dispatcher {
         let _promise = match &effect {
             Effect::PrepareWorktree(effect::PrepareWorktree { from: None, .. }) => {
                 let returns = Arc::clone(&self.returns);
-                returns.wait(&self.tools.repo, &self.handle).await
+                returns.wait(&self.context.repo, &self.handle).await
             }
             _ => None,
         };
@@ -137,9 +137,9 @@ impl Dispatcher {
         if looks(&effect) {
             self.look_for_strays().await;
         }
-        let tools = Arc::clone(&self.tools);
+        let context = Arc::clone(&self.context);
         let gives_back = matches!(effect, Effect::ReleaseWorktree(_));
-        let outcome = blocking(move || git::perform(&tools, id, &effect)).await;
+        let outcome = blocking(move || git::perform(&context, id, &effect)).await;
         if gives_back {
             self.returns.came_back();
         }
@@ -152,8 +152,8 @@ impl Dispatcher {
             .handle
             .read(|state| Some(state.settings.as_ref()?.target.clone()));
         let Some(target) = target else { return };
-        let (tools, branch) = (Arc::clone(&self.tools), target.clone());
-        let found = tokio::task::spawn_blocking(move || tools.repo.off_target(&branch)).await;
+        let (context, branch) = (Arc::clone(&self.context), target.clone());
+        let found = tokio::task::spawn_blocking(move || context.repo.off_target(&branch)).await;
         let key = "target-moved".to_owned();
         let observation = match found {
             Ok(Ok(None)) => Observation::TroubleOver { key },

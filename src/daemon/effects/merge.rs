@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::attempt::{oid, ours};
-use super::context::Tools;
+use super::context::DriverContext;
 use super::dispatch::failed;
 use crate::domain::effect::{self, ConflictLevel, Effect};
 use crate::domain::ids::{EffectId, IdeaId, Oid};
@@ -23,7 +23,7 @@ type Merged = (git2::Oid, git2::Oid);
 const DROPPED: usize = 1_000;
 
 /// Builds the merged commit in memory.
-pub(crate) fn build(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
+pub(crate) fn build(context: &DriverContext, id: EffectId, effect: &Effect) -> Done {
     let Effect::BuildMerge(effect::BuildMerge {
         idea,
         branch,
@@ -39,13 +39,13 @@ pub(crate) fn build(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
         return Ok(failed("this effect is not a merge"));
     };
     if let Some(known) = known_target
-        && let TargetState::Rewritten { to } = tools.repo.target_state(target, oid(known)?)?
+        && let TargetState::Rewritten { to } = context.repo.target_state(target, oid(known)?)?
     {
         // Work that had landed may be reachable from nowhere else.
-        tools.repo.keep_dropped(target, oid(known)?)?;
+        context.repo.keep_dropped(target, oid(known)?)?;
         return Ok(Outcome::TargetRewritten {
             found: ours(to),
-            dropped: dropped(tools, oid(known)?, to),
+            dropped: dropped(context, oid(known)?, to),
         });
     }
     let mut tip = oid(source)?;
@@ -55,16 +55,16 @@ pub(crate) fn build(tools: &Tools, id: EffectId, effect: &Effect) -> Done {
             source: tip,
             base: oid(base)?,
         };
-        tip = match replay(tools, &begun, target, *at)? {
+        tip = match replay(context, &begun, target, *at)? {
             Ok(tip) => tip,
             Err(conflict) => return Ok(conflict),
         };
     }
-    let built = tools.repo.build_merge(&BuildMerge {
+    let built = context.repo.build_merge(&BuildMerge {
         target_branch: target.clone(),
         source: tip,
         message: message(idea, branch, title, id),
-        identity: tools.repo.identity()?,
+        identity: context.repo.identity()?,
         time: *at,
     })?;
     Ok(match built {
@@ -110,30 +110,30 @@ struct Begun<'a> {
 /// After a force-push or a rollback: the own commits of a branch that began on the old history, on the new target. One that began on the new
 /// history is as it is.
 fn replay(
-    tools: &Tools,
+    context: &DriverContext,
     begun: &Begun<'_>,
     target: &str,
     time: Timestamp,
 ) -> Result<Result<git::Oid, Outcome>, GitError> {
     let Begun { source, base, .. } = *begun;
-    let Some(new_base) = tools.repo.branch_commit(target)? else {
+    let Some(new_base) = context.repo.branch_commit(target)? else {
         return Ok(Err(failed(format!("the target branch `{target}` is gone"))));
     };
-    if tools.repo.contains(new_base, base)? {
+    if context.repo.contains(new_base, base)? {
         return Ok(Ok(source));
     }
-    let rebased = tools.repo.rebase_source(&Rebase {
+    let rebased = context.repo.rebase_source(&Rebase {
         source,
         old_base: base,
         new_base,
-        identity: tools.repo.identity()?,
+        identity: context.repo.identity()?,
         time,
     })?;
     Ok(match rebased {
         Rebased::Replayed { head, .. } => Ok(head),
         Rebased::Nothing => Ok(source),
         Rebased::Conflict { commit, files, .. } => {
-            if let Some(outcome) = brought_over(tools, begun, new_base)? {
+            if let Some(outcome) = brought_over(context, begun, new_base)? {
                 return Ok(Err(outcome));
             }
             let files: Vec<String> = files.into_iter().map(|file| file.path).collect();
@@ -147,18 +147,18 @@ fn replay(
 
 /// Whether the branch, as it is now, has nothing of the old history that the target has not.
 fn brought_over(
-    tools: &Tools,
+    context: &DriverContext,
     begun: &Begun<'_>,
     target: git::Oid,
 ) -> Result<Option<Outcome>, GitError> {
-    let Some(head) = tools.repo.branch_commit(begun.branch)? else {
+    let Some(head) = context.repo.branch_commit(begun.branch)? else {
         return Ok(None);
     };
-    let Some(base) = tools.repo.merge_base(head, target)? else {
+    let Some(base) = context.repo.merge_base(head, target)? else {
         return Ok(None);
     };
-    let old = match tools.repo.merge_base(head, begun.base)? {
-        Some(common) => !tools.repo.contains(target, common)?,
+    let old = match context.repo.merge_base(head, begun.base)? {
+        Some(common) => !context.repo.contains(target, common)?,
         None => false,
     };
     let over = head != base && !old;
@@ -170,8 +170,8 @@ fn brought_over(
 
 /// The ideas that had landed before a force-push and that the history now there has not. Of commits that git has thrown away already nothing
 /// can be said.
-fn dropped(tools: &Tools, before: git::Oid, now: git::Oid) -> Vec<IdeaId> {
-    let landed = |tip, hidden| match tools.repo.landings(tip, Some(hidden), |_| false) {
+fn dropped(context: &DriverContext, before: git::Oid, now: git::Oid) -> Vec<IdeaId> {
+    let landed = |tip, hidden| match context.repo.landings(tip, Some(hidden), |_| false) {
         Ok(landed) => landed,
         Err(error) => {
             tracing::warn!(%error, "which landed ideas a force-push dropped cannot be said");
@@ -193,8 +193,8 @@ fn message(idea: &IdeaId, branch: &str, title: &str, id: EffectId) -> String {
 }
 
 /// Moves the target.
-pub(crate) fn land(tools: &Tools, target: &str, expected: &Oid, commit: &Oid) -> Done {
-    let landed = tools.repo.land(&Land {
+pub(crate) fn land(context: &DriverContext, target: &str, expected: &Oid, commit: &Oid) -> Done {
+    let landed = context.repo.land(&Land {
         branch: target.to_owned(),
         expected: oid(expected)?,
         commit: oid(commit)?,
@@ -218,7 +218,7 @@ pub(crate) fn land(tools: &Tools, target: &str, expected: &Oid, commit: &Oid) ->
 }
 
 /// Merges the target into the attempt's worktree. Without a conflict the merge is concluded at once.
-pub(crate) fn start_resolution(tools: &Tools, effect: &Effect) -> Done {
+pub(crate) fn start_resolution(context: &DriverContext, effect: &Effect) -> Done {
     let Effect::StartResolution(effect::StartResolution {
         idea,
         branch,
@@ -230,27 +230,27 @@ pub(crate) fn start_resolution(tools: &Tools, effect: &Effect) -> Done {
     else {
         return Ok(failed("this effect is not the start of a resolution"));
     };
-    let files = tools
+    let files = context
         .repo
         .start_resolution(worktree, branch, oid(target)?)?;
     if !files.is_empty() {
-        return started(tools, branch, files);
+        return started(context, branch, files);
     }
     let merged = merged(source.as_ref(), Some(target))?;
-    match conclude(tools, idea, (branch, worktree), merged, *at)? {
+    match conclude(context, idea, (branch, worktree), merged, *at)? {
         Finish::Finished { head } => Ok(Outcome::ResolutionStarted {
             head: ours(head),
             files,
-            left_out: left_out(tools, worktree, merged, head)?,
+            left_out: left_out(context, worktree, merged, head)?,
         }),
-        Finish::StillConflicted { files } => started(tools, branch, files),
+        Finish::StillConflicted { files } => started(context, branch, files),
         // The branch holds the target already.
-        Finish::NotStarted => started(tools, branch, files),
+        Finish::NotStarted => started(context, branch, files),
     }
 }
 
-fn started(tools: &Tools, branch: &str, files: Vec<String>) -> Done {
-    let head = tools.repo.branch_commit(branch)?;
+fn started(context: &DriverContext, branch: &str, files: Vec<String>) -> Done {
+    let head = context.repo.branch_commit(branch)?;
     Ok(head.map_or_else(
         || failed(format!("the branch `{branch}` is gone")),
         |head| Outcome::ResolutionStarted {
@@ -270,24 +270,24 @@ fn merged(source: Option<&Oid>, target: Option<&Oid>) -> Result<Option<Merged>, 
 }
 
 fn conclude(
-    tools: &Tools,
+    context: &DriverContext,
     idea: &IdeaId,
     (branch, worktree): (&str, &str),
     merged: Option<Merged>,
     time: Timestamp,
 ) -> Result<Finish, GitError> {
-    tools.repo.finish_resolution(&FinishResolution {
+    context.repo.finish_resolution(&FinishResolution {
         name: worktree.to_owned(),
         branch: branch.to_owned(),
         message: format!("Merge the target into the work on {idea}\n\nSwarm-Idea: {idea}\n"),
-        identity: tools.repo.identity()?,
+        identity: context.repo.identity()?,
         time,
         merged,
     })
 }
 
 /// Concludes the merge in the worktree.
-pub(crate) fn finish_resolution(tools: &Tools, effect: &Effect) -> Done {
+pub(crate) fn finish_resolution(context: &DriverContext, effect: &Effect) -> Done {
     let Effect::FinishResolution(effect::FinishResolution {
         idea,
         branch,
@@ -303,14 +303,14 @@ pub(crate) fn finish_resolution(tools: &Tools, effect: &Effect) -> Done {
     let finished = |head| -> Done {
         Ok(Outcome::ResolutionFinished {
             head: ours(head),
-            left_out: left_out(tools, worktree, merged, head)?,
+            left_out: left_out(context, worktree, merged, head)?,
         })
     };
     Ok(
-        match conclude(tools, idea, (branch, worktree), merged, *at)? {
+        match conclude(context, idea, (branch, worktree), merged, *at)? {
             Finish::Finished { head } => finished(head)?,
             Finish::StillConflicted { files } => Outcome::StillConflicted { files },
-            Finish::NotStarted => match concluded(tools, branch, target.as_ref())? {
+            Finish::NotStarted => match concluded(context, branch, target.as_ref())? {
                 Some(head) => finished(head)?,
                 None => failed(format!(
                     "no merge is in progress in .swarm/worktrees/{worktree}; merge the target there, or try again: swarm merge retry {idea}"
@@ -322,20 +322,20 @@ pub(crate) fn finish_resolution(tools: &Tools, effect: &Effect) -> Done {
 
 /// Where the branch stands, if an earlier call, whose answer a kill took, has concluded the merge.
 fn concluded(
-    tools: &Tools,
+    context: &DriverContext,
     branch: &str,
     target: Option<&Oid>,
 ) -> Result<Option<git2::Oid>, GitError> {
-    let (Some(head), Some(target)) = (tools.repo.branch_commit(branch)?, target) else {
+    let (Some(head), Some(target)) = (context.repo.branch_commit(branch)?, target) else {
         return Ok(None);
     };
-    let contained = tools.repo.contains(head, oid(target)?)?;
+    let contained = context.repo.contains(head, oid(target)?)?;
     Ok(contained.then_some(head))
 }
 
 /// Work that `head` settles the conflict without.
 fn left_out(
-    tools: &Tools,
+    context: &DriverContext,
     worktree: &str,
     merged: Option<Merged>,
     head: git2::Oid,
@@ -343,7 +343,7 @@ fn left_out(
     let Some(merged) = merged else {
         return Ok(None);
     };
-    let found = tools.repo.keep_left_out(worktree, merged, head)?;
+    let found = context.repo.keep_left_out(worktree, merged, head)?;
     Ok(found.map(|found| LeftOut {
         files: found.files,
         undone: found.undone,

@@ -5,7 +5,7 @@
 //! branch checked out) stays as it is in the worktree, which is then not handed over.
 
 use super::attempt::{oid, ours};
-use super::context::Tools;
+use super::context::DriverContext;
 use super::dispatch::failed;
 use crate::crash;
 use crate::domain::effect::{self, Effect, Saved};
@@ -14,7 +14,7 @@ use crate::domain::observation::Outcome;
 use crate::git::{GitError, Seal, Sealed, rescue_ref};
 
 /// Commits it. Blocks.
-pub(crate) fn save_work(tools: &Tools, effect: &Effect) -> Result<Outcome, GitError> {
+pub(crate) fn save_work(context: &DriverContext, effect: &Effect) -> Result<Outcome, GitError> {
     let Effect::SaveWork(effect::SaveWork {
         agent,
         idea,
@@ -29,12 +29,12 @@ pub(crate) fn save_work(tools: &Tools, effect: &Effect) -> Result<Outcome, GitEr
     let reference = reference(agent, idea);
     let message =
         format!("WIP: {idea}\n\n{agent} was redirected to another idea.\n\nSwarm-Idea: {idea}\n");
-    let sealed = tools.repo.seal(&Seal {
+    let sealed = context.repo.seal(&Seal {
         name: worktree.clone(),
         branch: branch.clone(),
         base: oid(base)?,
         message,
-        identity: tools.repo.identity()?,
+        identity: context.repo.identity()?,
         time: *at,
     })?;
     let (head, committed) = match sealed {
@@ -55,7 +55,7 @@ pub(crate) fn save_work(tools: &Tools, effect: &Effect) -> Result<Outcome, GitEr
         }
     };
     crash::point("redirect.committed");
-    tools.repo.keep_commit(&reference, head)?;
+    context.repo.keep_commit(&reference, head)?;
     let saved = Saved {
         tip: ours(head),
         wip: None,

@@ -6,7 +6,7 @@ use super::paths::Paths;
 use crate::agents;
 use crate::config::{self, Config, ConfigError, Layered, Problem, ProblemKind};
 use crate::daemon::error::{DaemonError, Unfit};
-use crate::daemon::preflight::{self, Muster};
+use crate::daemon::preflight::{self, Preflight};
 use crate::process;
 
 /// Knows where the configuration lies.
@@ -75,7 +75,7 @@ impl Loader {
             .filter_map(|name| preflight::profile(config, name))
             .collect();
         let inherited = std::env::vars_os().collect();
-        let muster = Muster {
+        let muster = Preflight {
             root: &self.paths.root,
             inherited: &inherited,
             pass: &config.agents.pass_env,
@@ -127,7 +127,7 @@ impl Loader {
 pub fn owned_arguments(layered: &Layered) -> Vec<Problem> {
     let mut found = Vec::new();
     for (name, profile) in &layered.config.agents.profiles {
-        let Some(about) = agents::adapter(profile.adapter).about() else {
+        let Some(about) = agents::adapter(profile.adapter).program_info() else {
             continue;
         };
         let args = profile.args.iter().enumerate();

@@ -28,14 +28,14 @@ const MIN_LAG: Duration = Duration::from_millis(200);
 const MAX_LAG: Duration = Duration::from_secs(60);
 
 /// What both files hold.
-struct Views {
+struct Exports {
     ideas: String,
     learnings: String,
 }
 
 /// Writes both views as the state is now; returns their size in bytes.
 pub fn write(paths: &Paths, state: &State) -> io::Result<u64> {
-    Views::of(state)?.write(paths)
+    Exports::of(state)?.write(paths)
 }
 
 /// Removes what killed writers left. For whoever holds the lock.
@@ -50,7 +50,7 @@ pub fn clear(paths: &Paths) -> io::Result<()> {
     Ok(())
 }
 
-impl Views {
+impl Exports {
     fn of(state: &State) -> io::Result<Self> {
         Ok(Self {
             ideas: ideas(state)?,
@@ -75,7 +75,7 @@ pub(crate) async fn keep(paths: Paths, handle: Handle) {
         seq.borrow_and_update();
         let (paths, handle) = (paths.clone(), handle.clone());
         let work = move || {
-            let written = handle.read(Views::of)?.write(&paths)?;
+            let written = handle.read(Exports::of)?.write(&paths)?;
             // They may come long after the last event.
             if written >= LARGE {
                 heap::give_back();

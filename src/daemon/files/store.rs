@@ -8,7 +8,7 @@ use crate::daemon::repair;
 use crate::domain::event::{Event, StateRestored};
 use crate::domain::evolve::evolve;
 use crate::domain::state::State;
-use crate::journal::repair::read_restored;
+use crate::journal::repair::read_base_state;
 use crate::journal::{Journal, JournalError, LockError, Record, StartFrom, StateLock, load};
 
 /// See the module.
@@ -108,7 +108,7 @@ pub(crate) fn apply(
     record: &Record<Event>,
 ) -> Result<(), JournalError> {
     if let Event::StateRestored(StateRestored { sha256, .. }) = &record.event {
-        *state = read_restored(state_dir, sha256)?;
+        *state = read_base_state(state_dir, sha256)?;
     }
     evolve(state, record.seq, record.ts, &record.event);
     Ok(())

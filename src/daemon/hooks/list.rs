@@ -4,7 +4,7 @@ use std::fs;
 
 use serde::Serialize;
 
-use super::permission::{approval, approved_in, brought, deleted, judge, unreadable};
+use super::permission::{approval, approved_in, brought, check_permission, deleted, unreadable};
 use super::try_run::TryError;
 use super::{GONE, NotRun, catalogue, limits};
 use crate::config::Config;
@@ -60,7 +60,7 @@ pub(in crate::daemon) fn list(
 ) -> Result<Vec<HookView>, GitError> {
     let there = catalogue(repo, config, state)?;
     let view = |(hook, entry): (&HookName, &Entry)| {
-        let refused = judge(
+        let refused = check_permission(
             repo,
             &there.changes,
             approved_in(state, *hook),
@@ -112,7 +112,7 @@ pub fn difference(paths: &Paths, state: &State, hook: HookName) -> Result<Differ
             (vec![brought], Vec::new(), GONE.to_owned())
         }
         _ => {
-            let way = hooks::look(repo.root(), &entry.program).map_err(NotRun::from)?;
+            let way = hooks::inspect_program(repo.root(), &entry.program).map_err(NotRun::from)?;
             let now = fs::read(&way.file).map_err(unreadable(&way.file))?;
             let content = Repo::content_id(&now)?.to_string();
             let all = brought(repo, &there.changes, approved, entry, &way)?;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use super::actor::handle::Handle;
-use super::effects::context::Tools;
+use super::effects::context::DriverContext;
 use super::files::paths::Paths;
 use super::runs::launch::{self, Prepared, Unusable};
 use crate::config::{Config, Hook as Configured, OnCrash, OnTimeout};
@@ -24,7 +24,7 @@ use crate::hooks::{self, Entry};
 pub(super) use list::list;
 pub use list::{Difference, HookView, difference, list_in};
 pub use permission::NotRun;
-use permission::{approved_in, deleted_file, judge, other_folder};
+use permission::{approved_in, check_permission, deleted_file, other_folder};
 pub use try_run::{Tried, TryError, try_out};
 
 /// A content that is gone, in an approval.
@@ -97,7 +97,7 @@ fn limits(configured: Option<&Configured>) -> HookSettings {
 
 /// The process that makes this call.
 pub(super) fn call(
-    tools: &Tools,
+    context: &DriverContext,
     handle: &Handle,
     run: &RunId,
     hook: HookName,
@@ -107,16 +107,16 @@ pub(super) fn call(
     let state = handle.read(State::clone);
     let call = state.hooks.iter().find(this);
     let call = call.ok_or_else(|| Unusable::because("what the hook was to be told is over"))?;
-    let config = tools.config();
-    let there = catalogue(&tools.repo, &config, &state).map_err(Unusable::because)?;
+    let config = context.config();
+    let there = catalogue(&context.repo, &config, &state).map_err(Unusable::because)?;
     let Some(entry) = there.entries.get(&hook) else {
         return Err(Unusable::because("its program is gone"));
     };
     let approved = approved_in(&state, hook);
-    let program = judge(&tools.repo, &there.changes, approved, hook, entry);
+    let program = check_permission(&context.repo, &there.changes, approved, hook, entry);
     let program = program.map_err(Unusable::because)?;
-    let told = told(&tools.paths, call);
-    let mut spec = launch::hook(tools, run, &program)?;
+    let told = told(&context.paths, call);
+    let mut spec = launch::hook(context, run, &program)?;
     spec.env.extend(told.variables);
     Ok((spec, vec![(STDIN, told.stdin)]))
 }

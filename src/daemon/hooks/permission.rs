@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::domain::hook::HookName;
 use crate::domain::state::State;
-use crate::git::{Brought, Changes, GitError, Oid, Repo, shown};
+use crate::git::{Changes, GitError, Oid, Repo, UnapprovedChange, shown};
 use crate::hooks::{self, Entry, Way};
 
 /// Why a hook is not run.
@@ -29,7 +29,7 @@ pub enum NotRun {
         /// Its program.
         program: String,
         /// What came in.
-        brought: Brought,
+        brought: UnapprovedChange,
     },
     /// Git cannot say who brought it in.
     #[error("it is not run, for git cannot say who changed it: {0}")]
@@ -45,7 +45,7 @@ pub enum NotRun {
 }
 
 /// Whether a hook may run; where its program lies.
-pub(super) fn judge(
+pub(super) fn check_permission(
     repo: &Repo,
     changes: &Changes,
     approved: &[String],
@@ -57,7 +57,7 @@ pub(super) fn judge(
         program: entry.program.clone(),
         brought,
     };
-    let way = match hooks::look(repo.root(), &entry.program) {
+    let way = match hooks::inspect_program(repo.root(), &entry.program) {
         Ok(way) => way,
         Err(missing @ hooks::Refused::Missing(_)) => {
             return Err(match deleted(repo, changes, approved, entry) {
@@ -82,7 +82,7 @@ pub(super) fn deleted(
     changes: &Changes,
     approved: &[String],
     entry: &Entry,
-) -> Option<Brought> {
+) -> Option<UnapprovedChange> {
     let file = deleted_file(repo, changes, approved, entry);
     file.or_else(|| other_folder(changes, approved, entry))
 }
@@ -93,7 +93,7 @@ pub(super) fn deleted_file(
     changes: &Changes,
     approved: &[String],
     entry: &Entry,
-) -> Option<Brought> {
+) -> Option<UnapprovedChange> {
     let known = |landing| is_approved(approved, landing);
     let names = hooks::names(repo.root(), &entry.program);
     let brought = names.iter().filter_map(|at| changes.brought(at, known));
@@ -105,7 +105,7 @@ pub(super) fn other_folder(
     changes: &Changes,
     approved: &[String],
     entry: &Entry,
-) -> Option<Brought> {
+) -> Option<UnapprovedChange> {
     if entry.from != hooks::From::Folder {
         return None;
     }
@@ -120,10 +120,10 @@ pub(super) fn brought(
     approved: &[String],
     entry: &Entry,
     way: &Way,
-) -> Result<Vec<Brought>, NotRun> {
+) -> Result<Vec<UnapprovedChange>, NotRun> {
     let known = |landing| is_approved(approved, landing);
     let program = Path::new(&entry.program);
-    let mut all: Vec<Brought> = changes.brought(program, known).into_iter().collect();
+    let mut all: Vec<UnapprovedChange> = changes.brought(program, known).into_iter().collect();
     let others: Vec<&Path> = way.within().filter(|at| *at != program).collect();
     if !others.is_empty() {
         let changes = repo.changes_of(&others)?;
@@ -139,7 +139,7 @@ const AND: char = ',';
 
 /// What an approval says: what was there to be looked at, and the last landing of each of these. What a later one brings is not approved by
 /// it, were it the same again: what a person did since has been undone.
-pub(super) fn approval(content: &str, all: &[Brought]) -> String {
+pub(super) fn approval(content: &str, all: &[UnapprovedChange]) -> String {
     let landings: Vec<String> = all.iter().map(|one| one.commit.to_string()).collect();
     format!("{content}{BY}{}", landings.join(&AND.to_string()))
 }

@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use super::permission::{approved_in, judge};
+use super::permission::{approved_in, check_permission};
 use super::{NotRun, STDIN, catalogue, limits};
-use crate::daemon::effects::context::Tools;
+use crate::daemon::effects::context::DriverContext;
 use crate::daemon::error::DaemonError;
 use crate::daemon::files::config_loader::Loader;
 use crate::daemon::files::paths::Paths;
@@ -63,7 +63,7 @@ pub fn try_out(
     let there = catalogue(&repo, &config, state)?;
     let entry = there.entries.get(&hook).ok_or(TryError::Unknown(hook))?;
     let approved = approved_in(state, hook);
-    let program = judge(&repo, &there.changes, approved, hook, entry)?;
+    let program = check_permission(&repo, &there.changes, approved, hook, entry)?;
     let mut facts = hooks::sample(hook);
     let target = match &config.target {
         Some(target) => Some(target.clone()),
@@ -79,9 +79,9 @@ pub fn try_out(
     let told = hooks::invocation(hook, state.seq, &paths.root.to_string_lossy(), &facts);
     let exe = std::env::current_exe()?;
     let timeout_ms = limits(config.hooks.get(&hook)).timeout_ms;
-    let tools = Tools::new(paths.clone(), repo, exe, config);
+    let context = DriverContext::new(paths.clone(), repo, exe, config);
     let run = RunId::numbered(0, hook.as_str());
-    let mut spec = launch::hook(&tools, &run, &program)?;
+    let mut spec = launch::hook(&context, &run, &program)?;
     spec.env.extend(told.variables);
     spec.env.extend(variables.iter().cloned());
     spec.timeout_ms = u64::try_from(timeout_ms).ok();
@@ -93,9 +93,9 @@ pub fn try_out(
         file,
         ms: ALONE.as_millis().try_into().unwrap_or(u64::MAX),
     });
-    let asked = signals::listen()?;
+    let asked = signals::receive_signals()?;
     let dir = process::prepare(place.path(), &spec, &[(STDIN, &told.stdin)])?;
-    let launched = process::launch(&dir, &tools.exe)?;
+    let launched = process::launch(&dir, &context.exe)?;
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build()?;
     let (end, interrupted) = runtime.block_on(waited(&dir, launched, asked))?;
@@ -104,7 +104,7 @@ pub fn try_out(
     }
     let (how, well) = match end {
         process::RunEnd::Lost => ("its runner was killed".to_owned(), false),
-        process::RunEnd::Exited(record) => run::words(record),
+        process::RunEnd::Exited(record) => run::describe_exit(record),
     };
     let end_of = |file: &Path| process::tail(file, SHOWN).unwrap_or_default();
     Ok(Tried {

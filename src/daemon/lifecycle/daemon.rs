@@ -15,19 +15,19 @@ use tokio::task::spawn_blocking;
 
 use super::shutdown::{self, Notes, cut_off};
 use super::signals::{self, Asked};
-use super::watcher::Attendant;
+use super::watcher::Watcher;
 use super::{heap, log};
 use crate::config::Config;
 use crate::crash;
 use crate::daemon::actor::clock;
 use crate::daemon::actor::handle::{CommandError, Handle, Message, Published};
-use crate::daemon::actor::journal_thread::Ledger;
+use crate::daemon::actor::journal_thread::JournalThread;
 use crate::daemon::actor::snapshots::Snapshots;
 use crate::daemon::actor::{Actor, Ended};
 use crate::daemon::checkpoints;
 use crate::daemon::checkpoints::list::{self, Preview};
 use crate::daemon::clean;
-use crate::daemon::effects::context::Tools;
+use crate::daemon::effects::context::DriverContext;
 use crate::daemon::effects::dispatch::Dispatcher;
 use crate::daemon::error::DaemonError;
 use crate::daemon::files::config_loader::{Loader, unasked};
@@ -83,7 +83,7 @@ pub enum End {
 pub struct Daemon {
     options: Options,
     loader: Loader,
-    tools: Arc<Tools>,
+    context: Arc<DriverContext>,
     handle: Handle,
     inbox: mpsc::Receiver<Message>,
     seq: watch::Sender<u64>,
@@ -173,16 +173,16 @@ impl Daemon {
             published: Arc::new(RwLock::new(published)),
             seq: seen,
         };
-        let tools = Arc::new(Tools::new(paths, repo, exe, config));
+        let context = Arc::new(DriverContext::new(paths, repo, exe, config));
         // Until here nothing was done that a signal could leave half done.
-        let signals = signals::listen().unwrap_or_else(|error| {
+        let signals = signals::receive_signals().unwrap_or_else(|error| {
             tracing::error!(%error, "signals cannot be received; end with: swarm stop");
             mpsc::unbounded_channel().1
         });
         Ok(Self {
             options,
             loader,
-            tools,
+            context,
             handle,
             inbox,
             seq,
@@ -206,14 +206,14 @@ impl Daemon {
 
     /// Where everything lies.
     pub fn paths(&self) -> &Paths {
-        &self.tools.paths
+        &self.context.paths
     }
 
     /// To read the configuration again.
     pub fn reloader(&self) -> Reloader {
         Reloader {
             loader: self.loader.clone(),
-            tools: Arc::clone(&self.tools),
+            context: Arc::clone(&self.context),
             handle: self.handle.clone(),
         }
     }
@@ -223,33 +223,38 @@ impl Daemon {
     /// # Errors
     /// [`DaemonError::DiskFailed`]: agents that run go on under their runners.
     pub async fn run(self, closing: impl Future<Output = ()>) -> Result<End, DaemonError> {
-        let (tools, handle) = (Arc::clone(&self.tools), self.handle.clone());
+        let (context, handle) = (Arc::clone(&self.context), self.handle.clone());
         let notes = Arc::clone(&self.notes);
         let until_idle = self.options.until_idle;
         let reloader = self.reloader();
-        let attendant = Attendant::new(reloader.clone(), until_idle, Arc::clone(&notes));
-        let dispatcher = Dispatcher::new(Arc::clone(&tools), handle.clone());
+        let attendant = Watcher::new(reloader.clone(), until_idle, Arc::clone(&notes));
+        let dispatcher = Dispatcher::new(Arc::clone(&context), handle.clone());
         let seq = self.store.state.seq;
         let (journal, lock) = self.store.into_parts();
-        let ledger = Ledger::new(journal).map_err(DaemonError::io("start the log's writer"))?;
+        let ledger =
+            JournalThread::new(journal).map_err(DaemonError::io("start the log's writer"))?;
         let actor = Actor::new(
             self.inbox,
             handle.clone(),
             self.seq,
             ledger,
             Box::new(dispatcher),
-            Snapshots::new(&tools.paths, seq),
+            Snapshots::new(&context.paths, seq),
             self.first,
         );
-        let heeded = tokio::spawn(shutdown::heed(self.signals, reloader, Arc::clone(&notes)));
-        let keeper = tokio::spawn(exports::keep(tools.paths.clone(), handle.clone()));
+        let heeded = tokio::spawn(shutdown::handle_signals(
+            self.signals,
+            reloader,
+            Arc::clone(&notes),
+        ));
+        let keeper = tokio::spawn(exports::keep(context.paths.clone(), handle.clone()));
         let at_rest = tokio::spawn(heap::keep(handle.clone()));
-        let attendant = tokio::spawn(attendant.attend());
-        let cleaner = tokio::spawn(clean::keep(Arc::clone(&tools), handle.clone()));
+        let attendant = tokio::spawn(attendant.watch());
+        let cleaner = tokio::spawn(clean::keep(Arc::clone(&context), handle.clone()));
         let held = (self.alive, lock);
         let ended = tokio::select! {
             ended = actor.run() => ended,
-            () = notes.interrupted() => return Ok(interrupted(&tools, held).await),
+            () = notes.interrupted() => return Ok(interrupted(&context, held).await),
             // Its own end cannot be written down; agents go on under their runners, and the next start adopts them.
             why = notes.given_up() => Ended::DiskFailed(why),
         };
@@ -259,8 +264,8 @@ impl Daemon {
         cleaner.abort();
         crash::point("daemon.actor-ended");
         let is_over = tokio::select! {
-            is_over = wind_up(&tools, &handle, &ended, closing) => is_over,
-            () = notes.interrupted() => return Ok(interrupted(&tools, held).await),
+            is_over = wind_up(&context, &handle, &ended, closing) => is_over,
+            () = notes.interrupted() => return Ok(interrupted(&context, held).await),
         };
         heeded.abort();
         crash::point("daemon.closed");
@@ -290,15 +295,15 @@ fn asked_for(state: &State) -> BTreeSet<&str> {
 
 /// At once: no tidying up. The next start finds everything in the log. What is at work in this process ends with it, and so does the lock; a
 /// git command, which has nobody to look after it, comes to its end within a moment or is ended.
-async fn interrupted<T>(tools: &Arc<Tools>, held: T) -> End {
-    cut_off(tools, None, AT_ONCE).await;
+async fn interrupted<T>(context: &Arc<DriverContext>, held: T) -> End {
+    cut_off(context, None, AT_ONCE).await;
     std::mem::forget(held);
     End::Interrupted
 }
 
 /// After the actor: the views, what nobody needs any more, an end to all that would run on, the socket. Whether nothing of it is at work still.
 async fn wind_up(
-    tools: &Arc<Tools>,
+    context: &Arc<DriverContext>,
     handle: &Handle,
     ended: &Ended,
     closing: impl Future<Output = ()>,
@@ -313,7 +318,7 @@ async fn wind_up(
         _ => TIDY_AT_MOST,
     };
     let until = Instant::now() + limit;
-    let tidied = tokio::time::timeout(limit, finish(tools, state.clone())).await;
+    let tidied = tokio::time::timeout(limit, finish(context, state.clone())).await;
     if tidied.is_err() {
         tracing::warn!("tidying up takes too long; the next end of a daemon goes on with it");
     }
@@ -326,25 +331,25 @@ async fn wind_up(
     } else {
         until.saturating_duration_since(Instant::now())
     };
-    let cut = cut_off(tools, is_overdue.then_some(state), patience);
+    let cut = cut_off(context, is_overdue.then_some(state), patience);
     let (cut, ()) = tokio::join!(cut, closing);
     tidied.is_ok() && cut
 }
 
 /// Exact views, and no worktree of ours and no reference of a checkpoint that is gone left that nobody uses.
-async fn finish(tools: &Arc<Tools>, state: State) {
-    let tools = Arc::clone(tools);
+async fn finish(context: &Arc<DriverContext>, state: State) {
+    let context = Arc::clone(context);
     let tidied = spawn_blocking(move || {
-        if let Err(error) = exports::write(&tools.paths, &state) {
+        if let Err(error) = exports::write(&context.paths, &state) {
             tracing::warn!(%error, "the view files cannot be written");
         }
         if state.is_pending(|_| true) {
             return;
         }
-        if let Err(error) = tools.repo.drain_pool() {
+        if let Err(error) = context.repo.drain_pool() {
             tracing::warn!(%error, "kept worktrees could not be removed; the next start tries again");
         }
-        if let Err(error) = checkpoints::sweep(&tools, &state) {
+        if let Err(error) = checkpoints::sweep(&context, &state) {
             tracing::warn!(%error, "references of deleted checkpoints could not be removed; the next end of a daemon tries again");
         }
     });
@@ -357,7 +362,7 @@ async fn finish(tools: &Arc<Tools>, state: State) {
 #[derive(Clone)]
 pub struct Reloader {
     pub(crate) loader: Loader,
-    pub(crate) tools: Arc<Tools>,
+    pub(crate) context: Arc<DriverContext>,
     pub(crate) handle: Handle,
 }
 
@@ -367,8 +372,8 @@ impl Reloader {
     /// # Errors
     /// The reader stopped.
     pub async fn checkpoints(&self) -> Result<Vec<Value>, DaemonError> {
-        let (tools, state) = (Arc::clone(&self.tools), self.handle.read(State::clone));
-        let read = spawn_blocking(move || list::list(&tools.paths, &state)).await;
+        let (context, state) = (Arc::clone(&self.context), self.handle.read(State::clone));
+        let read = spawn_blocking(move || list::list(&context.paths, &state)).await;
         read.map_err(|error| DaemonError::io("read the checkpoints")(io::Error::other(error)))
     }
 
@@ -377,8 +382,9 @@ impl Reloader {
     /// # Errors
     /// There is no such checkpoint; git cannot be asked.
     pub async fn preview(&self, name: CheckpointName) -> Result<Preview, DaemonError> {
-        let (tools, state) = (Arc::clone(&self.tools), self.handle.read(State::clone));
-        let seen = spawn_blocking(move || list::preview(&tools.repo, &tools.paths, &state, &name));
+        let (context, state) = (Arc::clone(&self.context), self.handle.read(State::clone));
+        let seen =
+            spawn_blocking(move || list::preview(&context.repo, &context.paths, &state, &name));
         seen.await
             .map_err(|error| DaemonError::io("look at the checkpoint")(io::Error::other(error)))?
     }
@@ -388,8 +394,9 @@ impl Reloader {
     /// # Errors
     /// Git cannot be asked.
     pub async fn hook_views(&self) -> Result<Vec<HookView>, DaemonError> {
-        let (tools, state) = (Arc::clone(&self.tools), self.handle.read(State::clone));
-        let seen = spawn_blocking(move || hooks::list(&tools.repo, &tools.config(), &state)).await;
+        let (context, state) = (Arc::clone(&self.context), self.handle.read(State::clone));
+        let seen =
+            spawn_blocking(move || hooks::list(&context.repo, &context.config(), &state)).await;
         let seen =
             seen.map_err(|error| DaemonError::io("look at the hooks")(io::Error::other(error)))?;
         Ok(seen?)
@@ -397,8 +404,8 @@ impl Reloader {
 
     /// Where a branch is at this moment.
     pub async fn target(&self, branch: String) -> TargetNow {
-        let tools = Arc::clone(&self.tools);
-        let seen = spawn_blocking(move || tools.target_now(&branch)).await;
+        let context = Arc::clone(&self.context);
+        let seen = spawn_blocking(move || context.target_now(&branch)).await;
         seen.unwrap_or_else(|error| {
             tracing::warn!(%error, "looking at the target branch stopped");
             TargetNow::Unknown
@@ -436,7 +443,7 @@ impl Reloader {
             .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
         let hash = config.hash();
         settings.hooks = self.hooks(&config).await?;
-        self.tools.set_config(config);
+        self.context.set_config(config);
         let settings = Box::new(settings);
         let loaded = self
             .handle
@@ -450,9 +457,9 @@ impl Reloader {
         &self,
         config: &Config,
     ) -> Result<BTreeMap<HookName, HookSettings>, DaemonError> {
-        let (tools, config) = (Arc::clone(&self.tools), config.clone());
+        let (context, config) = (Arc::clone(&self.context), config.clone());
         let state = self.handle.read(State::clone);
-        let found = spawn_blocking(move || hooks::settings(&tools.repo, &config, &state)).await;
+        let found = spawn_blocking(move || hooks::settings(&context.repo, &config, &state)).await;
         let found =
             found.map_err(|error| DaemonError::io("look at the hooks")(io::Error::other(error)))?;
         Ok(found?)

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::daemon::Reloader;
 use super::signals::Asked;
 use crate::daemon::actor::handle::{CommandError, Handle};
-use crate::daemon::effects::context::Tools;
+use crate::daemon::effects::context::DriverContext;
 use crate::daemon::runs::run;
 use crate::domain::command::Command;
 use crate::domain::state::State;
@@ -74,7 +74,7 @@ impl Notes {
 }
 
 /// Heeds signals until it is dropped.
-pub(crate) async fn heed(
+pub(crate) async fn handle_signals(
     mut heard: mpsc::UnboundedReceiver<Asked>,
     reloader: Reloader,
     notes: Arc<Notes>,
@@ -146,16 +146,20 @@ pub(crate) async fn ask_to_end(handle: &Handle) -> Asking {
 
 /// After the actor: nothing is begun any more, and the git commands that run are ended, unless they end by themselves within `patience`; so
 /// are the runs of `runs`. What is cut off is for the next start, which finds it in the log. Whether no git command is left.
-pub(crate) async fn cut_off(tools: &Arc<Tools>, runs: Option<State>, patience: Duration) -> bool {
-    let tools = Arc::clone(tools);
+pub(crate) async fn cut_off(
+    context: &Arc<DriverContext>,
+    runs: Option<State>,
+    patience: Duration,
+) -> bool {
+    let context = Arc::clone(context);
     let cut = spawn_blocking(move || {
-        run::close(&tools);
-        let over = tools.repo.end_commands(patience);
+        run::close(&context);
+        let over = context.repo.end_commands(patience);
         if !over {
             tracing::warn!("a git command could not be ended; the next start waits for it");
         }
         if let Some(state) = runs {
-            run::end_all(&tools, &state);
+            run::end_all(&context, &state);
         }
         over
     });

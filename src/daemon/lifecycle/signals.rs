@@ -31,7 +31,7 @@ pub(crate) enum Asked {
 
 /// Listens from now on, on a thread of its own, until nobody takes what it hears. To be called while there is but one thread: then no signal
 /// is lost on the way from what the system does by itself to this.
-pub(crate) fn listen() -> io::Result<mpsc::UnboundedReceiver<Asked>> {
+pub(crate) fn receive_signals() -> io::Result<mpsc::UnboundedReceiver<Asked>> {
     let (asked, heard) = mpsc::unbounded_channel();
     // Between the handler's coming into force and its knowing what to do, it swallows what comes.
     let later: SigSet = HEEDED.into_iter().collect();

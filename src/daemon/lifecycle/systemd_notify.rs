@@ -22,7 +22,7 @@ const BREATH: Duration = Duration::from_secs(1);
 
 /// A service manager that wants to be told.
 #[derive(Debug)]
-pub struct Supervisor {
+pub struct SystemdNotify {
     socket: UnixDatagram,
     address: SocketAddr,
     /// How long it waits for a sign of life; none: it does not ask for any.
@@ -30,7 +30,7 @@ pub struct Supervisor {
     stopping: AtomicBool,
 }
 
-impl Supervisor {
+impl SystemdNotify {
     /// The one that the environment names; none: nobody wants to be told.
     pub fn of_environment() -> Option<Self> {
         let name = std::env::var_os("NOTIFY_SOCKET")?;
@@ -75,7 +75,7 @@ impl Supervisor {
 
     /// Says that the daemon is ready, and from then on how it stands, until it has ended or this is dropped.
     pub async fn inform(&self, handle: Handle) {
-        let mut told = handle.read(words);
+        let mut told = handle.read(status_line);
         self.say(&format!("READY=1\nSTATUS={told}"));
         tokio::join!(self.follow(&handle, &mut told), self.feed(&handle));
     }
@@ -86,7 +86,7 @@ impl Supervisor {
             if handle.read(|state| state.swarm.phase == SwarmPhase::Draining) {
                 self.stopping();
             }
-            let now = handle.read(words);
+            let now = handle.read(status_line);
             if *told != now && !self.stopping.load(Ordering::Relaxed) {
                 self.say(&format!("STATUS={now}"));
                 *told = now;
@@ -128,7 +128,7 @@ fn address(name: &OsStr) -> io::Result<SocketAddr> {
 }
 
 /// How it stands, on one line.
-fn words(state: &State) -> String {
+fn status_line(state: &State) -> String {
     let pending = state
         .ideas
         .values()
@@ -168,12 +168,12 @@ mod tests {
     }
 
     impl Manager {
-        fn new() -> (Self, Supervisor) {
+        fn new() -> (Self, SystemdNotify) {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("notify");
             let socket = UnixDatagram::bind(&path).unwrap();
             socket.set_read_timeout(Some(PATIENCE)).unwrap();
-            let supervisor = Supervisor::new(path.as_os_str(), Some(WATCHDOG)).unwrap();
+            let supervisor = SystemdNotify::new(path.as_os_str(), Some(WATCHDOG)).unwrap();
             let manager = Self {
                 socket,
                 _folder: folder,
@@ -287,7 +287,7 @@ mod tests {
         let address = SocketAddr::from_abstract_name(&name).unwrap();
         let socket = UnixDatagram::bind_addr(&address).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        let supervisor = Supervisor::new(format!("@{name}").as_ref(), None).unwrap();
+        let supervisor = SystemdNotify::new(format!("@{name}").as_ref(), None).unwrap();
         supervisor.stopping();
         let mut bytes = [0; 100];
         let length = socket.recv(&mut bytes).unwrap();

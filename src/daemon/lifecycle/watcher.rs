@@ -20,7 +20,7 @@ use crate::view::{self, Rest};
 const SETTLE: Duration = Duration::from_millis(150);
 
 /// See the module.
-pub(crate) struct Attendant {
+pub(crate) struct Watcher {
     reloader: Reloader,
     handle: Handle,
     until_idle: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Attendant {
     again_at: Option<Instant>,
 }
 
-impl Attendant {
+impl Watcher {
     pub(crate) fn new(reloader: Reloader, until_idle: bool, notes: Arc<Notes>) -> Self {
         let handle = reloader.handle.clone();
         Self {
@@ -46,14 +46,14 @@ impl Attendant {
     }
 
     /// Attends until it is dropped.
-    pub(crate) async fn attend(mut self) {
+    pub(crate) async fn watch(mut self) {
         let (change, mut changed) = mpsc::unbounded_channel();
-        let mut watcher = file_events::watch(&self.reloader.tools.paths, change);
+        let mut watcher = file_events::watch(&self.reloader.context.paths, change);
         if let Err(error) = &watcher {
             tracing::error!(%error, "files cannot be watched; after a change: send SIGUSR1 to the daemon");
         }
-        let mut inbox = Inbox::new(Arc::clone(&self.reloader.tools), self.handle.clone());
-        inbox.look().await;
+        let mut inbox = Inbox::new(Arc::clone(&self.reloader.context), self.handle.clone());
+        inbox.scan().await;
         self.forget_what_was_taken().await;
         let mut seq = self.handle.seq();
         let mut settled: Option<(Instant, Vec<Changed>)> = None;
@@ -70,7 +70,7 @@ impl Attendant {
                 () = sleep_until(settle_at) => {
                     let (_, list) = settled.take().unwrap_or_else(|| (Instant::now(), Vec::new()));
                     if list.contains(&Changed::Hooks) && let Ok(watcher) = &mut watcher {
-                        let paths = &self.reloader.tools.paths;
+                        let paths = &self.reloader.context.paths;
                         if let Err(error) = file_events::watch_hooks(watcher, paths) {
                             tracing::warn!(%error, "the hooks' folder cannot be watched; after a change: touch .swarm/config.json");
                         }
@@ -91,7 +91,7 @@ impl Attendant {
                 .cloned()
                 .collect()
         });
-        let repo = &self.reloader.tools.repo;
+        let repo = &self.reloader.context.repo;
         for key in kept {
             let is_there = match key.strip_prefix(KEPT_ASIDE) {
                 Some(worktree) => repo.has_kept_nested(worktree),
@@ -109,7 +109,7 @@ impl Attendant {
             shutdown::reload(&self.reloader).await;
         }
         if changes.contains(&Changed::Inbox) {
-            inbox.look().await;
+            inbox.scan().await;
         }
         if changes.contains(&Changed::Rules) {
             tracing::info!("rules or prompts changed; the next iterations read them");

@@ -3,13 +3,13 @@
 //! Invariant: only what is certain from the configuration is said. A model without a price among others is noticed when it is
 //! used, by `decide::budget::unpriced`.
 
-use crate::agents::{self, AdapterKind, adapter::Told};
+use crate::agents::{self, AdapterKind, adapter::UsageReporting};
 use crate::config::Config;
 use crate::daemon::files::settings;
 
 /// A budget that does not hold for a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unseen {
+pub struct UncountedProfile {
     /// What does not count where, and why.
     pub what: String,
     /// What to do about it.
@@ -26,24 +26,27 @@ enum Sight {
 }
 
 impl Sight {
-    fn of_dollars(told: Told, config: &Config) -> Self {
+    fn of_dollars(told: UsageReporting, config: &Config) -> Self {
         match told {
-            Told::Nothing => Self::Nothing,
-            Told::Tokens if config.pricing.is_empty() => Self::NoPrice,
-            Told::Tokens | Told::Cost | Told::Both => Self::All,
+            UsageReporting::Nothing => Self::Nothing,
+            UsageReporting::Tokens if config.pricing.is_empty() => Self::NoPrice,
+            UsageReporting::Tokens | UsageReporting::Cost | UsageReporting::Both => Self::All,
         }
     }
 
-    fn of_tokens(told: Told) -> Self {
+    fn of_tokens(told: UsageReporting) -> Self {
         match told {
-            Told::Nothing | Told::Cost => Self::Nothing,
-            Told::Tokens | Told::Both => Self::All,
+            UsageReporting::Nothing | UsageReporting::Cost => Self::Nothing,
+            UsageReporting::Tokens | UsageReporting::Both => Self::All,
         }
     }
 }
 
 /// What the budgets do not see of the runs of these profiles.
-pub fn unseen<'a>(config: &Config, names: impl IntoIterator<Item = &'a str>) -> Vec<Unseen> {
+pub fn unseen<'a>(
+    config: &Config,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Vec<UncountedProfile> {
     let budget = settings::budget(&config.budget);
     let mut found = Vec::new();
     for name in names {
@@ -81,7 +84,7 @@ pub fn unseen<'a>(config: &Config, names: impl IntoIterator<Item = &'a str>) -> 
 const PRICING: &str = "add what its model costs to .swarm/config.json, in dollars for a million tokens: \
      \"pricing\": {\"MODEL\": {\"input\": N, \"cached\": N, \"cacheWritten\": N, \"output\": N}}";
 
-fn never(name: &str, limits: &str, at_end: Sight) -> Option<Unseen> {
+fn never(name: &str, limits: &str, at_end: Sight) -> Option<UncountedProfile> {
     let (why, advice) = match at_end {
         Sight::All => return None,
         Sight::NoPrice => (
@@ -93,13 +96,13 @@ fn never(name: &str, limits: &str, at_end: Sight) -> Option<Unseen> {
             "no budget holds these agents back; what does: completion.maxIterations, agents.timeoutMinutes",
         ),
     };
-    Some(Unseen {
+    Some(UncountedProfile {
         what: format!("no run of `{name}` counts in {limits}: {why}"),
         advice,
     })
 }
 
-fn too_late(name: &str, limits: &str, meanwhile: Sight) -> Option<Unseen> {
+fn too_late(name: &str, limits: &str, meanwhile: Sight) -> Option<UncountedProfile> {
     let (why, advice) = match meanwhile {
         Sight::All => return None,
         Sight::NoPrice => (
@@ -112,7 +115,7 @@ fn too_late(name: &str, limits: &str, meanwhile: Sight) -> Option<Unseen> {
              and opencode; for dollars claude with `pricing`, opencode, and acp where its agent tells what it costs",
         ),
     };
-    Some(Unseen {
+    Some(UncountedProfile {
         what: format!("budget.hardStop ends no run of `{name}` in the middle for {limits}: {why}"),
         advice,
     })

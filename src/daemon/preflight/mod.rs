@@ -16,19 +16,19 @@ use std::thread;
 use super::files::settings;
 use super::runs::launch::text_only;
 use crate::agents::adapter::{
-    About, Adapter, AdapterError, Launch, LaunchContext, Login, Talk, program_path,
+    Adapter, AdapterError, Conversation, Launch, LaunchContext, Login, ProgramInfo, program_path,
 };
 use crate::agents::environment::{Environment, WorkVariables};
 use crate::agents::{self, AdapterKind, Profile};
 use crate::config::Config;
 use crate::process::{self, ProcessError};
 
-pub use budget::{Unseen, unseen};
-pub use quality_commands::Unfound;
+pub use budget::{UncountedProfile, unseen};
+pub use quality_commands::MissingProgram;
 
 /// Where agents are started, and with what of whose environment.
 #[derive(Debug)]
-pub struct Muster<'a> {
+pub struct Preflight<'a> {
     /// The repository's main work tree.
     pub root: &'a Path,
     /// The daemon's environment, or what would be it.
@@ -100,7 +100,7 @@ pub fn profile(config: &Config, name: &str) -> Option<Profile> {
     settings::profile(config, &name.parse().ok()?)
 }
 
-impl Muster<'_> {
+impl Preflight<'_> {
     /// Looks at several at the same time, in their order.
     pub fn look_at_all(&self, profiles: &[Profile]) -> Vec<Seen> {
         thread::scope(|scope| {
@@ -116,7 +116,7 @@ impl Muster<'_> {
     pub fn look_at(&self, profile: &Profile) -> Seen {
         let mut seen = Seen::nothing_of(profile);
         let adapter = agents::adapter(profile.adapter);
-        seen.about = adapter.about().map(Known::of);
+        seen.about = adapter.program_info().map(Known::of);
         if let Some(launch) = self.launch(adapter, profile, &mut seen) {
             self.look_at_program(adapter, profile, &launch, &mut seen);
             look_at_login(adapter, profile, &launch.env, &mut seen);
@@ -155,7 +155,7 @@ impl Muster<'_> {
             ..WorkVariables::default()
         };
         // The name of a conversation that nobody has.
-        let talk = uuid::Uuid::nil().to_string().parse().map(Talk::New);
+        let talk = uuid::Uuid::nil().to_string().parse().map(Conversation::New);
         adapter.launch(&LaunchContext {
             profile,
             work: &work,
@@ -183,11 +183,13 @@ impl Muster<'_> {
         };
         let env = text_only(&launch.env);
         match process::resolve_program(&program.to_string_lossy(), &env, self.root) {
-            Err(error) => seen.faults.push(missing(&error, adapter.about(), profile)),
+            Err(error) => seen
+                .faults
+                .push(missing(&error, adapter.program_info(), profile)),
             Ok(path) => {
-                if let Some(about) = adapter.about() {
+                if let Some(about) = adapter.program_info() {
                     let first = profile.command.get(1..).unwrap_or_default();
-                    version::look(about, &path, first, env, self.root, seen);
+                    version::probe_version(about, &path, first, env, self.root, seen);
                 }
                 seen.program = Some(path);
             }
@@ -201,13 +203,13 @@ fn wanted(adapter: &dyn Adapter, profile: &Profile, root: &Path) -> Option<PathB
         return None;
     }
     let named = profile.command.first();
-    let usual = || adapter.about().map(|about| about.program.into());
+    let usual = || adapter.program_info().map(|about| about.program.into());
     named
         .map(|program| program_path(program, root))
         .or_else(usual)
 }
 
-fn missing(error: &ProcessError, about: Option<&About>, profile: &Profile) -> Fault {
+fn missing(error: &ProcessError, about: Option<&ProgramInfo>, profile: &Profile) -> Fault {
     let key = format!(
         "agents.profiles.{}.command in .swarm/config.json",
         profile.name
@@ -235,7 +237,7 @@ fn look_at_login(
     seen: &mut Seen,
 ) {
     seen.login = adapter.login(profile, environment);
-    let (Some(Login::Missing(places)), Some(about)) = (&seen.login, adapter.about()) else {
+    let (Some(Login::Missing(places)), Some(about)) = (&seen.login, adapter.program_info()) else {
         return;
     };
     let what = format!(
@@ -257,7 +259,7 @@ fn not_looked_at(profile: &Profile) -> Seen {
 }
 
 impl Known {
-    fn of(about: &'static About) -> Self {
+    fn of(about: &'static ProgramInfo) -> Self {
         Self {
             title: about.title,
             permits: about.permits,

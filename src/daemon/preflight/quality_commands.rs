@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use super::Muster;
+use super::Preflight;
 use crate::process::{self, Answer};
 
 /// How long the shell may take to say that a word is one of its own.
@@ -17,14 +17,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A quality command that cannot run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unfound {
+pub struct MissingProgram {
     /// The command as it is configured.
     pub command: String,
     /// Its program, which is nowhere in `PATH`.
     pub program: String,
 }
 
-impl fmt::Display for Unfound {
+impl fmt::Display for MissingProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { command, program } = self;
         write!(
@@ -34,14 +34,14 @@ impl fmt::Display for Unfound {
     }
 }
 
-impl Unfound {
+impl MissingProgram {
     /// What to do about it.
     pub const ADVICE: &str = "install it, or name another in qualityCommands of .swarm/config.json";
 }
 
-impl Muster<'_> {
+impl Preflight<'_> {
     /// Those of the quality commands whose program is not there.
-    pub fn unfound(&self, commands: &[String]) -> Vec<Unfound> {
+    pub fn unfound(&self, commands: &[String]) -> Vec<MissingProgram> {
         let path = self.inherited.get(OsStr::new("PATH"));
         let path = path.map(|path| path.to_string_lossy().into_owned());
         let env: BTreeMap<String, String> = path
@@ -54,7 +54,7 @@ impl Muster<'_> {
         });
         named
             .filter(|(_, program)| self.is_nowhere(program, &env))
-            .map(|(command, program)| Unfound { command, program })
+            .map(|(command, program)| MissingProgram { command, program })
             .collect()
     }
 
@@ -63,7 +63,7 @@ impl Muster<'_> {
             return false;
         }
         let args = ["-c", "command -v \"$0\"", program].map(str::to_owned);
-        let answer = process::ask(Path::new("/bin/sh"), &args, env, self.root, PATIENCE);
+        let answer = process::query_program(Path::new("/bin/sh"), &args, env, self.root, PATIENCE);
         matches!(answer, Ok(Answer::Said { status, .. }) if status.code().is_some_and(|code| code != 0))
     }
 }
@@ -110,7 +110,7 @@ mod tests {
         let empty = tempfile::tempdir().unwrap();
         let path = empty.path().as_os_str().to_owned();
         let inherited = Environment::from([("PATH".into(), path)]);
-        let muster = Muster {
+        let muster = Preflight {
             root: empty.path(),
             inherited: &inherited,
             pass: &[],

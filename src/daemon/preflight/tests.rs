@@ -42,7 +42,7 @@ impl Place {
     }
 
     fn see(&self, profile: &Profile) -> Seen {
-        let muster = Muster {
+        let muster = Preflight {
             root: self.dir.path(),
             inherited: &self.inherited,
             pass: &[],
@@ -220,7 +220,7 @@ fn all_are_looked_at_at_once_and_told_in_their_order() {
         .with("CODEX_API_KEY", "x")
         .program("claude", "echo 99.0.0")
         .program("codex", "echo codex-cli 88.0.0");
-    let muster = Muster {
+    let muster = Preflight {
         root: place.dir.path(),
         inherited: &place.inherited,
         pass: &[],

@@ -9,7 +9,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use super::Seen;
-use crate::agents::adapter::About;
+use crate::agents::adapter::ProgramInfo;
 use crate::process::{self, Answer};
 
 /// How long a program may take to say its version.
@@ -21,8 +21,8 @@ const COMPLAINT: usize = 300;
 pub(super) type Version = (u32, u32, u32);
 
 /// Asks `program`, which `first` arguments may make the program that is meant, and compares.
-pub(super) fn look(
-    about: &About,
+pub(super) fn probe_version(
+    about: &ProgramInfo,
     program: &Path,
     first: &[String],
     mut env: BTreeMap<String, String>,
@@ -34,7 +34,7 @@ pub(super) fn look(
     let mut args = first.to_vec();
     args.push("--version".to_owned());
     let asked = format!("`{} {}`", program.display(), args.join(" "));
-    match process::ask(program, &args, &env, cwd, PATIENCE) {
+    match process::query_program(program, &args, &env, cwd, PATIENCE) {
         Ok(Answer::Said {
             status,
             stdout,
@@ -56,7 +56,7 @@ pub(super) fn look(
     }
 }
 
-fn compare(about: &About, version: Version, seen: &mut Seen) {
+fn compare(about: &ProgramInfo, version: Version, seen: &mut Seen) {
     let said = text(version);
     if version < about.oldest {
         seen.fault(
@@ -71,7 +71,7 @@ fn compare(about: &About, version: Version, seen: &mut Seen) {
     seen.version = Some(said);
 }
 
-fn not_said(about: &About, asked: &str, status: ExitStatus, stderr: &[u8], seen: &mut Seen) {
+fn not_said(about: &ProgramInfo, asked: &str, status: ExitStatus, stderr: &[u8], seen: &mut Seen) {
     match status.code() {
         Some(0) => seen.doubts.push(format!("{asked} said no version")),
         Some(code) => {

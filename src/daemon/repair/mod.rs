@@ -88,7 +88,7 @@ struct Open {
 /// # Errors
 /// A file or git cannot be read.
 pub fn examine(paths: &Paths) -> Result<Findings, DaemonError> {
-    Ok(look(paths)?.0)
+    Ok(examine_state(paths)?.0)
 }
 
 /// Whether a start would replace the only list of ideas that is left. For a log without events only.
@@ -96,7 +96,7 @@ pub(super) fn is_log_gone(paths: &Paths) -> bool {
     !rebuild::in_list(paths).is_empty()
 }
 
-fn look(paths: &Paths) -> Result<(Findings, Vec<Open>), DaemonError> {
+fn examine_state(paths: &Paths) -> Result<(Findings, Vec<Open>), DaemonError> {
     let interrupted = repair::is_unfinished(&paths.state);
     let diagnosis = (!interrupted).then(|| diagnosis_of(paths)).transpose()?;
     // A log that is not there at all is no damage; but there may have been one.
@@ -243,7 +243,7 @@ pub fn take(paths: &Paths, way: RepairWay) -> Result<Option<Repaired>, DaemonErr
     if let Some(finished) = finish_locked(paths)? {
         return Ok(Some(finished));
     }
-    let (findings, open) = look(paths)?;
+    let (findings, open) = examine_state(paths)?;
     let Some(diagnosis) = findings.diagnosis.as_ref().filter(|_| !open.is_empty()) else {
         return refuse_unless_whole(&findings);
     };

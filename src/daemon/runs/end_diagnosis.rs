@@ -22,25 +22,25 @@ const NO_ROOM: u64 = 1024 * 1024;
 
 /// See the module.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Remains {
+pub(crate) enum EndDiagnosis {
     /// It failed on a full disk: then that says nothing about its agent, nor about what it checked.
-    WantOfRoom,
+    DiskFull,
     /// The end of what it wrote, where that says why it failed.
     LastWords(Option<String>),
 }
 
 /// Of a run in `dir`, one of those in `runs`, that ended like this.
-pub(crate) async fn look(
+pub(crate) async fn diagnose_end(
     dir: RunDir,
     runs: PathBuf,
     purpose: Purpose,
     how: RunEndKind,
-) -> Result<Remains, JoinError> {
+) -> Result<EndDiagnosis, JoinError> {
     spawn_blocking(move || {
-        if is_for_want_of_room(&how, &runs) {
-            return Remains::WantOfRoom;
+        if is_from_full_disk(&how, &runs) {
+            return EndDiagnosis::DiskFull;
         }
-        Remains::LastWords(match purpose {
+        EndDiagnosis::LastWords(match purpose {
             Purpose::Iteration { .. } => last_words(&dir, &how),
             Purpose::Hook { .. } => {
                 keep_to_the_limit(&dir);
@@ -100,7 +100,7 @@ fn end_of(file: &Path) -> Option<String> {
     (!words.is_empty()).then_some(words)
 }
 
-fn is_for_want_of_room(how: &RunEndKind, place: &Path) -> bool {
+fn is_from_full_disk(how: &RunEndKind, place: &Path) -> bool {
     let failed = match how {
         RunEndKind::Exited { code } => *code != 0,
         RunEndKind::Signalled { .. } | RunEndKind::NotStarted { .. } => true,
@@ -144,9 +144,9 @@ mod tests {
         }
     }
 
-    async fn seen(dir: &RunDir, how: RunEndKind) -> Remains {
+    async fn seen(dir: &RunDir, how: RunEndKind) -> EndDiagnosis {
         let runs = dir.path().parent().unwrap().to_owned();
-        look(dir.clone(), runs, hook(), how).await.unwrap()
+        diagnose_end(dir.clone(), runs, hook(), how).await.unwrap()
     }
 
     /// The only thread for what waits for a disk is held: a disk that takes its time.
@@ -168,7 +168,7 @@ mod tests {
                 served = tokio::spawn(async {}) => served.unwrap(),
             }
             goes_on.send(()).unwrap();
-            assert_eq!(remains.await, Remains::LastWords(None));
+            assert_eq!(remains.await, EndDiagnosis::LastWords(None));
             disk.await.unwrap().unwrap();
         });
     }
@@ -181,9 +181,9 @@ mod tests {
         let file = fs::File::create(dir.stdout()).unwrap();
         file.set_len(hooks::OUTPUT_BYTES + 1).unwrap();
         let well = seen(&dir, RunEndKind::Exited { code: 0 }).await;
-        assert_eq!(well, Remains::LastWords(None));
+        assert_eq!(well, EndDiagnosis::LastWords(None));
         assert_eq!(file.metadata().unwrap().len(), hooks::OUTPUT_BYTES);
         let badly = seen(&dir, RunEndKind::Exited { code: 1 }).await;
-        assert_eq!(badly, Remains::LastWords(Some("one two".into())));
+        assert_eq!(badly, EndDiagnosis::LastWords(Some("one two".into())));
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::task::spawn_blocking;
 
-use super::launch_record::Began;
-use super::output_reader::{Ear, Heard};
+use super::launch_record::LaunchRecord;
+use super::output_reader::{AgentOutputReader, OutputEvent};
 use super::run::{RunError, looked_at};
 use crate::agents::stream::Conclusion;
 use crate::daemon::actor::handle::Handle;
@@ -27,24 +27,24 @@ pub(crate) async fn follow(
     run: &RunId,
     dir: &RunDir,
     launched: Option<Launched>,
-    began: Option<&Began>,
-) -> Result<(process::RunEnd, Option<Ear>), RunError> {
+    began: Option<&LaunchRecord>,
+) -> Result<(process::RunEnd, Option<AgentOutputReader>), RunError> {
     let Some(began) = began else {
         return Ok((process::wait(dir, launched).await?, None));
     };
-    let (end, ear) = listen(handle, run, dir, launched, began).await?;
+    let (end, ear) = follow_output(handle, run, dir, launched, began).await?;
     Ok((end, Some(ear)))
 }
 
 /// Waits for the end and passes on what is heard until then.
-async fn listen(
+async fn follow_output(
     handle: &Handle,
     run: &RunId,
     dir: &RunDir,
     launched: Option<Launched>,
-    began: &Began,
-) -> Result<(process::RunEnd, Ear), RunError> {
-    let mut ear = began.ear(dir, run);
+    began: &LaunchRecord,
+) -> Result<(process::RunEnd, AgentOutputReader), RunError> {
+    let mut ear = began.output_reader(dir, run);
     let end = process::wait(dir, launched);
     tokio::pin!(end);
     let mut looks = tokio::time::interval(LISTEN);
@@ -60,7 +60,7 @@ async fn listen(
                 }
                 let heard;
                 (ear, heard) = spawn_blocking(move || {
-                    let heard = ear.listen();
+                    let heard = ear.read_new();
                     (ear, heard)
                 })
                 .await?;
@@ -78,7 +78,7 @@ async fn listen(
     Ok((end, ear))
 }
 
-async fn report_child(handle: &Handle, run: &RunId, dir: &RunDir, began: &Began) -> bool {
+async fn report_child(handle: &Handle, run: &RunId, dir: &RunDir, began: &LaunchRecord) -> bool {
     let Ok(RunStatus::Running {
         started: Some(started),
         ..
@@ -97,18 +97,18 @@ async fn report_child(handle: &Handle, run: &RunId, dir: &RunDir, began: &Began)
     true
 }
 
-async fn report(handle: &Handle, run: &RunId, heard: Vec<Heard>) {
+async fn report(handle: &Handle, run: &RunId, heard: Vec<OutputEvent>) {
     for heard in heard {
         let run = run.clone();
         let seen = match heard {
-            Heard::Signal(offset, signal) => Observation::SignalSeen {
+            OutputEvent::Signal(offset, signal) => Observation::SignalSeen {
                 run,
                 offset,
                 signal,
             },
-            Heard::Session(session) => Observation::SessionSeen { run, session },
-            Heard::Answered => Observation::ModelAnswered { run },
-            Heard::Usage(usage) => Observation::UsageSeen { run, usage },
+            OutputEvent::Session(session) => Observation::SessionSeen { run, session },
+            OutputEvent::Answered => Observation::ModelAnswered { run },
+            OutputEvent::Usage(usage) => Observation::UsageSeen { run, usage },
         };
         handle.observe(seen).await;
     }
@@ -117,8 +117,8 @@ async fn report(handle: &Handle, run: &RunId, heard: Vec<Heard>) {
 /// What a run came to, once it is over and all is heard.
 pub(crate) async fn conclude(
     dir: RunDir,
-    began: Arc<Began>,
-    ear: Ear,
+    began: Arc<LaunchRecord>,
+    ear: AgentOutputReader,
     how: &RunEndKind,
 ) -> Result<Conclusion, RunError> {
     let how = how.clone();

@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 
-use super::launch_record::{Began, CONVERSATION, PROMPT, STARTED_AS};
+use super::launch_record::{CONVERSATION, LaunchRecord, PROMPT, STARTED_AS};
 use super::prompt_inputs;
-use crate::agents::adapter::{LaunchContext, Talk};
+use crate::agents::adapter::{Conversation, LaunchContext};
 use crate::agents::environment::{Environment, Identity, Sources, WorkVariables};
 use crate::agents::{self, AdapterKind};
 use crate::config::Config;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::attempt::kind_of;
-use crate::daemon::effects::context::Tools;
+use crate::daemon::effects::context::DriverContext;
 use crate::daemon::hooks;
 use crate::domain::effect::Purpose;
 use crate::domain::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
@@ -79,24 +79,24 @@ fn ended(agent: &AgentId) -> Unusable {
 
 /// Writes the run's directory. Also gives how an agent's run begins, unless the directory was there already.
 pub(crate) async fn prepare(
-    tools: &Arc<Tools>,
+    context: &Arc<DriverContext>,
     handle: &Handle,
     run: &RunId,
     purpose: &Purpose,
     timeout_ms: i64,
-) -> Result<(RunDir, Option<Began>), Unusable> {
-    let (tools, handle) = (Arc::clone(tools), handle.clone());
+) -> Result<(RunDir, Option<LaunchRecord>), Unusable> {
+    let (context, handle) = (Arc::clone(context), handle.clone());
     let (run, purpose) = (run.clone(), purpose.clone());
     let work = move || {
-        let (mut spec, files) = begin(&tools, &handle, &run, &purpose)?;
+        let (mut spec, files) = begin(&context, &handle, &run, &purpose)?;
         spec.timeout_ms = u64::try_from(timeout_ms).ok();
-        let is_new = !tools.paths.runs.join(run.as_str()).exists();
-        let began = is_new.then(|| Began::with(&files)).flatten();
+        let is_new = !context.paths.runs.join(run.as_str()).exists();
+        let began = is_new.then(|| LaunchRecord::with(&files)).flatten();
         let files: Vec<(&str, &[u8])> = files
             .iter()
             .map(|(name, content)| (*name, content.as_slice()))
             .collect();
-        let dir = process::prepare(&tools.paths.runs, &spec, &files).map_err(other)?;
+        let dir = process::prepare(&context.paths.runs, &spec, &files).map_err(other)?;
         Ok((dir, began))
     };
     spawn_blocking(work).await.map_err(other)?
@@ -104,7 +104,7 @@ pub(crate) async fn prepare(
 
 /// The process that a run for this would be, and the files that it would have, if it began now.
 pub(crate) fn begin(
-    tools: &Tools,
+    context: &DriverContext,
     handle: &Handle,
     run: &RunId,
     purpose: &Purpose,
@@ -114,10 +114,10 @@ pub(crate) fn begin(
             agent,
             iteration,
             profile,
-        } => agent_run(tools, handle, run, agent, *iteration, profile),
-        Purpose::Gate { agent, command, .. } => gate(tools, handle, run, agent, command),
-        Purpose::Verify { idea, command, .. } => verify(tools, run, idea, command),
-        Purpose::Hook { hook, seq, .. } => hooks::call(tools, handle, run, *hook, *seq),
+        } => agent_run(context, handle, run, agent, *iteration, profile),
+        Purpose::Gate { agent, command, .. } => gate(context, handle, run, agent, command),
+        Purpose::Verify { idea, command, .. } => verify(context, run, idea, command),
+        Purpose::Hook { hook, seq, .. } => hooks::call(context, handle, run, *hook, *seq),
     }
 }
 
@@ -125,15 +125,15 @@ pub(crate) fn begin(
 pub(crate) type Prepared = (RunSpec, Vec<(&'static str, Vec<u8>)>);
 
 fn agent_run(
-    tools: &Tools,
+    context: &DriverContext,
     handle: &Handle,
     run: &RunId,
     agent: &AgentId,
     iteration: u32,
     profile: &ProfileName,
 ) -> Result<Prepared, Unusable> {
-    let config = tools.config();
-    let profile = tools.profile(profile).ok_or_else(|| {
+    let config = context.config();
+    let profile = context.profile(profile).ok_or_else(|| {
         unusable(format!(
             "the agent profile `{profile}` is not in the configuration; see: swarm config check"
         ))
@@ -141,9 +141,9 @@ fn agent_run(
     let attempt = handle
         .read(|state| state.agents.get(agent).cloned())
         .ok_or_else(|| ended(agent))?;
-    let worktree = tools.paths.worktree(&attempt.worktree);
+    let worktree = context.paths.worktree(&attempt.worktree);
     let work = WorkVariables {
-        prompt_file: tools.paths.runs.join(run.as_str()).join(PROMPT),
+        prompt_file: context.paths.runs.join(run.as_str()).join(PROMPT),
         idea_id: attempt.idea.to_string(),
         agent: agent.to_string(),
         run_id: run.to_string(),
@@ -151,22 +151,22 @@ fn agent_run(
         iteration,
         worktree: worktree.clone(),
         branch: attempt.branch.clone(),
-        repository: tools.paths.root.clone(),
+        repository: context.paths.root.clone(),
     };
-    let identity = missing_identity(tools)?;
-    let context = LaunchContext {
+    let identity = missing_identity(context)?;
+    let launch_context = LaunchContext {
         profile: &profile,
         work: &work,
-        inherited: &tools.inherited,
+        inherited: &context.inherited,
         pass: &config.agents.pass_env,
         identity: identity.as_ref(),
-        own_program: tools.exe.clone(),
+        own_program: context.exe.clone(),
         talk: talk(&attempt, &profile, &config)?,
     };
-    let resumes = matches!(context.talk, Talk::Resume(_));
+    let resumes = matches!(launch_context.talk, Conversation::Resume(_));
     let adapter = agents::adapter(profile.adapter);
-    let launch = adapter.launch(&context).map_err(unusable)?;
-    let brief = prompt_inputs::write(tools, handle, agent, &attempt).map_err(other)?;
+    let launch = adapter.launch(&launch_context).map_err(unusable)?;
+    let brief = prompt_inputs::write(context, handle, agent, &attempt).map_err(other)?;
     let mut files = match (resumes, brief.next) {
         (true, Some(next)) => vec![
             (PROMPT, next.into_bytes()),
@@ -205,22 +205,26 @@ fn agent_run(
         idle_ms: idle(profile.adapter, &config),
         grace_ms: GRACE_MS,
         max_output_bytes: Some(u64::from(config.agents.max_output_mib) * MIB),
-        lease: Some(lease(tools, &config)),
+        lease: Some(lease(context, &config)),
     };
     Ok((spec, files))
 }
 
 /// The conversation of an attempt's next run: its own goes on where it has one that is this profile's.
-fn talk(attempt: &Attempt, profile: &agents::Profile, config: &Config) -> Result<Talk, Unusable> {
-    let about = agents::adapter(profile.adapter).about();
+fn talk(
+    attempt: &Attempt,
+    profile: &agents::Profile,
+    config: &Config,
+) -> Result<Conversation, Unusable> {
+    let about = agents::adapter(profile.adapter).program_info();
     let resumes = config.completion.resume && about.is_none_or(|about| about.resumes);
     let own = attempt
         .session
         .as_deref()
         .filter(|session| resumes && session.profile.as_str() == profile.name);
     match own {
-        Some(session) => Ok(Talk::Resume(session.id.clone())),
-        None => Ok(Talk::New(fresh_session()?)),
+        Some(session) => Ok(Conversation::Resume(session.id.clone())),
+        None => Ok(Conversation::New(fresh_session()?)),
     }
 }
 
@@ -230,9 +234,9 @@ fn fresh_session() -> Result<SessionId, Unusable> {
 }
 
 /// How long a run may go on without a daemon.
-fn lease(tools: &Tools, config: &Config) -> Lease {
+fn lease(context: &DriverContext, config: &Config) -> Lease {
     Lease {
-        file: tools.paths.lease(),
+        file: context.paths.lease(),
         ms: u64::from(config.agents.lease_minutes) * 60_000,
     }
 }
@@ -244,8 +248,8 @@ fn idle(adapter: AdapterKind, config: &Config) -> Option<u64> {
 }
 
 /// The identity that git children get when none is configured.
-fn missing_identity(tools: &Tools) -> Result<Option<Identity>, Unusable> {
-    let identity = tools.repo.identity().map_err(other)?;
+fn missing_identity(context: &DriverContext) -> Result<Option<Identity>, Unusable> {
+    let identity = context.repo.identity().map_err(other)?;
     Ok((!identity.configured).then_some(Identity {
         name: identity.name,
         email: identity.email,
@@ -260,7 +264,7 @@ pub(crate) fn text_only(env: &Environment) -> std::collections::BTreeMap<String,
 }
 
 fn gate(
-    tools: &Tools,
+    context: &DriverContext,
     handle: &Handle,
     run: &RunId,
     agent: &AgentId,
@@ -269,12 +273,17 @@ fn gate(
     let attempt = handle
         .read(|state| state.agents.get(agent).cloned())
         .ok_or_else(|| ended(agent))?;
-    let work = work_of(tools, run, agent, &attempt);
-    let cwd = tools.paths.worktree(&attempt.worktree);
-    Ok((check(tools, run, command, cwd, &work)?, vec![]))
+    let work = work_of(context, run, agent, &attempt);
+    let cwd = context.paths.worktree(&attempt.worktree);
+    Ok((check(context, run, command, cwd, &work)?, vec![]))
 }
 
-fn work_of(tools: &Tools, run: &RunId, agent: &AgentId, attempt: &Attempt) -> WorkVariables {
+fn work_of(
+    context: &DriverContext,
+    run: &RunId,
+    agent: &AgentId,
+    attempt: &Attempt,
+) -> WorkVariables {
     WorkVariables {
         prompt_file: PathBuf::new(),
         idea_id: attempt.idea.to_string(),
@@ -282,34 +291,39 @@ fn work_of(tools: &Tools, run: &RunId, agent: &AgentId, attempt: &Attempt) -> Wo
         run_id: run.to_string(),
         attempt: attempt.number,
         iteration: attempt.iteration,
-        worktree: tools.paths.worktree(&attempt.worktree),
+        worktree: context.paths.worktree(&attempt.worktree),
         branch: attempt.branch.clone(),
-        repository: tools.paths.root.clone(),
+        repository: context.paths.root.clone(),
     }
 }
 
-fn verify(tools: &Tools, run: &RunId, idea: &IdeaId, command: &str) -> Result<Prepared, Unusable> {
-    let cwd = tools.paths.worktree(git::MERGE);
+fn verify(
+    context: &DriverContext,
+    run: &RunId,
+    idea: &IdeaId,
+    command: &str,
+) -> Result<Prepared, Unusable> {
+    let cwd = context.paths.worktree(git::MERGE);
     let work = WorkVariables {
         idea_id: idea.to_string(),
         run_id: run.to_string(),
         worktree: cwd.clone(),
-        repository: tools.paths.root.clone(),
+        repository: context.paths.root.clone(),
         ..WorkVariables::default()
     };
-    Ok((check(tools, run, command, cwd, &work)?, vec![]))
+    Ok((check(context, run, command, cwd, &work)?, vec![]))
 }
 
 /// A quality command: `sh -c` in the tree that it checks.
 fn check(
-    tools: &Tools,
+    context: &DriverContext,
     run: &RunId,
     command: &str,
     cwd: PathBuf,
     work: &WorkVariables,
 ) -> Result<RunSpec, Unusable> {
     let args = vec!["-c".to_owned(), command.to_owned()];
-    script(tools, run, "/bin/sh".to_owned(), args, cwd, work)
+    script(context, run, "/bin/sh".to_owned(), args, cwd, work)
 }
 
 /// Where a person can be told something; agents have no use for it.
@@ -321,10 +335,14 @@ const DESKTOP: &[&str] = &[
 ];
 
 /// A hook's program, in the repository.
-pub(crate) fn hook(tools: &Tools, run: &RunId, program: &Path) -> Result<RunSpec, Unusable> {
+pub(crate) fn hook(
+    context: &DriverContext,
+    run: &RunId,
+    program: &Path,
+) -> Result<RunSpec, Unusable> {
     let work = WorkVariables {
         run_id: run.to_string(),
-        repository: tools.paths.root.clone(),
+        repository: context.paths.root.clone(),
         ..WorkVariables::default()
     };
     let program = program.to_str().map(str::to_owned).ok_or_else(|| {
@@ -333,10 +351,17 @@ pub(crate) fn hook(tools: &Tools, run: &RunId, program: &Path) -> Result<RunSpec
             program.to_string_lossy()
         ))
     })?;
-    let mut spec = script(tools, run, program, vec![], tools.paths.root.clone(), &work)?;
+    let mut spec = script(
+        context,
+        run,
+        program,
+        vec![],
+        context.paths.root.clone(),
+        &work,
+    )?;
     let desktop = DESKTOP
         .iter()
-        .filter_map(|name| Some((*name, tools.inherited.get(OsStr::new(name))?.to_str()?)));
+        .filter_map(|name| Some((*name, context.inherited.get(OsStr::new(name))?.to_str()?)));
     let desktop = desktop.map(|(name, value)| (name.to_owned(), value.to_owned()));
     spec.env.extend(desktop);
     spec.stdin = Some(hooks::STDIN.to_owned());
@@ -346,18 +371,18 @@ pub(crate) fn hook(tools: &Tools, run: &RunId, program: &Path) -> Result<RunSpec
 
 /// A program of the project's own, or of a person's.
 fn script(
-    tools: &Tools,
+    context: &DriverContext,
     run: &RunId,
     program: String,
     args: Vec<String>,
     cwd: PathBuf,
     work: &WorkVariables,
 ) -> Result<RunSpec, Unusable> {
-    let config = tools.config();
+    let config = context.config();
     let sources = Sources {
-        inherited: tools.inherited.clone(),
+        inherited: context.inherited.clone(),
         pass: config.agents.pass_env.clone(),
-        identity: missing_identity(tools)?,
+        identity: missing_identity(context)?,
         profile: std::collections::BTreeMap::new(),
     };
     let mut env = text_only(&sources.environment(work));
@@ -374,13 +399,13 @@ fn script(
         idle_ms: None,
         grace_ms: GRACE_MS,
         max_output_bytes: Some(u64::from(config.agents.max_output_mib) * MIB),
-        lease: Some(lease(tools, &config)),
+        lease: Some(lease(context, &config)),
     })
 }
 
 /// After an iteration: where its branch stands, if that can be told.
 pub(crate) async fn head_after(
-    tools: &Arc<Tools>,
+    context: &Arc<DriverContext>,
     handle: &Handle,
     purpose: &Purpose,
 ) -> Option<Oid> {
@@ -389,8 +414,8 @@ pub(crate) async fn head_after(
     };
     let of = |state: &State| Some(state.agents.get(agent)?.branch.clone());
     let branch = handle.read(of)?;
-    let tools = Arc::clone(tools);
-    let head = spawn_blocking(move || tools.repo.branch_commit(&branch)).await;
+    let context = Arc::clone(context);
+    let head = spawn_blocking(move || context.repo.branch_commit(&branch)).await;
     head.ok()?.ok()??.to_string().parse().ok()
 }
 

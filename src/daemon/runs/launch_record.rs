@@ -12,17 +12,17 @@ use std::time::Duration;
 use tokio::task::{JoinError, spawn_blocking};
 
 use super::launch;
-use super::output_reader::Ear;
+use super::output_reader::AgentOutputReader;
 use crate::agents::adapter::StartedAs;
 use crate::agents::stream::{Conclusion, OutputReader};
 use crate::agents::transcript::Transcript;
 use crate::agents::{self, AdapterKind};
 use crate::daemon::actor::handle::Handle;
-use crate::daemon::effects::context::Tools;
+use crate::daemon::effects::context::DriverContext;
 use crate::domain::effect::Purpose;
 use crate::domain::ids::RunId;
 use crate::domain::state::{Attempt, State};
-use crate::process::{RunDir, open_regular};
+use crate::process::{RunDir, open_plain_file};
 
 /// The prompt's file in the run's directory.
 pub(crate) const PROMPT: &str = "prompt.md";
@@ -41,12 +41,12 @@ const AGAIN: Duration = Duration::from_millis(500);
 
 /// How an agent's run was begun.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Began {
+pub(crate) struct LaunchRecord {
     started: StartedAs,
     quoted: String,
 }
 
-impl Began {
+impl LaunchRecord {
     /// By the files that were made for it.
     pub(crate) fn with(files: &[(&'static str, Vec<u8>)]) -> Option<Self> {
         let file = |name| files.iter().find(|file| file.0 == name);
@@ -70,9 +70,9 @@ impl Began {
     }
 
     /// What listens to the run.
-    pub(crate) fn ear(&self, dir: &RunDir, run: &RunId) -> Ear {
+    pub(crate) fn output_reader(&self, dir: &RunDir, run: &RunId) -> AgentOutputReader {
         let reader = reader_of(&self.started);
-        Ear::new(dir.stdout(), reader, &self.quoted, run.as_str())
+        AgentOutputReader::new(dir.stdout(), reader, &self.quoted, run.as_str())
     }
 
     /// Adds what the program's own records say.
@@ -95,25 +95,25 @@ fn reader_of(started: &StartedAs) -> Box<dyn OutputReader + Send> {
 
 /// How a run was begun that an earlier daemon began; none: it is no agent's.
 pub(crate) async fn recall(
-    tools: &Arc<Tools>,
+    context: &Arc<DriverContext>,
     handle: &Handle,
     dir: &RunDir,
     run: &RunId,
     purpose: &Purpose,
-) -> Result<Option<Began>, JoinError> {
+) -> Result<Option<LaunchRecord>, JoinError> {
     let Purpose::Iteration { profile, .. } = purpose else {
         return Ok(None);
     };
     let here = dir.clone();
-    let told = again_and_again(move || told(here.path())).await?;
-    let (tools, handle) = (Arc::clone(tools), handle.clone());
+    let told = again_and_again(move || read_folder(here.path())).await?;
+    let (context, handle) = (Arc::clone(context), handle.clone());
     let (run, purpose, profile) = (run.clone(), purpose.clone(), profile.clone());
     let judged = move || {
         let adapter = handle
             .read(|state| logged(state, &run))
-            .or_else(|| Some(tools.profile(&profile)?.adapter));
-        let anew = || launch::begin(&tools, &handle, &run, &purpose).ok();
-        judge(&run, told, adapter, || Began::with(&anew()?.1))
+            .or_else(|| Some(context.profile(&profile)?.adapter));
+        let anew = || launch::begin(&context, &handle, &run, &purpose).ok();
+        judge(&run, told, adapter, || LaunchRecord::with(&anew()?.1))
     };
     Ok(Some(spawn_blocking(judged).await?))
 }
@@ -126,18 +126,18 @@ fn logged(state: &State, run: &RunId) -> Option<AdapterKind> {
 }
 
 /// What a folder tells of how its run was begun.
-struct Told {
+struct FolderRecord {
     started: io::Result<StartedAs>,
     quoted: io::Result<String>,
 }
 
-fn told(dir: &Path) -> Told {
+fn read_folder(dir: &Path) -> FolderRecord {
     let prompt = text(&dir.join(PROMPT), PROMPT_MAX);
     let before = match text(&dir.join(CONVERSATION), PROMPT_MAX) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         before => before,
     };
-    Told {
+    FolderRecord {
         started: started_as(dir),
         quoted: before.and_then(|before| Ok(quoted(&before, &prompt?))),
     }
@@ -156,8 +156,8 @@ pub(crate) fn all_told(dir: &Path) -> io::Result<String> {
 /// Trouble that passes (no descriptor free, a disk that errs) says nothing about what a file holds: it is tried again before anything is
 /// concluded from it.
 async fn again_and_again(
-    look: impl Fn() -> Told + Clone + Send + 'static,
-) -> Result<Told, JoinError> {
+    look: impl Fn() -> FolderRecord + Clone + Send + 'static,
+) -> Result<FolderRecord, JoinError> {
     let mut tries = 1;
     loop {
         let told = spawn_blocking(look.clone()).await?;
@@ -182,10 +182,10 @@ fn passes(error: &io::Error) -> bool {
 /// What the folder tells, where it can be believed; `anew`: how the run would begin now, by the settings and the log.
 fn judge(
     run: &RunId,
-    told: Told,
+    told: FolderRecord,
     adapter: Option<AdapterKind>,
-    anew: impl FnOnce() -> Option<Began>,
-) -> Began {
+    anew: impl FnOnce() -> Option<LaunchRecord>,
+) -> LaunchRecord {
     let started = told.started.and_then(|started| match adapter {
         Some(adapter) if adapter != started.adapter => Err(unlike(adapter, started.adapter)),
         _ => Ok(started),
@@ -196,14 +196,14 @@ fn judge(
     let (started, quoted) = (started.map_err(doubt).ok(), told.quoted.map_err(doubt).ok());
     if let (Some(started), Some(quoted)) = (&started, &quoted) {
         let (started, quoted) = (started.clone(), quoted.clone());
-        return Began { started, quoted };
+        return LaunchRecord { started, quoted };
     }
     let anew = anew();
     let (anew, said) = anew.map(|anew| (anew.started, anew.quoted)).unzip();
     let of_its_kind = |anew: &StartedAs| adapter.is_none_or(|adapter| adapter == anew.adapter);
     // Where even the profile is gone, nothing but lines in the form of swarm's own bridge counts as an agent's words.
     let bare = || StartedAs::new(adapter.unwrap_or(AdapterKind::Acp));
-    Began {
+    LaunchRecord {
         started: started.or(anew.filter(of_its_kind)).unwrap_or_else(bare),
         quoted: quoted.or(said).unwrap_or_default(),
     }
@@ -239,7 +239,9 @@ fn started_as(dir: &Path) -> io::Result<StartedAs> {
 /// A whole file, where it is a regular one of this size at most.
 pub(crate) fn text(path: &Path, max: u64) -> io::Result<String> {
     let mut text = Vec::new();
-    open_regular(path)?.take(max + 1).read_to_end(&mut text)?;
+    open_plain_file(path)?
+        .take(max + 1)
+        .read_to_end(&mut text)?;
     if text.len() as u64 > max {
         let message = format!("`{}` is larger than {max} bytes", path.display());
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));

@@ -18,7 +18,7 @@ use crate::process::{OutputFollower, PIECE};
 const LEARNINGS: usize = 200;
 
 /// One run's listener.
-pub(crate) struct Ear {
+pub(crate) struct AgentOutputReader {
     follower: OutputFollower,
     reader: Box<dyn OutputReader + Send>,
     scanner: Scanner,
@@ -27,7 +27,7 @@ pub(crate) struct Ear {
 }
 
 /// What was heard.
-pub(crate) enum Heard {
+pub(crate) enum OutputEvent {
     /// A signal, at its place in the messages.
     Signal(u64, Signal),
     /// The conversation's name.
@@ -38,7 +38,7 @@ pub(crate) enum Heard {
     Usage(Usage),
 }
 
-impl Ear {
+impl AgentOutputReader {
     /// Listens to the output in `path`; `prompt` is what the agent may quote.
     pub(crate) fn new(
         path: PathBuf,
@@ -56,7 +56,7 @@ impl Ear {
     }
 
     /// Reads all that is new. Blocks for as long as that takes.
-    pub(crate) fn listen(&mut self) -> io::Result<Vec<Heard>> {
+    pub(crate) fn read_new(&mut self) -> io::Result<Vec<OutputEvent>> {
         let mut heard = Gist::default();
         let mut piece = vec![0; PIECE];
         let mut said = Vec::new();
@@ -74,8 +74,8 @@ impl Ear {
     }
 
     /// The output has ended: reads the rest.
-    pub(crate) fn finish(&mut self) -> io::Result<Vec<Heard>> {
-        let mut all = self.listen()?;
+    pub(crate) fn finish(&mut self) -> io::Result<Vec<OutputEvent>> {
+        let mut all = self.read_new()?;
         let mut said = Vec::new();
         self.reader.finish(&mut said);
         let mut found = self.scanner.push(&text_of(&said));
@@ -140,18 +140,19 @@ impl Gist {
         }
     }
 
-    fn in_order(self) -> Vec<Heard> {
+    fn in_order(self) -> Vec<OutputEvent> {
         let mut signals = self.learnings;
         signals.extend(self.progress);
         signals.extend(self.word);
         signals.sort_by_key(|(offset, _)| *offset);
-        let mut all: Vec<Heard> = self.session.into_iter().map(Heard::Session).collect();
-        all.extend(self.answered.then_some(Heard::Answered));
-        all.extend(self.usage.map(Heard::Usage));
+        let mut all: Vec<OutputEvent> =
+            self.session.into_iter().map(OutputEvent::Session).collect();
+        all.extend(self.answered.then_some(OutputEvent::Answered));
+        all.extend(self.usage.map(OutputEvent::Usage));
         all.extend(
             signals
                 .into_iter()
-                .map(|(at, signal)| Heard::Signal(at, signal)),
+                .map(|(at, signal)| OutputEvent::Signal(at, signal)),
         );
         all
     }

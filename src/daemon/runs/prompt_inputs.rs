@@ -13,7 +13,7 @@ use crate::agents::recovery_context::{
 };
 use crate::agents::test_status::TestStatus;
 use crate::daemon::actor::handle::Handle;
-use crate::daemon::effects::context::Tools;
+use crate::daemon::effects::context::DriverContext;
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::state::{Attempt, Feedback, Idea, Kept, State, Task};
 use crate::git::{self, WorktreeState};
@@ -25,7 +25,7 @@ const TAIL_BYTES: usize = 12 * 1024;
 const RECOVERY_MAX: u64 = 64 * 1024 * 1024;
 
 /// What an agent is told.
-pub(crate) struct Brief {
+pub(crate) struct PromptInputs {
     /// All of it.
     pub(crate) prompt: String,
     /// What is new, for a conversation that goes on; none: all of it is, for another idea than before.
@@ -36,34 +36,34 @@ pub(crate) struct Brief {
 
 /// Writes the brief for the present iteration of an attempt.
 pub(crate) fn write(
-    tools: &Tools,
+    context: &DriverContext,
     handle: &Handle,
     agent: &AgentId,
     attempt: &Attempt,
-) -> io::Result<Brief> {
+) -> io::Result<PromptInputs> {
     let (mut input, idea) = handle
         .read(|state| from_state(state, agent, attempt))
         .ok_or_else(|| io::Error::other(format!("there is no idea {}", attempt.idea)))?;
-    let profile = tools
+    let profile = context
         .paths
         .swarm
         .join("agents")
         .join(attempt.profile.as_str());
-    input.shared_rules = shared_rules(&tools.paths.swarm.join("rules"))?;
+    input.shared_rules = shared_rules(&context.paths.swarm.join("rules"))?;
     input.profile_prompt = optional(&profile.join("prompt.md"))?;
     input.profile_rules = optional(&profile.join("rules.md"))?;
-    input.told_before = conversation_before(tools, attempt);
+    input.told_before = conversation_before(context, attempt);
     let feedback = attempt.feedback.as_ref();
-    input.feedback = feedback.map(|feedback| gate_feedback(tools, feedback));
+    input.feedback = feedback.map(|feedback| gate_feedback(context, feedback));
     input.recovery = match &attempt.kept {
         Some(kept) if kept.worktree.crashed => {
-            let target = target_of(tools, handle)?;
-            Some(recovery(tools, attempt, kept, &idea, target)?)
+            let target = target_of(context, handle)?;
+            Some(recovery(context, attempt, kept, &idea, target)?)
         }
         _ => None,
     };
     let same_idea = input.taken_over.is_none() || attempt.iteration > 1;
-    Ok(Brief {
+    Ok(PromptInputs {
         prompt: prompt::build(&input),
         next: same_idea.then(|| prompt::build_next(&input)),
         recovery: input.recovery,
@@ -146,8 +146,8 @@ fn shared_rules(folder: &Path) -> io::Result<Vec<(String, String)>> {
     Ok(rules)
 }
 
-fn gate_feedback(tools: &Tools, feedback: &Feedback) -> GateFeedback {
-    let output = feedback.run.as_ref().map(|run| output_tail(tools, run));
+fn gate_feedback(context: &DriverContext, feedback: &Feedback) -> GateFeedback {
+    let output = feedback.run.as_ref().map(|run| output_tail(context, run));
     let code = feedback.how.strip_prefix("exit code ");
     let command = if feedback.merged {
         format!(
@@ -169,8 +169,8 @@ fn gate_feedback(tools: &Tools, feedback: &Feedback) -> GateFeedback {
 }
 
 /// The end of what a command wrote: standard output, then standard error. A run that retention has removed has none.
-fn output_tail(tools: &Tools, run: &RunId) -> String {
-    let folder = tools.paths.runs.join(run.as_str());
+fn output_tail(context: &DriverContext, run: &RunId) -> String {
+    let folder = context.paths.runs.join(run.as_str());
     let tail = |name: &str| process::tail(&folder.join(name), TAIL_BYTES).unwrap_or_default();
     let (out, err) = (tail("stdout.log"), tail("stderr.log"));
     let between = if out.is_empty() || out.ends_with('\n') {
@@ -185,18 +185,21 @@ fn output_tail(tools: &Tools, run: &RunId) -> String {
 const ROLLED_BACK: &str = "rolled_back";
 
 /// Where the target is, if it is there.
-fn target_of(tools: &Tools, handle: &Handle) -> io::Result<Option<git::Oid>> {
+fn target_of(context: &DriverContext, handle: &Handle) -> io::Result<Option<git::Oid>> {
     let name = |state: &State| Some(state.settings.as_deref()?.target.clone());
     let Some(target) = handle.read(name) else {
         return Ok(None);
     };
-    tools.repo.branch_commit(&target).map_err(io::Error::other)
+    context
+        .repo
+        .branch_commit(&target)
+        .map_err(io::Error::other)
 }
 
 /// What is known about an attempt that crashed, from the state, its runs and its worktree. What has come into the worktree from the target
 /// since is not its work.
 fn recovery(
-    tools: &Tools,
+    context: &DriverContext,
     attempt: &Attempt,
     kept: &Kept,
     idea: &Idea,
@@ -205,11 +208,11 @@ fn recovery(
     // A worktree without work begins anew, further on than the attempt that left it.
     let base = attempt.base.as_ref().unwrap_or(&kept.worktree.base);
     let base = git::Oid::from_str(base.as_str()).map_err(io::Error::other)?;
-    let found = tools
+    let found = context
         .repo
         .inspect(&attempt.worktree, base, target)
         .map_err(io::Error::other)?;
-    if let Some(log) = told_before(tools, attempt) {
+    if let Some(log) = told_before(context, attempt) {
         let earlier = attempt.number.saturating_sub(1);
         return Ok(RecoveryContext::new(earlier, log, found.dirty));
     }
@@ -238,7 +241,7 @@ fn recovery(
         AuditEntry {
             timestamp: crashed.map_or(started, |audit| audit.at),
             event: AuditEvent::Crash,
-            details: evidence(tools, kept, &found, why),
+            details: evidence(context, kept, &found, why),
         },
     ];
     Ok(RecoveryContext::new(
@@ -249,22 +252,22 @@ fn recovery(
 }
 
 /// What the attempt before was told, where this one may go on with its conversation. What is not to be read any more is not known.
-fn conversation_before(tools: &Tools, attempt: &Attempt) -> Option<String> {
+fn conversation_before(context: &DriverContext, attempt: &Attempt) -> Option<String> {
     let kept = attempt.kept.as_deref()?;
     kept.session.as_ref()?;
     let run = kept.last_run.as_ref();
     let told =
-        run.and_then(|run| launch_record::all_told(&tools.paths.runs.join(run.as_str())).ok());
+        run.and_then(|run| launch_record::all_told(&context.paths.runs.join(run.as_str())).ok());
     Some(told.unwrap_or_default())
 }
 
 /// What this attempt was told when it began, where that is still there: by now the worktree has its own work too.
-fn told_before(tools: &Tools, attempt: &Attempt) -> Option<Vec<AuditEntry>> {
+fn told_before(context: &DriverContext, attempt: &Attempt) -> Option<Vec<AuditEntry>> {
     if attempt.iteration <= 1 {
         return None;
     }
     attempt.runs.iter().find_map(|run| {
-        let path = tools.paths.runs.join(run.as_str()).join(RECOVERY);
+        let path = context.paths.runs.join(run.as_str()).join(RECOVERY);
         let text = launch_record::text(&path, RECOVERY_MAX).ok()?;
         let told = serde_json::from_str::<RecoveryContext>(&text).ok()?;
         Some(told.audit_log)
@@ -272,7 +275,7 @@ fn told_before(tools: &Tools, attempt: &Attempt) -> Option<Vec<AuditEntry>> {
 }
 
 fn evidence(
-    tools: &Tools,
+    context: &DriverContext,
     kept: &Kept,
     found: &WorktreeState,
     error: Option<String>,
@@ -283,7 +286,7 @@ fn evidence(
         .and_then(|feedback| feedback.run.as_ref());
     AuditDetails {
         files_modified: found.files_modified.clone(),
-        test_status: gate.and_then(|run| TestStatus::from_output(&output_tail(tools, run))),
+        test_status: gate.and_then(|run| TestStatus::from_output(&output_tail(context, run))),
         last_commit: found
             .last_commit
             .as_ref()

@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 
 use tokio::task::spawn_blocking;
 
-use super::end_diagnosis::{self, Remains};
+use super::end_diagnosis::{self, EndDiagnosis};
 use super::{follow, launch, launch_record};
 use crate::agents::stream::Conclusion;
 use crate::crash;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::attempt::kind_of;
-use crate::daemon::effects::context::Tools;
+use crate::daemon::effects::context::DriverContext;
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::ids::RunId;
 use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
@@ -37,13 +37,13 @@ const LAST_ENDS: Duration = Duration::from_millis(100);
 
 /// Carries a run to its end.
 pub(crate) async fn run(
-    tools: Arc<Tools>,
+    context: Arc<DriverContext>,
     handle: Handle,
     run: RunId,
     purpose: Purpose,
     timeout_ms: i64,
 ) -> Outcome {
-    match carry(&tools, &handle, &run, &purpose, timeout_ms).await {
+    match carry(&context, &handle, &run, &purpose, timeout_ms).await {
         Ok(outcome) => outcome,
         Err(error) => Outcome::Failed {
             kind: error.kind(),
@@ -76,15 +76,15 @@ impl RunError {
 }
 
 async fn carry(
-    tools: &Arc<Tools>,
+    context: &Arc<DriverContext>,
     handle: &Handle,
     run: &RunId,
     purpose: &Purpose,
     timeout_ms: i64,
 ) -> Result<Outcome, RunError> {
-    let (dir, began) = match existing(tools, run).await? {
+    let (dir, began) = match existing(context, run).await? {
         Some(dir) => (dir, None),
-        None => match launch::prepare(tools, handle, run, purpose, timeout_ms).await {
+        None => match launch::prepare(context, handle, run, purpose, timeout_ms).await {
             Ok(prepared) => {
                 crash::point("run.prepared");
                 prepared
@@ -94,17 +94,17 @@ async fn carry(
     };
     let began = match began {
         Some(began) => Some(began),
-        None => launch_record::recall(tools, handle, &dir, run, purpose).await?,
+        None => launch_record::recall(context, handle, &dir, run, purpose).await?,
     };
     let began = began.map(Arc::new);
     let mut tries = 0;
     let mut ear;
     let end = loop {
         let launched = match looked_at(&dir).await? {
-            RunStatus::Prepared if tries == LAUNCHES => return never_began(tools, dir).await,
+            RunStatus::Prepared if tries == LAUNCHES => return never_began(context, dir).await,
             RunStatus::Prepared => {
                 tries += 1;
-                let launched = start(tools, &dir).await?;
+                let launched = start(context, &dir).await?;
                 crash::point("run.launched");
                 Some(launched)
             }
@@ -120,10 +120,10 @@ async fn carry(
             process::RunEnd::Lost => break lost(&dir).await?,
         }
     };
-    let (runs, purpose_of, how) = (tools.paths.runs.clone(), purpose.clone(), end.how.clone());
-    let last_words = match end_diagnosis::look(dir.clone(), runs, purpose_of, how).await? {
-        Remains::LastWords(words) => words,
-        Remains::WantOfRoom => {
+    let (runs, purpose_of, how) = (context.paths.runs.clone(), purpose.clone(), end.how.clone());
+    let last_words = match end_diagnosis::diagnose_end(dir.clone(), runs, purpose_of, how).await? {
+        EndDiagnosis::LastWords(words) => words,
+        EndDiagnosis::DiskFull => {
             return Ok(Outcome::Failed {
                 kind: FailureKind::NoSpace,
                 message: format!(
@@ -133,7 +133,7 @@ async fn carry(
         }
     };
     crash::point("run.over");
-    let head = launch::head_after(tools, handle, purpose).await;
+    let head = launch::head_after(context, handle, purpose).await;
     let concluded = match began.zip(ear) {
         Some((began, ear)) => follow::conclude(dir, began, ear, &end.how).await?,
         None => Conclusion::default(),
@@ -174,8 +174,8 @@ async fn kept_awake<T>(dir: &RunDir, end: impl Future<Output = T>) -> T {
 }
 
 /// Runner after runner died before it could begin.
-async fn never_began(tools: &Tools, dir: RunDir) -> Result<Outcome, RunError> {
-    let runs = tools.paths.runs.clone();
+async fn never_began(context: &DriverContext, dir: RunDir) -> Result<Outcome, RunError> {
+    let runs = context.paths.runs.clone();
     let looked = move || {
         let log = process::tail(&dir.file("runner.log"), 1_000).unwrap_or_default();
         (end_diagnosis::is_full(&runs), log)
@@ -218,8 +218,8 @@ pub(crate) fn refuse_newer(runs: &Path, state: &State) -> Result<(), ProcessErro
     Ok(())
 }
 
-async fn existing(tools: &Tools, run: &RunId) -> Result<Option<RunDir>, RunError> {
-    let (runs, run) = (tools.paths.runs.clone(), run.clone());
+async fn existing(context: &DriverContext, run: &RunId) -> Result<Option<RunDir>, RunError> {
+    let (runs, run) = (context.paths.runs.clone(), run.clone());
     let found = spawn_blocking(move || {
         if !runs.join(run.as_str()).exists() {
             return Ok(None);
@@ -234,12 +234,12 @@ async fn existing(tools: &Tools, run: &RunId) -> Result<Option<RunDir>, RunError
     found.await?
 }
 
-async fn start(tools: &Arc<Tools>, dir: &RunDir) -> Result<Launched, RunError> {
-    let (dir, exe) = (dir.clone(), tools.exe.clone());
-    let tools = Arc::clone(tools);
+async fn start(context: &Arc<DriverContext>, dir: &RunDir) -> Result<Launched, RunError> {
+    let (dir, exe) = (dir.clone(), context.exe.clone());
+    let context = Arc::clone(context);
     spawn_blocking(move || {
         // Held while it is launched: who closes it knows every run that there is.
-        let open = tools.launching.read();
+        let open = context.launching.read();
         if !*open.unwrap_or_else(PoisonError::into_inner) {
             return Err(RunError::Ending);
         }
@@ -249,7 +249,7 @@ async fn start(tools: &Arc<Tools>, dir: &RunDir) -> Result<Launched, RunError> {
 }
 
 /// How a run ended, in words, and whether that is well.
-pub(crate) fn words(record: ExitRecord) -> (String, bool) {
+pub(crate) fn describe_exit(record: ExitRecord) -> (String, bool) {
     let how = ended(record).how;
     let well = how == RunEndKind::Exited { code: 0 };
     (how.to_string(), well)
@@ -292,9 +292,9 @@ async fn lost(dir: &RunDir) -> Result<RunEnd, RunError> {
 }
 
 /// Asks a run to end. Nothing there to stop is as good as stopped.
-pub(crate) async fn stop(tools: &Tools, run: &RunId, now: bool) -> Outcome {
+pub(crate) async fn stop(context: &DriverContext, run: &RunId, now: bool) -> Outcome {
     let how = if now { Stop::Now } else { Stop::Graceful };
-    let (runs, id) = (tools.paths.runs.clone(), run.clone());
+    let (runs, id) = (context.paths.runs.clone(), run.clone());
     let stopped = spawn_blocking(move || stop_in(&runs, &id, how)).await;
     match stopped {
         Ok(Ok(())) => Outcome::StopDelivered,
@@ -310,8 +310,8 @@ pub(crate) async fn stop(tools: &Tools, run: &RunId, now: bool) -> Outcome {
 }
 
 /// After the actor: no run begins any more.
-pub(crate) fn close(tools: &Tools) {
-    let mut open = tools
+pub(crate) fn close(context: &DriverContext) {
+    let mut open = context
         .launching
         .write()
         .unwrap_or_else(PoisonError::into_inner);
@@ -319,20 +319,20 @@ pub(crate) fn close(tools: &Tools) {
 }
 
 /// When no run begins any more: ends those that live. Blocks for a moment.
-pub(crate) fn end_all(tools: &Tools, state: &State) {
+pub(crate) fn end_all(context: &DriverContext, state: &State) {
     let runs = state.outbox.values().filter_map(|effect| match effect {
         Effect::Run(effect::Run { run, .. }) => Some(run),
         _ => None,
     });
     let runs: Vec<&RunId> = runs.collect();
     for run in &runs {
-        if let Err(error) = stop_in(&tools.paths.runs, run, Stop::Now) {
+        if let Err(error) = stop_in(&context.paths.runs, run, Stop::Now) {
             tracing::warn!(%run, %error, "a run could not be ended; the next start finds it");
         }
     }
     let lives = |run: &&&RunId| {
         let looked =
-            RunDir::open(&tools.paths.runs, run.as_str()).and_then(|dir| process::inspect(&dir));
+            RunDir::open(&context.paths.runs, run.as_str()).and_then(|dir| process::inspect(&dir));
         matches!(looked, Ok(RunStatus::Running { .. }))
     };
     let until = Instant::now() + LAST_ENDS;

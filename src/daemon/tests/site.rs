@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::daemon::actor::handle::{Accepted, CommandError, Handle, Message, Published};
-use crate::daemon::actor::journal_thread::Ledger;
+use crate::daemon::actor::journal_thread::JournalThread;
 use crate::daemon::actor::snapshots::Snapshots;
 use crate::daemon::actor::{Actor, Ended};
 use crate::daemon::effects::dispatch::Drivers;
@@ -176,7 +176,7 @@ impl Alive {
             inbox,
             handle.clone(),
             seq,
-            Ledger::new(journal).unwrap(),
+            JournalThread::new(journal).unwrap(),
             Box::new(drivers.clone()),
             snapshots,
             first,

@@ -17,12 +17,12 @@ const REPOSITORY: &str = "repository";
 
 /// A failure that no attempt is to blame for, and that every other idea would meet too.
 #[derive(Clone, Copy)]
-pub(super) struct Trouble<'a> {
+pub(super) struct EnvironmentFault<'a> {
     key: &'static str,
     message: &'a str,
 }
 
-impl Trouble<'_> {
+impl EnvironmentFault<'_> {
     /// Whether it is over some time by itself: there is room again.
     pub(super) fn passes(&self) -> bool {
         self.key == DISK_FULL
@@ -30,14 +30,17 @@ impl Trouble<'_> {
 }
 
 /// The idea goes back as it is, and nothing starts until the trouble is over.
-pub(super) fn release(plan: &mut Plan<'_>, agent: &AgentId, trouble: Trouble<'_>) {
+pub(super) fn release(plan: &mut Plan<'_>, agent: &AgentId, trouble: EnvironmentFault<'_>) {
     hold_for(plan, trouble);
     let end = End::keeping(AttemptEnd::Released, IdeaStatus::Pending, None);
     plan.end(agent, end);
 }
 
 /// For room on the disk the swarm waits by itself; the rest pauses it.
-pub(super) fn hold_for(plan: &mut Plan<'_>, Trouble { key, message }: Trouble<'_>) {
+pub(super) fn hold_for(
+    plan: &mut Plan<'_>,
+    EnvironmentFault { key, message }: EnvironmentFault<'_>,
+) {
     plan.warn(key, message);
     if key == DISK_FULL {
         let until = plan.now.plus_millis(ROOM_WAIT_MS);
@@ -49,7 +52,7 @@ pub(super) fn hold_for(plan: &mut Plan<'_>, Trouble { key, message }: Trouble<'_
 }
 
 /// Such trouble, if that is what an effect came to.
-pub(super) fn nobodys_fault(outcome: &Outcome) -> Option<Trouble<'_>> {
+pub(super) fn nobodys_fault(outcome: &Outcome) -> Option<EnvironmentFault<'_>> {
     let Outcome::Failed { kind, message } = outcome else {
         return None;
     };
@@ -58,7 +61,7 @@ pub(super) fn nobodys_fault(outcome: &Outcome) -> Option<Trouble<'_>> {
         FailureKind::Repository => REPOSITORY,
         FailureKind::AgentUnusable | FailureKind::Other => return None,
     };
-    Some(Trouble { key, message })
+    Some(EnvironmentFault { key, message })
 }
 
 /// Something went well that would have met it.

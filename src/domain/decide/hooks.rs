@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::attempt::run_end::{is_stopped, run_ended};
 use super::decision::{End, Plan};
-use super::environment_faults::{Trouble, hold_for, nobodys_fault};
+use super::environment_faults::{EnvironmentFault, hold_for, nobodys_fault};
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{
     HookApproved, HookAsked, HookCutOff, HookFinished, HookStarted, HookTimedOut,
@@ -155,7 +155,7 @@ pub(super) fn call_over(
     let Some(call) = plan.state.hooks.iter().find(this) else {
         return;
     };
-    if let Some(trouble) = nobodys_fault(outcome).filter(Trouble::passes) {
+    if let Some(trouble) = nobodys_fault(outcome).filter(EnvironmentFault::passes) {
         hold_for(plan, trouble);
         return cut_off(plan, call, false);
     }
@@ -207,11 +207,11 @@ pub(super) fn call_over(
             );
         }
         RunEndKind::NotStarted { message } => not_run(plan, call, message),
-        how => fail(plan, call, run, &words(how, &end)),
+        how => fail(plan, call, run, &describe_end(how, &end)),
     }
 }
 
-fn words(how: &RunEndKind, end: &RunEnd) -> String {
+fn describe_end(how: &RunEndKind, end: &RunEnd) -> String {
     let said = end.last_words.as_ref();
     let said = said.map_or_else(String::new, |words| format!(": {words}"));
     format!("{how}{said}")

@@ -51,7 +51,7 @@ pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<E
             id,
             idea,
             new_worktree,
-        } => redirect::ask(&mut plan, id, idea, *new_worktree)?,
+        } => redirect::request(&mut plan, id, idea, *new_worktree)?,
         Command::SayToAgent { id, text } => agents::say(&mut plan, id, text)?,
         Command::Pause { reason } => swarm::pause(&mut plan, reason.as_deref())?,
         Command::Resume => swarm::resume(&mut plan)?,

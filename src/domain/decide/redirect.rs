@@ -19,7 +19,7 @@ use crate::domain::scheduling;
 use crate::domain::state::{Attempt, AttemptEnd, Ending, Idea, IdeaStatus, State};
 
 /// A person wants it.
-pub(super) fn ask(
+pub(super) fn request(
     plan: &mut Plan<'_>,
     id: &AgentId,
     to: &IdeaId,

@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 use super::command::MINIMUM;
 use super::running::Running;
 use crate::git::GitError;
-use crate::git::error::{At, is_for_want_of_room, speaks_of_full_disk};
+use crate::git::error::{At, is_from_full_disk, speaks_of_full_disk};
 use crate::git::objects::names::printable;
 
 const STDERR_KEPT: usize = 2_000;
@@ -39,8 +39,7 @@ pub(crate) struct Call {
 impl Output {
     /// The error that this answer amounts to.
     pub(crate) fn failure(&self) -> GitError {
-        if speaks_of_full_disk(&self.stderr) || is_for_want_of_room(&self.stderr, &self.call.place)
-        {
+        if speaks_of_full_disk(&self.stderr) || is_from_full_disk(&self.stderr, &self.call.place) {
             return GitError::DiskFull {
                 doing: self.call.command.clone(),
             };

@@ -26,7 +26,7 @@ pub(crate) enum Lock {
 }
 
 /// Looks at the lock.
-pub(crate) fn look(lock: &Path) -> Result<Lock, GitError> {
+pub(crate) fn inspect_lock(lock: &Path) -> Result<Lock, GitError> {
     let meta = match fs::symlink_metadata(lock) {
         Ok(meta) => meta,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Lock::Absent),
@@ -49,7 +49,7 @@ pub(crate) fn look(lock: &Path) -> Result<Lock, GitError> {
 
 /// Takes the lock away if it is dead.
 pub(crate) fn remove_if_dead(lock: &Path) -> Result<(), GitError> {
-    if look(lock)? != Lock::Dead {
+    if inspect_lock(lock)? != Lock::Dead {
         return Ok(());
     }
     remove::file_if_there(lock).at("remove", lock)
@@ -58,7 +58,7 @@ pub(crate) fn remove_if_dead(lock: &Path) -> Result<(), GitError> {
 /// The same, and a lock too new to be judged is given the moment that it takes. Whose owner lives stays.
 pub(crate) fn outlive(lock: &Path) -> Result<(), GitError> {
     let end = Instant::now() + GRACE;
-    while look(lock)? == Lock::Held && Instant::now() < end {
+    while inspect_lock(lock)? == Lock::Held && Instant::now() < end {
         super::command::pause();
     }
     remove_if_dead(lock)
@@ -163,12 +163,12 @@ mod tests {
     fn a_lock_is_dead_when_nobody_has_it_open() {
         let dir = tempfile::tempdir().unwrap();
         let lock = dir.path().join("index.lock");
-        assert_eq!(look(&lock).unwrap(), Lock::Absent);
+        assert_eq!(inspect_lock(&lock).unwrap(), Lock::Absent);
         let open = fs::File::create(&lock).unwrap();
         aged(&lock);
-        assert_eq!(look(&lock).unwrap(), Lock::Held);
+        assert_eq!(inspect_lock(&lock).unwrap(), Lock::Held);
         drop(open);
-        assert_eq!(look(&lock).unwrap(), Lock::Dead);
+        assert_eq!(inspect_lock(&lock).unwrap(), Lock::Dead);
         remove_if_dead(&lock).unwrap();
         assert!(!lock.exists());
     }
@@ -178,6 +178,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let lock = dir.path().join("index.lock");
         fs::write(&lock, "").unwrap();
-        assert_eq!(look(&lock).unwrap(), Lock::Held);
+        assert_eq!(inspect_lock(&lock).unwrap(), Lock::Held);
     }
 }

@@ -125,7 +125,7 @@ impl Repo {
         let lock = checkout.git_dir.join("index.lock");
         let end = Instant::now() + self.lock_wait();
         loop {
-            let state = lock_files::look(&lock)?;
+            let state = lock_files::inspect_lock(&lock)?;
             match state {
                 Lock::Absent => return Ok(None),
                 Lock::Dead if is_ours(checkout) => lock_files::remove_if_dead(&lock)?,

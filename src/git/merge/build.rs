@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use git2::Oid;
 
 use super::classify::{self, ConflictClass, ConflictFile, ConflictKind, Merged, Stages};
-use super::three_way::{Woven, weave};
-use super::whitespace::Layout;
+use super::three_way::{ThreeWay, merge_three_way};
+use super::whitespace::Whitespace;
 use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
 use crate::git::objects::names::{printable, shown};
@@ -217,10 +217,12 @@ fn weave_file(
     {
         return Ok(Err((kind, vec![usize::MAX])));
     }
-    Ok(match weave(&base, &ours, &theirs, Layout::of(path)) {
-        Woven::Whole(text) => Ok(text),
-        Woven::Open(regions) => Err((kind, regions)),
-    })
+    Ok(
+        match merge_three_way(&base, &ours, &theirs, Whitespace::of(path)) {
+            ThreeWay::Whole(text) => Ok(text),
+            ThreeWay::Open(regions) => Err((kind, regions)),
+        },
+    )
 }
 
 /// The tree with these files in place of those with conflict markers.

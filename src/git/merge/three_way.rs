@@ -8,14 +8,14 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use super::whitespace::Layout;
+use super::whitespace::Whitespace;
 
 /// Texts with more lines are left to a person or an agent: comparing them could take long.
 const MOST_LINES: usize = 50_000;
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Woven {
+pub enum ThreeWay {
     /// The text.
     Whole(Vec<u8>),
     /// Regions that need judgement: for each the lines of the longer side.
@@ -45,10 +45,10 @@ struct Cluster {
 }
 
 /// Weaves the three texts; `layout` says what is only layout in a file of its kind.
-pub fn weave(base: &[u8], ours: &[u8], theirs: &[u8], layout: Layout) -> Woven {
+pub fn merge_three_way(base: &[u8], ours: &[u8], theirs: &[u8], layout: Whitespace) -> ThreeWay {
     let (base, ours, theirs) = (lines(base), lines(ours), lines(theirs));
     if base.len().max(ours.len()).max(theirs.len()) > MOST_LINES {
-        return Woven::Open(vec![MOST_LINES]);
+        return ThreeWay::Open(vec![MOST_LINES]);
     }
     let texts = Texts {
         base,
@@ -68,11 +68,11 @@ pub fn weave(base: &[u8], ours: &[u8], theirs: &[u8], layout: Layout) -> Woven {
     }
     result.extend(&texts.base[at..]);
     if open.is_empty() && !ends_early(&result) {
-        return Woven::Whole(result.concat());
+        return ThreeWay::Whole(result.concat());
     }
     open.push(usize::from(open.is_empty()));
     open.retain(|size| *size > 0);
-    Woven::Open(open)
+    ThreeWay::Open(open)
 }
 
 /// A line without an end is only in its place at the end of the text.
@@ -89,7 +89,7 @@ struct Texts<'a> {
     base: Lines<'a>,
     ours: Lines<'a>,
     theirs: Lines<'a>,
-    layout: Layout,
+    layout: Whitespace,
 }
 
 impl<'a> Texts<'a> {
@@ -202,17 +202,17 @@ mod tests {
 
     use super::*;
 
-    fn woven(base: &str, ours: &str, theirs: &str) -> Woven {
-        weave(
+    fn woven(base: &str, ours: &str, theirs: &str) -> ThreeWay {
+        merge_three_way(
             base.as_bytes(),
             ours.as_bytes(),
             theirs.as_bytes(),
-            Layout::of("x.rs".as_ref()),
+            Whitespace::of("x.rs".as_ref()),
         )
     }
 
-    fn whole(text: &str) -> Woven {
-        Woven::Whole(text.as_bytes().to_vec())
+    fn whole(text: &str) -> ThreeWay {
+        ThreeWay::Whole(text.as_bytes().to_vec())
     }
 
     #[test]
@@ -246,11 +246,11 @@ mod tests {
 
     #[test]
     fn what_needs_judgement_stays_open_with_its_size() {
-        assert_eq!(woven("a\n", "b\n", "c\nd\n"), Woven::Open(vec![2]));
-        assert_eq!(woven("a\n", "a\nx\n", "a\ny\n"), Woven::Open(vec![1]));
+        assert_eq!(woven("a\n", "b\n", "c\nd\n"), ThreeWay::Open(vec![2]));
+        assert_eq!(woven("a\n", "a\nx\n", "a\ny\n"), ThreeWay::Open(vec![1]));
         assert!(matches!(
             woven("a\nb\nc\n", "a\nc\n", "a\nB\nc\n"),
-            Woven::Open(_)
+            ThreeWay::Open(_)
         ));
     }
 
@@ -258,7 +258,7 @@ mod tests {
     fn a_last_line_without_an_end_never_runs_into_another() {
         let result = woven("a\nb", "a\nB", "a\nb\nc\n");
         assert!(
-            !matches!(&result, Woven::Whole(text) if text == b"a\nBc\n"),
+            !matches!(&result, ThreeWay::Whole(text) if text == b"a\nBc\n"),
             "{result:?}"
         );
     }
@@ -300,7 +300,7 @@ mod tests {
             let (base, ..) = side('-', &[], length);
             let (left, left_added, left_deleted) = side('o', &ours, length);
             let (right, right_added, right_deleted) = side('t', &theirs, length);
-            if let Woven::Whole(text) = woven(&base, &left, &right) {
+            if let ThreeWay::Whole(text) = woven(&base, &left, &right) {
                 let text = String::from_utf8(text).unwrap();
                 let has = |line: &String| text.split_inclusive('\n').any(|found| found == line);
                 prop_assert!(left_added.iter().chain(&right_added).all(has), "{text}");
@@ -317,7 +317,7 @@ mod tests {
             let pick = |mask: u16| -> Vec<(usize, u8)> { (0..length).filter(|line| mask >> line & 1 == 1).map(|line| (line, kinds[line])).collect() };
             let (left, ..) = side('o', &pick(ours & !theirs), length);
             let (right, ..) = side('t', &pick(theirs & !ours), length);
-            prop_assert!(matches!(woven(&base, &left, &right), Woven::Whole(_)));
+            prop_assert!(matches!(woven(&base, &left, &right), ThreeWay::Whole(_)));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// How much of a file's blanks is layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
+pub struct Whitespace {
     indent_matters: bool,
 }
 
@@ -27,7 +27,7 @@ const INDENTED_NAMES: &[&str] = &[
 ];
 const COMMENTS: &[&[u8]] = &[b"//", b"#", b"--", b"/*", b";;", b"%", b"'''", b"\"\"\""];
 
-impl Layout {
+impl Whitespace {
     /// By the name of the file.
     pub fn of(path: &Path) -> Self {
         let lower = |part: Option<&std::ffi::OsStr>| {
@@ -149,7 +149,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let leak = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
-        Layout::of(name.as_ref()).same(&lines(leak(a)), &lines(leak(b)))
+        Whitespace::of(name.as_ref()).same(&lines(leak(a)), &lines(leak(b)))
     }
 
     #[test]

@@ -19,7 +19,7 @@ const PRIVATE: &[&str] = &[
 
 /// Why a branch may not be merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unfit {
+pub enum BranchProblem {
     /// It shares no commit with where it began: its history was replaced, or the branch was deleted under a commit.
     Unrelated,
     /// It adds or changes something in these directories of swarm's own.
@@ -28,11 +28,11 @@ pub enum Unfit {
 
 impl Repo {
     /// What is wrong with the branch at `head` that began at `base`; none: nothing.
-    pub fn unfit(&self, head: Oid, base: Oid) -> Result<Option<Unfit>, GitError> {
+    pub fn branch_problem(&self, head: Oid, base: Oid) -> Result<Option<BranchProblem>, GitError> {
         let library = self.library()?;
         match library.merge_base(head, base) {
             Err(error) if error.code() == git2::ErrorCode::NotFound => {
-                return Ok(Some(Unfit::Unrelated));
+                return Ok(Some(BranchProblem::Unrelated));
             }
             found => found.map_err(GitError::library(format!("compare {head} with {base}")))?,
         };
@@ -54,6 +54,6 @@ impl Repo {
             .filter(touched)
             .map(ToString::to_string)
             .collect();
-        Ok((!private.is_empty()).then_some(Unfit::Private(private)))
+        Ok((!private.is_empty()).then_some(BranchProblem::Private(private)))
     }
 }

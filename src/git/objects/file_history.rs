@@ -30,7 +30,7 @@ struct Change {
 
 /// What landings brought that nobody has approved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Brought {
+pub struct UnapprovedChange {
     /// The ideas, the last one first.
     pub ideas: Vec<String>,
     /// The last landing that did.
@@ -47,14 +47,14 @@ pub struct Changes(BTreeMap<PathBuf, Vec<Change>>);
 
 impl Changes {
     /// What landings brought into this file, since the last one in `approved`.
-    pub fn brought(&self, path: &Path, approved: impl Fn(Oid) -> bool) -> Option<Brought> {
+    pub fn brought(&self, path: &Path, approved: impl Fn(Oid) -> bool) -> Option<UnapprovedChange> {
         let changes = self.0.get(path).map_or(&[][..], Vec::as_slice);
         let since = changes.iter().take_while(|change| !approved(change.commit));
         let landings: Vec<(&Change, &String)> = since
             .filter_map(|change| Some((change, change.idea.as_ref()?)))
             .collect();
         let (last, first) = (landings.first()?.0, landings.last()?.0);
-        Some(Brought {
+        Some(UnapprovedChange {
             ideas: landings.iter().map(|(_, idea)| (*idea).clone()).collect(),
             commit: last.commit,
             before: first.before,

@@ -18,7 +18,7 @@ const PREFIX: &str = "left-out-";
 
 /// What a settled conflict has not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct DroppedChanges {
     /// Files that the work changed and that are as the target has them.
     pub files: Vec<String>,
     /// Files that only the target changed and that are as they were before.
@@ -45,7 +45,7 @@ impl Repo {
         name: &str,
         merged: (Oid, Oid),
         head: Oid,
-    ) -> Result<Option<LeftOut>, GitError> {
+    ) -> Result<Option<DroppedChanges>, GitError> {
         let Some(mut sides) = self.sides(merged, head)? else {
             return Ok(None);
         };
@@ -57,7 +57,7 @@ impl Repo {
             return Ok(None);
         }
         let shown = |paths: &[PathBuf]| paths.iter().map(|path| shown(path)).collect();
-        Ok(Some(LeftOut {
+        Ok(Some(DroppedChanges {
             files: shown(&sides.left_out),
             undone: shown(&sides.undone),
             kept: self.keep_commit(&rescue_ref(&format!("{PREFIX}{name}")), source)?,

@@ -15,7 +15,7 @@ use crate::git::repo::Repo;
 
 /// A folder under `.swarm/worktrees`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spare {
+pub struct Disposable {
     /// Its name.
     pub name: String,
     /// Where it lies.
@@ -33,7 +33,7 @@ pub struct Rescued {
 
 impl Repo {
     /// What [`Repo::drain_pool`] would delete.
-    pub fn spare_worktrees(&self) -> Result<Vec<Spare>, GitError> {
+    pub fn disposable_worktrees(&self) -> Result<Vec<Disposable>, GitError> {
         let mut found = Vec::new();
         for prefix in SPARE.into_iter().chain([".trash-"]) {
             found.extend(self.spare(prefix)?);
@@ -42,7 +42,7 @@ impl Repo {
     }
 
     /// The folders of kept repositories, each with the name of the worktree that they lay in.
-    pub fn kept_repositories(&self) -> Result<Vec<(String, Spare)>, GitError> {
+    pub fn kept_repositories(&self) -> Result<Vec<(String, Disposable)>, GitError> {
         let prefix = kept_name("");
         let each = self.spare(&prefix)?.into_iter();
         Ok(each
@@ -72,14 +72,14 @@ impl Repo {
         Ok(each.collect())
     }
 
-    fn spare(&self, prefix: &str) -> Result<Vec<Spare>, GitError> {
+    fn spare(&self, prefix: &str) -> Result<Vec<Disposable>, GitError> {
         // Looking makes no folder.
         if !self.worktree_path("").is_dir() {
             return Ok(Vec::new());
         }
         let each = self.names_with(prefix)?.into_iter().map(|name| {
             let path = self.worktree_path(&name);
-            Spare { name, path }
+            Disposable { name, path }
         });
         Ok(each.collect())
     }

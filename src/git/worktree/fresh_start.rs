@@ -17,7 +17,7 @@ use crate::git::resolution::note;
 
 /// Where an attempt without a past begins.
 #[derive(Debug, Clone)]
-pub struct Anew {
+pub struct FreshStart {
     /// The target branch.
     pub target: String,
     /// Its commit.
@@ -30,7 +30,11 @@ pub struct Anew {
 
 impl Repo {
     /// What is to be prepared: as asked, or, if the earlier attempt left nothing and the target has gone on, from the target's commit.
-    pub fn without_an_empty_past(&self, want: Prepare, anew: Anew) -> Result<Prepare, GitError> {
+    pub fn fresh_start_if_empty(
+        &self,
+        want: Prepare,
+        anew: FreshStart,
+    ) -> Result<Prepare, GitError> {
         let Some(earlier) = &want.from else {
             return Ok(want);
         };
@@ -68,7 +72,7 @@ impl Repo {
         Ok(false)
     }
 
-    fn has_work(&self, earlier: &Earlier, anew: &Anew) -> Result<bool, GitError> {
+    fn has_work(&self, earlier: &Earlier, anew: &FreshStart) -> Result<bool, GitError> {
         if let Some(tip) = self.branch_commit(&earlier.branch)?
             && !self.contains(anew.tip, tip)?
         {

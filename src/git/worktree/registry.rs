@@ -85,7 +85,7 @@ impl Worktree {
         let end = std::time::Instant::now() + repo.lock_wait();
         for lock in self.locks()? {
             loop {
-                match lock_files::look(&lock)? {
+                match lock_files::inspect_lock(&lock)? {
                     Lock::Absent => break,
                     Lock::Dead => lock_files::remove_if_dead(&lock)?,
                     Lock::Held if std::time::Instant::now() < end => {

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use crate::journal::disk::plain_file;
 use crate::journal::error::JournalError;
 use crate::journal::record;
-use crate::journal::segment_candidates::Found;
+use crate::journal::segment_candidates::SegmentCandidate;
 use crate::journal::tail_scan::ChainStart;
 
 /// The kind of the record that such a log begins with.
@@ -53,7 +53,7 @@ fn path_of(state_dir: &Path, sha256: &str) -> Option<PathBuf> {
 }
 
 /// What the first line of a log must follow on: nothing, unless it says that it begins with a state, and that state is there.
-pub(in crate::journal) fn origin_of(first: &Found) -> Result<ChainStart, JournalError> {
+pub(in crate::journal) fn origin_of(first: &SegmentCandidate) -> Result<ChainStart, JournalError> {
     let head = first.head()?;
     let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let Some(header) = record::header(line).filter(|header| header.seq > 1) else {
@@ -83,7 +83,7 @@ pub(in crate::journal) fn origin_of(first: &Found) -> Result<ChainStart, Journal
 }
 
 /// Reads the state that a log begins with.
-pub fn read_restored<S: DeserializeOwned>(
+pub fn read_base_state<S: DeserializeOwned>(
     state_dir: &Path,
     sha256: &str,
 ) -> Result<S, JournalError> {

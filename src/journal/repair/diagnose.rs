@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::journal::error::JournalError;
 use crate::journal::record::{self, Record};
-use crate::journal::segment_candidates::Found;
+use crate::journal::segment_candidates::SegmentCandidate;
 use crate::journal::segments::{self, ALREADY_THERE, Position};
 use crate::journal::snapshot::{self, PREVIOUS_FILE, SNAPSHOT_FILE, SnapshotFault};
 use crate::journal::tail_scan::{self, ChainStart, Progress, Stop, Tail};
@@ -112,7 +112,7 @@ pub struct Diagnosis {
     pub damage: Option<Damage>,
     /// A newer version wrote some of it: the format and where.
     pub newer: Option<String>,
-    pub(super) files: Vec<Found>,
+    pub(super) files: Vec<SegmentCandidate>,
     /// The file that has the end of the good records, or begins after it.
     pub(super) at_file: usize,
     pub(super) good: Progress,
@@ -374,7 +374,7 @@ pub(super) fn walk(bytes: &[u8], upto: u64, at: &mut Progress) -> Stop {
 }
 
 /// All bytes of a file of the log, whatever its name is by now.
-pub(super) fn all_of(file: &Found) -> Result<Vec<u8>, JournalError> {
+pub(super) fn all_of(file: &SegmentCandidate) -> Result<Vec<u8>, JournalError> {
     let read = || {
         let mut open = &file.file;
         let mut bytes = Vec::new();

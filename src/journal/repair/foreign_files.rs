@@ -4,7 +4,7 @@
 //! so nothing is lost when it goes.
 
 use crate::journal::error::JournalError;
-use crate::journal::segment_candidates::Found;
+use crate::journal::segment_candidates::SegmentCandidate;
 use crate::journal::segments::ALREADY_THERE;
 use crate::journal::tail_scan::{ChainStart, Progress};
 
@@ -48,7 +48,7 @@ impl Diagnosis {
     /// Where this file goes on, if it begins with a good record that came before `start`.
     pub(super) fn repeats(
         &self,
-        file: &Found,
+        file: &SegmentCandidate,
         start: ChainStart,
     ) -> Result<Option<ChainStart>, JournalError> {
         let is_earlier = |first: &u64| (1..start.next_seq).contains(first);

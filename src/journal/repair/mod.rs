@@ -22,7 +22,7 @@ mod tests;
 
 pub use apply::{REPAIR_FILE, finish, is_unfinished};
 pub(super) use base_state::origin_of;
-pub use base_state::read_restored;
+pub use base_state::read_base_state;
 pub use diagnose::{Damage, Diagnosis, Health, SegmentHealth, SnapshotHealth, diagnose};
 pub use rewrite::Begin;
 pub use salvage::{Rest, Restorable};

@@ -10,7 +10,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::journal::error::JournalError;
 use crate::journal::record::{self, Record};
-use crate::journal::segment_candidates::Found;
+use crate::journal::segment_candidates::SegmentCandidate;
 use crate::journal::snapshot;
 use crate::journal::tail_scan::{self, ChainStart, Progress, Tail};
 
@@ -74,7 +74,7 @@ pub struct Rest<E> {
 
 impl Diagnosis {
     /// The files of the log, each with its place among all of them.
-    fn parts(&self) -> impl Iterator<Item = (usize, &Found)> {
+    fn parts(&self) -> impl Iterator<Item = (usize, &SegmentCandidate)> {
         let all = self.files.iter().enumerate();
         all.filter(|(index, _)| !self.is_stray(*index))
     }

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use crate::journal::error::JournalError;
-use crate::journal::segment_candidates::Found;
+use crate::journal::segment_candidates::SegmentCandidate;
 use crate::journal::tail_scan::{ChainStart, Progress};
 use crate::journal::verify;
 
@@ -42,7 +42,8 @@ impl Diagnosis {
         index: usize,
         start: ChainStart,
     ) -> Result<(), JournalError> {
-        let is_named = |file: &Found| !file.is_live && file.claimed == Some(start.next_seq);
+        let is_named =
+            |file: &SegmentCandidate| !file.is_live && file.claimed == Some(start.next_seq);
         let empty = self.position(index, |file| is_named(file) && file.size == 0);
         let next = match empty {
             None => self.farthest(index, start)?,
@@ -56,7 +57,7 @@ impl Diagnosis {
         Ok(())
     }
 
-    fn position(&self, from: usize, is_it: impl Fn(&Found) -> bool) -> Option<usize> {
+    fn position(&self, from: usize, is_it: impl Fn(&SegmentCandidate) -> bool) -> Option<usize> {
         let mut files = self.files.iter().enumerate().skip(from);
         files.find(|(_, file)| is_it(file)).map(|(index, _)| index)
     }

@@ -89,7 +89,7 @@ fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 fn numbers(dir: &Path) -> Result<Vec<u64>, JournalError> {
     let mut found = Vec::new();
     replay(dir, 1, None, |record: Record<Fact>| match record.event {
-        Fact::StateRestored { sha256 } => found = read_restored(dir, &sha256).unwrap(),
+        Fact::StateRestored { sha256 } => found = read_base_state(dir, &sha256).unwrap(),
         Fact::StateRepaired { .. } => {}
         _ => found.push(record.seq),
     })?;

@@ -12,7 +12,7 @@ const SELDOM: Duration = Duration::from_secs(1);
 const SOON: Duration = Duration::from_millis(10);
 
 /// Size of a run's output at the last check, and the time of the next.
-pub(super) struct Gauge {
+pub(super) struct OutputLimit {
     limit: u64,
     /// Bytes at the last check.
     size: u64,
@@ -20,7 +20,7 @@ pub(super) struct Gauge {
     pause: Duration,
 }
 
-impl Gauge {
+impl OutputLimit {
     /// For a run that starts to write now.
     pub(super) fn new(limit: u64, now: Instant) -> Self {
         Self {
@@ -37,7 +37,7 @@ impl Gauge {
     }
 
     /// Records `size`; returns whether it exceeds the limit.
-    pub(super) fn is_passed(&mut self, size: u64, now: Instant) -> bool {
+    pub(super) fn exceeds_limit(&mut self, size: u64, now: Instant) -> bool {
         if now >= self.next() {
             let left = self.limit.saturating_sub(size);
             let grown = size.saturating_sub(self.size);
@@ -62,13 +62,13 @@ mod tests {
     /// then writes `a_second` bytes per second.
     fn at_the_end(a_second: u64, silent: Duration) -> u64 {
         let begun = Instant::now();
-        let mut gauge = Gauge::new(LIMIT, begun);
+        let mut gauge = OutputLimit::new(LIMIT, begun);
         loop {
             let now = gauge.next();
             let writes = now.duration_since(begun).saturating_sub(silent);
             let size = u128::from(a_second) * writes.as_millis() / 1_000;
             let size = u64::try_from(size).unwrap();
-            if gauge.is_passed(size, now) {
+            if gauge.exceeds_limit(size, now) {
                 return size;
             }
         }
@@ -91,12 +91,13 @@ mod tests {
     #[test]
     fn a_quiet_run_is_rarely_checked() {
         let begun = Instant::now();
-        let mut gauge = Gauge::new(LIMIT, begun);
+        let mut gauge = OutputLimit::new(LIMIT, begun);
         let looks = std::iter::from_fn(|| {
             let now = gauge.next();
             // A line now and then still counts as quiet.
             let lines = now.duration_since(begun).as_secs() * 80;
-            (!gauge.is_passed(lines, now) && now < begun + Duration::from_secs(60)).then_some(())
+            (!gauge.exceeds_limit(lines, now) && now < begun + Duration::from_secs(60))
+                .then_some(())
         });
         assert!(looks.count() < 70);
     }
@@ -104,10 +105,10 @@ mod tests {
     #[test]
     fn a_signal_between_checks_does_not_change_the_schedule() {
         let begun = Instant::now();
-        let mut gauge = Gauge::new(LIMIT, begun);
+        let mut gauge = OutputLimit::new(LIMIT, begun);
         let next = gauge.next();
-        assert!(!gauge.is_passed(5, begun + Duration::from_millis(1)));
+        assert!(!gauge.exceeds_limit(5, begun + Duration::from_millis(1)));
         assert_eq!(gauge.next(), next);
-        assert!(gauge.is_passed(LIMIT + 1, begun + Duration::from_millis(2)));
+        assert!(gauge.exceeds_limit(LIMIT + 1, begun + Duration::from_millis(2)));
     }
 }

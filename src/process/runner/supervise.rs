@@ -22,7 +22,7 @@ use super::super::spec::RunSpec;
 use super::super::stop::Stop;
 use super::super::tree;
 use super::child::{self, Report, Spawned};
-use super::output_limit::Gauge;
+use super::output_limit::OutputLimit;
 use crate::crash;
 use crate::domain::time::Timestamp;
 
@@ -102,7 +102,7 @@ struct Supervisor<'a> {
     written: (u64, Instant),
     kill_at: Option<Instant>,
     lease: Option<Watch>,
-    output: Option<Gauge>,
+    output: Option<OutputLimit>,
 }
 
 impl<'a> Supervisor<'a> {
@@ -121,7 +121,7 @@ impl<'a> Supervisor<'a> {
             lease: spec.lease.clone().map(Watch::new),
             output: watched.then(|| {
                 let limit = spec.max_output_bytes.unwrap_or(u64::MAX);
-                Gauge::new(limit, Instant::now())
+                OutputLimit::new(limit, Instant::now())
             }),
         }
     }
@@ -160,7 +160,7 @@ impl<'a> Supervisor<'a> {
             None => self.timeout_at,
         };
         let lease = self.lease.as_ref().filter(|_| self.reason.is_none());
-        let output = self.output.as_ref().map(Gauge::next);
+        let output = self.output.as_ref().map(OutputLimit::next);
         let times = clock.into_iter().chain(lease.map(Watch::next));
         let next = times.chain(output).min();
         next.map(|at| at.saturating_duration_since(Instant::now()))
@@ -190,7 +190,7 @@ impl<'a> Supervisor<'a> {
         }
         let silent = now.saturating_duration_since(self.written.1);
         let idle = self.spec.idle_ms.map(Duration::from_millis);
-        if gauge.is_passed(written, now) {
+        if gauge.exceeds_limit(written, now) {
             self.end_now(EndReason::OutputLimit);
         } else if idle.is_some_and(|idle| silent >= idle) {
             self.end(EndReason::Idle);

@@ -52,7 +52,7 @@ impl Killer {
             let thread = thread::spawn(move || {
                 let mut killed = BTreeSet::new();
                 while stopped.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
-                    look(&runs, &handle, &mut killed);
+                    find_victims(&runs, &handle, &mut killed);
                 }
             });
             let begun = Some(AtWork { stop, thread });
@@ -83,7 +83,7 @@ fn live_runs(state: &State) -> Vec<RunId> {
     runs.collect()
 }
 
-fn look(runs: &Path, handle: &Handle, killed: &mut BTreeSet<RunId>) {
+fn find_victims(runs: &Path, handle: &Handle, killed: &mut BTreeSet<RunId>) {
     for run in handle.read(live_runs) {
         if !killed.contains(&run) && waits(runs, &run) && strike(runs, &run) {
             killed.insert(run);

@@ -13,12 +13,12 @@ use crate::agents::environment::Environment;
 use crate::cli::remote::Daemon;
 use crate::cli::repo::Repo;
 use crate::config::{Adapter, Config};
-use crate::daemon::preflight::{self, Muster, Seen, Unfound};
+use crate::daemon::preflight::{self, MissingProgram, Preflight, Seen};
 
 /// Looks at each profile, then for others, then for the programs of the quality commands and which budgets hold.
 pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
     let environment = environment(repo);
-    let muster = Muster {
+    let muster = Preflight {
         root: repo.root(),
         inherited: &environment,
         pass: &config.agents.pass_env,
@@ -38,7 +38,7 @@ pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
 }
 
 /// The quality commands.
-fn gate(unfound: &[Unfound], config: &Config) -> Check {
+fn gate(unfound: &[MissingProgram], config: &Config) -> Check {
     if config.quality_commands.is_empty() {
         let what = "there is no quality command: what an agent says is complete lands unchecked";
         let advice = "name the project's own checks in qualityCommands of .swarm/config.json";
@@ -47,8 +47,8 @@ fn gate(unfound: &[Unfound], config: &Config) -> Check {
     if unfound.is_empty() {
         return Check::ok("quality", "no quality command is known to lack its program");
     }
-    let lines: Vec<String> = unfound.iter().map(Unfound::to_string).collect();
-    Check::warn("quality", lines.join("\n")).advice(Unfound::ADVICE)
+    let lines: Vec<String> = unfound.iter().map(MissingProgram::to_string).collect();
+    Check::warn("quality", lines.join("\n")).advice(MissingProgram::ADVICE)
 }
 
 /// Where a budget does not hold; nothing to say is no news.

@@ -39,11 +39,11 @@ const MINIMUM_GIT: (u32, u32) = (2, 38);
 /// All checks, in the order of what depends on what.
 pub(super) fn all(fix: bool, context: &Context) -> Looked {
     let mut checks = Vec::new();
-    let findings = look(fix, context, &mut checks);
+    let findings = examine_state(fix, context, &mut checks);
     Looked { checks, findings }
 }
 
-fn look(fix: bool, context: &Context, checks: &mut Vec<Check>) -> Option<Findings> {
+fn examine_state(fix: bool, context: &Context, checks: &mut Vec<Check>) -> Option<Findings> {
     let git = open_git(context, checks);
     let repo = match context.repo() {
         Ok(repo) => repo,

@@ -65,7 +65,7 @@ fn around(format: Format) -> (&'static str, &'static str) {
 }
 
 /// Looks at what lies there.
-pub(super) fn look(format: Format, path: &Path) -> Result<Found, CliError> {
+pub(super) fn inspect_file(format: Format, path: &Path) -> Result<Found, CliError> {
     let kind = match fs::symlink_metadata(path) {
         Ok(kind) => kind,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
@@ -140,15 +140,18 @@ mod tests {
         for format in [Format::Systemd, Format::Launchd] {
             let whole = sealed(format, "one\ntwo\n");
             write(&path, &whole).unwrap();
-            assert_eq!(look(format, &path).unwrap(), Found::Same(whole.clone()));
+            assert_eq!(
+                inspect_file(format, &path).unwrap(),
+                Found::Same(whole.clone())
+            );
             write(&path, &format!("{whole}three\n")).unwrap();
-            assert_eq!(look(format, &path).unwrap(), Found::Edited);
+            assert_eq!(inspect_file(format, &path).unwrap(), Found::Edited);
             write(&path, "one\ntwo\n").unwrap();
-            assert_eq!(look(format, &path).unwrap(), Found::Foreign);
+            assert_eq!(inspect_file(format, &path).unwrap(), Found::Foreign);
             remove(&path).unwrap();
-            assert_eq!(look(format, &path).unwrap(), Found::Nothing);
+            assert_eq!(inspect_file(format, &path).unwrap(), Found::Nothing);
             std::os::unix::fs::symlink("/dev/null", &path).unwrap();
-            assert_eq!(look(format, &path).unwrap(), Found::Foreign);
+            assert_eq!(inspect_file(format, &path).unwrap(), Found::Foreign);
             remove(&path).unwrap();
         }
     }

@@ -8,7 +8,7 @@ use crate::agents::adapter::Login;
 use crate::agents::environment::Environment;
 use crate::cli::commands::config::load;
 use crate::cli::repo::Repo;
-use crate::daemon::preflight::{self, Muster};
+use crate::daemon::preflight::{self, Preflight};
 
 /// What service managers set, besides what the service's own file does.
 const GIVEN: &[&str] = &["HOME", "LOGNAME", "PATH", "SHELL", "USER"];
@@ -23,7 +23,7 @@ pub(super) fn left_behind(repo: &Repo) -> Vec<String> {
     let mut there = here.clone();
     there.retain(|name, _| GIVEN.iter().any(|given| name == OsStr::new(given)));
     let agents = &layered.config.agents;
-    let muster = |inherited| Muster {
+    let muster = |inherited| Preflight {
         root: repo.root(),
         inherited,
         pass: &agents.pass_env,

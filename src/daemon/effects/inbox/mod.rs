@@ -18,7 +18,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use tokio::task::spawn_blocking;
 
-use super::context::Tools;
+use super::context::DriverContext;
 use super::dispatch::failed;
 use crate::crash;
 use crate::daemon::actor::handle::Handle;
@@ -42,7 +42,7 @@ struct Dropped {
 
 /// Takes what lies in the inbox. One at a time, kept over the daemon's life.
 pub(crate) struct Inbox {
-    tools: Arc<Tools>,
+    context: Arc<DriverContext>,
     handle: Handle,
     /// Files taken and not yet seen gone, by name: their digest.
     taken: BTreeMap<String, String>,
@@ -50,7 +50,7 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     /// What the log says is still to be moved counts as taken.
-    pub(crate) fn new(tools: Arc<Tools>, handle: Handle) -> Self {
+    pub(crate) fn new(context: Arc<DriverContext>, handle: Handle) -> Self {
         let taken = handle.read(|state| {
             let open = state.outbox.values().filter_map(|effect| match effect {
                 Effect::ArchiveInbox(effect::ArchiveInbox { name, sha256 }) => {
@@ -61,15 +61,15 @@ impl Inbox {
             open.collect()
         });
         Self {
-            tools,
+            context,
             handle,
             taken,
         }
     }
 
     /// Looks once.
-    pub(crate) async fn look(&mut self) {
-        let folder = self.tools.paths.inbox.clone();
+    pub(crate) async fn scan(&mut self) {
+        let folder = self.context.paths.inbox.clone();
         let dropped = match spawn_blocking(move || list(&folder)).await {
             Ok(Ok(dropped)) => dropped,
             Ok(Err(error)) => return tracing::warn!(%error, "the inbox cannot be read"),
