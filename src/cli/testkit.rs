@@ -9,8 +9,8 @@ use crate::domain::event::{
     AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, CheckpointDeleted, CheckpointMade,
     ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
     EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved,
-    HookAsked, HookCutOff, HookFinished, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned,
-    IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded, IdeaRetried, IterationJudged,
+    HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded,
+    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded, IdeaRetried, IterationJudged,
     IterationStarted, Learned, LostEvents, Mark, MergeBuilt, MergeConflicted, MergeMoved,
     MergeQueued, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted, PauseSet,
     PhaseChanged, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
@@ -109,6 +109,13 @@ pub(super) fn events() -> Vec<Event> {
 fn hook_events() -> Vec<Event> {
     let hook = HookName::PreMerge;
     vec![
+        Event::HookOwed(HookOwed {
+            hook: HookName::OnPause,
+            of: "pauseSet".into(),
+            idea: None,
+            agent: None,
+            facts: std::collections::BTreeMap::new(),
+        }),
         Event::HookAsked(HookAsked {
             hook,
             id: idea_id(),
@@ -149,6 +156,7 @@ fn swarm_events() -> Vec<Event> {
         Event::Mark(Mark {}),
         Event::DaemonStarted(DaemonStarted {
             version: "0.1.0".into(),
+            owes_hooks: true,
         }),
         Event::PhaseChanged(PhaseChanged {
             phase: SwarmPhase::Running,

@@ -95,6 +95,9 @@ impl HookName {
 /// How the words begin that say why a hook's program is not started.
 const NOT_RUN: &str = "it is not run";
 
+/// How the keys of warnings about hooks begin.
+pub(crate) const WARNING: &str = "hook-";
+
 /// What lets a hook run, when `reason` is that it holds its step for want of a person's approval. What the hook or an agent said is not heeded.
 pub fn approval_wanted(reason: &str) -> Option<String> {
     let wanted = |hook: HookName| {

@@ -90,6 +90,7 @@ pub(super) fn weight(event: &Event) -> Weight {
         | Event::VerifyPassed(_)
         | Event::RollbackPlanned(_)
         | Event::RollbackStepped(_)
+        | Event::HookOwed(_)
         | Event::HookAsked(_)
         | Event::HookStarted(_)
         | Event::HookCutOff(_)

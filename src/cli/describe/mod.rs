@@ -22,8 +22,8 @@ use crate::domain::event::{
     AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, CheckpointDeleted, CheckpointMade,
     ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
     EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved,
-    HookAsked, HookCutOff, HookFinished, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned,
-    IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded, IdeaRetried, IterationJudged,
+    HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded,
+    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded, IdeaRetried, IterationJudged,
     IterationStarted, Learned, Mark, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued,
     MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted, PauseSet, PhaseChanged,
     ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack,
@@ -103,7 +103,7 @@ fn against(veto: bool) -> &'static str {
 fn describe_event(event: &Event) -> String {
     match event {
         Event::Mark(Mark {}) => "everything before this is on disk".into(),
-        Event::DaemonStarted(DaemonStarted { version }) => {
+        Event::DaemonStarted(DaemonStarted { version, .. }) => {
             format!("a daemon of version {version} took over")
         }
         Event::PhaseChanged(PhaseChanged { phase, reason, .. }) => {
@@ -321,6 +321,9 @@ fn describe_event(event: &Event) -> String {
             because(message.as_deref())
         ),
 
+        Event::HookOwed(HookOwed { hook, of, .. }) => {
+            format!("hook {hook} will be called about {of}")
+        }
         Event::HookAsked(HookAsked { hook, id, .. }) => format!("{id} waits for the hook {hook}"),
         Event::HookStarted(HookStarted { hook, about, .. }) => {
             format!("the hook {hook} is called about event {about}")

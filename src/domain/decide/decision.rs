@@ -4,6 +4,7 @@
 //! Every such beginning must be a state that goes on by itself: what is requested outside is either the last thing in its decision or follows
 //! from the state in [`advance`](mod@super::advance), and an observation's `effectFinished` comes last, so that it is judged again.
 
+use super::hooks;
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{
     AttemptEnded, AttemptMoved, EffectRequested, Event, IterationExcused, MergeMoved, PhaseChanged,
@@ -60,6 +61,8 @@ pub(super) struct Plan<'a> {
     pub(super) events: Vec<Event>,
     effects: u64,
     runs: u64,
+    /// Whether the log has, or is being given, that `hookOwed` says which hooks are called.
+    owes_hooks: bool,
 }
 
 impl<'a> Plan<'a> {
@@ -70,11 +73,21 @@ impl<'a> Plan<'a> {
             events: Vec::new(),
             effects: state.counters.effects,
             runs: state.counters.runs,
+            owes_hooks: state.owes_hooks,
         }
     }
 
+    /// Adds an event, after the calls of hooks that it makes owed.
     pub(super) fn emit(&mut self, event: impl Into<Event>) {
-        self.events.push(event.into());
+        let event = event.into();
+        if let Event::DaemonStarted(started) = &event {
+            self.owes_hooks = started.owes_hooks;
+        }
+        if self.owes_hooks {
+            let calls = hooks::owed_by(self.state, self.now, &event);
+            self.events.extend(calls.into_iter().map(Event::HookOwed));
+        }
+        self.events.push(event);
     }
 
     /// Requests an effect, under a number never used before.

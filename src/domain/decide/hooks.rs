@@ -10,10 +10,10 @@ use super::decision::{End, Plan};
 use super::environment_faults::{EnvironmentFault, hold_for, nobodys_fault};
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::event::{
-    HookApproved, HookAsked, HookCutOff, HookFinished, HookStarted, HookTimedOut,
+    Event, HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut,
 };
-use crate::domain::evolve::hooks::WARNING;
-use crate::domain::hook::{HookCall, HookName, Passage};
+use crate::domain::evolve;
+use crate::domain::hook::{HookCall, HookName, Passage, WARNING};
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::MergeInput;
 use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
@@ -28,6 +28,11 @@ const AT_ONCE: usize = 16;
 const TELLS_FIRST_MS: i64 = 500;
 /// So often a call may lose its runner.
 const LOST_RUNS: u32 = 3;
+
+/// The calls that an event makes owed. The first rules are frozen, for old logs are folded by them; a new or a changed one is added here.
+pub(super) fn owed_by(state: &State, at: Timestamp, event: &Event) -> Vec<HookOwed> {
+    evolve::hooks::frozen(state, at, event)
+}
 
 /// Makes the calls whose turn it is.
 pub(super) fn call(plan: &mut Plan<'_>, settings: &Settings) {

@@ -15,6 +15,7 @@ use crate::domain::settings::{Mode, Settings};
 pub(super) fn started(plan: &mut Plan<'_>, version: &str) {
     plan.emit(DaemonStarted {
         version: version.to_owned(),
+        owes_hooks: true,
     });
     // Start is legal in every phase; see the machine.
     let moved = plan.move_swarm(SwarmInput::Start, None, None);

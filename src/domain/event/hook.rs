@@ -2,10 +2,26 @@
 
 #![allow(missing_docs)] // the variants of `Event` say what each is, the fields what they are
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, IdeaId, RunId};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookOwed {
+    pub hook: HookName,
+    /// The kind of the event that it is about. When another comes next, the log was torn between the two, and no call is owed.
+    pub of: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idea: Option<IdeaId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// What is told: variables, without their `SWARM_`.
+    pub facts: BTreeMap<String, String>,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -170,6 +170,8 @@ pub enum Event {
     /// The rollback was given up; the target and the ideas are as they were.
     RollbackAbandoned(RollbackAbandoned),
 
+    /// A hook is to be called about the event that comes next. It comes first, so that no torn log can hold the event without the call.
+    HookOwed(HookOwed),
     /// A hook that can hold a step is to be asked.
     HookAsked(HookAsked),
     /// A hook is called.

@@ -5,6 +5,7 @@
 
 mod attempt;
 mod checkpoint;
+mod frozen_hooks;
 pub(crate) mod hooks;
 mod idea;
 mod merge;
@@ -32,7 +33,7 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
     match event {
         // The state that a log begins with is put in place by whoever reads the log.
         Event::Mark(_) | Event::ClockWentBack(_) | Event::StateRestored(_) => {}
-        Event::DaemonStarted(_) => swarm::owe_again(&mut state.owed),
+        Event::DaemonStarted(started) => swarm::start(state, started),
         Event::PhaseChanged(changed) => swarm::change_phase(state, changed),
         Event::PauseSet(pause) => swarm::pause(state, pause),
         Event::PauseLifted(_) => swarm::lift_pause(state),
@@ -111,6 +112,7 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::RolledBack(rolled_back) => checkpoint::roll_back(state, at, rolled_back),
         Event::RollbackAbandoned(_) => checkpoint::abandon(state),
 
+        Event::HookOwed(owed) => hooks::announce(state, owed),
         Event::HookAsked(asked) => hooks::ask(state, asked),
         Event::HookStarted(started) => hooks::start(state, at, started),
         Event::HookCutOff(cut_off) => hooks::cut_off(state, cut_off),

@@ -8,8 +8,8 @@ use crate::domain::checkpoint::Reason;
 use crate::domain::command::{InboxFile, TargetChoice};
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{
-    AttemptEnded, EffectFinished, EffectRequested, ModeSet, PauseSet, PhaseChanged, SettingsLoaded,
-    StateRepaired, TargetRewritten, TargetSettled, WarningRaised,
+    AttemptEnded, DaemonStarted, EffectFinished, EffectRequested, ModeSet, PauseSet, PhaseChanged,
+    SettingsLoaded, StateRepaired, TargetRewritten, TargetSettled, WarningRaised,
 };
 use crate::domain::ids::{IdeaId, Oid, RunId};
 use crate::domain::settings::Mode;
@@ -17,7 +17,9 @@ use crate::domain::state::{AttemptEnd, IdeaStatus, Owed, State, UnusedWorktree, 
 use crate::domain::time::Timestamp;
 
 /// A new daemon tries again what the one before could not tidy up.
-pub(super) fn owe_again(owed: &mut Owed) {
+pub(super) fn start(state: &mut State, started: &DaemonStarted) {
+    state.owes_hooks = started.owes_hooks;
+    let owed = &mut state.owed;
     owed.worktrees.append(&mut owed.worktrees_failed);
     owed.inbox.append(&mut owed.inbox_failed);
 }

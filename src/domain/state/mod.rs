@@ -15,7 +15,7 @@ use crate::domain::backlog::Backlog;
 use crate::domain::checkpoint::{Checkpoint, Rollback};
 use crate::domain::command::InboxFile;
 use crate::domain::effect::{self, Effect, Landing, Purpose};
-use crate::domain::event::{TargetRewritten, TargetSeen};
+use crate::domain::event::{HookOwed, TargetRewritten, TargetSeen};
 use crate::domain::hook::{HookCall, HookName, LastCall};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, ProfileName, RunId};
 use crate::domain::lifecycle::SwarmPhase;
@@ -64,6 +64,12 @@ pub struct State {
     /// The rollback that is under way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rollback: Option<Box<Rollback>>,
+    /// Whether `hookOwed` says which hooks are called, as the last daemon that started wrote.
+    #[serde(skip_serializing_if = "is_false")]
+    pub owes_hooks: bool,
+    /// Calls about the event that comes next.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hooks_announced: Vec<HookOwed>,
     /// Calls of hooks that are owed or under way, in the order of their events.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookCall>,

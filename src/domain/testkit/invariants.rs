@@ -10,6 +10,7 @@ use strum::VariantArray as _;
 use crate::domain::decide;
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{AttemptMoved, Event, IterationExcused};
+use crate::domain::evolve;
 use crate::domain::hook::{HookCall, Passage};
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::{
@@ -68,6 +69,14 @@ pub(crate) fn follows_the_machines(state: &State, event: &Event) {
         _ => true,
     };
     assert!(legal, "no machine leads there: {event:?}");
+}
+
+/// Panics when the calls that were decided with an event are not those that are owed by the state at that moment.
+pub(crate) fn hooks_are_owed(state: &State, now: Timestamp, event: &Event) {
+    if state.owes_hooks && !matches!(event, Event::HookOwed(_)) {
+        let owed = evolve::hooks::frozen(state, now, event);
+        assert_eq!(state.hooks_announced, owed, "{event:?}");
+    }
 }
 
 const SWARM_INPUTS: [SwarmInput; 11] = [

@@ -9,7 +9,9 @@ use crate::domain::event::{
 
 /// One line for each event.
 pub(crate) fn lines<'a>(events: impl IntoIterator<Item = &'a Event>) -> String {
-    let lines: Vec<String> = events.into_iter().map(line).collect();
+    // Each call that is owed is seen in what becomes of it.
+    let told = |event: &&Event| !matches!(event, Event::HookOwed(_));
+    let lines: Vec<String> = events.into_iter().filter(told).map(line).collect();
     lines.join("\n")
 }
 
@@ -43,6 +45,7 @@ fn line(event: &Event) -> String {
             });
             format!("merge {id} -> {phase:?}{until}{why}")
         }
+        Event::DaemonStarted(started) => format!("daemonStarted {{version: {}}}", started.version),
         Event::RunEnded(RunEnded { run, end }) => format!("run {run} {:?}", end.how),
         event => {
             let mut event_as_value = serde_json::to_value(event).unwrap();

@@ -180,6 +180,7 @@ impl Scenario {
         for event in events {
             let seq = self.state.seq + 1;
             invariants::follows_the_machines(&self.state, &event);
+            invariants::hooks_are_owed(&self.state, self.now, &event);
             evolve(&mut self.state, seq, self.now, &event);
             self.log.push((self.now, event));
         }

@@ -226,6 +226,9 @@ impl Sim {
             assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event);
             let seq = self.state.seq + 1;
             invariants::follows_the_machines(&self.state, &event);
+            if self.durable < self.log.len() || self.state.hooks_announced.is_empty() {
+                invariants::hooks_are_owed(&self.state, self.now, &event);
+            }
             evolve(&mut self.state, seq, self.now, &event);
             self.world.look(&self.state, &event);
             self.log.push((self.now, event));

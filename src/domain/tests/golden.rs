@@ -16,15 +16,15 @@ use crate::domain::event::{
     AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, CheckpointDeleted, CheckpointMade,
     ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
     EffectRequested, EndingAsked, Event, FoundLanding, GateFailed, GatePassed, GateStarted,
-    HookApproved, HookAsked, HookCutOff, HookFinished, HookStarted, HookTimedOut, IdeaAdded,
-    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded, IdeaRetried, IterationJudged,
-    IterationStarted, Learned, LostEvents, Mark, MergeBuilt, MergeConflicted, MergeMoved,
-    MergeQueued, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted, PauseSet,
-    PhaseChanged, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned,
-    RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SignalSeen,
-    StateRepaired, StateRestored, TargetRewritten, TargetSeen, TargetSettled, TaskSet,
-    VerifyPassed, VerifyReady, VerifyStarted, WarningCleared, WarningRaised, WorkSaved,
-    WorktreeReady,
+    HookApproved, HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut,
+    IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded, IdeaRetried,
+    IterationJudged, IterationStarted, Learned, LostEvents, Mark, MergeBuilt, MergeConflicted,
+    MergeMoved, MergeQueued, MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted,
+    PauseSet, PhaseChanged, RepairWay, ResolverFailed, RollbackAbandoned, RollbackBegun,
+    RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
+    SettingsLoaded, SignalSeen, StateRepaired, StateRestored, TargetRewritten, TargetSeen,
+    TargetSettled, TaskSet, VerifyPassed, VerifyReady, VerifyStarted, WarningCleared,
+    WarningRaised, WorkSaved, WorktreeReady,
 };
 use crate::domain::hook::{HookName, HookSettings};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, RunId};
@@ -58,6 +58,11 @@ fn swarm_samples() -> Vec<Event> {
         Event::Mark(Mark {}),
         Event::DaemonStarted(DaemonStarted {
             version: "1.0.0".into(),
+            owes_hooks: false,
+        }),
+        Event::DaemonStarted(DaemonStarted {
+            version: "1.0.0".into(),
+            owes_hooks: true,
         }),
         Event::PhaseChanged(PhaseChanged {
             phase: SwarmPhase::Running,
@@ -749,6 +754,20 @@ fn hook_samples() -> Vec<Event> {
         Event::SettingsLoaded(SettingsLoaded {
             hash: "ab".into(),
             settings: Box::new(settings),
+        }),
+        Event::HookOwed(HookOwed {
+            hook: HookName::PostMerge,
+            of: "ideaLanded".into(),
+            idea: Some(idea(3)),
+            agent: None,
+            facts: [("IDEA_ID".to_owned(), "idea-003".to_owned())].into(),
+        }),
+        Event::HookOwed(HookOwed {
+            hook: HookName::PostComplete,
+            of: "attemptEnded".into(),
+            idea: Some(idea(3)),
+            agent: Some(agent(2)),
+            facts: BTreeMap::new(),
         }),
         Event::HookAsked(HookAsked {
             hook,

@@ -126,14 +126,14 @@ fn an_attempt_waits_for_pre_start_before_its_first_iteration() {
     ed-001 -> Starting
     end #1
     hookAsked {agent: ed-001, hook: pre-start, id: idea-001}
-    hookStarted {about: 12, hook: pre-start, run: r0001-pre-start-12}
-    ask #2 run r0001-pre-start-12
+    hookStarted {about: 13, hook: pre-start, run: r0001-pre-start-13}
+    ask #2 run r0001-pre-start-13
     ");
     assert_snapshot!(told(&s), @"pre-start AGENT=ed-001 BRANCH=agent/ed-001/idea-001 IDEA_ID=idea-001 WORKTREE=ed-001-idea-001");
     s.hook("pre-start", exit(0));
     assert_snapshot!(s.then(), @r"
-    run r0001-pre-start-12 Exited { code: 0 }
-    hookFinished {about: 12, hook: pre-start, how: exit code 0, well: true}
+    run r0001-pre-start-13 Exited { code: 0 }
+    hookFinished {about: 13, hook: pre-start, how: exit code 0, well: true}
     end #2
     iterationStarted {agent: ed-001, iteration: 1, run: r0002-ed-001-i1}
     ed-001 -> Working
@@ -150,7 +150,7 @@ fn pre_start_blocks_the_idea_and_a_retry_asks_again() {
     s.answer("prepareWorktree", prepared())
         .hook("pre-start", exit(3));
     assert_eq!(s.idea(1).status, IdeaStatus::Blocked);
-    assert_snapshot!(s.idea(1).last_error.as_deref().unwrap(), @"the hook pre-start is against it: exit code 3; its output: .swarm/runs/r0001-pre-start-12");
+    assert_snapshot!(s.idea(1).last_error.as_deref().unwrap(), @"the hook pre-start is against it: exit code 3; its output: .swarm/runs/r0001-pre-start-13");
     assert!(s.state.warnings.is_empty(), "the idea says it");
     assert_eq!(view::rest(&s.state), Rest::Idle);
     s.command(Command::RetryIdea { id: idea(1) });
@@ -253,7 +253,7 @@ fn the_others_only_warn_and_once() {
     s.add("two").well_until("post-complete");
     s.hook("post-complete", exit(2));
     let warning = s.state.warnings["hook-post-complete"].message.clone();
-    assert_snapshot!(warning, @"the hook post-complete, about idea-001, failed (exit code 2); its output: .swarm/runs/r0005-post-complete-45");
+    assert_snapshot!(warning, @"the hook post-complete, about idea-001, failed (exit code 2); its output: .swarm/runs/r0005-post-complete-46");
     s.all_goes_well();
     assert!(s.state.warnings.is_empty(), "the next one did well");
     assert_eq!(s.idea(1).status, IdeaStatus::Done);

@@ -5,6 +5,7 @@ mod budget;
 mod checkpoints;
 mod ending;
 mod golden;
+mod hook_rules;
 mod hooks;
 mod ideas;
 mod interventions;

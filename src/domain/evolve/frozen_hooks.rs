@@ -1,0 +1,195 @@
+//! The rules by which logs of before `hookOwed` say which hooks are called. Frozen: whoever changes one changes what old logs come to.
+//!
+//! [`decide`](crate::domain::decide) begins with the same rules; a new or a changed one belongs there.
+
+use std::collections::BTreeMap;
+
+use crate::domain::effect::ConflictLevel;
+use crate::domain::event::{
+    AttemptEnded, Event, HookAsked, IdeaLanded, Learned, MergeBuilt, MergeConflicted, MergeQueued,
+    PauseSet, WarningRaised,
+};
+use crate::domain::hook::{HookName, WARNING};
+use crate::domain::ids::{AgentId, IdeaId};
+use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, State};
+use crate::domain::time::Timestamp;
+
+/// A call that an event makes owed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Call {
+    pub(crate) hook: HookName,
+    pub(crate) idea: Option<IdeaId>,
+    pub(crate) agent: Option<AgentId>,
+    pub(crate) facts: Facts,
+}
+
+type Facts = BTreeMap<String, String>;
+
+/// What is told: variables, without their `SWARM_`.
+fn facts<const N: usize>(pairs: [(&str, String); N]) -> Facts {
+    pairs
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+fn call(hook: HookName, idea: Option<&IdeaId>, agent: Option<&AgentId>, facts: Facts) -> Vec<Call> {
+    vec![Call {
+        hook,
+        idea: idea.cloned(),
+        agent: agent.cloned(),
+        facts,
+    }]
+}
+
+/// The calls that this event makes owed, by the state before it.
+pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
+    match event {
+        Event::HookAsked(HookAsked { hook, id, agent }) => asked(state, *hook, id, agent)
+            .map_or_else(Vec::new, |facts| call(*hook, Some(id), Some(agent), facts)),
+        Event::AttemptEnded(AttemptEnded {
+            agent,
+            end,
+            status,
+            message,
+            ..
+        }) => ended(state, at, agent, *end, *status, message.as_deref()),
+        // Before the merge queue: its work is complete. What the queue gives back has been told of already.
+        Event::MergeQueued(MergeQueued { id, agent, .. }) => match state.agents.get(agent) {
+            Some(attempt) if attempt.returns == 0 && state.entry(id).is_none() => {
+                complete(at, agent, attempt, IdeaStatus::Done)
+            }
+            _ => Vec::new(),
+        },
+        Event::IdeaLanded(IdeaLanded { id, commit }) => {
+            let facts = facts([
+                ("IDEA_ID", id.to_string()),
+                ("COMMIT_HASH", commit.to_string()),
+                ("TARGET", target(state)),
+            ]);
+            call(HookName::PostMerge, Some(id), None, facts)
+        }
+        Event::MergeConflicted(MergeConflicted {
+            id, level, files, ..
+        }) => conflict(id, *level, files),
+        Event::MergeBuilt(MergeBuilt { id, resolved, .. }) if !resolved.is_empty() => {
+            conflict(id, ConflictLevel::Simple, resolved)
+        }
+        Event::Learned(Learned {
+            id,
+            global,
+            content,
+            ..
+        }) if !state.learnings.iter().any(|known| known.id == *id) => {
+            let scope = if *global { "global" } else { "local" };
+            let facts = facts([
+                ("LEARNING_ID", id.clone()),
+                ("SCOPE", scope.to_owned()),
+                ("CONTENT", content.clone()),
+            ]);
+            call(HookName::OnLearning, None, None, facts)
+        }
+        Event::PauseSet(PauseSet { reason }) => {
+            let running = state.agents.values().map(|attempt| attempt.idea.as_str());
+            let facts = facts([
+                ("REASON", reason.clone()),
+                ("RUNNING_IDEAS", running.collect::<Vec<_>>().join(",")),
+            ]);
+            call(HookName::OnPause, None, None, facts)
+        }
+        // A hook that fails is not told of itself.
+        Event::WarningRaised(WarningRaised { key, message }) if !key.starts_with(WARNING) => {
+            error("warning", message, None)
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn error(kind: &str, message: &str, idea: Option<&IdeaId>) -> Vec<Call> {
+    let facts = facts([
+        ("ERROR_TYPE", kind.to_owned()),
+        ("MESSAGE", message.to_owned()),
+        ("IDEA_ID", idea.map_or_else(String::new, IdeaId::to_string)),
+    ]);
+    call(HookName::OnError, idea, None, facts)
+}
+
+/// An attempt that goes on later has not ended for those who are told.
+fn ended(
+    state: &State,
+    at: Timestamp,
+    agent: &AgentId,
+    end: AttemptEnd,
+    status: IdeaStatus,
+    message: Option<&str>,
+) -> Vec<Call> {
+    let Some(attempt) = state.agents.get(agent) else {
+        return Vec::new();
+    };
+    let idea = &attempt.idea;
+    let mut calls = Vec::new();
+    if status.is_bad() {
+        calls.extend(complete(at, agent, attempt, status));
+    }
+    let kind = match end {
+        AttemptEnd::Failed => "failed",
+        AttemptEnd::TimedOut => "timeout",
+        AttemptEnd::Crashed => "crashed",
+        AttemptEnd::Blocked => "blocked",
+        _ => return calls,
+    };
+    calls.extend(error(kind, message.unwrap_or_default(), Some(idea)));
+    calls
+}
+
+fn complete(at: Timestamp, agent: &AgentId, attempt: &Attempt, status: IdeaStatus) -> Vec<Call> {
+    let seconds = at.since(attempt.claimed_at).max(0) / 1_000;
+    let facts = facts([
+        ("IDEA_ID", attempt.idea.to_string()),
+        ("AGENT", agent.to_string()),
+        ("STATUS", status.as_str().to_owned()),
+        ("DURATION", seconds.to_string()),
+        ("BRANCH", attempt.branch.clone()),
+    ]);
+    let idea = Some(&attempt.idea);
+    call(HookName::PostComplete, idea, Some(agent), facts)
+}
+
+fn target(state: &State) -> String {
+    let settings = state.settings.as_ref();
+    settings.map_or_else(String::new, |settings| settings.target.clone())
+}
+
+fn conflict(id: &IdeaId, level: ConflictLevel, files: &[String]) -> Vec<Call> {
+    let level = match level {
+        ConflictLevel::Simple => "SIMPLE",
+        ConflictLevel::Medium => "MEDIUM",
+        ConflictLevel::Complex => "COMPLEX",
+    };
+    let facts = facts([
+        ("IDEA_ID", id.to_string()),
+        ("FILES", files.join("\n")),
+        ("LEVEL", level.to_owned()),
+    ]);
+    call(HookName::OnConflict, Some(id), None, facts)
+}
+
+fn asked(state: &State, hook: HookName, id: &IdeaId, agent: &AgentId) -> Option<Facts> {
+    if hook == HookName::PreMerge {
+        let entry = state.entry(id)?;
+        let commit = entry.commit.as_ref()?;
+        return Some(facts([
+            ("IDEA_ID", id.to_string()),
+            ("BRANCH", entry.branch.clone()),
+            ("TARGET", target(state)),
+            ("COMMIT_HASH", commit.to_string()),
+        ]));
+    }
+    let attempt = state.agents.get(agent)?;
+    Some(facts([
+        ("IDEA_ID", id.to_string()),
+        ("AGENT", agent.to_string()),
+        ("WORKTREE", attempt.worktree.clone()),
+        ("BRANCH", attempt.branch.clone()),
+    ]))
+}
