@@ -254,6 +254,21 @@ pub enum GitError {
         /// What it is.
         what: String,
     },
+    /// A killed move of the target left a checkout between two commits, and its person has changed the same files since.
+    #[error(
+        "swarm was killed while it updated {}, and these files were changed since: {}. They were left as they are. \
+         Move your versions aside, and start swarm again: {command}",
+        shown(.checkout),
+        files.join(", ")
+    )]
+    ChangedSince {
+        /// The checkout.
+        checkout: PathBuf,
+        /// The files.
+        files: Vec<String>,
+        /// The shell command that moves them aside.
+        command: String,
+    },
     /// A commit is not in the repository.
     #[error("commit {oid} is not in this repository")]
     CommitMissing {

@@ -8,8 +8,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use swarm::git::{
-    BuildOutcome, Earlier, Finish, FreshStart, Land, LandOutcome, Oid, Prepare, Proof, Release,
-    Repo, Sealed,
+    BuildOutcome, Earlier, Finish, FreshStart, GitError, Land, LandOutcome, Oid, Prepare, Proof,
+    Release, Repo, Sealed,
 };
 
 use crate::fixture::{
@@ -564,27 +564,52 @@ fn killed_landing() -> (Fixture, Land) {
     (fixture, want)
 }
 
-/// Git would show the killed landing as staged changes of the person.
+/// The branch has moved; index and files were not written when the machine stopped.
+fn stopped_landing() -> (Fixture, Land) {
+    let fixture = Fixture::new();
+    let want = landing::land(&fixture, landing::prepared_merge(&fixture));
+    landing::half_written(&fixture, &want);
+    let new = want.commit.to_string();
+    fixture.git(&["update-ref", "refs/heads/main", &new]);
+    (fixture, want)
+}
+
 #[test]
-fn after_a_killed_landing_only_what_a_person_did_since_is_a_change() {
-    for (name, shown) in [
-        ("gone", " M gone"),
-        ("src/b.txt", " M src/b.txt"),
-        ("src/deep/new", "?? src/deep/"),
-    ] {
-        for killed_again in [false, true] {
-            let (fixture, _) = killed_landing();
-            write(&fixture.root(), name, "mine\n");
-            if killed_again {
-                // Right after the index has gone back.
-                fixture.git(&["reset", "-q"]);
+fn what_a_person_did_after_a_killed_landing_stays_until_it_is_moved_aside() {
+    for name in ["gone", "src/b.txt", "src/deep/new"] {
+        for make in [killed_landing, stopped_landing] {
+            let (fixture, _) = make();
+            let root = fixture.root();
+            write(&root, name, "mine\n");
+            let mut given = String::new();
+            for _ in 0..2 {
+                match fixture.repo.settle_checkouts() {
+                    Err(GitError::ChangedSince { files, command, .. }) => {
+                        assert_eq!(files, [name]);
+                        given = command;
+                    }
+                    other => panic!("{other:?}"),
+                }
+                assert_eq!(read(&root, name), "mine\n");
             }
+            let mut shell = Command::new("sh");
+            assert!(shell.args(["-c", &given]).status().unwrap().success());
             fixture.repo.settle_checkouts().unwrap();
-            assert_eq!(read(&fixture.root(), name), "mine\n");
-            assert_eq!(fixture.git(&["status", "--porcelain"]), shown);
-            assert!(!fixture.root().join(".git/swarm-paths").exists());
+            assert_eq!(read(&root, &format!("{name}.mine")), "mine\n");
+            let shown = fixture.git(&["status", "--porcelain", "-uall"]);
+            assert_eq!(shown, format!("?? {name}.mine"));
         }
     }
+}
+
+/// The person has taken the index back: nothing is in the way.
+#[test]
+fn after_a_killed_landing_only_what_a_person_did_since_is_a_change() {
+    let (fixture, _) = killed_landing();
+    write(&fixture.root(), "src/b.txt", "mine\n");
+    fixture.git(&["reset", "-q"]);
+    fixture.repo.settle_checkouts().unwrap();
+    assert_eq!(fixture.git(&["status", "--porcelain"]), " M src/b.txt");
 }
 
 #[test]

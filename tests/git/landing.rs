@@ -362,7 +362,7 @@ fn dead_locks_of_agents_branches_go_at_a_start_and_those_of_people_stay() {
 }
 
 /// As a git that is killed while it writes files leaves it: the note, a dead lock, some files new, one begun, the index old.
-fn half_written(fixture: &Fixture, want: &Land) {
+pub fn half_written(fixture: &Fixture, want: &Land) {
     let root = fixture.root();
     write(
         &root,

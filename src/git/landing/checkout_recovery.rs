@@ -4,7 +4,8 @@
 //! - the index still the old one: files that have the new content, or a beginning of it, or are gone, are ours and go back to the old;
 //! - the index already the new one: the two-way merge is repeated (it then does nothing) or run backwards.
 //!
-//! A file with any other content is the person's and stays. A checkout that is on another branch by now is left alone.
+//! A file with any other content is the person's and stays; where it is in the way of the two-way merge, that is refused and the note stays.
+//! A checkout that is on another branch by now is left alone.
 //!
 //! Before that, while it is only tried out whether the checkout can follow, the note `swarm-rehearsal` says that a lock of the index may be
 //! ours. Nothing else is put right for it.
@@ -17,9 +18,10 @@ use std::path::{Path, PathBuf};
 use git2::Oid;
 
 use super::checkout_sync::Move;
+use super::obstacles::obstacles;
 use crate::git::error::{At, GitError};
 use crate::git::exec::lock_files;
-use crate::git::objects::names::path_of;
+use crate::git::objects::names::{path_of, quoted, shown};
 use crate::git::repo::{Head, Repo};
 use crate::git::worktree::registry::Worktree;
 use crate::git::worktree::status::Kind;
@@ -32,7 +34,7 @@ const REHEARSAL: &str = "swarm-rehearsal";
 /// So often a two-way merge that failed in the middle is begun.
 const TRIES: u32 = 3;
 /// Paths on one command line.
-pub(crate) const AT_ONCE: usize = 400;
+const AT_ONCE: usize = 400;
 
 /// A path that a move changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,7 +103,7 @@ impl Repo {
                 new: noted.old,
                 ..noted
             };
-            self.two_way_or_theirs(checkout, back)?;
+            self.two_way_again(checkout, back)?;
         }
         remove_note(checkout)
     }
@@ -116,14 +118,15 @@ impl Repo {
         if !away && !self.index_is_at(checkout, noted)? {
             // The branch moved, the files did not get there whole (the machine stopped): they follow now.
             self.put_back(checkout, noted)?;
-            self.two_way_or_theirs(checkout, noted)?;
+            self.two_way_again(checkout, noted)?;
         }
         remove_note(checkout)
     }
 
-    /// The two-way merge under the note. It is refused only if the person has since changed those very files; then they are theirs, and the rest
-    /// goes without them. A git that was killed, or that the disk failed, has left files between the two commits: they are put back, and it is started again.
-    fn two_way_or_theirs(&self, checkout: &Worktree, step: Move<'_>) -> Result<(), GitError> {
+    /// The two-way merge under the note. It is refused only if the person has since changed those very files; then the note stays, and the
+    /// person decides. A git that was killed, or that the disk failed, has left files between the two commits: they are put back, and it is
+    /// started again.
+    fn two_way_again(&self, checkout: &Worktree, step: Move<'_>) -> Result<(), GitError> {
         let mut tries = 0;
         loop {
             let Err(error) = self.two_way(checkout, step.old, step.new, &[]) else {
@@ -134,10 +137,34 @@ impl Repo {
                 return Err(error);
             }
             self.put_back(checkout, step)?;
+            // The rehearsal refreshes the index too: what was put back looks changed before.
             if self.rehearse(checkout, step)?.is_err() {
-                return self.all_but_theirs(checkout, step);
+                let files = self.changed_since(checkout, step)?;
+                return Err(if files.is_empty() {
+                    error
+                } else {
+                    refusal(checkout, step, &files)
+                });
             }
         }
+    }
+
+    /// What the person has made or staged since in the way of the move.
+    fn changed_since(
+        &self,
+        checkout: &Worktree,
+        step: Move<'_>,
+    ) -> Result<BTreeSet<PathBuf>, GitError> {
+        let touched = self.touched_paths(step)?;
+        let paths: Vec<PathBuf> = touched.iter().map(|one| one.path.clone()).collect();
+        let old = step.old.to_string();
+        let staged = ["diff-index", "--cached", "-z", "--name-only", &old];
+        let mut files = self.list(checkout, &["diff-files", "-z", "--name-only"], &paths)?;
+        files.extend(obstacles(checkout, &touched));
+        // Where a file is merely gone, the two-way merge goes on.
+        files.retain(|file| is_there(checkout, file));
+        files.extend(self.list(checkout, &staged, &paths)?);
+        Ok(files.into_iter().collect())
     }
 
     /// Whether the branch, wherever it is now, has none of the noted change.
@@ -317,6 +344,28 @@ impl Repo {
     }
 }
 
+fn is_there(checkout: &Worktree, file: &Path) -> bool {
+    fs::symlink_metadata(checkout.path.join(file)).is_ok()
+}
+
+/// The refusal to go on over what a person did after a kill, with the command that moves it aside.
+fn refusal(checkout: &Worktree, step: Move<'_>, files: &BTreeSet<PathBuf>) -> GitError {
+    let mut command = vec![format!("cd {}", quoted(&checkout.path))];
+    for file in files.iter().filter(|file| is_there(checkout, file)) {
+        let mut aside = file.clone().into_os_string();
+        aside.push(".mine");
+        let (from, to) = (quoted(file), quoted(Path::new(&aside)));
+        command.push(format!("mv -n {from} {to}"));
+    }
+    let names: Vec<String> = files.iter().map(|file| quoted(file)).collect();
+    command.push(format!("git reset -q {} -- {}", step.old, names.join(" ")));
+    GitError::ChangedSince {
+        checkout: checkout.path.clone(),
+        files: files.iter().map(|file| shown(file)).collect(),
+        command: command.join(" && "),
+    }
+}
+
 /// Content of a file, or target of a symbolic link. None also for what is longer than that, and for pipes and devices, which would be read for ever.
 fn content(file: &Path, longest: usize) -> Option<Vec<u8>> {
     let meta = fs::symlink_metadata(file).ok()?;
@@ -361,7 +410,7 @@ pub(crate) fn is_ours(checkout: &Worktree) -> bool {
     checkout.git_dir.join(REHEARSAL).exists() || read_note(checkout).is_some()
 }
 
-pub(crate) fn remove(path: &Path) -> Result<(), GitError> {
+fn remove(path: &Path) -> Result<(), GitError> {
     remove::file_if_there(path).at("delete", path)
 }
 

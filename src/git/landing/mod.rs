@@ -2,10 +2,9 @@
 //!
 //! `verify_tree` has the merged tree checked out for the quality commands, `land` moves the target,
 //! `checkout_sync` takes the person's checkout along, `obstacles` says what keeps it from following.
-//! After a kill `checkout_recovery` puts the checkout right, with `checkout_partial` where the
-//! person has worked since. Invariant: uncommitted work is never overwritten.
+//! After a kill `checkout_recovery` puts the checkout right. Invariant: uncommitted work is never
+//! overwritten.
 
-pub(super) mod checkout_partial;
 pub(super) mod checkout_recovery;
 pub(super) mod checkout_sync;
 pub(super) mod land;

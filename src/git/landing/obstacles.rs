@@ -205,7 +205,7 @@ impl Repo {
 }
 
 /// What lies where the new commit has files that the old one had not.
-fn obstacles(checkout: &Worktree, touched: &[Touched]) -> Vec<PathBuf> {
+pub(crate) fn obstacles(checkout: &Worktree, touched: &[Touched]) -> Vec<PathBuf> {
     let added = touched.iter().filter(|one| one.added);
     let there: BTreeSet<PathBuf> = added
         .filter_map(|one| obstacle(&checkout.path, &one.path))
