@@ -1,6 +1,7 @@
 //! Landing work: the user's checkout, a target that moves, checks that fail only together.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -71,6 +72,26 @@ fn the_checkout_follows_and_unrelated_work_in_it_stays() {
     );
     assert_eq!(sandbox.read("modified.txt"), "by hand\n");
     assert_eq!(sandbox.read("new.txt"), "by hand\n");
+}
+
+/// Neither for the worktree that the merge will give back nor for as long as making one of so many files takes.
+#[test]
+fn a_merge_that_waits_for_a_person_delays_no_new_worktree() {
+    let sandbox = Sandbox::ready();
+    // Many files by the index, of which none is in the way.
+    let staged = "seq 30000 | sed \"s,.*,100644 $(git rev-parse HEAD:README.md)\tmany/&,\" | git update-index --index-info";
+    sandbox.shell(staged).ok();
+    sandbox.write("README.md", "by hand\n");
+    let daemon = sandbox.start();
+    sandbox.idea("write README.md by an agent; commit; say COMPLETE");
+    sandbox.wait_needs_you("checkout");
+    let begun = Instant::now();
+    sandbox.idea("hold it; say COMPLETE");
+    sandbox.wait_held("it");
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(4), "{took:?}");
+    sandbox.release("it");
+    daemon.stop();
 }
 
 #[test]

@@ -12,7 +12,6 @@ use tokio::task::spawn_blocking;
 use super::attempt as git;
 use super::context::DriverContext;
 use super::inbox;
-use super::pool_wait::Returns;
 use crate::crash;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::checkpoints;
@@ -39,7 +38,6 @@ pub(crate) struct Dispatcher {
     context: Arc<DriverContext>,
     handle: Handle,
     git: Arc<Semaphore>,
-    returns: Arc<Returns>,
 }
 
 impl Dispatcher {
@@ -49,7 +47,6 @@ impl Dispatcher {
             context,
             handle,
             git,
-            returns: Arc::default(),
         }
     }
 }
@@ -120,13 +117,6 @@ impl Dispatcher {
     }
 
     async fn in_git(&self, id: EffectId, effect: Effect) -> Outcome {
-        let _promise = match &effect {
-            Effect::PrepareWorktree(effect::PrepareWorktree { from: None, .. }) => {
-                let returns = Arc::clone(&self.returns);
-                returns.wait(&self.context.repo, &self.handle).await
-            }
-            _ => None,
-        };
         let Ok(_permit) = self.git.acquire().await else {
             return failed("the daemon is ending");
         };
@@ -138,12 +128,7 @@ impl Dispatcher {
             self.look_for_strays().await;
         }
         let context = Arc::clone(&self.context);
-        let gives_back = matches!(effect, Effect::ReleaseWorktree(_));
-        let outcome = blocking(move || git::perform(&context, id, &effect)).await;
-        if gives_back {
-            self.returns.came_back();
-        }
-        outcome
+        blocking(move || git::perform(&context, id, &effect)).await
     }
 
     /// No worktree of ours stays on the target; that an agent has moved it is a warning until a landing moves it on.

@@ -1,8 +1,7 @@
 //! The drivers: each does one effect that the log requests, and ends in one observation.
 //!
 //! `dispatch` sends effects out, one exhaustive match; `context` is what all of them share.
-//! `attempt`, `merge` and `save_work` do effects in git, with `pool_wait` for a worktree that is
-//! about to come back; `inbox` takes ideas from files.
+//! `attempt`, `merge` and `save_work` do effects in git; `inbox` takes ideas from files.
 //! Invariant: a driver may be called again for the same effect after a crash, and never touches the
 //! state.
 
@@ -11,5 +10,4 @@ pub(super) mod context;
 pub(super) mod dispatch;
 pub mod inbox;
 pub(super) mod merge;
-pub(super) mod pool_wait;
 pub(super) mod save_work;
