@@ -142,23 +142,13 @@ fn work_comes_back_though_the_note_of_its_merge_is_gone() {
     git(&path, &["reset", "-q", "--hard", "MERGE_HEAD"]);
     let beside = git(&path, &["rev-parse", "--git-path", "swarm-resolution"]);
     fs::remove_file(path.join(beside)).unwrap();
-    let want = || swarm::git::FinishResolution {
-        merged: Some((source, target)),
-        ..finish(1)
-    };
-    assert_eq!(
-        fixture.repo.finish_resolution(&want()).unwrap(),
-        Finish::StillConflicted {
-            files: vec!["docs".into()]
-        }
-    );
+    let finished = || fixture.repo.finish_resolution(&finish(1)).unwrap();
+    assert_eq!(finished(), Finish::NotStarted);
     assert_eq!(fixture.oid(&branch(1)), source);
+    let started = fixture.repo.start_resolution(&name(1), &branch(1), target);
+    assert_eq!(started.unwrap(), ["docs"]);
     write(&path, "docs", "both\n");
-    let finished = fixture.repo.finish_resolution(&want()).unwrap();
-    assert!(matches!(finished, Finish::Finished { .. }), "{finished:?}");
+    assert!(matches!(finished(), Finish::Finished { .. }));
     // Nothing of it is done a second time.
-    assert_eq!(
-        fixture.repo.finish_resolution(&want()).unwrap(),
-        Finish::NotStarted
-    );
+    assert_eq!(finished(), Finish::NotStarted);
 }

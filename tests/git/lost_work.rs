@@ -201,7 +201,7 @@ fn work_that_a_resolver_made_anew_is_taken_beside_odd_branches() {
     );
 }
 
-/// The next attempt begins anew only where nothing was left, and here it was thrown away.
+/// The next attempt leaves the merge first, and begins anew only where nothing was left.
 #[test]
 fn work_that_was_thrown_away_is_no_empty_past() {
     let (fixture, path, target) = in_docs("");
@@ -218,29 +218,10 @@ fn work_that_was_thrown_away_is_no_empty_past() {
         identity: identity(),
         time: TIME,
     };
+    assert!(fixture.repo.abort_resolution(&finish(1)).unwrap());
     let want = fixture.repo.fresh_start_if_empty(want, anew).unwrap();
     assert_eq!(want.from, Some(earlier(1)));
-    assert!(fixture.repo.abort_resolution(&finish(1)).unwrap());
     assert_eq!(fixture.repo.prepare_worktree(&want).unwrap().head, tip);
-}
-
-#[test]
-fn a_note_that_names_no_commit_holds_nothing_up() {
-    let (fixture, path, target) = in_docs("");
-    let tip = fixture.oid(&branch(1));
-    let file = git(&path, &["rev-parse", "--git-path", "swarm-resolution"]);
-    let note = fs::read_to_string(&file).unwrap();
-    fs::write(&file, note.replace(&tip.to_string(), &"1".repeat(40))).unwrap();
-    let started = fixture.repo.start_resolution(&name(1), &branch(1), target);
-    assert_eq!(started.unwrap(), ["docs"]);
-    let head = commit_in(&path, &[("docs", "both\n")]);
-    assert_eq!(
-        fixture.repo.finish_resolution(&finish(1)).unwrap(),
-        Finish::Finished { head }
-    );
-    fs::write(&file, note.replace(&tip.to_string(), &"1".repeat(40))).unwrap();
-    let released = fixture.repo.release_worktree(&release(1, Proof::Abandoned));
-    assert!(released.unwrap().branch_deleted);
 }
 
 #[test]

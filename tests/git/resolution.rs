@@ -17,7 +17,6 @@ pub fn finish(number: u32) -> FinishResolution {
         message: "Settle a conflict\n".into(),
         identity: identity(),
         time: TIME,
-        merged: None,
     }
 }
 

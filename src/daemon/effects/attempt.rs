@@ -186,10 +186,11 @@ fn prepare(
         identity: context.repo.identity()?,
         time: clock::wall(),
     };
-    let want = context.repo.fresh_start_if_empty(asked, anew)?;
-    if let Some(earlier) = &want.from {
+    // First: it brings back what a resolver threw away, which is no empty past.
+    if let Some(earlier) = &asked.from {
         leave_merge(context, earlier)?;
     }
+    let want = context.repo.fresh_start_if_empty(asked, anew)?;
     let head = context.repo.prepare_worktree(&want)?.head;
     // Where the branch leaves what the target has; a kept branch left it where its attempt began.
     let base = match from {
@@ -209,7 +210,6 @@ fn leave_merge(context: &DriverContext, earlier: &Earlier) -> Result<(), GitErro
         message: String::new(),
         identity: context.repo.identity()?,
         time: clock::wall(),
-        merged: None,
     });
     match left {
         // Whether one that is broken can be gone on from at all is judged next.

@@ -237,7 +237,7 @@ pub(crate) fn start_resolution(context: &DriverContext, effect: &Effect) -> Done
         return started(context, branch, files);
     }
     let merged = merged(source.as_ref(), Some(target))?;
-    match conclude(context, idea, (branch, worktree), merged, *at)? {
+    match conclude(context, idea, (branch, worktree), *at)? {
         Finish::Finished { head } => Ok(Outcome::ResolutionStarted {
             head: ours(head),
             files,
@@ -273,7 +273,6 @@ fn conclude(
     context: &DriverContext,
     idea: &IdeaId,
     (branch, worktree): (&str, &str),
-    merged: Option<Merged>,
     time: Timestamp,
 ) -> Result<Finish, GitError> {
     context.repo.finish_resolution(&FinishResolution {
@@ -282,7 +281,6 @@ fn conclude(
         message: format!("Merge the target into the work on {idea}\n\nSwarm-Idea: {idea}\n"),
         identity: context.repo.identity()?,
         time,
-        merged,
     })
 }
 
@@ -306,18 +304,16 @@ pub(crate) fn finish_resolution(context: &DriverContext, effect: &Effect) -> Don
             left_out: left_out(context, worktree, merged, head)?,
         })
     };
-    Ok(
-        match conclude(context, idea, (branch, worktree), merged, *at)? {
-            Finish::Finished { head } => finished(head)?,
-            Finish::StillConflicted { files } => Outcome::StillConflicted { files },
-            Finish::NotStarted => match concluded(context, branch, target.as_ref())? {
-                Some(head) => finished(head)?,
-                None => failed(format!(
-                    "no merge is in progress in .swarm/worktrees/{worktree}; merge the target there, or try again: swarm merge retry {idea}"
-                )),
-            },
+    Ok(match conclude(context, idea, (branch, worktree), *at)? {
+        Finish::Finished { head } => finished(head)?,
+        Finish::StillConflicted { files } => Outcome::StillConflicted { files },
+        Finish::NotStarted => match concluded(context, branch, target.as_ref())? {
+            Some(head) => finished(head)?,
+            None => failed(format!(
+                "no merge is in progress in .swarm/worktrees/{worktree}; merge the target there, or try again: swarm merge retry {idea}"
+            )),
         },
-    )
+    })
 }
 
 /// Where the branch stands, if an earlier call, whose answer a kill took, has concluded the merge.

@@ -23,19 +23,14 @@ pub(crate) struct Resolution {
     pub(crate) started: bool,
     /// What is merged into the branch.
     pub(crate) target: Oid,
-    /// Where the branch stood; none: an older version wrote the note.
-    pub(crate) ours: Option<Oid>,
     /// The files in conflict.
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// `started|starting <target> [<ours>]`, then the files, each piece ended by a NUL.
+/// `started|starting <target>`, then the files, each piece ended by a NUL.
 pub(crate) fn write(worktree: &Worktree, note: &Resolution) -> Result<(), GitError> {
     let word = if note.started { "started" } else { "starting" };
-    let ours = note
-        .ours
-        .map_or_else(String::new, |ours| format!(" {ours}"));
-    let mut text = format!("{word} {}{ours}\0", note.target).into_bytes();
+    let mut text = format!("{word} {}\0", note.target).into_bytes();
     for file in &note.files {
         text.extend(file.as_os_str().as_bytes());
         text.push(0);
@@ -58,7 +53,6 @@ pub(crate) fn read(worktree: &Worktree) -> Option<Resolution> {
     Some(Resolution {
         started: first.next()? == "started",
         target: Oid::from_str(first.next()?).ok()?,
-        ours: first.next().and_then(|ours| Oid::from_str(ours).ok()),
         files: pieces.map(path_of).collect(),
     })
 }

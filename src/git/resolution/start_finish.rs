@@ -35,8 +35,6 @@ pub struct FinishResolution {
     pub identity: Identity,
     /// Of the intention.
     pub time: Timestamp,
-    /// The work and the target that are merged, where that is known; the note beside the index is an agent's to delete.
-    pub merged: Option<(Oid, Oid)>,
 }
 
 /// How finishing went.
@@ -70,10 +68,8 @@ impl Repo {
         let missing = || GitError::BranchMissing {
             branch: branch.to_owned(),
         };
+        self.bring_lost_work_back(&worktree, branch, note::read(&worktree).as_ref())?;
         let tip = self.branch_commit(branch)?.ok_or_else(missing)?;
-        let note = note::read(&worktree);
-        let brought_back = self.bring_thrown_back(&worktree, branch, tip, note.as_ref())?;
-        let tip = brought_back.unwrap_or(tip);
         if note::was_cut_short(&worktree) {
             self.reset(
                 &worktree,
@@ -98,10 +94,9 @@ impl Repo {
         let mut note = Resolution {
             started: false,
             target,
-            ours: Some(tip),
             files: Vec::new(),
         };
-        self.keep_while_open(&worktree, tip)?;
+        self.keep_while_open(name, tip)?;
         note::write(&worktree, &note)?;
         crash::point("git.resolve.noted");
         self.merge_into(&worktree, tip, branch, target)?;
@@ -125,15 +120,20 @@ impl Repo {
             }
         }
         worktree.require_branch(&want.branch)?;
+        let note = note::read(&worktree);
+        if self.bring_lost_work_back(&worktree, &want.branch, note.as_ref())? {
+            // Without the note it is not known what was merged; whoever tries again lays it out.
+            let Some(note) = note else {
+                return Ok(Finish::NotStarted);
+            };
+            let files = self.start_resolution(&want.name, &want.branch, note.target)?;
+            return Ok(Finish::StillConflicted { files });
+        }
         let missing = || GitError::BranchMissing {
             branch: want.branch.clone(),
         };
         let tip = self.read_ref(&reference)?.ok_or_else(missing)?;
         let heads = merge_heads(&worktree);
-        let note = match note::read(&worktree) {
-            None if heads.is_empty() => self.note_of_lost_work(want.merged, tip)?,
-            note => note,
-        };
         let target = heads
             .first()
             .copied()
@@ -141,17 +141,12 @@ impl Repo {
         let Some(target) = target.filter(|_| note.as_ref().is_none_or(|note| note.started)) else {
             return Ok(Finish::NotStarted);
         };
-        let brought_back = self.bring_thrown_back(&worktree, &want.branch, tip, note.as_ref())?;
-        if let (Some(_), Some(note)) = (brought_back, &note) {
-            let files = self.start_resolution(&want.name, &want.branch, note.target)?;
-            return Ok(Finish::StillConflicted { files });
-        }
         if self.contains(tip, target)? {
             let open = self.committed_open(tip, note.as_ref())?;
             if !open.is_empty() {
                 return Ok(Finish::StillConflicted { files: open });
             }
-            return self.finished(&worktree, tip, target, note.as_ref());
+            return self.finished(&worktree, tip, target);
         }
         if heads.is_empty() {
             return Ok(Finish::NotStarted);
@@ -165,7 +160,7 @@ impl Repo {
         crash::point("git.resolve.before-ref");
         self.move_ref(&reference, tip, commit, "merge: conflict settled")?;
         crash::point("git.resolve.after-ref");
-        self.finished(&worktree, commit, target, note.as_ref())
+        self.finished(&worktree, commit, target)
     }
 
     /// Puts the worktree back to its branch. What was settled so far is kept under `refs/swarm/rescue/<name>`. False: no merge of ours was under
@@ -191,14 +186,12 @@ impl Repo {
             note.started = false;
             note::write(&worktree, &note)?;
         }
-        let tip = self.head_commit(&worktree)?;
-        let brought_back = self.bring_thrown_back(&worktree, &want.branch, tip, Some(&note))?;
-        if brought_back.is_none() {
-            self.keep_replaced(&want.name, tip, Some(&note))?;
+        if !self.bring_lost_work_back(&worktree, &want.branch, Some(&note))? {
+            let tip = self.head_commit(&worktree)?;
             self.reset(&worktree, tip, &HeadTo::Branch(reference), Clean::Untracked)?;
         }
         let head = self.head_commit(&worktree)?;
-        self.let_open_work_go(&want.name, head)?;
+        self.close_conflict(&want.name, head)?;
         Ok(true)
     }
 
@@ -281,10 +274,9 @@ impl Repo {
             let note = Resolution {
                 started: true,
                 target,
-                ours: Some(tip),
                 files,
             };
-            self.keep_while_open(worktree, tip)?;
+            self.keep_while_open(&worktree.name, tip)?;
             note::write(worktree, &note)?;
         }
         Ok(shown)
@@ -347,20 +339,13 @@ impl Repo {
     }
 
     /// The notes of git and of ours go; what the target and the branch have becomes durable.
-    fn finished(
-        &self,
-        worktree: &Worktree,
-        head: Oid,
-        target: Oid,
-        note: Option<&Resolution>,
-    ) -> Result<Finish, GitError> {
-        self.keep_replaced(&worktree.name, head, note)?;
+    fn finished(&self, worktree: &Worktree, head: Oid, target: Oid) -> Result<Finish, GitError> {
         self.make_durable(head, &[target])?;
         if merge_heads(worktree).iter().all(|merged| *merged == target) {
             self.end_merge(worktree)?;
         }
         note::remove(worktree)?;
-        self.let_open_work_go(&worktree.name, head)?;
+        self.close_conflict(&worktree.name, head)?;
         Ok(Finish::Finished { head })
     }
 }

@@ -13,7 +13,6 @@ use super::reset::index_is_plain;
 use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
 use crate::git::repo::{Identity, Repo};
-use crate::git::resolution::note;
 
 /// Where an attempt without a past begins.
 #[derive(Debug, Clone)]
@@ -81,12 +80,6 @@ impl Repo {
         let Found::Ours(kept) = self.look_up(&earlier.worktree)? else {
             return Ok(false);
         };
-        // A resolver has thrown the work away: its merge's note says where that was, and who aborts the merge brings it back.
-        if let Some(ours) = self.work_before(note::read(&kept).as_ref())?
-            && !self.contains(anew.tip, ours)?
-        {
-            return Ok(true);
-        }
         // What cannot be read might be work.
         let (Ok(head), Ok(entries)) = (self.last_head(&kept), self.status(&kept)) else {
             return Ok(true);

@@ -17,7 +17,6 @@ use crate::git::error::GitError;
 use crate::git::objects::names::{branch_ref, check_worktree};
 use crate::git::repo::{Identity, Repo};
 use crate::git::resolution::lost_work::open_ref;
-use crate::git::resolution::note;
 
 /// Why the branch may go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,10 +119,6 @@ impl Repo {
         let nothing_left = index_is_plain(worktree) && entries.as_ref().is_ok_and(clean);
         if nothing_left || self.snapshot_worktree(&snapshot)?.is_none() {
             self.rescue_strayed(worktree, want)?;
-        }
-        // What a resolver of the merge that is open here may have thrown away.
-        if let Some(ours) = self.work_before(note::read(worktree).as_ref())? {
-            self.rescue_commit(ours, want)?;
         }
         self.keep_nested(worktree, &want.name, entries.as_deref().ok())
     }
