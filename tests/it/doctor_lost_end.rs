@@ -53,8 +53,8 @@ fn a_list_of_ideas_with_more_than_the_log_refuses_nothing() {
     let sandbox = with_history();
     let list = sandbox.dot_swarm("ideas.jsonl");
     let text = fs::read_to_string(&list).unwrap();
-    let last = text.lines().last().unwrap();
-    let more = last.replace("idea-003", "idea-099");
+    let final_line = text.lines().last().unwrap();
+    let more = final_line.replace("idea-003", "idea-099");
     let newer = text.replace("\"updatedAt\":\"2", "\"updatedAt\":\"9");
     for changed in [format!("{text}{more}\n"), newer] {
         assert_ne!(changed, text);

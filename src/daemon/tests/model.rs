@@ -82,7 +82,7 @@ impl Model {
                 }
             }
             Event::IdeaClaimed(IdeaClaimed { agent, .. }) => {
-                must_be_new(&mut self.agents, agent.clone())
+                must_be_new(&mut self.agents, agent.clone());
             }
             Event::IdeaLanded(IdeaLanded { id, .. }) => must_be_new(&mut self.landed, id.clone()),
             Event::CheckpointMade(CheckpointMade { name, .. }) => {

@@ -34,7 +34,7 @@ fn check_log(sim: &Sim) {
             }
             Event::EffectFinished(EffectFinished { id, .. }) => must_be_new(&mut finished, *id),
             Event::IdeaClaimed(IdeaClaimed { agent, .. }) => {
-                must_be_new(&mut agents, agent.clone())
+                must_be_new(&mut agents, agent.clone());
             }
             // Once, unless a rollback has taken it back since.
             Event::IdeaLanded(IdeaLanded { id, .. }) => must_be_new(&mut landed, id.clone()),
