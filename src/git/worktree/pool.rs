@@ -14,7 +14,8 @@
 //! | the merge worktree brought to a new commit | 131 | |
 //! | `inspect` | 39 | 52-106 (`status`) |
 //!
-//! `clean` runs when a worktree enters the pool and when it leaves it: a process that an agent left behind could write in between.
+//! A worktree enters the pool as it is. `clean` runs when it leaves: a process that an agent left
+//! behind could write in between.
 
 use super::registry::{Found, Worktree, remove_tree};
 use crate::git::error::GitError;
