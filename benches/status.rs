@@ -29,8 +29,8 @@ fn main() -> Result {
         let daemon = Daemon::start(&copy)?;
         let listed: Value = serde_json::from_str(&swarm(&copy, &["idea", "list", "--json"])?)?;
         let counted = listed.as_array().map_or(0, Vec::len);
-        ensure(counted == ideas, || {
-            format!("{counted} ideas instead of {ideas}")
+        ensure(counted >= ideas, || {
+            format!("{counted} ideas instead of at least {ideas}")
         })?;
         measure(&copy, ideas, calls, rounds)?;
         daemon.stop()?;
