@@ -36,10 +36,10 @@ pub fn file(path: &Path) -> io::Result<()> {
     )?)
 }
 
-/// Like [`file`], but a missing name is no error.
+/// Like [`file()`], but a missing name is no error.
 ///
 /// # Errors
-/// As [`file`].
+/// As [`file()`].
 pub fn file_if_there(path: &Path) -> io::Result<()> {
     accept_missing(file(path))
 }
@@ -47,7 +47,7 @@ pub fn file_if_there(path: &Path) -> io::Result<()> {
 /// Removes an empty directory.
 ///
 /// # Errors
-/// As [`file`], and if the directory is not empty.
+/// As [`file()`], and if the directory is not empty.
 pub fn empty_dir(path: &Path) -> io::Result<()> {
     let (folder, name) = open_folder(path)?;
     Ok(unlinkat(

@@ -275,7 +275,7 @@ fn without_a_terminal_init_does_not_ask() {
     assert_eq!(world.swarm(&["init", "--agent", "demo", "--yes"]).code, 0);
     assert_eq!(world.swarm(&["config", "check"]).code, 0);
     let again = world.swarm(&["init", "--yes"]);
-    assert!(again.code == 1 && again.messages.contains("there already"));
+    assert!(again.code == 1 && again.messages.contains("already exists"));
     assert_eq!(world.swarm(&["config", "show", "--json"]).code, 0);
     std::fs::write(
         world.folder.path().join(".swarm/config.json"),

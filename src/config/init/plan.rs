@@ -1,5 +1,5 @@
-//! Plans the files that `swarm init` writes, so that a person can see them first. [`write()`] then
-//! puts them on disk.
+//! Plans the files that `swarm init` writes, so that a person can see them first.
+//! [`write`](fn@super::write::write) then puts them on disk.
 //!
 //! Invariant: planning is pure, and the configuration in a plan has passed every check.
 

@@ -40,7 +40,7 @@ pub struct CheckRollback {
     /// SHA-256 of its file.
     pub sha256: String,
     pub target: String,
-    /// Always `false`, see [`Rollback::stash`](super::checkpoint::Rollback).
+    /// Always `false`, see [`Rollback::stash`](crate::domain::checkpoint::Rollback).
     pub stash: bool,
     /// Where the target stood for whoever said yes; elsewhere, nothing is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,6 @@
 //! Iterations that need no input to begin: whose turn it is, what may still hold one, how long it may take.
 //!
-//! Invariant: as in [`advance`](mod@super::advance); an iteration begins only for an attempt that has a slot, and while the swarm runs.
+//! Invariant: as in [`advance`](mod@crate::domain::decide::advance); an iteration begins only for an attempt that has a slot, and while the swarm runs.
 
 use super::outcomes::time_out;
 use super::provider;

@@ -1,6 +1,6 @@
 //! The merge queue's rules that need no input: one entry at a time is built, verified and landed; conflicts are laid out and concluded.
 //!
-//! Invariant: as in [`advance`](mod@super::advance); at most one entry is building, verifying or landing, and nothing is requested for an idea
+//! Invariant: as in [`advance`](mod@crate::domain::decide::advance); at most one entry is building, verifying or landing, and nothing is requested for an idea
 //! of which something is still under way.
 
 use crate::domain::decide::advance::may_merge;
