@@ -150,7 +150,7 @@ fn init_takes_an_agent_that_can_work_and_says_what_it_may_do() {
         json!({"ed": {"adapter": "codex"}})
     );
     for words in [
-        "can still read and write what its user can",
+        "it can read and write everything that you can",
         "version 99.3.4, logged in by ",
         "What its arguments permit: ",
         "Also installed: claude",

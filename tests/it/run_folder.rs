@@ -205,7 +205,7 @@ fn a_conversation_that_goes_on_in_the_next_attempt_is_told_what_the_idea_has_bec
     assert!(told("args.3").contains("--resume a-session"));
     let third = told("prompt.3");
     assert!(
-        third.contains("Go on") && third.contains("Write NEW"),
+        third.contains("## Continue") && third.contains("Write NEW"),
         "{third}"
     );
     sandbox.assert_repository_clean();
