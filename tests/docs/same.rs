@@ -22,6 +22,8 @@ const COUNTED: &[&str] = &[
     "days",
     "iteration",
     "seq",
+    // "up to 56"
+    "to",
 ];
 
 /// A line without what differs from run to run.
