@@ -22,8 +22,6 @@ const COUNTED: &[&str] = &[
     "days",
     "iteration",
     "seq",
-    // "up to 56"
-    "to",
 ];
 
 /// A line without what differs from run to run.
@@ -51,7 +49,9 @@ pub fn normal(line: &str) -> String {
             .checked_sub(1)
             .and_then(|before| words.get(before))
             .cloned();
-        if is_small && (counts(words.get(at + 1)) || counts(before.as_ref())) {
+        // "the records up to 56 were on disk"
+        let is_end = at >= 2 && words[at - 1] == "to" && words[at - 2] == "up";
+        if is_small && (is_end || counts(words.get(at + 1)) || counts(before.as_ref())) {
             let bare = words[at].trim_start_matches(|c: char| c.is_ascii_digit());
             words[at] = format!("#{bare}");
         }
