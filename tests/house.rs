@@ -190,7 +190,7 @@ fn statig_lives_in_the_lifecycles_only() {
         .iter()
         .filter(|source| source.code.contains("statig"))
         .filter(|source| !source.path.starts_with("domain/lifecycle"))
-        .filter(|source| !is_test_file(&source.path))
+        .filter(|source| source.path != Path::new("domain/testkit/invariants.rs"))
         .map(|source| source.path.display().to_string())
         .collect();
     assert!(broken.is_empty(), "{broken:?}");
@@ -219,11 +219,7 @@ fn every_file_says_what_it_is() {
 #[test]
 fn files_stay_small_enough_to_read() {
     /// The state and the domain's vocabulary are lists; nothing is gained by cutting them.
-    const LISTS: &[&str] = &[
-        "domain/state.rs",
-        "domain/event.rs",
-        "domain/evolve/attempt.rs",
-    ];
+    const LISTS: &[&str] = &["domain/state.rs", "domain/event.rs"];
     const MAX_LINES: usize = 450;
     let broken: Vec<String> = sources()
         .iter()

@@ -1,12 +1,11 @@
 //! Folding events about attempts.
 
-use super::idea::{audit, unused, with_idea};
+use super::idea::audit;
 use super::{provider, redirect};
-use crate::domain::effect::{KeptWorktree, Landing};
 use crate::domain::event::{
-    AttemptEnded, AttemptMoved, AttemptSealed, EndingAsked, GateFailed, GatePassed, GateStarted,
-    IdeaClaimed, IterationJudged, IterationStarted, Learned, MessageQueued, RunEnded, RunStarted,
-    SignalSeen, TaskSet, WorktreeReady,
+    AttemptMoved, AttemptSealed, EndingAsked, GateFailed, GatePassed, GateStarted, IdeaClaimed,
+    IterationJudged, IterationStarted, Learned, MessageQueued, RunEnded, RunStarted, SignalSeen,
+    TaskSet, WorktreeReady,
 };
 use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::lifecycle::AttemptPhase;
@@ -14,8 +13,7 @@ use crate::domain::message::{self, Message};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::signal::Signal;
 use crate::domain::state::{
-    Attempt, AttemptEnd, EndedAttempt, Ending, IdeaStatus, Kept, Learning, MergeEntry, Owed, Said,
-    State, Task, UnusedWorktree,
+    Attempt, Ending, IdeaStatus, Kept, Learning, MergeEntry, Said, State, Task,
 };
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
@@ -324,159 +322,6 @@ pub(super) fn ask_end(state: &mut State, asked: &EndingAsked) {
     if asked.ending == Ending::Stopped {
         redirect::take_back(state, &asked.agent);
     }
-}
-
-pub(super) fn end(state: &mut State, at: Timestamp, ended: &AttemptEnded) {
-    let AttemptEnded {
-        agent,
-        end,
-        status,
-        message,
-        not_before,
-        keep_worktree,
-    } = ended;
-    let Some(attempt) = state.agents.remove(agent) else {
-        return;
-    };
-    state.queue.retain(|entry| entry.agent != *agent);
-    let failed = matches!(status, IdeaStatus::Failed | IdeaStatus::Timeout);
-    if failed {
-        state.swarm.failures_in_a_row += 1;
-    } else if *status == IdeaStatus::Done {
-        state.swarm.failures_in_a_row = 0;
-    }
-    if let Some(run) = &attempt.run {
-        state.stops.remove(run);
-    }
-    // One that never had its worktree leaves half of a new one at most.
-    let takes_over = attempt
-        .kept
-        .as_ref()
-        .is_some_and(|kept| kept.worktree.saved.is_none());
-    let half_made = attempt.base.is_none() && !takes_over;
-    if !*keep_worktree || half_made {
-        let landed = landing(state, &attempt, *end);
-        give_up(&mut state.owed, &attempt, landed);
-    }
-    let ended = EndedAttempt {
-        idea: attempt.idea.clone(),
-        number: attempt.number,
-        profile: attempt.profile.clone(),
-        branch: attempt.branch.clone(),
-        worktree: attempt.worktree.clone(),
-        end: *end,
-        iteration: attempt.iteration,
-        runs: attempt.runs.clone(),
-        claimed_at: attempt.claimed_at,
-        ended_at: at,
-        heard: attempt.heard.clone(),
-        used: attempt.used,
-        session: attempt.own_session().map(|session| session.id.clone()),
-    };
-    state.ended.insert(agent.clone(), ended);
-    if *end == AttemptEnd::Stopped {
-        redirect::unreserve(state, agent, &attempt);
-    }
-    let handed_over = redirect::hand_over(state, at, agent, &attempt, *end);
-    let to = attempt
-        .redirect
-        .as_ref()
-        .map(|redirect| redirect.to.clone());
-    with_idea(state, &attempt.idea.clone(), at, |idea| {
-        idea.status = *status;
-        idea.not_before = *not_before;
-        // Nobody decided against it: it goes on by itself, also where ideas must be assigned.
-        let interrupted = matches!(
-            end,
-            AttemptEnd::Crashed | AttemptEnd::Interrupted | AttemptEnd::Released
-        );
-        idea.assigned &= interrupted && *status == IdeaStatus::Pending;
-        if message.is_some() {
-            idea.last_error = message.as_deref().map(Into::into);
-        }
-        idea.failed_attempts += u32::from(failed);
-        idea.retry_count += u32::from(*end == AttemptEnd::Crashed);
-        audit(
-            idea,
-            at,
-            audit_word(*end),
-            match (message, &to) {
-                (None, Some(to)) => to.as_str(),
-                _ => message.as_deref().unwrap_or_default(),
-            },
-        );
-        if handed_over.is_some() {
-            idea.kept = handed_over.map(Box::new);
-        } else if *keep_worktree {
-            idea.kept = keep(agent, attempt, *end == AttemptEnd::Crashed);
-        }
-    });
-}
-
-/// What proves that its branch may go.
-fn landing(state: &State, attempt: &Attempt, end: AttemptEnd) -> Option<Landing> {
-    let merged = matches!(end, AttemptEnd::Merged | AttemptEnd::NothingToMerge);
-    let tip = attempt.head.clone().filter(|_| merged)?;
-    let target = state.settings.as_ref()?.target.clone();
-    Some(Landing { tip, target })
-}
-
-/// Its worktree is not needed any more, nor the one that it was to take over and never did. That may be the same one, under the branch that
-/// its work is on.
-fn give_up(owed: &mut Owed, attempt: &Attempt, landed: Option<Landing>) {
-    let kept = attempt.kept.as_deref().filter(|_| attempt.base.is_none());
-    let kept = kept.cloned().and_then(unused);
-    let same = |kept: &UnusedWorktree| kept.worktree == attempt.worktree;
-    if !kept.as_ref().is_some_and(same) {
-        owed.worktrees.push(UnusedWorktree {
-            worktree: attempt.worktree.clone(),
-            branch: attempt.branch.clone(),
-            landed,
-        });
-    }
-    owed.worktrees.extend(kept);
-}
-
-fn audit_word(end: AttemptEnd) -> &'static str {
-    match end {
-        AttemptEnd::Merged => "merged",
-        AttemptEnd::NothingToMerge => "nothing_to_merge",
-        AttemptEnd::Blocked => "blocked",
-        AttemptEnd::Failed => "failed",
-        AttemptEnd::TimedOut => "timeout",
-        AttemptEnd::Crashed => "crash_recovery",
-        AttemptEnd::Stopped => "stopped",
-        AttemptEnd::Interrupted => "interrupted",
-        AttemptEnd::Cancelled => "cancelled",
-        AttemptEnd::Released => "released",
-        AttemptEnd::Redirected => "redirected",
-    }
-}
-
-/// What the attempt leaves. An attempt that never had its worktree hands on what it was to take over.
-fn keep(agent: &AgentId, attempt: Attempt, crashed: bool) -> Option<Box<Kept>> {
-    let last_run = attempt.last_iteration().cloned();
-    let session = attempt.own_session().cloned().map(Box::new);
-    let Some(base) = attempt.base else {
-        return attempt.kept;
-    };
-    Some(Box::new(Kept {
-        last_run,
-        worktree: KeptWorktree {
-            worktree: attempt.worktree,
-            branch: attempt.branch,
-            base,
-            agent: agent.clone(),
-            crashed,
-            saved: None,
-        },
-        feedback: attempt.feedback,
-        said: message::waiting(&attempt.heard),
-        messages: attempt.messages,
-        iterations: attempt.iteration,
-        taken_from: None,
-        session,
-    }))
 }
 
 pub(super) fn learn(state: &mut State, at: Timestamp, learned: &Learned) {

@@ -4,6 +4,7 @@
 //! something that the state does not know (a newer log read by older rules) changes nothing but `seq`.
 
 mod attempt;
+mod attempt_end;
 mod checkpoint;
 mod frozen_hooks;
 pub(crate) mod hooks;
@@ -73,7 +74,7 @@ fn fold(state: &mut State, at: Timestamp, event: &Event) {
         Event::TaskSet(set) => attempt::set_task(state, set),
         Event::MessageQueued(queued) => attempt::queue_message(state, at, queued),
         Event::EndingAsked(asked) => attempt::ask_end(state, asked),
-        Event::AttemptEnded(ended) => attempt::end(state, at, ended),
+        Event::AttemptEnded(ended) => attempt_end::end(state, at, ended),
         Event::Learned(learned) => attempt::learn(state, at, learned),
         Event::AgentRedirected(redirected) => redirect::begin(state, at, redirected),
         Event::WorkSaved(saved) => redirect::save(state, saved),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::attempt;
+use super::attempt_end;
 use super::idea::{audit, is_done, unused, with_idea};
 use crate::domain::checkpoint::Reason;
 use crate::domain::command::{InboxFile, TargetChoice};
@@ -177,7 +177,7 @@ fn find_landing(state: &mut State, at: Timestamp, id: &IdeaId, commit: &Oid) {
             not_before: None,
             keep_worktree: false,
         };
-        attempt::end(state, at, &ended);
+        attempt_end::end(state, at, &ended);
         for unused in &mut state.owed.worktrees {
             if state
                 .ended
