@@ -391,7 +391,15 @@ fn assert_rolled_back(sandbox: &Sandbox) {
     };
     assert_eq!((count("rolledBack"), count("rollbackAbandoned")), (1, 0));
     assert_eq!(sandbox.notes("lost"), [""; 0], "an agent's work is gone");
-    // `gone.txt` says nothing: the idea that came later is done again, and removes it again.
+    // The target went back: what had landed since is done again and lands by another commit.
+    let landed = whole
+        .iter()
+        .find(|line| line.contains("\"kind\":\"ideaLanded\""));
+    let landed: serde_json::Value = serde_json::from_str(landed.unwrap()).unwrap();
+    let dropped = landed["data"]["commit"].as_str().unwrap();
+    let history = sandbox.git(&["rev-list", "main"]);
+    assert!(!history.contains(dropped), "{dropped} is still on main");
+    // A person's change is kept, and is out of the way of what follows.
     assert_eq!(sandbox.read("mine.txt"), "by hand\n");
     sandbox.git(&["checkout", "-q", "--", "mine.txt"]);
     let list = sandbox.swarm(&["checkpoint", "list", "--json"]).json();
