@@ -117,7 +117,7 @@ fn recorded(
     Ok(measured.rate)
 }
 
-/// The length of such an event's line, from a first, unmeasured round.
+/// Bytes of such an event's line in the log, read after a short warm-up round.
 fn line_bytes(copy: &Copy, runtime: &tokio::runtime::Runtime, handle: &Handle) -> Result<usize> {
     let log = copy.root().join(".swarm/state/events.jsonl");
     runtime.block_on(in_process(handle, Duration::from_millis(300)))?;

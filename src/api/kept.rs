@@ -15,7 +15,7 @@ use crate::domain::state::State;
 /// What is wanted of an agent's output.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// Whose.
+    /// The agent.
     pub agent: &'a AgentId,
     /// So many lines from the end.
     pub lines: u64,

@@ -6,6 +6,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderValue, header};
 use axum::routing::get;
+use serde_json::Value;
 use utoipa::openapi::{Info, License, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -36,11 +37,41 @@ fn info() -> Info {
 
 /// The route that gives the description.
 pub(super) fn route(description: &OpenApi) -> Router<Arc<ApiContext>> {
-    let json = description
-        .to_json()
-        .expect("a description made of strings and maps is JSON");
-    let json = Bytes::from(json);
+    let mut json =
+        serde_json::to_value(description).expect("a description made of strings and maps is JSON");
+    join_lines(&mut json);
+    let json = Bytes::from(json.to_string());
     let content_type = HeaderValue::from_static("application/json");
     let answer = move || async move { ([(header::CONTENT_TYPE, content_type)], json) };
     Router::new().route(&format!("{PREFIX}/openapi.json"), get(answer))
+}
+
+/// Joins the lines of every description. A doc comment wraps, but readers of the API show each line
+/// break; paragraphs stay apart.
+fn join_lines(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            if let Some(Value::String(text)) = object.get_mut("description") {
+                let paragraphs = text.split("\n\n").map(|lines| lines.replace('\n', " "));
+                *text = paragraphs.collect::<Vec<_>>().join("\n\n");
+            }
+            object.values_mut().for_each(join_lines);
+        }
+        Value::Array(items) => items.iter_mut().for_each(join_lines),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_wrapped_description_is_one_line_and_paragraphs_stay_apart() {
+        let mut value = json!({"a": [{"description": "One\nline.\n\nAnother\nparagraph."}]});
+        join_lines(&mut value);
+        let joined = json!({"a": [{"description": "One line.\n\nAnother paragraph."}]});
+        assert_eq!(value, joined);
+    }
 }

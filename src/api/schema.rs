@@ -176,7 +176,7 @@ pub struct RollbackPreview {
 /// An idea that a rollback changes.
 #[derive(ToSchema)]
 pub struct RevertedIdea {
-    /// Which.
+    /// The idea's id.
     pub id: String,
     /// How it stands.
     pub from: String,
@@ -207,7 +207,7 @@ pub struct CommitLine {
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub struct StoppedAgent {
-    /// Which.
+    /// The agent's id.
     pub id: String,
     /// On what it works.
     pub idea_id: String,

@@ -48,7 +48,7 @@ pub struct Checkpoint {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SavedWork {
-    /// Whose.
+    /// The agent.
     pub agent: AgentId,
     /// Where its branch left the target.
     pub base: Oid,

@@ -77,36 +77,36 @@ pub enum Command {
     AddIdea(NewIdea),
     /// Change an idea.
     EditIdea {
-        /// Which.
+        /// The idea.
         id: IdeaId,
         /// What changes.
         edit: IdeaEdit,
     },
     /// Give an idea that ended badly a fresh start.
     RetryIdea {
-        /// Which.
+        /// The idea.
         id: IdeaId,
     },
     /// Do not do this idea.
     CancelIdea {
-        /// Which.
+        /// The idea.
         id: IdeaId,
     },
     /// Have this idea done, now, also in semi-auto mode.
     AssignIdea {
-        /// Which.
+        /// The idea.
         id: IdeaId,
         /// By which profile; none: its own or the default one.
         profile: Option<ProfileName>,
     },
     /// End an agent; its idea is pending again, its worktree kept.
     StopAgent {
-        /// Which.
+        /// The agent.
         id: AgentId,
     },
     /// End an agent and give its place to another idea; its own idea is pending again, its work kept.
     RedirectAgent {
-        /// Which.
+        /// The agent.
         id: AgentId,
         /// The other idea.
         idea: IdeaId,
@@ -115,7 +115,7 @@ pub enum Command {
     },
     /// Tell an agent something with its next prompt.
     SayToAgent {
-        /// Which.
+        /// The agent.
         id: AgentId,
         /// What.
         text: String,
@@ -129,12 +129,12 @@ pub enum Command {
     Resume,
     /// Let a waiting merge try again now.
     RetryMerge {
-        /// Whose.
+        /// The idea.
         id: IdeaId,
     },
     /// A person has settled the conflict in the worktree.
     ResolveMerge {
-        /// Whose.
+        /// The idea.
         id: IdeaId,
     },
     /// What to do after the target was force-pushed.
@@ -149,12 +149,12 @@ pub enum Command {
     },
     /// Remove a checkpoint.
     DeleteCheckpoint {
-        /// Which.
+        /// The checkpoint's name.
         name: CheckpointName,
     },
     /// Take the target and the ideas back to a checkpoint.
     RollBack {
-        /// Which.
+        /// The checkpoint's name.
         name: CheckpointName,
         /// Stay paused afterwards.
         pause: bool,
@@ -163,7 +163,7 @@ pub enum Command {
     },
     /// A person has looked at what an agent's landed work made of a hook.
     ApproveHook {
-        /// Which.
+        /// The hook's name.
         hook: HookName,
         /// What was looked at: git's object id of its content, or `gone`; `@`; the landings that brought it, with commas.
         content: String,

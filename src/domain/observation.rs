@@ -24,7 +24,7 @@ pub enum Observation {
     RecoveryDone,
     /// The child of a run is running.
     RunStarted {
-        /// Which.
+        /// The run.
         run: RunId,
         /// The child's process id, for people; never an identity.
         pid: u32,
@@ -63,7 +63,7 @@ pub enum Observation {
     },
     /// An effect ended.
     EffectDone {
-        /// Which.
+        /// The effect.
         effect: EffectId,
         /// How.
         outcome: Outcome,
@@ -210,7 +210,7 @@ pub enum Outcome {
     },
     /// Files are still in conflict.
     StillConflicted {
-        /// Which.
+        /// The files, relative to the repository.
         files: Vec<String>,
     },
     /// The checkpoint is on disk.

@@ -16,7 +16,7 @@ pub enum Rejection {
     /// The attempt of that agent is over.
     #[error("agent `{id}` has ended: it {end}")]
     AgentOver {
-        /// Whose.
+        /// The agent.
         id: AgentId,
         /// How it ended.
         end: AttemptEnd,

@@ -187,7 +187,7 @@ pub(super) fn claim(dir: &RunDir, started: &Started) -> io::Result<bool> {
     let temporary = dir.file(&format!("started.{}.new", started.pid));
     let won = write_synced(&temporary, &serde_json::to_vec(started)?)
         .and_then(|()| link_unless_there(&temporary, &dir.started()));
-    // A leftover only takes space; the link is what counts.
+    // An error is ignored: a leftover only takes space, and the link is what counts.
     let _ = remove::file(&temporary);
     let won = won?;
     sync_dir(dir.path())?;

@@ -149,7 +149,8 @@ pub fn prepare(runs_dir: &Path, spec: &RunSpec, files: &[(&str, &[u8])]) -> Resu
         fs::rename(&unfinished, runs.join(&spec.id)).on("rename", &unfinished)
     });
     if let Err(error) = written {
-        // The first error is the one to report. The next `prepare` removes what is left.
+        // The first error is the one to report; this one is ignored because the next `prepare`
+        // removes what is left.
         let _ = remove_ours(&unfinished);
         return Err(error);
     }

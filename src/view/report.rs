@@ -77,7 +77,7 @@ pub struct ReportedIdea {
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Stuck {
-    /// Which.
+    /// The agent.
     #[schema(value_type = String)]
     pub agent: AgentId,
     /// Its idea.

@@ -59,7 +59,7 @@ pub struct DayView {
 #[serde(rename_all = "camelCase")]
 #[schema(as = Account)]
 pub struct AccountView {
-    /// Which.
+    /// The account's name.
     pub account: String,
     /// What was met: `limit`, `overloaded`, `login`.
     #[schema(value_type = String)]

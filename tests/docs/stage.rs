@@ -8,6 +8,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -139,17 +140,16 @@ impl Stage {
             .stderr(output.try_clone().unwrap())
             .process_group(0);
         let mut child = command.spawn().unwrap();
-        let begun = Instant::now();
-        let code = loop {
-            if let Some(status) = child.try_wait().unwrap() {
-                break status.code().unwrap_or(-1);
+        let pid = child.id();
+        let (ended, end) = mpsc::channel();
+        std::thread::spawn(move || ended.send(child.wait()));
+        let code = match end.recv_timeout(PATIENCE) {
+            Ok(status) => status.unwrap().code().unwrap_or(-1),
+            Err(_) => {
+                kill(&pid.to_string());
+                end.recv().unwrap().unwrap();
+                -2
             }
-            if begun.elapsed() > PATIENCE {
-                child.kill().unwrap();
-                child.wait().unwrap();
-                break -2;
-            }
-            std::thread::sleep(Duration::from_millis(5));
         };
         if let Ok(left) = fs::read_to_string(&left_in) {
             self.at = PathBuf::from(left.trim_end());
@@ -184,17 +184,22 @@ impl Stage {
 impl Drop for Stage {
     fn drop(&mut self) {
         let mark = self.folder.path().to_string_lossy().into_owned();
-        // Twice: what is ended may just have started something.
-        for _ in 0..2 {
-            for pid in carrying(&mark) {
-                let _ = Command::new("kill")
-                    .args(["-9", &pid])
-                    .stderr(Stdio::null())
-                    .status();
+        // A process may start another just before it ends, so until none is left.
+        let begun = Instant::now();
+        loop {
+            let left = carrying(&mark);
+            if left.is_empty() || begun.elapsed() > PATIENCE {
+                break;
             }
-            std::thread::sleep(Duration::from_millis(20));
+            left.iter().for_each(|pid| kill(pid));
         }
     }
+}
+
+/// Kills a process of the stage. One that has just ended by itself is as good.
+fn kill(pid: &str) {
+    let mut kill = Command::new("kill");
+    drop(kill.args(["-9", pid]).stderr(Stdio::null()).status());
 }
 
 /// Processes whose environment names this folder.

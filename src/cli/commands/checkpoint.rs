@@ -45,7 +45,7 @@ pub struct List {}
 #[command(after_help = "Example:
   $ swarm checkpoint show before-release")]
 pub struct Show {
-    /// Which.
+    /// The checkpoint's name.
     pub name: CheckpointName,
 }
 
@@ -54,7 +54,7 @@ pub struct Show {
 #[command(after_help = "Example:
   $ swarm checkpoint delete before-release")]
 pub struct Delete {
-    /// Which.
+    /// The checkpoint's name.
     pub name: CheckpointName,
 }
 

@@ -56,7 +56,7 @@ Example:
   $ swarm hooks approve pre-merge"
 )]
 pub struct Approve {
-    /// Which.
+    /// The hook's name.
     pub name: HookName,
     /// Approve without being asked.
     #[arg(long)]

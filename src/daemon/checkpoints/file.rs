@@ -61,7 +61,7 @@ pub struct CheckpointFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentState {
-    /// Whose.
+    /// The agent.
     pub id: AgentId,
     /// On what.
     pub idea_id: IdeaId,

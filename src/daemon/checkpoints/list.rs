@@ -52,7 +52,7 @@ pub struct Preview {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reverted {
-    /// Which.
+    /// The idea.
     pub id: IdeaId,
     /// How it stands.
     pub from: IdeaStatus,
@@ -74,7 +74,7 @@ pub struct Lost {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stopped {
-    /// Which.
+    /// The agent.
     pub id: AgentId,
     /// On what it works.
     pub idea_id: IdeaId,

@@ -20,7 +20,7 @@ use crate::hooks::{self, Entry};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HookView {
-    /// Which.
+    /// The hook's name.
     pub hook: HookName,
     /// `configuration` or `folder`.
     pub from: &'static str,

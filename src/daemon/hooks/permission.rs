@@ -37,7 +37,7 @@ pub enum NotRun {
     /// The file cannot be read.
     #[error("it is not run: {path} cannot be read: {source}")]
     Unreadable {
-        /// Which.
+        /// The file.
         path: String,
         /// What the system said.
         source: std::io::Error,

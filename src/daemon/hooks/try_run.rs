@@ -33,7 +33,7 @@ const ALONE: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tried {
-    /// Which.
+    /// The hook's name.
     pub hook: HookName,
     /// Its program.
     pub program: String,

@@ -35,7 +35,7 @@ pub struct Losses {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct IdeaChange {
-    /// Which.
+    /// The idea.
     pub id: IdeaId,
     /// How it stood, as far as that can be told; none: that is not known. The same as it would stand: its text is another.
     pub from: Option<IdeaStatus>,

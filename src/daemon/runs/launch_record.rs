@@ -112,6 +112,7 @@ pub(crate) async fn recall(
         let adapter = handle
             .read(|state| logged(state, &run))
             .or_else(|| Some(context.profile(&profile)?.adapter));
+        // A profile that is gone cannot begin it again; `judge` then reads the output by its kind alone.
         let anew = || launch::begin(&context, &handle, &run, &purpose).ok();
         judge(&run, told, adapter, || LaunchRecord::with(&anew()?.1))
     };

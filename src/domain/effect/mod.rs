@@ -167,7 +167,7 @@ pub struct Saved {
 pub enum Purpose {
     /// One invocation of the agent's CLI.
     Iteration {
-        /// Whose.
+        /// The agent.
         agent: AgentId,
         /// Which, from 1.
         iteration: u32,
@@ -176,7 +176,7 @@ pub enum Purpose {
     },
     /// A quality command in the attempt's worktree.
     Gate {
-        /// Whose.
+        /// The agent.
         agent: AgentId,
         /// Which of the quality commands, from 0.
         index: usize,

@@ -97,7 +97,7 @@ pub enum Event {
     IterationExcused(IterationExcused),
     /// An attempt has a conversation.
     SessionBegan(SessionBegan),
-    /// An attempt's conversation is given up; the next iteration begins a new one.
+    /// An attempt's conversation cannot go on; the next iteration begins a new one.
     SessionDropped(SessionDropped),
     /// What the present iteration of an attempt has used up to now.
     UsageSeen(UsageSeen),
@@ -167,7 +167,7 @@ pub enum Event {
     RollbackStepped(RollbackStepped),
     /// The target and the ideas are what they were at the checkpoint.
     RolledBack(RolledBack),
-    /// The rollback was given up; the target and the ideas are as they were.
+    /// The rollback was abandoned; the target and the ideas are as they were.
     RollbackAbandoned(RollbackAbandoned),
 
     /// A hook is to be called about the event that comes next. It comes first, so that no torn log can hold the event without the call.

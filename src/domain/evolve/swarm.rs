@@ -158,8 +158,9 @@ pub(super) fn repair(state: &mut State, at: Timestamp, repaired: &StateRepaired)
     }
 }
 
-/// What the log knew of the work on an idea is over: the target has it. Its worktree goes as one that is given up does, with everything in
-/// it kept: the commit that landed may be later than the last one that the log knows.
+/// Ends the work on an idea whose landing was found on the target. The worktree is released like an
+/// abandoned one, and everything in it is kept: the landed commit may be later than the last one in
+/// the log.
 fn find_landing(state: &mut State, at: Timestamp, id: &IdeaId, commit: &Oid) {
     let Some(kept) = state.ideas.change(id, |idea| idea.kept.take()) else {
         return;

@@ -106,7 +106,8 @@ impl Repo {
         if let Some(held) = self.wait_for_index(checkout)? {
             return Ok(Err(held.reason));
         }
-        // Files that were touched but not changed look changed until the index is refreshed; the exit code only tells of real changes.
+        // A touched file looks changed until the index is refreshed. The exit code of this refresh
+        // reports real changes only.
         checkout
             .git(self)
             .long()

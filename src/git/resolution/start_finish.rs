@@ -47,7 +47,7 @@ pub enum Finish {
     },
     /// Files with markers, or without a decision.
     StillConflicted {
-        /// Which.
+        /// The files, relative to the repository.
         files: Vec<String>,
     },
     /// No merge was started, or somebody aborted it.

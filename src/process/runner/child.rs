@@ -114,7 +114,8 @@ fn claim_and_execute(path: &Path, runner: &str) -> Result<Option<Report>, String
         Err(error) => return Ok(Some(Report::NotClaimed(error.to_string()))),
     }
     crash::point("child.after-claim");
-    // No longer needed, whatever happens next, and it may hold secrets.
+    // Not needed any more, and it may hold secrets. An error is ignored: the child must start, and
+    // the folder is closed to others.
     let _ = remove::file(&dir.env());
     let error = command.exec();
     Err(format!("cannot run `{}`: {error}", spec.program))

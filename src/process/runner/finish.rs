@@ -29,7 +29,8 @@ const TRIES: u32 = 3;
 /// Writes `exit.json`. Retries each second while the disk is full, unless asked to end now, and a
 /// few times on other errors: without the record the run is lost, and its work is repeated.
 pub(super) fn record(dir: &RunDir, outcome: &Outcome, signals: &SignalFd) -> Result<()> {
-    // Exists only if the child failed before its claim. It may hold secrets and has no more use.
+    // Exists only if the child failed before its claim, and may hold secrets. An error, most often
+    // that it is gone, is ignored: the record counts more, and the folder is closed to others.
     let _ = remove::file(&dir.env());
     let record = exit_record(dir, outcome);
     let mut tries = 1;
@@ -44,7 +45,8 @@ pub(super) fn record(dir: &RunDir, outcome: &Outcome, signals: &SignalFd) -> Res
             Err(error) if tries < TRIES => {
                 eprintln!("cannot write the exit record, retrying: {error}");
                 tries += 1;
-                // A file whose sync failed cannot be trusted to sync again, so write a new one.
+                // A file whose sync failed cannot be trusted to sync again, so write a new one. An
+                // error is ignored: the next write meets the same disk and reports it.
                 let _ = remove::file(&dir.exit_reserve());
                 if asked_to_end_now(signals) {
                     return Err(error).on("write", &dir.exit());
