@@ -1,8 +1,8 @@
 //! # swarm: the architecture
 //!
-//! A daemon that runs a backlog of ideas through coding agents in parallel git worktrees, lands what
-//! passes the project's own checks, and survives everything. The promise: *no acknowledged event, no
-//! commit and no minute of an agent's work is ever lost or done twice.*
+//! A daemon that runs a backlog of ideas through coding agents in parallel git worktrees, lands
+//! what passes the project's own checks, and survives everything. The promise: *no acknowledged
+//! event, no commit and no minute of an agent's work is ever lost or done twice.*
 //!
 //! ## The house
 //!
@@ -20,11 +20,11 @@
 //! | [`api`] | JSON over HTTP on the unix socket, and its client |
 //! | [`cli`] | arguments, rendering, one file for each verb |
 //!
-//! Every room may use `domain`. `daemon`, `api` and `cli` may use `view`. `journal`, `process`, `git`
-//! and `config` do not know each other. `agents` stands on them, then come `daemon`, `api` and `cli`.
-//! Two small files serve every room but `domain`: [`crash`], the points at which tests kill the
-//! program, and [`remove`], the only place that removes files. A test reads the sources and fails
-//! when a room uses one that it must not know.
+//! Every room may use `domain`. `daemon`, `api` and `cli` may use `view`. `journal`, `process`,
+//! `git` and `config` do not know each other. `agents` stands on them, then come `daemon`, `api`
+//! and `cli`. Two small files serve every room but `domain`: [`crash`], the points at which tests
+//! kill the program, and [`remove`], the only place that removes files. A test reads the sources
+//! and fails when a room uses one that it must not know.
 //!
 //! ## The loop
 //!
@@ -37,9 +37,9 @@
 //! 5. answers,
 //! 6. sends the newly requested effects to their drivers.
 //!
-//! *Persist, then act.* An effect is requested in the log before it is done, and stays in the outbox
-//! until its outcome is in the log. After a restart, the outbox is what remains to be done: the same
-//! drivers get it again, and each first looks at what is already done.
+//! *Persist, then act.* An effect is requested in the log before it is done, and stays in the
+//! outbox until its outcome is in the log. After a restart, the outbox is what remains to be done:
+//! the same drivers get it again, and each first looks at what is already done.
 //!
 //! ## The laws
 //!
@@ -47,8 +47,8 @@
 //! 2. Only the actor writes the log. No driver touches the state.
 //! 3. Deciding is pure, evolving is total and deterministic, and replay runs no rule.
 //! 4. Damage to acknowledged events is never guessed over.
-//! 5. The target moves by compare-and-swap, to a commit that passed the checks. Nobody's uncommitted
-//!    work is touched.
+//! 5. The target moves by compare-and-swap, to a commit that passed the checks. Nobody's
+//!    uncommitted work is touched.
 //! 6. No process is signalled by its number alone.
 //! 7. Only [`remove`] removes files, and it never follows a link.
 //! 8. The program has one `Command::new("git")`, and it runs nothing that an agent could have
@@ -68,7 +68,8 @@ pub mod process;
 pub mod remove;
 pub mod view;
 
-/// Runs the program for `std::env::args`: a hidden child program (a runner, the demo's agent, the bridge to an agent's protocol), or the command line.
+/// Runs the program for `std::env::args`: a hidden child program (a runner, the demo's agent, the
+/// bridge to an agent's protocol), or the command line.
 pub fn main() -> std::process::ExitCode {
     if let Some(code) = process::runner::hidden_program(std::env::args_os()) {
         return code;

@@ -1,4 +1,5 @@
-//! The `swarm` binary: hidden child programs first (they must stay small and fast), then the command line.
+//! The `swarm` binary: hidden child programs first (they must stay small and fast), then the
+//! command line.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! The scripted agent of the demo, as a real process in real git worktrees, driven by hand the way the daemon does it.
+//! The scripted agent of the demo, as a real process in real git worktrees, driven by hand the way
+//! the daemon does it.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -186,7 +187,8 @@ impl Agent<'_> {
         Iteration { output, signals }
     }
 
-    /// Iterates, with the gate after each COMPLETE, until an attempt is complete; its uncommitted work is committed.
+    /// Iterates, with the gate after each COMPLETE, until an attempt is complete; its uncommitted
+    /// work is committed.
     fn complete(&mut self) -> usize {
         for iterations in 1..=4 {
             let said_so = self.iterate().signals.contains(&Signal::Complete(None));
@@ -225,7 +227,8 @@ impl Agent<'_> {
         }
     }
 
-    /// Merges `main` into the branch, by a resolver if need be; then `main` follows. Says whether there was a conflict.
+    /// Merges `main` into the branch, by a resolver if need be; then `main` follows. Says whether
+    /// there was a conflict.
     fn land(&mut self) -> bool {
         let merge = ["merge", "-q", "--no-ff", "-m", "Merge", "main"];
         let clean = self.site.git_in(&self.worktree, &merge).status.success();
@@ -268,7 +271,8 @@ fn the_whole_backlog_lands_in_order_and_the_check_passes() {
     let ideas = scenario::ideas(9);
     let mut conflicts = Vec::new();
     let mut iterations = Vec::new();
-    // The ideas 1 to 6 are worked on side by side, the others begin when what they come after has landed.
+    // The ideas 1 to 6 are worked on side by side, the others begin when what they come after has
+    // landed.
     let mut agents: Vec<Agent<'_>> = (1..=6).map(|n| site.agent(n, &ideas[n - 1])).collect();
     for agent in &mut agents {
         iterations.push(agent.complete());

@@ -1,6 +1,8 @@
-//! What is fuzzed, on every build: each target's body (`fuzz/src`) over the corpus that is kept, and over seeded mutations of it.
+//! What is fuzzed, on every build: each target's body (`fuzz/src`) over the corpus that is kept,
+//! and over seeded mutations of it.
 //!
-//! The long run with coverage is `fuzz/run.sh`. Here: `SWARM_FUZZ_CASES` (mutations of each target), `SWARM_TEST_SEED` (printed).
+//! The long run with coverage is `fuzz/run.sh`. Here: `SWARM_FUZZ_CASES` (mutations of each
+//! target), `SWARM_TEST_SEED` (printed).
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 

@@ -94,7 +94,10 @@ impl Stage {
         let path = self.repo().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
-        self.sh("git init -q -b main && git add -A && git -c user.name=a -c user.email=a@b commit -qm one && git rev-parse HEAD")
+        self.sh(
+            "git init -q -b main && git add -A && git -c user.name=a -c user.email=a@b commit \
+            -qm one && git rev-parse HEAD",
+        )
     }
 }
 

@@ -1,4 +1,5 @@
-//! The laws of the house, read off the sources: who may know whom, what the domain may touch, where git and statig live.
+//! The laws of the house, read off the sources: who may know whom, what the domain may touch, where
+//! git and statig live.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 

@@ -1,4 +1,5 @@
-//! Every dependency's licence is one that `deny.toml` allows. Reads what cargo knows; needs no network.
+//! Every dependency's licence is one that `deny.toml` allows. Reads what cargo knows; needs no
+//! network.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -16,7 +17,8 @@ fn list_after(text: &str, key: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a licence expression can be fulfilled with allowed licences only. `/` is the old way to write OR.
+/// Whether a licence expression can be fulfilled with allowed licences only. `/` is the old way to
+/// write OR.
 fn is_allowed(expression: &str, allowed: &[String]) -> bool {
     let expression = expression.replace(['(', ')'], " ").replace('/', " OR ");
     expression.split(" OR ").any(|choice| {

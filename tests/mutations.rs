@@ -1,5 +1,6 @@
-//! The planted faults of `tests/mutations/`: each still applies to the tree, and names a test that is there. Whether the test fails with the
-//! fault is shown by `tests/mutations/run.sh`, which takes too long for every day.
+//! The planted faults of `tests/mutations/`: each still applies to the tree, and names a test that
+//! is there. Whether the test fails with the fault is shown by `tests/mutations/run.sh`, which
+//! takes too long for every day.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -97,7 +98,8 @@ fn tests_in(text: &str, rooms: &[&str]) -> Vec<String> {
     found
 }
 
-/// Git's own word on whether a patch applies, with nothing of the user's configuration and no repository above the tree.
+/// Git's own word on whether a patch applies, with nothing of the user's configuration and no
+/// repository above the tree.
 fn applies(patch: &Path) -> Result<(), String> {
     let mut git = Command::new("git");
     for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
@@ -171,7 +173,8 @@ fn every_fault_is_in_the_table() {
 
 #[test]
 fn tests_are_found_in_the_sources() {
-    let text = "#[test]\nfn outer() {\n}\nmod tests {\n    #[tokio::test(flavor = \"x\")]\n    async fn inner() {\n    }\n    fn helper() {\n    }\n}\n";
+    let text = "#[test]\nfn outer() {\n}\nmod tests {\n    #[tokio::test(flavor = \"x\")]\n    \
+        async fn inner() {\n    }\n    fn helper() {\n    }\n}\n";
     assert_eq!(
         tests_in(text, &["room"]),
         ["room::outer", "room::tests::inner"]

@@ -1,7 +1,8 @@
-//! The process room against real processes: the runner is the real binary, started as the daemon starts it.
+//! The process room against real processes: the runner is the real binary, started as the daemon
+//! starts it.
 //!
-//! Tests wait on pipes and on the runs themselves, never on time. A named pipe doubles as a witness: its reader sees the end only
-//! when every process that holds it is gone.
+//! Tests wait on pipes and on the runs themselves, never on time. A named pipe doubles as a
+//! witness: its reader sees the end only when every process that holds it is gone.
 
 #![allow(clippy::unwrap_used)] // helpers of tests are not marked as tests
 
@@ -147,7 +148,8 @@ async fn finish(dir: &RunDir) -> ExitRecord {
     }
 }
 
-/// Opens a pipe for reading and takes its first line, on a thread of its own: opening waits for a writer.
+/// Opens a pipe for reading and takes its first line, on a thread of its own: opening waits for a
+/// writer.
 async fn first_line(path: &Path) -> File {
     let path = path.to_owned();
     let opened = tokio::task::spawn_blocking(move || {
@@ -346,7 +348,8 @@ async fn a_child_that_closes_its_output_still_runs() {
 async fn escapees_end_with_the_child() {
     let lab = Lab::new().await;
     let ready = lab.pipe("ready");
-    // Twenty grandchildren with sessions of their own, no environment, ignoring TERM, forked twice; one holds stdout.
+    // Twenty grandchildren with sessions of their own, no environment, ignoring TERM, forked twice;
+    // one holds stdout.
     let script = r#"exec 3>ready
         for i in 1 2 3 4 5 6 7 8 9 10; do
           (env -i /usr/bin/setsid /bin/sh -c 'trap "" TERM; /bin/sleep 1000 & echo; wait' >&3 2>/dev/null &)
@@ -410,7 +413,8 @@ async fn a_child_starts_with_no_signal_blocked_or_ignored() {
         .map(str::to_owned)
         .to_vec();
     let dir = lab.prepare(&spec);
-    // As under `nohup` and in the background of a script, and with CHLD ignored, which would hide the end of the child.
+    // As under `nohup` and in the background of a script, and with CHLD ignored, which would hide
+    // the end of the child.
     let mut shell = Command::new("/bin/sh");
     shell.args([
         "-c",
@@ -442,7 +446,8 @@ async fn a_child_starts_with_no_signal_blocked_or_ignored() {
 
 #[tokio::test]
 async fn a_timeout_ends_what_ignores_term() {
-    // On a busy machine the time may be over before the script has come to ignore anything: then it has more.
+    // On a busy machine the time may be over before the script has come to ignore anything: then it
+    // has more.
     for timeout in [50, 500, 5_000, 50_000] {
         let lab = Lab::new().await;
         let mut spec = lab.script("trap '' TERM; echo ready >>count; while :; do sleep 1000; done");
@@ -582,7 +587,8 @@ async fn a_stop_now_does_not_wait_nor_does_a_second_one() {
     }
 }
 
-/// As where a machine goes down: everybody gets the signal, and the child has ended before its runner looks.
+/// As where a machine goes down: everybody gets the signal, and the child has ended before its
+/// runner looks.
 #[tokio::test]
 async fn a_stop_counts_although_the_child_was_quicker() {
     for script in [
@@ -782,7 +788,8 @@ fn crash_at(dir: &RunDir, label: &str) -> RunStatus {
     inspect(dir).unwrap()
 }
 
-/// After any kill the run is launched twice more; the child has run at most once, and the end is the same for everyone who asks.
+/// After any kill the run is launched twice more; the child has run at most once, and the end is
+/// the same for everyone who asks.
 async fn settle(lab: &Lab, dir: &RunDir) -> (RunEnd, usize) {
     for _ in 0..2 {
         let launched = launch(dir, Path::new(EXE)).unwrap();
@@ -832,7 +839,8 @@ async fn kill_9_while_the_child_starts_runs_it_at_most_once() {
     }
 }
 
-/// A kill before the claim says nothing about the program: no record, so that whoever launches again runs it.
+/// A kill before the claim says nothing about the program: no record, so that whoever launches
+/// again runs it.
 #[tokio::test]
 async fn a_child_that_died_before_its_claim_leaves_the_run_to_the_next_runner() {
     let lab = Lab::new().await;

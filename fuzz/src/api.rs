@@ -1,4 +1,5 @@
-//! Requests to the interface, without a socket: a line `METHOD PATH`, then the body. An actor in memory decides by the real rules.
+//! Requests to the interface, without a socket: a line `METHOD PATH`, then the body. An actor in
+//! memory decides by the real rules.
 
 use std::cell::RefCell;
 use std::io;
@@ -79,7 +80,8 @@ thread_local! {
     static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
 }
 
-/// Every request gets an answer; a refusal has the form of one, and nothing is the server's own fault.
+/// Every request gets an answer; a refusal has the form of one, and nothing is the server's own
+/// fault.
 pub fn check(data: &[u8]) {
     let Some(request) = request(data) else {
         return;

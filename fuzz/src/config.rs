@@ -1,4 +1,5 @@
-//! The configuration: `config.json`, a zero byte, `config.local.json`, a zero byte, a line for each variable.
+//! The configuration: `config.json`, a zero byte, `config.local.json`, a zero byte, a line for each
+//! variable.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,8 @@ use swarm::config::{Sources, VARIABLES, layer, readiness};
 
 use super::halves;
 
-/// It is taken or refused with words; what is taken, written out in full, is taken again and is the same.
+/// It is taken or refused with words; what is taken, written out in full, is taken again and is the
+/// same.
 pub fn check(data: &[u8]) {
     let (shared, rest) = halves(data);
     let (local, variables) = halves(rest);

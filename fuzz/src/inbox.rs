@@ -3,7 +3,8 @@
 use swarm::daemon::effects::inbox::parse::parse;
 use swarm::domain::decide::MAX_TEXT_BYTES;
 
-/// A file is an idea with a text, or refused with one of its lines, or the one that is missing after them.
+/// A file is an idea with a text, or refused with one of its lines, or the one that is missing
+/// after them.
 pub fn check(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match parse(&text) {

@@ -1,7 +1,8 @@
-//! What is fuzzed: for each target a function from bytes to nothing, that panics when a promise is broken.
+//! What is fuzzed: for each target a function from bytes to nothing, that panics when a promise is
+//! broken.
 //!
-//! The bodies use the program's public interface only. `fuzz/run.sh` runs them under libFuzzer; the program's own tests run them on the
-//! corpus and on seeded mutations of it (`tests/fuzz.rs`).
+//! The bodies use the program's public interface only. `fuzz/run.sh` runs them under libFuzzer; the
+//! program's own tests run them on the corpus and on seeded mutations of it (`tests/fuzz.rs`).
 
 pub mod api;
 pub mod config;

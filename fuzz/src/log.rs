@@ -1,4 +1,5 @@
-//! The log scanner: on any bytes, and on a good log that was cut, overwritten and garbled as the bytes say.
+//! The log scanner: on any bytes, and on a good log that was cut, overwritten and garbled as the
+//! bytes say.
 
 use std::sync::LazyLock;
 
@@ -112,7 +113,8 @@ fn garbled(data: &[u8]) {
     let intact = starts.partition_point(|start| *start <= same) - 1;
     assert!(found.last_seq >= intact as u64, "{found:?}");
     assert!(log.starts_with(&bytes[..found.end]), "{found:?}");
-    // The last record and the mark that proves it are still there: whatever came before is acknowledged.
+    // The last record and the mark that proves it are still there: whatever came before is
+    // acknowledged.
     let proof = &log[starts[starts.len() - 3]..];
     if found.end < bytes.len() && bytes.ends_with(proof) {
         assert!(!matches!(found.tail, Tail::Torn { .. }), "{found:?}");

@@ -1,4 +1,5 @@
-//! The output of agents and of quality commands: readers give the same text however it is split; text is made plain.
+//! The output of agents and of quality commands: readers give the same text however it is split;
+//! text is made plain.
 
 use swarm::agents::adapter::StartedAs;
 use swarm::agents::stream::text_of;

@@ -4,7 +4,8 @@ use swarm::domain::signal::{Found, Item, MAX_PAYLOAD, Scanner, shield};
 
 use super::{halves, pieces};
 
-/// The same findings however the output is split; payloads are plain and bounded; a shielded prompt, repeated, says nothing.
+/// The same findings however the output is split; payloads are plain and bounded; a shielded
+/// prompt, repeated, says nothing.
 pub fn check(data: &[u8]) {
     let (prompt, output) = halves(data);
     let prompt = String::from_utf8_lossy(prompt);

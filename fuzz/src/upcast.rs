@@ -1,4 +1,5 @@
-//! Events: lines of any shape are read or refused, steps from older formats are pure and total, folding events is total.
+//! Events: lines of any shape are read or refused, steps from older formats are pure and total,
+//! folding events is total.
 
 use serde_json::Value;
 use swarm::domain::event::Event;

@@ -1,6 +1,8 @@
-//! The client of a daemon's socket: what the command line talks through. It knows no proxy, no environment and no other host.
+//! The client of a daemon's socket: what the command line talks through. It knows no proxy, no
+//! environment and no other host.
 //!
-//! Invariant: a request is sent once. It is sent again only where the first copy provably did not leave, or where it only reads.
+//! Invariant: a request is sent once. It is sent again only where the first copy provably did not
+//! leave, or where it only reads.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,12 +24,14 @@ use super::error::ErrorBody;
 use super::peer;
 use super::resolution::JUDGEMENT_TIMEOUT;
 
-/// Idle connections older than this are not used again: well below the time after which the server closes them.
+/// Idle connections older than this are not used again: well below the time after which the server
+/// closes them.
 const KEEP_IDLE: Duration = Duration::from_secs(10);
 
 /// How long a view may take: it is read from memory.
 const READ_LIMIT: Duration = Duration::from_secs(10);
-/// How long a checkpoint or a rollback may take: agents are stopped first, and a large repository takes its time.
+/// How long a checkpoint or a rollback may take: agents are stopped first, and a large repository
+/// takes its time.
 const WORK_LIMIT: Duration = Duration::from_secs(1_800);
 /// How long a change may take: it waits for the disk.
 const CHANGE_LIMIT: Duration = Duration::from_secs(20);
@@ -354,7 +358,8 @@ impl Stream {
         }
     }
 
-    /// The next bytes as they come, with what [`Stream::next_line`] has not given yet; none: the stream is over.
+    /// The next bytes as they come, with what [`Stream::next_line`] has not given yet; none: the
+    /// stream is over.
     pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, ClientError> {
         if self.buffer.is_empty() {
             return self.next_frame().await;

@@ -1,7 +1,7 @@
 //! `state/daemon.json`: where the running daemon can be reached.
 //!
-//! Invariant: it is replaced as a whole, so a reader sees an old one or a new one. It is a hint: what a daemon that was killed left behind
-//! names a socket that nobody listens on.
+//! Invariant: it is replaced as a whole, so a reader sees an old one or a new one. It is a hint:
+//! what a daemon that was killed left behind names a socket that nobody listens on.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Write};
@@ -33,7 +33,8 @@ pub struct DaemonFile {
     /// The address of its page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web_url: Option<String>,
-    /// The state directory that it serves, by device and inode: a copy of this file tells of no daemon of the copy's.
+    /// The state directory that it serves, by device and inode: a copy of this file tells of no
+    /// daemon of the copy's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<(u64, u64)>,
 }
@@ -42,7 +43,8 @@ impl DaemonFile {
     /// Writes it into the state directory, mode 0600. The caller holds the state lock.
     pub fn write(&self, state_dir: &Path) -> io::Result<()> {
         let json = serde_json::to_vec(self)?;
-        // Always the same name: whoever holds the state lock is alone, and what a kill leaves is written over.
+        // Always the same name: whoever holds the state lock is alone, and what a kill leaves is
+        // written over.
         let new = state_dir.join(NEW);
         let mut file = OpenOptions::new()
             .write(true)
@@ -56,7 +58,8 @@ impl DaemonFile {
         sync_dir(state_dir)
     }
 
-    /// Reads it; none: no daemon of this directory has left one. What is no regular file is an error, and not waited for.
+    /// Reads it; none: no daemon of this directory has left one. What is no regular file is an
+    /// error, and not waited for.
     pub fn read(state_dir: &Path) -> io::Result<Option<Self>> {
         match open_plain_file(&state_dir.join(NAME)) {
             Ok(file) => {
@@ -68,8 +71,8 @@ impl DaemonFile {
         }
     }
 
-    /// Whether a daemon of this directory wrote it, and who answers at its socket could be that one. A repository may have been copied, or
-    /// renamed with another now in its place.
+    /// Whether a daemon of this directory wrote it, and who answers at its socket could be that
+    /// one. A repository may have been copied, or renamed with another now in its place.
     fn is_of(&self, state_dir: &Path) -> io::Result<bool> {
         let here = place(state_dir)?;
         if self.state.is_some_and(|state| state != here) {

@@ -1,6 +1,7 @@
 //! What a refused or failed request is answered with: one shape for all of them.
 //!
-//! Invariant: every answer that is not a success carries `{"error":{"code","message","details","suggestions"}}`, with a stable code.
+//! Invariant: every answer that is not a success carries
+//! `{"error":{"code","message","details","suggestions"}}`, with a stable code.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -151,14 +152,20 @@ impl From<CommandError> for ApiError {
                 .suggest("make room on the disk, then try again")
                 .suggest("see what is wrong: swarm doctor"),
             CommandError::Lost(_) => Self::new(unavailable, "DISK", error.to_string())
-                .details("whether the request took effect is not known; the next daemon's status shows it")
+                .details(
+                    "whether the request took effect is not known; the next daemon's status \
+                    shows it",
+                )
                 .suggest("mend the disk, then start again: swarm start")
                 .suggest("see what is wrong: swarm doctor"),
             CommandError::Ended => {
                 ending().details("nothing has changed; the next daemon can be asked")
             }
             CommandError::Unknown => Self::new(unavailable, "UNKNOWN", error.to_string())
-                .details("whether the request took effect is not known; the next daemon's status shows it")
+                .details(
+                    "whether the request took effect is not known; the next daemon's status \
+                    shows it",
+                )
                 .suggest("start it again: swarm start"),
         }
     }

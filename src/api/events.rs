@@ -1,6 +1,7 @@
 //! `GET events`: the log as an array, as JSON lines, or as server-sent events.
 //!
-//! Invariant: what a client has read up to some `seq` it continues from there without gap or repeat, in any of the forms.
+//! Invariant: what a client has read up to some `seq` it continues from there without gap or
+//! repeat, in any of the forms.
 
 use std::io;
 use std::sync::Arc;
@@ -47,8 +48,9 @@ enum Form {
 
 /// Events, oldest first.
 ///
-/// `Accept: text/event-stream`: server-sent events with `id:` = seq, which go on with what comes. `Accept: application/x-ndjson`, or
-/// `follow=true`: a line for each. Else an array of at most 1000.
+/// `Accept: text/event-stream`: server-sent events with `id:` = seq, which go on with what comes.
+/// `Accept: application/x-ndjson`, or `follow=true`: a line for each. Else an array of at most
+/// 1000.
 #[utoipa::path(
     get, path = "/events", tag = "events", params(EventQuery),
     responses(
@@ -175,7 +177,8 @@ impl Reader {
         }
     }
 
-    /// The next bytes, with a comment now and then where nothing happens, so that both ends see that the other is there.
+    /// The next bytes, with a comment now and then where nothing happens, so that both ends see
+    /// that the other is there.
     async fn alive(&mut self, silence: Duration) -> io::Result<Option<Vec<u8>>> {
         if self.form != Form::ServerSent {
             return self.next().await;
@@ -205,7 +208,8 @@ async fn array(reader: &mut Reader) -> Result<Response, ApiError> {
     Ok(([(header::CONTENT_TYPE, json)], body).into_response())
 }
 
-/// What is there already comes before the answer's head, so that a log that cannot be read is an error and not an end.
+/// What is there already comes before the answer's head, so that a log that cannot be read is an
+/// error and not an end.
 async fn begin(mut reader: Reader, content_type: &'static str) -> Result<Response, ApiError> {
     let ready = reader.feed.ready().await;
     let ready = ready.and_then(|events| reader.encode(&events));
@@ -334,7 +338,8 @@ mod tests {
         let record = |seq: u64| {
             let ts = "1970-01-01T00:00:00.000Z";
             format!(
-                "id: {seq}\ndata: {{\"seq\":{seq},\"ts\":\"{ts}\",\"kind\":\"mark\",\"data\":{{}}}}\n\n"
+                "id: {seq}\ndata: \
+                {{\"seq\":{seq},\"ts\":\"{ts}\",\"kind\":\"mark\",\"data\":{{}}}}\n\n"
             )
         };
         assert_eq!(String::from_utf8(events).unwrap(), record(1) + &record(2));

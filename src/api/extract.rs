@@ -1,6 +1,8 @@
-//! How requests become typed values: a refusal always has the shape of [`ApiError`] and says what is allowed.
+//! How requests become typed values: a refusal always has the shape of [`ApiError`] and says what
+//! is allowed.
 //!
-//! Invariant: a body is at most [`MAX_BODY_BYTES`] long and arrives within [`BODY_TIMEOUT`], whoever sends it.
+//! Invariant: a body is at most [`MAX_BODY_BYTES`] long and arrives within [`BODY_TIMEOUT`],
+//! whoever sends it.
 
 use std::fmt::Display;
 use std::str::FromStr;

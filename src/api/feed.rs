@@ -1,7 +1,8 @@
 //! Durable events in order, from memory where it still holds them, else from the log.
 //!
-//! Invariant: from where the log begins, from one sequence number to the next, without gap and without repeat, never past what is
-//! published; a log that does not hold what it should is an error, not an end.
+//! Invariant: from where the log begins, from one sequence number to the next, without gap and
+//! without repeat, never past what is published; a log that does not hold what it should is an
+//! error, not an end.
 
 use std::io;
 use std::sync::Arc;
@@ -44,7 +45,8 @@ impl Feed {
         self.after
     }
 
-    /// The next events, at least one; none once all there were have been given and the daemon is ending.
+    /// The next events, at least one; none once all there were have been given and the daemon is
+    /// ending.
     pub(super) async fn next(&mut self) -> io::Result<Option<Vec<Arc<Journaled>>>> {
         loop {
             let over = self.over;

@@ -1,6 +1,8 @@
-//! What an agent's runs wrote, from their files alone: the same text as by the daemon, for who has none.
+//! What an agent's runs wrote, from their files alone: the same text as by the daemon, for who has
+//! none.
 //!
-//! Invariant: it gives what is there at the moment when it is opened, and ends; memory is bounded, however long the output is.
+//! Invariant: it gives what is there at the moment when it is opened, and ends; memory is bounded,
+//! however long the output is.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};

@@ -1,9 +1,11 @@
 //! `GET agents/{id}/logs`: what an agent's runs wrote, as text for people, from their files.
 //!
-//! A line `==> RUN <==` goes before the output of each run, `==> RUN stderr <==` before what it wrote there. A structured stream is told as a
-//! [transcript](crate::agents::transcript), or with `raw` passed on as it is, like all other output: whoever shows it makes it harmless.
+//! A line `==> RUN <==` goes before the output of each run, `==> RUN stderr <==` before what it
+//! wrote there. A structured stream is told as a [transcript](crate::agents::transcript), or with
+//! `raw` passed on as it is, like all other output: whoever shows it makes it harmless.
 //!
-//! Invariant: following gives every byte of the text once, over all later runs of the agent, and ends when the agent has ended and all is read.
+//! Invariant: following gives every byte of the text once, over all later runs of the agent, and
+//! ends when the agent has ended and all is read.
 
 use std::collections::VecDeque;
 use std::io;
@@ -34,7 +36,8 @@ pub const DEFAULT_LINES: u64 = 200;
 /// How often the files of a running child are looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// The output of an agent's runs, as text for people with a line `==> RUN <==` before each run; `raw=true` gives the bytes that they wrote.
+/// The output of an agent's runs, as text for people with a line `==> RUN <==` before each run;
+/// `raw=true` gives the bytes that they wrote.
 #[utoipa::path(
     get, path = "/agents/{id}/logs", tag = "agents", params(("id" = String, Path, description = "The agent"), LogQuery),
     responses(
@@ -182,7 +185,8 @@ impl Follower {
         known.unwrap_or_else(gone)
     }
 
-    /// Plans the run after the last one. Where that one is forgotten already, the oldest that is known comes next.
+    /// Plans the run after the last one. Where that one is forgotten already, the oldest that is
+    /// known comes next.
     fn plan_next(&mut self, known: &KnownRuns) -> bool {
         if !self.asked.follow || self.only {
             return false;
@@ -198,7 +202,8 @@ impl Follower {
         true
     }
 
-    /// What is there of a run, whose writer has `ended` or not. Nothing more where that is all for us (`over`), and it is dropped.
+    /// What is there of a run, whose writer has `ended` or not. Nothing more where that is all for
+    /// us (`over`), and it is dropped.
     async fn read(
         &mut self,
         mut part: Part,
@@ -241,7 +246,8 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// What was read of a run, as it stands on the page; nothing of it is said to be kept once that is all (`over`).
+    /// What was read of a run, as it stands on the page; nothing of it is said to be kept once that
+    /// is all (`over`).
     pub(super) fn show(
         &mut self,
         part: &Part,

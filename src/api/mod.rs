@@ -1,9 +1,12 @@
-//! The daemon's interface: JSON over HTTP under `/api/v1/`, and the client that the command line uses.
+//! The daemon's interface: JSON over HTTP under `/api/v1/`, and the client that the command line
+//! uses.
 //!
-//! A request becomes a [`Command`](crate::domain::command::Command) and is answered when its events are on disk, or it reads the durable
-//! state. The routes know nothing of the transport: [`serve`] gives them the unix socket of its owner.
+//! A request becomes a [`Command`](crate::domain::command::Command) and is answered when its events
+//! are on disk, or it reads the durable state. The routes know nothing of the transport: [`serve`]
+//! gives them the unix socket of its owner.
 //!
-//! Invariant: nothing here changes the state but by a command, and every refusal has the one shape of [`ApiError`].
+//! Invariant: nothing here changes the state but by a command, and every refusal has the one shape
+//! of [`ApiError`].
 
 pub mod client;
 pub mod daemon_file;
@@ -71,20 +74,22 @@ pub struct ApiContext {
 
 /// The log on disk, for events that are no longer in memory.
 pub trait EventLog: Send + Sync {
-    /// Events after sequence number `after`, oldest first, without gap, at most `limit`; only such as are durable. It blocks.
+    /// Events after sequence number `after`, oldest first, without gap, at most `limit`; only such
+    /// as are durable. It blocks.
     fn read(&self, after: u64, limit: usize) -> io::Result<Vec<Journaled>>;
 }
 
 /// What the daemon does outside its actor.
 pub trait Control: Send + Sync {
-    /// Reads the configuration again and has the actor load what changed; the last event's sequence number.
+    /// Reads the configuration again and has the actor load what changed; the last event's sequence
+    /// number.
     fn reload(&self) -> BoxFuture<'_, Result<u64, ReloadError>>;
 
     /// Where a branch is at this moment.
     fn target(&self, branch: String) -> BoxFuture<'_, TargetNow>;
 
-    /// Removes what is over for long enough, as far as that is safe beside the daemon; or says what would go. An error says what, why, and
-    /// that nothing was removed.
+    /// Removes what is over for long enough, as far as that is safe beside the daemon; or says what
+    /// would go. An error says what, why, and that nothing was removed.
     fn clean(&self, dry_run: bool) -> BoxFuture<'_, Result<Report, String>>;
 
     /// All checkpoints, oldest first, without the state in them.

@@ -28,7 +28,8 @@ pub(super) fn describe(
 fn info() -> Info {
     let mut info = Info::new("swarm", env!("CARGO_PKG_VERSION"));
     info.description = Some(
-        "Everything that the command line does. A change is answered when it is on disk; `seq` is its event's sequence number."
+        "Everything that the command line does. A change is answered when it is on disk; `seq` is \
+        its event's sequence number."
             .to_owned(),
     );
     info.license = Some(License::new(env!("CARGO_PKG_LICENSE")));

@@ -1,6 +1,7 @@
 //! Who is at the other end of a unix socket.
 //!
-//! Invariant: only processes of our own user, or of root, get as far as a request; the kernel says who they are, not they.
+//! Invariant: only processes of our own user, or of root, get as far as a request; the kernel says
+//! who they are, not they.
 
 use std::io;
 

@@ -1,7 +1,8 @@
 //! The standard output of an agent's run as text for people, in place of its bytes.
 //!
-//! Invariant: the whole text is made, from the first byte on, and what was not asked for is left out at its beginning; so its last lines are those that
-//! making all of it gives, and memory does not grow with the output.
+//! Invariant: the whole text is made, from the first byte on, and what was not asked for is left
+//! out at its beginning; so its last lines are those that making all of it gives, and memory does
+//! not grow with the output.
 
 use crate::agents::transcript::Transcript;
 
@@ -36,7 +37,8 @@ impl Readable {
         }
     }
 
-    /// Shows only the last `lines` of a text so long, and what comes after it; how many lines of it that are.
+    /// Shows only the last `lines` of a text so long, and what comes after it; how many lines of it
+    /// that are.
     pub(super) fn skip_to_last(&mut self, lines: u64, length: &Length) -> u64 {
         let all = length.lines();
         self.skip = match lines {

@@ -1,6 +1,8 @@
-//! `POST merges/{idea}/resolve`: the answer says what the resolution came to, not only that it was asked for.
+//! `POST merges/{idea}/resolve`: the answer says what the resolution came to, not only that it was
+//! asked for.
 //!
-//! Invariant: the command is on disk before anything is waited for; a client that goes away, or a wait that is too long, changes nothing.
+//! Invariant: the command is on disk before anything is waited for; a client that goes away, or a
+//! wait that is too long, changes nothing.
 
 use std::io;
 use std::time::Duration;
@@ -75,7 +77,8 @@ fn pending(state: &State, id: &IdeaId) -> Option<EffectId> {
     found.map(|(effect, _)| *effect)
 }
 
-/// Follows the log to the judgement: with a known effect, what was said last when it finished; else the first word.
+/// Follows the log to the judgement: with a known effect, what was said last when it finished; else
+/// the first word.
 async fn judged(
     mut feed: Feed,
     id: &IdeaId,

@@ -1,4 +1,5 @@
-//! How answers look that are not views, for the description of the API. A test validates real answers against it.
+//! How answers look that are not views, for the description of the API. A test validates real
+//! answers against it.
 //!
 //! Invariant: a value of these types is never made.
 

@@ -1,7 +1,7 @@
 //! Serving the routes on the unix socket.
 //!
-//! Invariant: a connection is looked at by [`peer::check`] before a byte of it is read; no client, slow or silent, keeps the daemon from
-//! ending, or from serving others.
+//! Invariant: a connection is looked at by [`peer::check`] before a byte of it is read; no client,
+//! slow or silent, keeps the daemon from ending, or from serving others.
 
 use std::io;
 use std::sync::Arc;
@@ -22,7 +22,8 @@ use super::{peer, stopped};
 /// How long a client may take for the head of a request, and how long an idle connection is kept.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long an end waits for answers that are under way. Whoever gets none finds what was done at the next start.
+/// How long an end waits for answers that are under way. Whoever gets none finds what was done at
+/// the next start.
 pub const STOP_GRACE: Duration = Duration::from_millis(200);
 
 /// How long it looks for connections that have come in and were not accepted yet.
@@ -37,7 +38,8 @@ pub const MAX_CONNECTIONS: usize = 256;
 /// A pause where the system has no descriptor left for another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until `stop` is true, or its sender is gone; then finishes what is under way, for [`STOP_GRACE`] at most, and removes the socket.
+/// Serves until `stop` is true, or its sender is gone; then finishes what is under way, for
+/// [`STOP_GRACE`] at most, and removes the socket.
 pub async fn serve(
     socket: Socket,
     router: Router,
@@ -130,7 +132,8 @@ async fn connection(stream: UnixStream, router: Router, mut stop: watch::Receive
     let ended = tokio::select! {
         ended = served.as_mut() => ended,
         () = stopped(&mut stop) => {
-            // Its first request may be on its way: who gets no answer cannot know whether it took effect.
+            // Its first request may be on its way: who gets no answer cannot know whether it took
+            // effect.
             tokio::select! {
                 ended = served.as_mut() => ended,
                 () = first(&asked) => {

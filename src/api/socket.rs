@@ -1,8 +1,9 @@
 //! The unix socket of a daemon: where it lies, and who can reach it.
 //!
-//! Invariant: mode 0600 in a directory of mode 0700 that is ours. The caller holds the state lock, so whatever lies in the way was
-//! left by a daemon that is dead. A normal end removes the socket; what a kill leaves, the next bind removes (but for a directory elsewhere
-//! that no `daemon.json` names yet: it is empty or holds a dead socket, and goes with the temporary files).
+//! Invariant: mode 0600 in a directory of mode 0700 that is ours. The caller holds the state lock,
+//! so whatever lies in the way was left by a daemon that is dead. A normal end removes the socket;
+//! what a kill leaves, the next bind removes (but for a directory elsewhere that no `daemon.json`
+//! names yet: it is empty or holds a dead socket, and goes with the temporary files).
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -45,7 +46,8 @@ pub enum SocketError {
     InTheWay(PathBuf),
     /// No directory has a path that is short enough.
     #[error(
-        "no directory for the daemon's socket has a path that is short enough for the system; set XDG_RUNTIME_DIR or TMPDIR to a shorter one"
+        "no directory for the daemon's socket has a path that is short enough for the system; set \
+        XDG_RUNTIME_DIR or TMPDIR to a shorter one"
     )]
     TooLong,
     /// The system refused.
@@ -68,8 +70,9 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Binds `swarm.sock` in the state directory, or, where that path is too long for the system, in a directory of its own with a random name.
-    /// The caller holds the state lock. What is to be told to clients is [`Socket::path`].
+    /// Binds `swarm.sock` in the state directory, or, where that path is too long for the system,
+    /// in a directory of its own with a random name. The caller holds the state lock. What is to be
+    /// told to clients is [`Socket::path`].
     pub fn bind(state_dir: &Path) -> Result<Self, SocketError> {
         check_closed(state_dir)?;
         remove_leftover(state_dir);
@@ -178,7 +181,8 @@ fn elsewhere() -> Result<PathBuf, SocketError> {
     Ok(made.map_err(|error| at(&base, error))?.keep())
 }
 
-/// Removes the directory that a killed daemon made for its socket. A leftover is harmless, so what cannot be removed stays.
+/// Removes the directory that a killed daemon made for its socket. A leftover is harmless, so what
+/// cannot be removed stays.
 fn remove_leftover(state_dir: &Path) {
     let Ok(Some(old)) = DaemonFile::read(state_dir) else {
         return;

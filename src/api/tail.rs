@@ -1,7 +1,9 @@
-//! The output files of runs, read from the end and on from there; the structured ones as text for people, unless the bytes are asked for.
+//! The output files of runs, read from the end and on from there; the structured ones as text for
+//! people, unless the bytes are asked for.
 //!
-//! Invariant: bytes come in the order in which they were written, none twice; memory is bounded by one block, however long a file or a
-//! line is, and by what the reader of a structured stream holds. Everything here blocks.
+//! Invariant: bytes come in the order in which they were written, none twice; memory is bounded by
+//! one block, however long a file or a line is, and by what the reader of a structured stream
+//! holds. Everything here blocks.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -66,8 +68,8 @@ impl Part {
         }
     }
 
-    /// The next bytes of one of the outputs, as far as they are there; none: everything was read. What stands on the standard output comes first.
-    /// `over`: nothing more will be written.
+    /// The next bytes of one of the outputs, as far as they are there; none: everything was read.
+    /// What stands on the standard output comes first. `over`: nothing more will be written.
     pub(super) fn read(&mut self, over: bool) -> io::Result<Option<(Output, Vec<u8>)>> {
         self.open()?;
         for (output, place) in Output::BOTH.into_iter().zip(&mut self.places) {
@@ -79,7 +81,8 @@ impl Part {
         Ok(None)
     }
 
-    /// A run may not have its files yet, and an old one not any more. How it was started is known where they are there.
+    /// A run may not have its files yet, and an old one not any more. How it was started is known
+    /// where they are there.
     fn open(&mut self) -> io::Result<()> {
         for (output, place) in Output::BOTH.into_iter().zip(&mut self.places) {
             if place.open(&self.dir.join(output.file()))? && output == Output::Stdout && !self.raw {
@@ -202,7 +205,8 @@ fn open(path: &Path) -> io::Result<File> {
     Err(io::Error::new(io::ErrorKind::InvalidData, message))
 }
 
-/// Where the last `lines` lines before `end` begin, and how many of them there are. A last line without its end counts.
+/// Where the last `lines` lines before `end` begin, and how many of them there are. A last line
+/// without its end counts.
 fn last_lines(file: &File, end: u64, lines: u64) -> io::Result<(u64, u64)> {
     if lines == 0 || end == 0 {
         return Ok((end, 0));
@@ -247,7 +251,8 @@ pub(super) struct Wanted {
     pub(super) live: Option<RunId>,
 }
 
-/// The last lines over all these runs, oldest first. The last run is there even where nothing of it is.
+/// The last lines over all these runs, oldest first. The last run is there even where nothing of it
+/// is.
 pub(super) fn plan(runs_dir: &Path, runs: Vec<RunId>, wanted: &Wanted) -> io::Result<Vec<Part>> {
     let mut parts = Vec::new();
     let mut left = wanted.lines;

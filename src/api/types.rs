@@ -1,6 +1,7 @@
 //! What requests carry, bodies and parameters, and the small answers.
 //!
-//! Invariant: an unknown field or parameter is refused, so that a misspelt one is not lost in silence.
+//! Invariant: an unknown field or parameter is refused, so that a misspelt one is not lost in
+//! silence.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -59,7 +60,8 @@ pub struct NewCheckpoint {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ApproveHook {
-    /// What was looked at: git's object id of the file, or `gone` of one that is deleted; `@`; the landings that brought it, with commas.
+    /// What was looked at: git's object id of the file, or `gone` of one that is deleted; `@`; the
+    /// landings that brought it, with commas.
     pub content: String,
 }
 
@@ -160,7 +162,8 @@ pub struct Pause {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SettleTarget {
-    /// `rebase`: replay finished work onto the new target; `ignore`: merge as it is; `cancel`: give up what waits.
+    /// `rebase`: replay finished work onto the new target; `ignore`: merge as it is; `cancel`: give
+    /// up what waits.
     #[schema(schema_with = crate::view::schema::words::<TargetChoice>)]
     pub choice: TargetChoice,
 }
@@ -238,7 +241,8 @@ pub struct Clean {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct EventQuery {
-    /// Those after this sequence number; left out: from the first. The header `Last-Event-ID` goes before it.
+    /// Those after this sequence number; left out: from the first. The header `Last-Event-ID` goes
+    /// before it.
     #[serde(default)]
     pub since: Option<u64>,
     /// Only of this kind.

@@ -1,6 +1,7 @@
 //! The state through whichever way there is: the daemon where one runs, else the files.
 //!
-//! Invariant: both ways give the same views. A change is sent at most once: it is tried again only when it certainly had no effect.
+//! Invariant: both ways give the same views. A change is sent at most once: it is tried again only
+//! when it certainly had no effect.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,8 +23,8 @@ use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
 use crate::view::{self, Outside, TargetNow};
 
-/// How long a command goes on trying when a daemon starts or ends at the same moment, or other commands change the state: each of them
-/// takes some milliseconds, and there may be many.
+/// How long a command goes on trying when a daemon starts or ends at the same moment, or other
+/// commands change the state: each of them takes some milliseconds, and there may be many.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long it waits between two tries.
 const PAUSE: Duration = Duration::from_millis(25);
@@ -36,7 +37,8 @@ pub enum Access {
     Offline(Paths),
 }
 
-/// Does `work` by the daemon or, without one, by the files; again for a moment when a daemon starts or ends in between.
+/// Does `work` by the daemon or, without one, by the files; again for a moment when a daemon starts
+/// or ends in between.
 pub fn with_access<T>(
     repo: &Repo,
     mut work: impl FnMut(&mut Access) -> Result<T, CliError>,
@@ -44,7 +46,8 @@ pub fn with_access<T>(
     patiently(|| open(repo).and_then(|mut access| work(&mut access)))
 }
 
-/// Tries again for a moment what a daemon that starts or ends meanwhile, or another command, was in the way of.
+/// Tries again for a moment what a daemon that starts or ends meanwhile, or another command, was in
+/// the way of.
 pub fn patiently<T>(mut work: impl FnMut() -> Result<T, CliError>) -> Result<T, CliError> {
     let start = Instant::now();
     loop {
@@ -55,7 +58,8 @@ pub fn patiently<T>(mut work: impl FnMut() -> Result<T, CliError>) -> Result<T, 
     }
 }
 
-/// All mean that nothing was done: the daemon went before it heard the request, or is about to go, or somebody else has the lock.
+/// All mean that nothing was done: the daemon went before it heard the request, or is about to go,
+/// or somebody else has the lock.
 pub fn is_race(error: &CliError) -> bool {
     matches!(error.kind, Kind::NoDaemon | Kind::Locked) || error.stable_code() == "ENDING"
 }

@@ -1,6 +1,7 @@
 //! The command line as types. The doc comments are the help texts.
 //!
-//! Invariant: names and meanings are the contract's. Each command's own arguments are beside the command, in `commands/<verb>.rs`.
+//! Invariant: names and meanings are the contract's. Each command's own arguments are beside the
+//! command, in `commands/<verb>.rs`.
 
 use std::path::PathBuf;
 
@@ -26,7 +27,8 @@ fn exit_codes_and_first_steps() -> String {
     format!("Exit codes:\n{lines}\n{FIRST_STEPS}")
 }
 
-/// Runs a backlog of ideas through coding agents in parallel git worktrees, lands what passes the project's own checks, and loses nothing.
+/// Runs a backlog of ideas through coding agents in parallel git worktrees, lands what passes the
+/// project's own checks, and loses nothing.
 #[derive(Debug, Parser)]
 #[command(name = "swarm", version, after_help = exit_codes_and_first_steps(), propagate_version = false, max_term_width = 100)]
 pub struct Cli {
@@ -82,7 +84,8 @@ pub struct Global {
 pub enum Verb {
     /// Set up the repository: write `.swarm/`.
     Init(init::Init),
-    /// See it work: a scripted agent in a temporary repository, with no key, network or configuration.
+    /// See it work: a scripted agent in a temporary repository, with no key, network or
+    /// configuration.
     Demo(demo::Demo),
     /// Run the daemon: give ideas to agents and land their work.
     Start(start::Start),
@@ -231,10 +234,13 @@ mod tests {
     #[test]
     fn the_commands_are_those_of_the_contract() {
         let paths: Vec<String> = all().into_iter().map(|(path, _)| path).collect();
-        let expected = "init, demo, start, stop, status, idea add, idea list, idea show, idea edit, idea retry, idea cancel, idea assign, \
-             agent list, agent show, agent logs, agent stop, agent redirect, agent say, pause, resume, merge list, merge retry, merge resolve, merge target, \
-             checkpoint create, checkpoint list, checkpoint show, checkpoint delete, rollback, hooks list, hooks run, hooks approve, \
-             memory log, report, events, replay, wait, config show, config check, config schema, config trust-git, doctor, clean, service install, service uninstall, completions";
+        let expected = "init, demo, start, stop, status, idea add, idea list, idea show, idea \
+            edit, idea retry, idea cancel, idea assign, agent list, agent show, agent logs, agent \
+            stop, agent redirect, agent say, pause, resume, merge list, merge retry, merge \
+            resolve, merge target, checkpoint create, checkpoint list, checkpoint show, checkpoint \
+            delete, rollback, hooks list, hooks run, hooks approve, memory log, report, events, \
+            replay, wait, config show, config check, config schema, config trust-git, doctor, \
+            clean, service install, service uninstall, completions";
         let expected: Vec<String> = expected
             .split(", ")
             .map(|path| format!("swarm {path}"))

@@ -1,7 +1,7 @@
 //! What a person or a script is told when a command cannot do its work.
 //!
-//! Invariant: the kind alone decides the exit code, and every code of the contract has its kind. A message says what and why; the hints
-//! say what to do next.
+//! Invariant: the kind alone decides the exit code, and every code of the contract has its kind. A
+//! message says what and why; the hints say what to do next.
 
 use std::borrow::Cow;
 use std::io;
@@ -35,7 +35,8 @@ pub const EXIT_CODES: [(u8, &str); 10] = [
 pub enum Kind {
     /// Refused or failed.
     Refused,
-    /// The lock of the state is held by somebody else: a daemon has just started, or another command is changing the state.
+    /// The lock of the state is held by somebody else: a daemon has just started, or another
+    /// command is changing the state.
     Locked,
     /// The command line makes no sense.
     Usage,
@@ -166,7 +167,8 @@ impl CliError {
     pub fn as_recorded() -> Self {
         Self::new(
             Kind::NoDaemon,
-            "no daemon is running in this repository; this is what is recorded, and nothing new comes",
+            "no daemon is running in this repository; this is what is recorded, and nothing new \
+            comes",
         )
         .hint("start it: swarm start")
     }
@@ -233,7 +235,8 @@ impl CliError {
 fn of_the_system(message: &str) -> Option<String> {
     let read_only = io::Error::from_raw_os_error(nix::libc::EROFS).to_string();
     message.contains(&read_only).then(|| {
-        "the disk that holds the repository is mounted read-only (after a fault of the disk, or on purpose); make it writable, then try again"
+        "the disk that holds the repository is mounted read-only (after a fault of the disk, or on \
+        purpose); make it writable, then try again"
             .to_owned()
     })
 }

@@ -1,4 +1,5 @@
-//! Durable events as JSON, the same from the daemon and from the files: `{"seq","ts","kind","data"}`.
+//! Durable events as JSON, the same from the daemon and from the files:
+//! `{"seq","ts","kind","data"}`.
 
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};

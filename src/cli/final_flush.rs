@@ -1,6 +1,7 @@
 //! The end of a process that has only messages left to write.
 //!
-//! Invariant: a terminal or pipe that takes nothing any more keeps the process no longer than the time it is given.
+//! Invariant: a terminal or pipe that takes nothing any more keeps the process no longer than the
+//! time it is given.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -13,7 +14,8 @@ pub struct FinalFlush {
 }
 
 impl FinalFlush {
-    /// Ends the process with this exit code when the time is over before this value is dropped. Without a thread for it nobody waits less.
+    /// Ends the process with this exit code when the time is over before this value is dropped.
+    /// Without a thread for it nobody waits less.
     pub fn within(time: Duration, code: u8) -> Option<Self> {
         let (said, waiting) = channel::<()>();
         let watch = move || {

@@ -1,6 +1,7 @@
 //! A daemon in this process, with its socket.
 //!
-//! Invariant: the socket is bound and `daemon.json` written only while the lock is held, and both are gone before it is given back.
+//! Invariant: the socket is bound and `daemon.json` written only while the lock is held, and both
+//! are gone before it is given back.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -53,8 +54,8 @@ pub struct StartOptions {
     pub on_ready: OnReady,
 }
 
-/// Called once, when the daemon has recovered and its socket answers; with what becomes true when a signal asks for the end. It must return
-/// at once; it may keep what it is given.
+/// Called once, when the daemon has recovered and its socket answers; with what becomes true when a
+/// signal asks for the end. It must return at once; it may keep what it is given.
 pub type OnReady = Box<dyn FnOnce(Handle, watch::Receiver<bool>) + Send>;
 
 /// How to start this program again, for the background: the program, without arguments.
@@ -62,7 +63,8 @@ pub fn own_program() -> Result<PathBuf, CliError> {
     std::env::current_exe().map_err(|error| CliError::io("find this program's own file", &error))
 }
 
-/// Runs a daemon in this process until it ends. Refused when one runs already: the error names its pid.
+/// Runs a daemon in this process until it ends. Refused when one runs already: the error names its
+/// pid.
 pub fn run_daemon(options: StartOptions) -> Result<End, CliError> {
     let daemon = open_when_free(&options)?;
     daemon.handle().read(options.on_open);
@@ -77,8 +79,8 @@ pub fn run_daemon(options: StartOptions) -> Result<End, CliError> {
     end
 }
 
-/// A command holds the lock for a moment, and is waited for; a daemon holds it until it ends, and says so in its file. One that was killed a
-/// moment ago may still be on its way out.
+/// A command holds the lock for a moment, and is waited for; a daemon holds it until it ends, and
+/// says so in its file. One that was killed a moment ago may still be on its way out.
 fn open_when_free(options: &StartOptions) -> Result<Daemon, CliError> {
     let begun = Instant::now();
     loop {

@@ -1,6 +1,7 @@
 //! Reading the JSON views, which are the same with and without a daemon.
 //!
-//! Invariant: what is missing or of another type reads as empty; a view of a newer daemon never makes a command fail.
+//! Invariant: what is missing or of another type reads as empty; a view of a newer daemon never
+//! makes a command fail.
 
 use serde_json::Value;
 

@@ -1,9 +1,10 @@
 //! The command line: arguments in, pages or JSON out, one exit code.
 //!
-//! A command reads and changes the state through the daemon where one runs, else through the files ([`access`]).
-//! The arguments and help texts stand beside what they do, in [`commands`].
+//! A command reads and changes the state through the daemon where one runs, else through the files
+//! ([`access`]). The arguments and help texts stand beside what they do, in [`commands`].
 //!
-//! Invariant: data goes to standard output, messages to standard error, and every failure says what, why and what to do next.
+//! Invariant: data goes to standard output, messages to standard error, and every failure says
+//! what, why and what to do next.
 
 pub mod access;
 pub mod args;
@@ -72,7 +73,8 @@ fn finish(verb: Verb, context: &mut Context) -> u8 {
         return 0;
     };
     if error.kind != Kind::BrokenPipe {
-        // What was written before it failed comes first. If it cannot be written any more, the failure is what counts.
+        // What was written before it failed comes first. If it cannot be written any more, the
+        // failure is what counts.
         drop(context.output.flush());
         context.output.error(&error);
     }

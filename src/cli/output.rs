@@ -1,7 +1,7 @@
 //! Where a command writes: data to one stream, messages to the other.
 //!
-//! Invariant: nothing but data reaches standard output, and with `--json` nothing but JSON. Text that is not ours is made safe before it
-//! gets here.
+//! Invariant: nothing but data reaches standard output, and with `--json` nothing but JSON. Text
+//! that is not ours is made safe before it gets here.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -116,10 +116,12 @@ impl Output {
         error.into()
     }
 
-    /// A message, unless messages are not wanted. That it cannot be written is nobody's concern: the data are what counts.
+    /// A message, unless messages are not wanted. That it cannot be written is nobody's concern:
+    /// the data are what counts.
     pub fn note(&mut self, text: impl Display) {
         if !self.quiet {
-            // What came before on the other stream is shown before; the two may go to the same terminal.
+            // What came before on the other stream is shown before; the two may go to the same
+            // terminal.
             drop(self.data.flush());
             drop(writeln!(self.messages, "{text}"));
         }

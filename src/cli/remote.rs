@@ -1,6 +1,7 @@
 //! The daemon, asked over its socket, one request after the other.
 //!
-//! Invariant: one thread, one connection; the runtime exists only while a daemon is there to talk to.
+//! Invariant: one thread, one connection; the runtime exists only while a daemon is there to talk
+//! to.
 
 use std::fmt::Display;
 
@@ -23,8 +24,8 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Connects to the repository's daemon; `None` when none is running. Where a file that cannot be read says where it is, the lock tells
-    /// whether it is there at all.
+    /// Connects to the repository's daemon; `None` when none is running. Where a file that cannot
+    /// be read says where it is, the lock tells whether it is there at all.
     pub fn connect(repo: &Repo) -> Result<Option<Self>, CliError> {
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -64,7 +65,8 @@ impl Daemon {
         self.client.stream(path).await.map_err(from_client)
     }
 
-    /// The next line; `None` when the daemon has ended them. One that was killed could not: that is an error, as is none at all.
+    /// The next line; `None` when the daemon has ended them. One that was killed could not: that is
+    /// an error, as is none at all.
     pub async fn next_line(&self, lines: &mut Stream) -> Result<Option<String>, CliError> {
         match lines.next_line().await {
             Err(ClientError::Io(error)) => Err(cut_off(&error)),
@@ -136,7 +138,8 @@ enum Request {
     Delete(String),
 }
 
-/// How to ask a daemon for a change. Settings and mode are its own affair: it reads the configuration.
+/// How to ask a daemon for a change. Settings and mode are its own affair: it reads the
+/// configuration.
 fn request(command: &Command) -> Option<Request> {
     let post = |path: String, body: Value| Some(Request::Post(path, body));
     let nothing = || json!({});
@@ -242,7 +245,8 @@ fn silent(pid: u32, message: &str) -> CliError {
     error
         .hint("it may be busy: try again in a while")
         .hint(format!(
-            "if it stays silent, end it and start anew, nothing is lost: kill -9 {pid} && swarm start"
+            "if it stays silent, end it and start anew, nothing is lost: kill -9 {pid} && swarm \
+            start"
         ))
 }
 

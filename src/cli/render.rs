@@ -1,6 +1,7 @@
 //! Pages for people, from the JSON views.
 //!
-//! Invariant: every foreign text is made safe here or in [`Rows`]; a page is a list of lines and writes nothing itself.
+//! Invariant: every foreign text is made safe here or in [`Rows`]; a page is a list of lines and
+//! writes nothing itself.
 
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Which repository a command is about.
 //!
-//! Invariant: the root is canonical and holds a `.swarm` directory. Neither `.swarm` nor a folder in
-//! it that swarm writes to is a symbolic link. The root is never one of our own worktrees: those
+//! Invariant: the root is canonical and holds a `.swarm` directory. Neither `.swarm` nor a folder
+//! in it that swarm writes to is a symbolic link. The root is never one of our own worktrees: those
 //! hold a checked-out copy of `.swarm` that is not the state.
 
 use std::fs;
@@ -98,8 +98,8 @@ fn owner_of_worktree(root: &Path) -> Option<PathBuf> {
     exists(&inside.join("config.json")).then(|| owner.to_path_buf())
 }
 
-/// The main worktree, when the folder is one that somebody made with `git worktree add` and the main one is set up: a repository has
-/// one swarm. Git keeps the way there in the file `.git`.
+/// The main worktree, when the folder is one that somebody made with `git worktree add` and the
+/// main one is set up: a repository has one swarm. Git keeps the way there in the file `.git`.
 fn main_worktree(root: &Path) -> Option<PathBuf> {
     let text = fs::read_to_string(root.join(".git")).ok()?;
     let git_dir = root.join(text.strip_prefix("gitdir:")?.trim());
@@ -142,7 +142,8 @@ fn refuse_links(folder: &Path) -> Result<(), CliError> {
         return Ok(());
     };
     Err(CliError::refused(format!(
-        "{} is a symbolic link; swarm writes and removes files there, so it only accepts a folder of its own",
+        "{} is a symbolic link; swarm writes and removes files there, so it only accepts a folder \
+        of its own",
         link.display()
     ))
     .hint(format!(

@@ -1,6 +1,8 @@
-//! Tables for people: aligned by display width, one line a row, cut to the terminal where there is one.
+//! Tables for people: aligned by display width, one line a row, cut to the terminal where there is
+//! one.
 //!
-//! Invariant: every cell is made safe here, so no caller can forget it. Without a terminal nothing is cut.
+//! Invariant: every cell is made safe here, so no caller can forget it. Without a terminal nothing
+//! is cut.
 
 use comfy_table::{
     Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Row, Table, Width,
@@ -24,7 +26,8 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// A table with these headings; the columns with the numbers `gives_way` are cut first when the terminal is narrow.
+    /// A table with these headings; the columns with the numbers `gives_way` are cut first when the
+    /// terminal is narrow.
     pub fn new(output: &Output, headings: &[&str], gives_way: &[usize]) -> Self {
         let mut table = Table::new();
         table.load_style(comfy_table::presets::NOTHING);

@@ -1,7 +1,8 @@
 //! What a terminal may be given: harmless text, and colours where they are wanted.
 //!
-//! Invariant: whatever comes from ideas, agents, files or other programs reaches a terminal through [`safe`] or [`safe_block`] only; what
-//! these return holds no control character but the line feed, and nothing that changes the direction or order of text.
+//! Invariant: whatever comes from ideas, agents, files or other programs reaches a terminal through
+//! [`safe`] or [`safe_block`] only; what these return holds no control character but the line feed,
+//! and nothing that changes the direction or order of text.
 
 use std::borrow::Cow;
 use std::io::IsTerminal;
@@ -27,13 +28,15 @@ pub fn use_colors(choice: ColorChoice, is_terminal: bool, no_color: bool) -> boo
     }
 }
 
-/// Whether the environment asks for no colours: `NO_COLOR` set to anything but the empty string, or a terminal that can do nothing.
+/// Whether the environment asks for no colours: `NO_COLOR` set to anything but the empty string, or
+/// a terminal that can do nothing.
 pub fn no_color_asked() -> bool {
     let set = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     set || std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// Whether standard input and standard error are a terminal, so that a question can be asked and answered.
+/// Whether standard input and standard error are a terminal, so that a question can be asked and
+/// answered.
 pub fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
@@ -103,7 +106,8 @@ fn push_visible(text: &mut String, c: char) {
     }
 }
 
-/// The text on one line: line feeds and tabs become a space, everything dangerous becomes visible and harmless.
+/// The text on one line: line feeds and tabs become a space, everything dangerous becomes visible
+/// and harmless.
 pub fn safe(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -133,7 +137,8 @@ pub fn safe_block(text: &str) -> String {
     out
 }
 
-/// The first line that says something, safe, at most `max` characters, without the marks of a Markdown heading.
+/// The first line that says something, safe, at most `max` characters, without the marks of a
+/// Markdown heading.
 pub fn title(text: &str, max: usize) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());
     let line = safe(without_heading_marks(line.unwrap_or_default()));

@@ -525,7 +525,8 @@ fn rest() -> Vec<Event> {
     ]
 }
 
-/// What happens at the beginning of a day: one idea is being worked on, another one has failed with a hostile message.
+/// What happens at the beginning of a day: one idea is being worked on, another one has failed with
+/// a hostile message.
 pub(super) fn story() -> Vec<Event> {
     let add = |number, text: &str| {
         Event::IdeaAdded(IdeaAdded {

@@ -35,12 +35,14 @@ pub enum DaemonError {
     AgentsUnfit(Vec<Unfit>),
     /// The target branch does not exist.
     #[error(
-        "the target branch `{0}` does not exist; create it (git branch {0}) or name another as `target` in .swarm/config.json"
+        "the target branch `{0}` does not exist; create it (git branch {0}) or name another as \
+        `target` in .swarm/config.json"
     )]
     TargetMissing(String),
     /// No target is configured, and no branch is checked out.
     #[error(
-        "no target branch: HEAD is detached and the configuration names none; set `target` in .swarm/config.json"
+        "no target branch: HEAD is detached and the configuration names none; set `target` in \
+        .swarm/config.json"
     )]
     NoTarget,
     /// Git refuses.
@@ -48,14 +50,15 @@ pub enum DaemonError {
     Git(#[from] GitError),
     /// Git's configuration can run programs that it could not when a daemon worked here last.
     #[error(
-        "the git configuration of this repository has settings that can run programs and were not there before: {0}. An agent may have \
-         put them there. Remove them (git config --unset-all KEY); or, if they are yours, accept them: swarm config trust-git"
+        "the git configuration of this repository has settings that can run programs and were not \
+        there before: {0}. An agent may have put them there. Remove them (git config --unset-all \
+        KEY); or, if they are yours, accept them: swarm config trust-git"
     )]
     GitProgramsNew(String),
     /// The record of what git's configuration may run is not readable.
     #[error(
-        ".swarm/state/git-programs.json, the record of the programs that git's configuration may run here, cannot be read: {0}. \
-         Look at them and record them anew: swarm config trust-git"
+        ".swarm/state/git-programs.json, the record of the programs that git's configuration may \
+        run here, cannot be read: {0}. Look at them and record them anew: swarm config trust-git"
     )]
     GitProgramsUnreadable(String),
     /// The event log cannot be read.
@@ -63,14 +66,16 @@ pub enum DaemonError {
     Journal(#[from] JournalError),
     /// There is no event, and yet there are ideas.
     #[error(
-        "there is no event in .swarm/state/, but .swarm/ideas.jsonl tells of ideas: the event log was removed? Nothing is changed. Put \
-         .swarm/state/ back from where it went or from a backup; without one, see what can be put together again: swarm doctor. To begin \
-         anew instead, move the list away: mv .swarm/ideas.jsonl ideas-before.jsonl"
+        "there is no event in .swarm/state/, but .swarm/ideas.jsonl tells of ideas: the event log \
+        was removed? Nothing is changed. Put .swarm/state/ back from where it went or from a \
+        backup; without one, see what can be put together again: swarm doctor. To begin anew \
+        instead, move the list away: mv .swarm/ideas.jsonl ideas-before.jsonl"
     )]
     LogGone,
     /// The log ends before a checkpoint that was made of it.
     #[error(
-        "{0}: the log has lost its end. Nothing was changed. Restore .swarm/state/ from a backup, or see your options: swarm doctor"
+        "{0}: the log has lost its end. Nothing was changed. Restore .swarm/state/ from a backup, \
+        or see your options: swarm doctor"
     )]
     EndGone(String),
     /// The event log cannot be written.
@@ -78,7 +83,8 @@ pub enum DaemonError {
     Append(#[from] AppendError),
     /// The disk failed while the daemon was writing.
     #[error(
-        "the event log cannot be written any more: {0}. Agents that run go on under their runners. Mend that, then: swarm start"
+        "the event log cannot be written any more: {0}. Agents that run go on under their runners. \
+        Mend that, then: swarm start"
     )]
     DiskFailed(String),
     /// A run that is under way has records that a newer version wrote.
@@ -92,8 +98,9 @@ pub enum DaemonError {
     WayNotOffered,
     /// Agents are at work whose events may be gone.
     #[error(
-        "agents still work under their runners, and nothing is repaired under them: {0}. They end by themselves when their iteration does, at the \
-         latest `agents.leaseMinutes` after their daemon was gone; then repair again"
+        "agents still work under their runners, and nothing is repaired under them: {0}. They end \
+        by themselves when their iteration does, at the latest `agents.leaseMinutes` after their \
+        daemon was gone; then repair again"
     )]
     RunsAlive(String),
     /// The operating system refuses.
@@ -124,7 +131,8 @@ fn all(unfit: &[Unfit]) -> String {
 fn held(pid: Option<u32>) -> String {
     match pid {
         Some(pid) => format!(
-            "a swarm daemon runs in this repository already, or another command is changing its state (pid {pid}); see: swarm status, end a daemon: swarm stop"
+            "a swarm daemon runs in this repository already, or another command is changing its \
+            state (pid {pid}); see: swarm status, end a daemon: swarm stop"
         ),
         None => {
             "another swarm process is using this repository's state; try again in a moment".into()

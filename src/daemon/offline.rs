@@ -1,7 +1,8 @@
-//! Reading and changing the state while no daemon runs. A change takes the lock for that moment and goes through the same rules, into the same
-//! log.
+//! Reading and changing the state while no daemon runs. A change takes the lock for that moment and
+//! goes through the same rules, into the same log.
 //!
-//! Invariant: only rules that need no driver are asked: what a command leads to is journaled, and the next daemon acts on it.
+//! Invariant: only rules that need no driver are asked: what a command leads to is journaled, and
+//! the next daemon acts on it.
 
 use super::actor::clock::Clock;
 use super::actor::handle::{Accepted, Journaled};
@@ -87,10 +88,12 @@ pub fn preview(paths: &Paths, name: &CheckpointName) -> Result<Preview, DaemonEr
 /// Decides on a command, makes its events durable and rewrites the views.
 ///
 /// # Errors
-/// [`DaemonError::Locked`] when a daemon or another command is at work; a refusal; a log that cannot be read or written.
+/// [`DaemonError::Locked`] when a daemon or another command is at work; a refusal; a log that
+/// cannot be read or written.
 pub fn execute(paths: &Paths, command: &Command) -> Result<Accepted, DaemonError> {
     let loader = Loader::new(paths);
-    // What a profile must be one of, and how many slots there are, is the configuration's; a wrong one is said by `start`.
+    // What a profile must be one of, and how many slots there are, is the configuration's; a wrong
+    // one is said by `start`.
     let settings = loader.load().ok().and_then(|config| {
         let repo = Repo::open(&paths.root).ok()?;
         let head = repo.head_branch().ok()?;
@@ -197,7 +200,8 @@ pub enum Upto {
     End,
 }
 
-/// The state at a point, by folding events from the first one; the clock may have gone back, so a time ends at the first later event.
+/// The state at a point, by folding events from the first one; the clock may have gone back, so a
+/// time ends at the first later event.
 ///
 /// # Errors
 /// Damage on the way.

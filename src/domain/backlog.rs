@@ -1,7 +1,8 @@
 //! The ideas, and which of them are not over.
 //!
-//! Invariant: what is told of ideas that are not over, and of how many there are of each status, follows from the ideas; it is kept beside them
-//! because each decision asks for it, and a swarm that has worked for long has very many that are over.
+//! Invariant: what is told of ideas that are not over, and of how many there are of each status,
+//! follows from the ideas; it is kept beside them because each decision asks for it, and a swarm
+//! that has worked for long has very many that are over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;

@@ -1,7 +1,8 @@
 //! Checkpoints and rollbacks: what is kept of them in the state, and what a rollback restores.
 //!
-//! Invariant: a rollback is one intention in the log, with steps; what it will restore is journaled before the first irreversible step, so
-//! that finishing it needs neither the checkpoint's file nor its tag. Counters are never restored: numbers do not repeat.
+//! Invariant: a rollback is one intention in the log, with steps; what it will restore is journaled
+//! before the first irreversible step, so that finishing it needs neither the checkpoint's file nor
+//! its tag. Counters are never restored: numbers do not repeat.
 
 use std::collections::BTreeMap;
 
@@ -96,7 +97,8 @@ impl SavedWork {
     }
 }
 
-/// How a rollback leaves an idea: as it was at the checkpoint, but for its text and place, which stay what people last made of them.
+/// How a rollback leaves an idea: as it was at the checkpoint, but for its text and place, which
+/// stay what people last made of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct IdeaThen {
@@ -145,7 +147,8 @@ pub struct Rollback {
     pub commit: Oid,
     /// The checkpoint that undoes it.
     pub safety: CheckpointName,
-    /// Always `false`; in logs of versions that put local changes in the way aside it may be `true`.
+    /// Always `false`; in logs of versions that put local changes in the way aside it may be
+    /// `true`.
     pub stash: bool,
     /// Whether the swarm stays paused afterwards.
     pub pause: bool,
@@ -192,7 +195,8 @@ pub fn saved_work_in_use(state: &State) -> Vec<AgentId> {
         .collect()
 }
 
-/// Work that a checkpoint has to keep: where it lies, and what must be known of it to go on from it.
+/// Work that a checkpoint has to keep: where it lies, and what must be known of it to go on from
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfinished {
     /// Whose idea.
@@ -217,8 +221,9 @@ pub struct Unfinished {
     pub saved: Option<Saved>,
 }
 
-/// All work that has not landed: of attempts that go on, and what ended ones left for the next. A worktree that was handed over by a redirect and that
-/// nobody has begun in is not among it: what is in it is kept with the idea that it was done for.
+/// All work that has not landed: of attempts that go on, and what ended ones left for the next. A
+/// worktree that was handed over by a redirect and that nobody has begun in is not among it: what
+/// is in it is kept with the idea that it was done for.
 pub fn unfinished(state: &State) -> Vec<Unfinished> {
     let live = state
         .agents

@@ -1,4 +1,5 @@
-//! What people and agents ask for. A command is answered with the events it led to, or with a [`Rejection`](super::rejection::Rejection).
+//! What people and agents ask for. A command is answered with the events it led to, or with a
+//! [`Rejection`](super::rejection::Rejection).
 
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +105,8 @@ pub enum Command {
         /// The agent.
         id: AgentId,
     },
-    /// End an agent and give its place to another idea; its own idea is pending again, its work kept.
+    /// End an agent and give its place to another idea; its own idea is pending again, its work
+    /// kept.
     RedirectAgent {
         /// The agent.
         id: AgentId,
@@ -165,7 +167,8 @@ pub enum Command {
     ApproveHook {
         /// The hook's name.
         hook: HookName,
-        /// What was looked at: git's object id of its content, or `gone`; `@`; the landings that brought it, with commas.
+        /// What was looked at: git's object id of its content, or `gone`; `@`; the landings that
+        /// brought it, with commas.
         content: String,
     },
     /// The configuration as it is now.

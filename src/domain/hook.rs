@@ -1,7 +1,8 @@
-//! Hooks: programs of a person's that are told of certain moments; two of them can hold the step that they stand before.
+//! Hooks: programs of a person's that are told of certain moments; two of them can hold the step
+//! that they stand before.
 //!
-//! Invariant: a call is owed from the very event on that it is about, so that no crash forgets it, and carries that event's number, so that a
-//! hook that is told again can see it.
+//! Invariant: a call is owed from the very event on that it is about, so that no crash forgets it,
+//! and carries that event's number, so that a hook that is told again can see it.
 
 use std::collections::BTreeMap;
 
@@ -98,7 +99,8 @@ const NOT_RUN: &str = "it is not run";
 /// How the keys of warnings about hooks begin.
 pub(crate) const WARNING: &str = "hook-";
 
-/// What lets a hook run, when `reason` is that it holds its step for want of a person's approval. What the hook or an agent said is not heeded.
+/// What lets a hook run, when `reason` is that it holds its step for want of a person's approval.
+/// What the hook or an agent said is not heeded.
 pub fn approval_wanted(reason: &str) -> Option<String> {
     let wanted = |hook: HookName| {
         let how = reason.strip_prefix(&hook.against())?;
@@ -126,7 +128,8 @@ impl std::str::FromStr for HookName {
 /// No hook has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no hook `{0}`; there are pre-start, post-complete, pre-merge, post-merge, on-conflict, on-learning, on-pause and on-error"
+    "there is no hook `{0}`; there are pre-start, post-complete, pre-merge, post-merge, \
+    on-conflict, on-learning, on-pause and on-error"
 )]
 pub struct UnknownHook(String);
 

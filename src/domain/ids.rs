@@ -1,7 +1,7 @@
 //! Names that become paths, branches and arguments, so each is valid from the moment it exists.
 //!
-//! Invariant: an id matches `[a-z0-9][a-z0-9-]{0,63}`; an [`Oid`] is 40 or 64 lower-case hex digits. Both are checked when they
-//! are read back from disk too.
+//! Invariant: an id matches `[a-z0-9][a-z0-9-]{0,63}`; an [`Oid`] is 40 or 64 lower-case hex
+//! digits. Both are checked when they are read back from disk too.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 /// A text that is not a valid id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{}` is not a valid {what}: use lower-case letters, digits and `-`, at most 64, beginning with a letter or digit",
+    "`{}` is not a valid {what}: use lower-case letters, digits and `-`, at most 64, beginning \
+    with a letter or digit",
     shown(text)
 )]
 pub struct BadId {
@@ -139,7 +140,8 @@ impl RunId {
     }
 }
 
-/// An effect that was requested, by the order of requests. As the operation id of a landing it is written `op-000017`.
+/// An effect that was requested, by the order of requests. As the operation id of a landing it is
+/// written `op-000017`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EffectId(pub u64);

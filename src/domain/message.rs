@@ -1,8 +1,10 @@
 //! What people say to agents, and how far it has come: accepted -> delivered with a prompt -> seen.
 //!
-//! Invariant: this is for people to look at; what the next prompt carries is in the attempt's `messages`, and what the present one carries in `told`. A
-//! message is delivered when the iteration with it in its prompt is in the log, and seen when that iteration was over without having been cut short;
-//! one that was cut short is undelivered again, and the next prompt carries it.
+//! Invariant: this is for people to look at; what the next prompt carries is in the attempt's
+//! `messages`, and what the present one carries in `told`. A message is delivered when the
+//! iteration with it in its prompt is in the log, and seen when that iteration was over without
+//! having been cut short; one that was cut short is undelivered again, and the next prompt carries
+//! it.
 
 use serde::{Deserialize, Serialize};
 

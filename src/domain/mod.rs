@@ -1,6 +1,8 @@
-//! The pure rules: what may happen, and what follows. See the architecture in the crate's documentation.
+//! The pure rules: what may happen, and what follows. See the architecture in the crate's
+//! documentation.
 //!
-//! Invariant: nothing here touches a file, a process, git, the clock or randomness; time and fresh ids come in with the input.
+//! Invariant: nothing here touches a file, a process, git, the clock or randomness; time and fresh
+//! ids come in with the input.
 
 pub mod backlog;
 pub mod checkpoint;

@@ -1,4 +1,5 @@
-//! What the shell saw, always with the run or effect that it belongs to. An observation of something that is over changes nothing.
+//! What the shell saw, always with the run or effect that it belongs to. An observation of
+//! something that is over changes nothing.
 
 use std::collections::BTreeMap;
 
@@ -134,7 +135,8 @@ pub enum Outcome {
         /// Whether something was uncommitted.
         committed: bool,
     },
-    /// The worktree is in a state that only its agent can end (a merge or rebase in progress, a branch left behind).
+    /// The worktree is in a state that only its agent can end (a merge or rebase in progress, a
+    /// branch left behind).
     Unsealable {
         /// What was found.
         message: String,
@@ -162,7 +164,8 @@ pub enum Outcome {
         /// Where.
         files: Vec<String>,
     },
-    /// The branch as it was queued does not fit the target any more, and somebody has brought it onto that by hand.
+    /// The branch as it was queued does not fit the target any more, and somebody has brought it
+    /// onto that by hand.
     BroughtOver {
         /// Where it leaves the target now.
         base: Oid,
@@ -252,7 +255,8 @@ pub struct LeftOut {
 pub enum FailureKind {
     /// No room on the disk: nobody's fault, try again later.
     NoSpace,
-    /// Something about the whole repository that only a person can put right: every idea would meet it.
+    /// Something about the whole repository that only a person can put right: every idea would meet
+    /// it.
     Repository,
     /// The agent's program is missing, not executable or not configured.
     AgentUnusable,
@@ -273,10 +277,12 @@ pub struct RunEnd {
     /// After an iteration: where the attempt's branch stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Oid>,
-    /// After an agent's run that failed: the end of its standard error, as one harmless line of at most 200 characters.
+    /// After an agent's run that failed: the end of its standard error, as one harmless line of at
+    /// most 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_words: Option<String>,
-    /// After an iteration: how it went, by its program's own word; none: the program has no words for it.
+    /// After an iteration: how it went, by its program's own word; none: the program has no words
+    /// for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// What it used, as its program told it.

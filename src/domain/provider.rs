@@ -1,6 +1,7 @@
 //! What agents share with each other: an account at a service, with its limits.
 //!
-//! Invariant: a [`Hold`] is one for all of an account, whoever met the limit; it says how it ends: by itself at a time, or by a person.
+//! Invariant: a [`Hold`] is one for all of an account, whoever met the limit; it says how it ends:
+//! by itself at a time, or by a person.
 
 use serde::{Deserialize, Serialize};
 
@@ -90,8 +91,9 @@ impl State {
         hold.is_some_and(|hold| hold.until.is_none())
     }
 
-    /// Whether nothing of this account may be started now. Once the time is over one run at a time may try; one that is not there, because
-    /// the log was torn before it began or its attempt is gone, keeps nobody waiting.
+    /// Whether nothing of this account may be started now. Once the time is over one run at a time
+    /// may try; one that is not there, because the log was torn before it began or its attempt is
+    /// gone, keeps nobody waiting.
     pub fn is_held(&self, account: &str, now: Timestamp) -> bool {
         let runs = |run: &RunId| {
             let mut attempts = self.agents.values();

@@ -1,9 +1,10 @@
 //! An agent is redirected to another idea: what is kept of that while it is under way.
 //!
-//! Invariant: from its acceptance on the other idea is reserved, so that nobody else begins it, and the attempt knows where it goes. The hand-over
-//! is one event, the end of the attempt: then the work so far is kept by its commits for the idea that it was done for, and the worktree is the
-//! other idea's. Whatever comes in between (a stop, a cancellation, a rollback, work that cannot be committed), the worktree stays with the idea whose work
-//! is in it.
+//! Invariant: from its acceptance on the other idea is reserved, so that nobody else begins it, and
+//! the attempt knows where it goes. The hand-over is one event, the end of the attempt: then the
+//! work so far is kept by its commits for the idea that it was done for, and the worktree is the
+//! other idea's. Whatever comes in between (a stop, a cancellation, a rollback, work that cannot be
+//! committed), the worktree stays with the idea whose work is in it.
 
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +50,8 @@ impl State {
     }
 }
 
-/// Whether the idea may get the worktree of this agent: still reserved for it, and without work of its own.
+/// Whether the idea may get the worktree of this agent: still reserved for it, and without work of
+/// its own.
 pub fn may_take(idea: &Idea, from: &AgentId) -> bool {
     let reserved = idea
         .reserved

@@ -1,4 +1,5 @@
-//! Why a command is refused: a stable code for programs, a sentence for people, and what to do instead.
+//! Why a command is refused: a stable code for programs, a sentence for people, and what to do
+//! instead.
 
 use super::ids::{AgentId, CheckpointName, IdeaId, ProfileName};
 use super::lifecycle::Illegal;

@@ -1,7 +1,9 @@
-//! What may be thrown away: which runs, and which folders beside the worktrees, nobody needs any more.
+//! What may be thrown away: which runs, and which folders beside the worktrees, nobody needs any
+//! more.
 //!
-//! Invariant: nothing that is needed is called over, whatever lies on disk; what the state does not know counts as needed. What is over stays
-//! over, but for an idea that was cancelled and is tried again: that begins from nothing. So a judgement may be acted on a moment later.
+//! Invariant: nothing that is needed is called over, whatever lies on disk; what the state does not
+//! know counts as needed. What is over stays over, but for an idea that was cancelled and is tried
+//! again: that begins from nothing. So a judgement may be acted on a moment later.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +13,8 @@ use super::ids::{IdeaId, RunId};
 use super::state::{Feedback, Idea, IdeaStatus, Kept, State};
 use super::time::Timestamp;
 
-/// After so many days copies that were put aside (torn tails of the log, what a repair replaced) may go.
+/// After so many days copies that were put aside (torn tails of the log, what a repair replaced)
+/// may go.
 pub const COPY_DAYS: u32 = 90;
 
 const DAY_MS: i64 = 86_400_000;
@@ -24,7 +27,8 @@ const MAX_ID: usize = 64;
 pub enum Need {
     /// It is alive, or something under way names it.
     InUse,
-    /// Its idea is not finished: its output can be asked for, and the next attempt may learn from it.
+    /// Its idea is not finished: its output can be asked for, and the next attempt may learn from
+    /// it.
     Unfinished,
     /// The state knows nothing of it.
     Unknown,
@@ -179,7 +183,8 @@ impl Needs {
         self.owners.get(idea.as_str()).copied().unwrap_or(false)
     }
 
-    /// The state remembers the last runs of an attempt only, and none that checked a merged tree: whose one was is in its name.
+    /// The state remembers the last runs of an attempt only, and none that checked a merged tree:
+    /// whose one was is in its name.
     fn unnamed(&self, run: &RunId) -> Verdict {
         let unknown = Verdict::Needed(Need::Unknown);
         let Some((number, owner)) = parts(run) else {

@@ -1,7 +1,7 @@
 //! A conversation between an agent's program and its model, which a later run can take up.
 //!
-//! Invariant: a [`SessionId`] can stand as an argument of its own: it never begins with `-` and holds nothing but letters, digits, `-`, `_`
-//! and `.`, at most 128.
+//! Invariant: a [`SessionId`] can stand as an argument of its own: it never begins with `-` and
+//! holds nothing but letters, digits, `-`, `_` and `.`, at most 128.
 
 use std::fmt;
 use std::str::FromStr;

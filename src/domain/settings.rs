@@ -1,5 +1,5 @@
-//! The part of the configuration that decisions depend on. It is journaled when it changes, so that a decision can be
-//! understood, and repeated, from the log alone.
+//! The part of the configuration that decisions depend on. It is journaled when it changes, so that
+//! a decision can be understood, and repeated, from the log alone.
 
 use std::collections::BTreeMap;
 

@@ -1,11 +1,13 @@
-//! The signal protocol: what an agent says to swarm in the middle of its ordinary output, `<swarm>TYPE</swarm>` or
-//! `<swarm>TYPE:payload</swarm>`.
+//! The signal protocol: what an agent says to swarm in the middle of its ordinary output,
+//! `<swarm>TYPE</swarm>` or `<swarm>TYPE:payload</swarm>`.
 //!
-//! Invariants: the same bytes give the same findings however they are split over calls to [`Scanner::push`]; memory stays
-//! bounded whatever the agent writes; a signal that only quotes the agent's own prompt is never reported.
+//! Invariants: the same bytes give the same findings however they are split over calls to
+//! [`Scanner::push`]; memory stays bounded whatever the agent writes; a signal that only quotes the
+//! agent's own prompt is never reported.
 //!
-//! A scanner always begins at byte 0 of the message text. Its offsets are therefore stable identities of the findings: after
-//! a restart the whole text is scanned again, and what was acted on already is known by its offset.
+//! A scanner always begins at byte 0 of the message text. Its offsets are therefore stable
+//! identities of the findings: after a restart the whole text is scanned again, and what was acted
+//! on already is known by its offset.
 
 mod lexer;
 mod quotes;
@@ -21,8 +23,9 @@ pub use quotes::shield;
 /// The longest payload, in bytes; a longer one is malformed.
 pub const MAX_PAYLOAD: usize = 4096;
 
-/// Something an agent said to swarm. A payload is a single line of plain text of at most [`MAX_PAYLOAD`] bytes, before
-/// control characters are neutralised: it can be shown, logged and put into other prompts.
+/// Something an agent said to swarm. A payload is a single line of plain text of at most
+/// [`MAX_PAYLOAD`] bytes, before control characters are neutralised: it can be shown, logged and
+/// put into other prompts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Signal {
@@ -179,9 +182,10 @@ impl fmt::Display for SignalKind {
 }
 
 impl Scanner {
-    /// A scanner for the output of an agent that was given `prompt`. A signal in the output is a quote, and not reported,
-    /// if the same signal stands in the prompt with the same surroundings on its line (16 bytes each way, white space at
-    /// the ends aside). A signal alone on its line is never a quote.
+    /// A scanner for the output of an agent that was given `prompt`. A signal in the output is a
+    /// quote, and not reported, if the same signal stands in the prompt with the same surroundings
+    /// on its line (16 bytes each way, white space at the ends aside). A signal alone on its line
+    /// is never a quote.
     pub fn new(prompt: &str) -> Self {
         Self {
             lexer: Lexer::default(),
@@ -189,8 +193,8 @@ impl Scanner {
         }
     }
 
-    /// Takes the next bytes of the output. A signal is reported once the bytes that decide whether it is a quote are
-    /// there: the next 16, the rest of its line, or [`Scanner::finish`].
+    /// Takes the next bytes of the output. A signal is reported once the bytes that decide whether
+    /// it is a quote are there: the next 16, the rest of its line, or [`Scanner::finish`].
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Found> {
         let mut found = Vec::new();
         let quotes = &self.quotes;
@@ -292,8 +296,9 @@ fn shortened(body: &[u8]) -> String {
     text
 }
 
-/// One line of plain text: white space controls become a space; other controls, and what changes the direction of text,
-/// become U+FFFD. Otherwise a payload could move a cursor, or put a heading of its own into another agent's prompt.
+/// One line of plain text: white space controls become a space; other controls, and what changes
+/// the direction of text, become U+FFFD. Otherwise a payload could move a cursor, or put a heading
+/// of its own into another agent's prompt.
 fn neutral(text: &str) -> String {
     let one_line = text.trim().chars().map(|c| match c {
         '\n' | '\r' | '\t' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => ' ',

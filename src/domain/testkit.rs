@@ -1,6 +1,8 @@
-//! For the tests of the domain: a [`Scenario`] reads like a story, a [`Sim`](sim::Sim) is a whole shell that answers, crashes and restarts.
+//! For the tests of the domain: a [`Scenario`] reads like a story, a [`Sim`](sim::Sim) is a whole
+//! shell that answers, crashes and restarts.
 //!
-//! Invariant: nothing here looks at a clock or rolls dice of its own; the same story gives the same events.
+//! Invariant: nothing here looks at a clock or rolls dice of its own; the same story gives the same
+//! events.
 
 pub(crate) mod choices;
 pub(crate) mod invariants;

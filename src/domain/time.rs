@@ -1,7 +1,9 @@
-//! Points in time, as data. The domain never reads a clock: a [`Timestamp`] always comes in with the input.
+//! Points in time, as data. The domain never reads a clock: a [`Timestamp`] always comes in with
+//! the input.
 //!
-//! Invariant: written and read as RFC 3339 UTC with milliseconds (`2026-01-31T23:59:59.123Z`), and the round trip is exact: there is no
-//! time outside the years that are written with four digits, whatever a program says about a time to come.
+//! Invariant: written and read as RFC 3339 UTC with milliseconds (`2026-01-31T23:59:59.123Z`), and
+//! the round trip is exact: there is no time outside the years that are written with four digits,
+//! whatever a program says about a time to come.
 
 use std::fmt;
 use std::str::FromStr;
@@ -58,11 +60,12 @@ const EARLIEST: i64 = -62_167_219_200_000;
 const LATEST: i64 = 253_402_300_799_999;
 
 const DAY_MILLIS: i64 = 86_400_000;
-/// The longest year in letters that is read: logs of before times were held hold some that are longer than four.
+/// The longest year in letters that is read: logs of before times were held hold some that are
+/// longer than four.
 const YEAR: usize = 9;
 
-/// Days since 1970-01-01 to (year, month, day), proleptic Gregorian: the 400-year era is counted from 1 March 0000,
-/// so that the leap day is the last of its year.
+/// Days since 1970-01-01 to (year, month, day), proleptic Gregorian: the 400-year era is counted
+/// from 1 March 0000, so that the leap day is the last of its year.
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

@@ -1,7 +1,8 @@
 //! What agents use: tokens and money, as their programs tell it and as it is added up.
 //!
-//! Invariant: what a program told is kept as it was told, with what its numbers mean ([`Usage`]); what is added up ([`Bill`], [`Spent`])
-//! is always a run's own part, so that nothing counts twice. A figure that no program gave is an estimate and says so, or is missing.
+//! Invariant: what a program told is kept as it was told, with what its numbers mean ([`Usage`]);
+//! what is added up ([`Bill`], [`Spent`]) is always a run's own part, so that nothing counts twice.
+//! A figure that no program gave is an estimate and says so, or is missing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -180,7 +181,8 @@ fn price_of<'a>(prices: &'a BTreeMap<String, Price>, model: &str) -> Option<&'a 
     prices.get(model).or_else(|| prices.get(undated(model)))
 }
 
-/// The name of a model without the version that programs put behind it: a date (`-20250929`, `-2025-09-29`), or `-latest`.
+/// The name of a model without the version that programs put behind it: a date (`-20250929`,
+/// `-2025-09-29`), or `-latest`.
 pub fn undated(model: &str) -> &str {
     let is_shaped = |version: &str, shape: &str| {
         let fits = |(byte, like): (u8, u8)| match like {

@@ -1,6 +1,7 @@
 //! What an agent's program itself said about the end of its run, beside its exit code.
 //!
-//! Invariant: success needs the program's own last word; an output that ends without one is cut off, whatever the exit code.
+//! Invariant: success needs the program's own last word; an output that ends without one is cut
+//! off, whatever the exit code.
 
 use serde::{Deserialize, Serialize};
 

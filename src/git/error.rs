@@ -1,7 +1,8 @@
 //! What can go wrong between swarm and git.
 //!
-//! Invariant: an error says what was being done, why it did not work and what to do next, and it leaves the repository as
-//! it was found, or in a state that the same call, made again, carries on from.
+//! Invariant: an error says what was being done, why it did not work and what to do next, and it
+//! leaves the repository as it was found, or in a state that the same call, made again, carries on
+//! from.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -43,7 +44,8 @@ pub enum GitError {
         path: PathBuf,
     },
     /// The repository has no work tree of its own.
-    #[error("{} is a bare repository, without a work tree. Make a clone with one and run swarm there", shown(.path))]
+    #[error("{} is a bare repository, without a work tree. Make a clone with one and run swarm \
+        there", shown(.path))]
     Bare {
         /// The repository.
         path: PathBuf,
@@ -55,7 +57,8 @@ pub enum GitError {
         path: PathBuf,
     },
     /// A directory of swarm's own is a symbolic link and could lead anywhere.
-    #[error("{} is a symbolic link; swarm writes only into a real directory. Replace the link by a directory", shown(.path))]
+    #[error("{} is a symbolic link; swarm writes only into a real directory. Replace the link by a \
+        directory", shown(.path))]
     SymbolicLink {
         /// The link.
         path: PathBuf,
@@ -78,11 +81,13 @@ pub enum GitError {
         /// The rule that it breaks.
         why: &'static str,
     },
-    /// The repository's own configuration would now run a program or read a file that it did not when it was opened.
+    /// The repository's own configuration would now run a program or read a file that it did not
+    /// when it was opened.
     #[error(
-        "the git configuration of this repository now has `{key} = {}`, which was not there when swarm began to work here and can run \
-         programs. An agent may have put it there. Remove it (`git config --unset-all {key}`); or, if it is yours, accept it \
-         (`swarm config trust-git`) and start swarm again",
+        "the git configuration of this repository now has `{key} = {}`, which was not there when \
+        swarm began to work here and can run programs. An agent may have put it there. Remove it \
+        (`git config --unset-all {key}`); or, if it is yours, accept it (`swarm config trust-git`) \
+        and start swarm again",
         value.escape_debug()
     )]
     ConfigChanged {
@@ -102,7 +107,8 @@ pub enum GitError {
         stderr: String,
     },
     /// A git command did not end in time and was ended.
-    #[error("`{command}` did not end within {} s and was ended. Look for a hanging filter or a very slow disk, then try again", after.as_secs())]
+    #[error("`{command}` did not end within {} s and was ended. Look for a hanging filter or a \
+        very slow disk, then try again", after.as_secs())]
     TimedOut {
         /// The command without its fixed options.
         command: String,
@@ -138,7 +144,8 @@ pub enum GitError {
     },
     /// git answered in a form that is not understood.
     #[error(
-        "`{command}` answered with something unexpected: {found}. Report this with the version of your git"
+        "`{command}` answered with something unexpected: {found}. Report this with the version of \
+        your git"
     )]
     Unreadable {
         /// The command.
@@ -166,7 +173,8 @@ pub enum GitError {
     },
     /// A branch of that name exists and does not begin at the base.
     #[error(
-        "branch {branch} is there already, at {found}, and does not start from {base}. Rename or delete it and try again"
+        "branch {branch} is there already, at {found}, and does not start from {base}. Rename or \
+        delete it and try again"
     )]
     BranchTaken {
         /// The branch.
@@ -178,7 +186,8 @@ pub enum GitError {
     },
     /// A branch is gone.
     #[error(
-        "branch {branch} does not exist (any more). Bring it back with `git branch {branch} <commit>` (see `git reflog`)"
+        "branch {branch} does not exist (any more). Bring it back with `git branch {branch} \
+        <commit>` (see `git reflog`)"
     )]
     BranchMissing {
         /// The branch.
@@ -200,7 +209,8 @@ pub enum GitError {
     },
     /// A worktree is gone.
     #[error(
-        "there is no worktree {name} under .swarm/worktrees. Its branch, if there is one, still has its commits"
+        "there is no worktree {name} under .swarm/worktrees. Its branch, if there is one, still \
+        has its commits"
     )]
     WorktreeMissing {
         /// Its name.
@@ -217,7 +227,8 @@ pub enum GitError {
         next: String,
     },
     /// An index cannot be read.
-    #[error("the index of {} is damaged: {why}. Delete {}/index and run `git reset` there: the files are not touched", shown(.worktree), shown(.git_dir))]
+    #[error("the index of {} is damaged: {why}. Delete {}/index and run `git reset` there: the \
+        files are not touched", shown(.worktree), shown(.git_dir))]
     IndexCorrupt {
         /// The worktree.
         worktree: PathBuf,
@@ -236,7 +247,8 @@ pub enum GitError {
     },
     /// The worktree does not have its own branch checked out.
     #[error(
-        "worktree {name} is on {found}, not on branch {branch}. Run `git switch {branch}` there, bring over what is needed, and try again"
+        "worktree {name} is on {found}, not on branch {branch}. Run `git switch {branch}` there, \
+        bring over what is needed, and try again"
     )]
     OffBranch {
         /// Its name.
@@ -254,10 +266,11 @@ pub enum GitError {
         /// What it is.
         what: String,
     },
-    /// A killed move of the target left a checkout between two commits, and its person has changed the same files since.
+    /// A killed move of the target left a checkout between two commits, and its person has changed
+    /// the same files since.
     #[error(
-        "swarm was killed while it updated {}, and these files were changed since: {}. They were left as they are. \
-         Move your versions aside, and start swarm again: {command}",
+        "swarm was killed while it updated {}, and these files were changed since: {}. They were \
+        left as they are. Move your versions aside, and start swarm again: {command}",
         shown(.checkout),
         files.join(", ")
     )]
@@ -293,7 +306,8 @@ pub(crate) fn speaks_of_full_disk(text: &str) -> bool {
     SIGNS.iter().any(|sign| text.contains(sign))
 }
 
-/// Free space (bytes) under which a write that failed for no stated reason is taken to have failed for want of room.
+/// Free space (bytes) under which a write that failed for no stated reason is taken to have failed
+/// for want of room.
 const LITTLE: u64 = 64 << 20;
 
 /// A checkout says only "unable to write file": whether the disk explains it.
@@ -321,7 +335,8 @@ impl GitError {
         matches!(self, Self::Failed { status, .. } if status == KILLED)
     }
 
-    /// Whether this is about the repository as a whole, so that every call meets it until a person has put it right.
+    /// Whether this is about the repository as a whole, so that every call meets it until a person
+    /// has put it right.
     pub fn is_of_the_repository(&self) -> bool {
         match self {
             Self::ConfigChanged { .. } | Self::GitMissing { .. } | Self::Unsupported { .. } => true,

@@ -1,11 +1,16 @@
 //! Everything that touches the git repository: worktrees, merges in memory, landings, references.
 //!
-//! All of it is synchronous, takes plain arguments and knows nothing of events. [`Repo`] is the way in. What the whole room keeps to:
+//! All of it is synchronous, takes plain arguments and knows nothing of events. [`Repo`] is the way
+//! in. What the whole room keeps to:
 //!
-//! - **Nothing of a person's is lost.** Uncommitted work is never overwritten; what swarm itself throws away it keeps under `refs/swarm/rescue/` first.
-//! - **Every call may be made again.** After a kill at any instruction the same call with the same arguments ends as if nothing had happened. Dates come from the caller, so commits are the same too.
+//! - **Nothing of a person's is lost.** Uncommitted work is never overwritten; what swarm itself
+//!   throws away it keeps under `refs/swarm/rescue/` first.
+//! - **Every call may be made again.** After a kill at any instruction the same call with the same
+//!   arguments ends as if nothing had happened. Dates come from the caller, so commits are the same
+//!   too.
 //! - **References move by compare-and-swap**, after the objects that they need are on disk.
-//! - **Agents share `.git` with us**, so nothing that it says is run unless it was there when the repository was opened: see `exec`.
+//! - **Agents share `.git` with us**, so nothing that it says is run unless it was there when the
+//!   repository was opened: see `exec`.
 //! - **Paths are bytes**, shown to people with [`printable`].
 //!
 //! | folder | does |

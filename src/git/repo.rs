@@ -1,8 +1,9 @@
 //! One repository: where its parts lie, who commits, what its branches are.
 //!
-//! Invariant: a [`Repo`] always means the *main* repository and its own work tree, whichever subdirectory, linked worktree or
-//! agent's worktree it was opened from; swarm's directory `.swarm` lies at the root of that work tree. It holds no open files, may be
-//! cloned and used from several threads at once, and every directory that it hands to git is given, never discovered.
+//! Invariant: a [`Repo`] always means the *main* repository and its own work tree, whichever
+//! subdirectory, linked worktree or agent's worktree it was opened from; swarm's directory `.swarm`
+//! lies at the root of that work tree. It holds no open files, may be cloned and used from several
+//! threads at once, and every directory that it hands to git is given, never discovered.
 
 use std::ffi::OsString;
 use std::fs;
@@ -26,7 +27,8 @@ pub struct Settings {
     pub environment: Vec<(OsString, OsString)>,
     /// How long a lock that a live process holds is waited for.
     pub lock_wait: Duration,
-    /// What in the repository's configuration may run programs, as [`Repo::programs`] told it at an earlier opening. None: what is there now.
+    /// What in the repository's configuration may run programs, as [`Repo::programs`] told it at an
+    /// earlier opening. None: what is there now.
     pub trusted: Option<Vec<Setting>>,
 }
 
@@ -79,7 +81,8 @@ struct Inner {
 }
 
 impl Repo {
-    /// Opens the repository that `dir` lies in. Refuses what swarm cannot work with: see [`GitError`].
+    /// Opens the repository that `dir` lies in. Refuses what swarm cannot work with: see
+    /// [`GitError`].
     pub fn open(dir: &Path) -> Result<Self, GitError> {
         Self::open_with(dir, Settings::default())
     }
@@ -139,7 +142,8 @@ impl Repo {
         Ok(self.branch_commit(branch)?.is_some())
     }
 
-    /// Whether `ancestor` is `commit` or one of its ancestors. A commit that is not in the repository is nobody's ancestor.
+    /// Whether `ancestor` is `commit` or one of its ancestors. A commit that is not in the
+    /// repository is nobody's ancestor.
     pub fn contains(&self, commit: Oid, ancestor: Oid) -> Result<bool, GitError> {
         let library = self.library()?;
         if commit == ancestor || library.find_commit(ancestor).is_err() {
@@ -166,8 +170,8 @@ impl Repo {
         read().map_err(GitError::library(format!("list the commits {base}..{tip}")))
     }
 
-    /// Who commits here, by git's configuration (system, global, repository, includes), as it was within the last half minute,
-    /// and since the repository's own was last written.
+    /// Who commits here, by git's configuration (system, global, repository, includes), as it was
+    /// within the last half minute, and since the repository's own was last written.
     pub fn identity(&self) -> Result<Identity, GitError> {
         let mut known = self
             .0
@@ -194,7 +198,8 @@ impl Repo {
         Ok(identity)
     }
 
-    /// What in the repository's configuration may run programs; to be kept and given back as [`Settings::trusted`].
+    /// What in the repository's configuration may run programs; to be kept and given back as
+    /// [`Settings::trusted`].
     pub fn programs(&self) -> Vec<Setting> {
         self.0.host.guard.pinned()
     }
@@ -209,14 +214,15 @@ impl Repo {
         self.0.host.version
     }
 
-    /// At the start of a daemon, before its first command: waits for the gits that a killed daemon left running.
-    /// False if one still runs after `patience`.
+    /// At the start of a daemon, before its first command: waits for the gits that a killed daemon
+    /// left running. False if one still runs after `patience`.
     pub fn orphans_gone(&self, patience: Duration) -> Result<bool, GitError> {
         self.0.host.orphans_gone(patience)
     }
 
-    /// At the end of a daemon: from now on no git is started. Those that run may end by themselves within `patience`; then they are
-    /// ended. Blocks until none runs any more; false if one is left all the same.
+    /// At the end of a daemon: from now on no git is started. Those that run may end by themselves
+    /// within `patience`; then they are ended. Blocks until none runs any more; false if one is
+    /// left all the same.
     pub fn end_commands(&self, patience: Duration) -> bool {
         self.0.host.commands.end(patience)
     }
@@ -238,9 +244,10 @@ impl Repo {
 
     /// libgit2 on the git directory of a worktree, with synced writes.
     ///
-    /// git2 has no safe call for libgit2's global switch, but a repository that reads `core.fsyncObjectFiles` syncs
-    /// objects, references and their directories alike. The setting is added to this handle only, from a file of ours: in
-    /// the person's own configuration git would warn about it.
+    /// git2 has no safe call for libgit2's global switch, but a repository that reads
+    /// `core.fsyncObjectFiles` syncs objects, references and their directories alike. The setting
+    /// is added to this handle only, from a file of ours: in the person's own configuration git
+    /// would warn about it.
     pub(crate) fn library_at(&self, git_dir: &Path) -> Result<git2::Repository, GitError> {
         let open = || -> Result<git2::Repository, git2::Error> {
             let repository = git2::Repository::open(git_dir)?;

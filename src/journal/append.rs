@@ -1,8 +1,10 @@
-//! Appending: one write and one fdatasync for all that is staged, and an acknowledgement only after both.
+//! Appending: one write and one fdatasync for all that is staged, and an acknowledgement only after
+//! both.
 //!
-//! Invariant: what was acknowledged is on disk, in order. After a definite refusal (`Conflict`, `TooLarge`,
-//! `Unencodable`, `Full`) the log is, on disk too, as it was before. A file whose sync has failed is never synced again:
-//! what is not proven durable is written once more into a new segment. If that fails too, the log takes nothing more.
+//! Invariant: what was acknowledged is on disk, in order. After a definite refusal (`Conflict`,
+//! `TooLarge`, `Unencodable`, `Full`) the log is, on disk too, as it was before. A file whose sync
+//! has failed is never synced again: what is not proven durable is written once more into a new
+//! segment. If that fails too, the log takes nothing more.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -100,8 +102,8 @@ impl Journal {
         }
     }
 
-    /// Appends `events`, all or none, after the record `expected`, which must be the log's last. Returns the seq of the
-    /// last record when all of it is on disk.
+    /// Appends `events`, all or none, after the record `expected`, which must be the log's last.
+    /// Returns the seq of the last record when all of it is on disk.
     pub fn append<E: JournalEvent>(
         &mut self,
         expected: u64,
@@ -112,8 +114,9 @@ impl Journal {
         self.commit().map(|end| end.seq)
     }
 
-    /// Appends the mark that says that all before it is on disk, unless the log is empty or its last record is one. For
-    /// when the log goes idle, and for a clean end. Returns the seq of the last record.
+    /// Appends the mark that says that all before it is on disk, unless the log is empty or its
+    /// last record is one. For when the log goes idle, and for a clean end. Returns the seq of the
+    /// last record.
     pub fn mark<E: JournalEvent>(&mut self, ts: Timestamp) -> Result<u64, AppendError> {
         let (seq, mark) = (self.position().seq, E::mark());
         if seq == 0 || self.last_kind == mark.kind() {
@@ -244,7 +247,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Whether the log is still there and ours, for when nothing is to be written. A log that is closed already has said why.
+    /// Whether the log is still there and ours, for when nothing is to be written. A log that is
+    /// closed already has said why.
     pub(super) fn check(&mut self) -> Result<(), AppendError> {
         if self.closed.is_some() {
             return Ok(());
@@ -267,7 +271,8 @@ impl Journal {
         Err(self.close(AppendError::Fenced { why }))
     }
 
-    /// After a write for which there was no room. Synced, so that the refused records cannot come back.
+    /// After a write for which there was no room. Synced, so that the refused records cannot come
+    /// back.
     fn cut_back(&mut self, full: &io::Error) -> AppendError {
         let length = self.live.length;
         let file = &mut self.live.file;
@@ -295,10 +300,11 @@ impl Journal {
             .map_err(|e| self.unavailable("rotating the log", &e))
     }
 
-    /// After a failed write or sync: `bytes` go into a new segment, and the live one is left as it was before them, as
-    /// far as it still obeys.
+    /// After a failed write or sync: `bytes` go into a new segment, and the live one is left as it
+    /// was before them, as far as it still obeys.
     fn salvage(&mut self, bytes: &[u8], first: &io::Error) -> Result<(), AppendError> {
-        // What stays there is void by the new segment's first seq; this only spares the next start the comparison.
+        // What stays there is void by the new segment's first seq; this only spares the next start
+        // the comparison.
         let _ = self.live.file.truncate(self.live.length);
         let prepared = self.prepare(bytes);
         prepared
@@ -318,7 +324,8 @@ impl Journal {
         written.map(|()| file)
     }
 
-    /// Makes the prepared file the live segment. A live one of which no record is durable is replaced, not kept.
+    /// Makes the prepared file the live segment. A live one of which no record is durable is
+    /// replaced, not kept.
     fn switch_to(&mut self, file: Box<dyn SegmentFile>, length: u64) -> io::Result<()> {
         let live = self.dir.join(LIVE_FILE);
         if self.live.length > 0 {

@@ -14,8 +14,8 @@ pub const BALLAST_FILE: &str = "ballast";
 /// Bytes that it keeps.
 pub const BALLAST_BYTES: u64 = 1024 * 1024;
 
-/// The file that can be given up. Independent of the journal, so that its owner can free it while the writer's thread
-/// has the journal.
+/// The file that can be given up. Independent of the journal, so that its owner can free it while
+/// the writer's thread has the journal.
 #[derive(Debug, Clone)]
 pub struct Ballast {
     path: PathBuf,
@@ -39,7 +39,8 @@ impl Ballast {
         std::fs::symlink_metadata(&self.path).is_ok_and(|meta| meta.len() == BALLAST_BYTES)
     }
 
-    /// Allocates it, if it is not there; what was half made is made whole. Leaves nothing behind when that fails.
+    /// Allocates it, if it is not there; what was half made is made whole. Leaves nothing behind
+    /// when that fails.
     pub fn make(&self) -> io::Result<()> {
         if self.is_there() {
             return Ok(());

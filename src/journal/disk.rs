@@ -1,7 +1,8 @@
-//! The few file operations that write the log and its snapshots, behind a trait so that tests can make each of them fail.
+//! The few file operations that write the log and its snapshots, behind a trait so that tests can
+//! make each of them fail.
 //!
-//! Invariant: everything that changes a segment's bytes or name goes through here; all files are created 0600, never
-//! through a symbolic link, and closed in children.
+//! Invariant: everything that changes a segment's bytes or name goes through here; all files are
+//! created 0600, never through a symbolic link, and closed in children.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -132,7 +133,8 @@ pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
     remove::file_if_there(path)
 }
 
-/// Makes the state directory, if it is not there, and makes it ours alone. A symbolic link is refused.
+/// Makes the state directory, if it is not there, and makes it ours alone. A symbolic link is
+/// refused.
 pub(super) fn make_private_dir(dir: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true).mode(0o700).create(dir)?;

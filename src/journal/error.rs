@@ -1,6 +1,7 @@
 //! What can go wrong with the bytes on disk, in words a person can act on.
 //!
-//! Invariant: whenever a [`JournalError`] is returned from reading or opening, no file of the log has been changed.
+//! Invariant: whenever a [`JournalError`] is returned from reading or opening, no file of the log
+//! has been changed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -36,8 +37,8 @@ pub enum JournalError {
     },
     /// A snapshot was taken of records that the log no longer has.
     #[error(
-        "the event log ends at record {log_end}, but {} was taken at record {snapshot}: records are missing. \
-         Nothing was changed; `swarm doctor` shows the ways out",
+        "the event log ends at record {log_end}, but {} was taken at record {snapshot}: records \
+        are missing. Nothing was changed; `swarm doctor` shows the ways out",
         file.display()
     )]
     BehindSnapshot {
@@ -80,7 +81,8 @@ pub enum JournalError {
     },
     /// A repair was begun and not finished: the files do not fit together yet.
     #[error(
-        "a repair was interrupted: {} says that files are being replaced. Finish it: swarm doctor --fix",
+        "a repair was interrupted: {} says that files are being replaced. Finish it: swarm doctor \
+        --fix",
         file.display()
     )]
     RepairInterrupted {
@@ -89,7 +91,9 @@ pub enum JournalError {
     },
     /// What an interrupted repair was about to do cannot be read.
     #[error(
-        "{} says how to finish a repair, and cannot be used: {why}. Nothing was changed; the files as they were are in the newest folder `doctor-*` beside it: put them back from its `old` and remove repair.json",
+        "{} says how to finish a repair, and cannot be used: {why}. Nothing was changed; the files \
+        as they were are in the newest folder `doctor-*` beside it: put them back from its `old` \
+        and remove repair.json",
         file.display()
     )]
     RepairUnreadable {
@@ -130,7 +134,8 @@ impl JournalError {
 pub enum AppendError {
     /// The batch was decided on another state than the log's. Nothing was written; decide again.
     #[error(
-        "the batch follows record {expected}, but the log ends at {found}: decide again on the current state"
+        "the batch follows record {expected}, but the log ends at {found}: decide again on the \
+        current state"
     )]
     Conflict {
         /// The last seq that the batch was decided on.
@@ -140,23 +145,27 @@ pub enum AppendError {
     },
     /// Something else changed the live segment: this writer has lost the log. Nothing was written.
     #[error(
-        "another writer has the event log: {why}. Stop this daemon; `swarm status` shows which one runs"
+        "another writer has the event log: {why}. Stop this daemon; `swarm status` shows which one \
+        runs"
     )]
     Fenced {
         /// How that was seen.
         why: String,
     },
-    /// The live segment's name is gone, or is another file's. Nothing was written; what was is lost with the file.
+    /// The live segment's name is gone, or is another file's. Nothing was written; what was is lost
+    /// with the file.
     #[error(
-        "the event log {} was removed or replaced while this daemon wrote it, as `git clean -fdx` does: nothing more is \
-         acknowledged. Put `.swarm/state/` back from where it went or from a backup; without one, see what is left: swarm doctor",
+        "the event log {} was removed or replaced while this daemon wrote it, as `git clean -fdx` \
+        does: nothing more is acknowledged. Put `.swarm/state/` back from where it went or from a \
+        backup; without one, see what is left: swarm doctor",
         path.display()
     )]
     Removed {
         /// Where it was.
         path: PathBuf,
     },
-    /// The disk is full. The log is as before the batch, and a later append works when there is room.
+    /// The disk is full. The log is as before the batch, and a later append works when there is
+    /// room.
     #[error("the disk is full: {why}. Free some space; the log itself is intact")]
     Full {
         /// What the system answered.
@@ -164,7 +173,8 @@ pub enum AppendError {
     },
     /// A single event is larger than a line may be. Nothing was written.
     #[error(
-        "the event `{kind}` takes {bytes} bytes, and a line has at most {limit}: put the large part into a file and its SHA-256 into the event"
+        "the event `{kind}` takes {bytes} bytes, and a line has at most {limit}: put the large \
+        part into a file and its SHA-256 into the event"
     )]
     TooLarge {
         /// Its kind.
@@ -182,14 +192,15 @@ pub enum AppendError {
         /// What is wrong with it.
         why: String,
     },
-    /// The batch may or may not be on disk. Open the log again to find out; look it up by its operation id.
+    /// The batch may or may not be on disk. Open the log again to find out; look it up by its
+    /// operation id.
     #[error("it is not known whether the batch is on disk: {why}. Start again to find out")]
     Unknown {
         /// What failed.
         why: String,
     },
-    /// The disk failed and the log takes nothing more until it is opened again. Of the batch in whose append the
-    /// failure fell, records may still turn up then.
+    /// The disk failed and the log takes nothing more until it is opened again. Of the batch in
+    /// whose append the failure fell, records may still turn up then.
     #[error("the disk failed: {why}. Mend it and start again")]
     Unavailable {
         /// What failed.

@@ -1,7 +1,7 @@
 //! From the bytes on disk to a state: a snapshot and the events after it, or all events.
 //!
-//! Invariant: the two ways give the same state. Which way was taken, and why not a shorter one, is always said.
-//! Nothing in this file changes anything.
+//! Invariant: the two ways give the same state. Which way was taken, and why not a shorter one, is
+//! always said. Nothing in this file changes anything.
 
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -76,8 +76,8 @@ pub fn verify(state_dir: &Path) -> Result<u64, JournalError> {
 }
 
 impl Survey {
-    /// Verifies the live segment, and that the older ones join it. Damage, a newer format and a snapshot of records that
-    /// are missing are errors.
+    /// Verifies the live segment, and that the older ones join it. Damage, a newer format and a
+    /// snapshot of records that are missing are errors.
     pub fn of(state_dir: &Path) -> Result<Self, JournalError> {
         Self::of_segments(state_dir, Segments::open)
     }
@@ -91,7 +91,8 @@ impl Survey {
         state_dir: &Path,
         open: impl FnOnce(&Path) -> Result<Segments, JournalError>,
     ) -> Result<Self, JournalError> {
-        // Before the log: a daemon goes on beside a reader, and may take a snapshot of what this reader's files do not have yet.
+        // Before the log: a daemon goes on beside a reader, and may take a snapshot of what this
+        // reader's files do not have yet.
         let proof = snapshot::highest_seq(state_dir);
         let segments = open(state_dir)?;
         let known_durable = proof.as_ref().map_or(0, |(seq, _)| *seq);
@@ -252,7 +253,8 @@ impl<S, E: DeserializeOwned> Loaded<S, E> {
         failed.map(|()| folded)
     }
 
-    /// The state at the end of the log: the snapshot's, or `initial()`, with all events after it folded in.
+    /// The state at the end of the log: the snapshot's, or `initial()`, with all events after it
+    /// folded in.
     pub fn fold(
         mut self,
         initial: impl FnOnce() -> S,
@@ -266,8 +268,8 @@ impl<S, E: DeserializeOwned> Loaded<S, E> {
 }
 
 impl Segments {
-    /// A tail that is torn from the segment's first line on is only that if the line before it, at the end of the
-    /// segment before, is what it says.
+    /// A tail that is torn from the segment's first line on is only that if the line before it, at
+    /// the end of the segment before, is what it says.
     fn trust_predecessor(&self, torn: &Torn) -> Result<(), JournalError> {
         let Some(before) = self.list.len().checked_sub(2).filter(|_| torn.offset == 0) else {
             return Ok(());

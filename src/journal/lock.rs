@@ -1,7 +1,8 @@
 //! One daemon a repository.
 //!
-//! Invariant: the lock is the kernel's, on the open file `state/lock`; it goes with its holder however that ends. The
-//! file is never unlinked (two holders could then lock two files of one name), and the pid in it is for messages only.
+//! Invariant: the lock is the kernel's, on the open file `state/lock`; it goes with its holder
+//! however that ends. The file is never unlinked (two holders could then lock two files of one
+//! name), and the pid in it is for messages only.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -22,7 +23,8 @@ pub struct StateLock {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process has it.
-    #[error("another swarm {} has this repository's state. Use that one, or stop it with `swarm stop`", holder(*pid))]
+    #[error("another swarm {} has this repository's state. Use that one, or stop it with `swarm \
+        stop`", holder(*pid))]
     Held {
         /// The process that wrote its pid there last; `None` when it has not come to that yet.
         pid: Option<u32>,
@@ -38,7 +40,8 @@ pub enum LockError {
 }
 
 impl StateLock {
-    /// Takes the lock of the state directory (made, 0700, if it is not there) or says at once who has it.
+    /// Takes the lock of the state directory (made, 0700, if it is not there) or says at once who
+    /// has it.
     pub fn acquire(state_dir: &Path) -> Result<Self, LockError> {
         let path = state_dir.join(LOCK_FILE);
         let failed = |source| LockError::Io {
@@ -66,7 +69,8 @@ impl Drop for StateLock {
     fn drop(&mut self) {
         // So that a clean end leaves no stale pid for a message; nothing depends on it.
         let _ = write_pid(&mut self.file, "");
-        // Closing would do, but for a child that is just being spawned and has its copy until it executes.
+        // Closing would do, but for a child that is just being spawned and has its copy until it
+        // executes.
         let _ = self.file.unlock();
     }
 }

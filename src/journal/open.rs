@@ -1,9 +1,9 @@
 //! Opening the log for writing: whatever the last writer's end left behind is put in order first.
 //!
-//! Invariant: the survey comes before the first change, so that damage is refused with every byte as it was. Then each
-//! step may be cut off by a kill and is simply done again: the torn tail is copied before it is cut, the records that
-//! were perhaps never synced are written again in place (the same bytes) and synced. When [`Journal::open`] returns, every
-//! record it found is on disk.
+//! Invariant: the survey comes before the first change, so that damage is refused with every byte
+//! as it was. Then each step may be cut off by a kill and is simply done again: the torn tail is
+//! copied before it is cut, the records that were perhaps never synced are written again in place
+//! (the same bytes) and synced. When [`Journal::open`] returns, every record it found is on disk.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -50,8 +50,9 @@ pub struct KeptAside {
 }
 
 impl Journal {
-    /// Opens the log of a state directory for writing; the caller holds its [`StateLock`](super::StateLock). A missing
-    /// log is begun. Damage, a newer format, or a snapshot of missing records: an error, and nothing is touched.
+    /// Opens the log of a state directory for writing; the caller holds its
+    /// [`StateLock`](super::StateLock). A missing log is begun. Damage, a newer format, or a
+    /// snapshot of missing records: an error, and nothing is touched.
     pub fn open(state_dir: &Path) -> Result<(Self, Opened), JournalError> {
         Self::open_with(state_dir, segment_bytes(), Box::new(Disk))
     }
@@ -67,7 +68,8 @@ impl Journal {
         let ballast = Ballast::of(state_dir);
         let mut torn = None;
         let recovered = match recover(&mut *storage, state_dir, &mut torn) {
-            // Each step may be done again; with the ballast's room there may be enough for all of them.
+            // Each step may be done again; with the ballast's room there may be enough for all of
+            // them.
             Err(JournalError::Io { source, .. }) if is_full(&source) && ballast.is_there() => {
                 let freed = ballast.free();
                 freed.map_err(JournalError::io("free", ballast.path()))?;
@@ -194,8 +196,8 @@ fn free_name(state_dir: &Path) -> PathBuf {
         .unwrap_or_else(|| state_dir.join(&name))
 }
 
-/// Makes sure of the records that were perhaps never synced. After a failed sync the system takes their pages for clean
-/// and a mere sync would do nothing: they are written again, where they are.
+/// Makes sure of the records that were perhaps never synced. After a failed sync the system takes
+/// their pages for clean and a mere sync would do nothing: they are written again, where they are.
 fn resync_tail(storage: &mut dyn Storage, survey: &Survey) -> Result<u64, JournalError> {
     let Some(segment) = survey.segments.list.last() else {
         return Ok(0);

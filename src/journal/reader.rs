@@ -1,7 +1,8 @@
 //! Reading records as a stream: a million events never lie in memory together.
 //!
-//! Invariant: every line is verified against the one before it, before anybody sees it. Reading changes nothing, needs
-//! no lock, and may go on while a writer appends: it ends before a line that is not whole yet.
+//! Invariant: every line is verified against the one before it, before anybody sees it. Reading
+//! changes nothing, needs no lock, and may go on while a writer appends: it ends before a line that
+//! is not whole yet.
 
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -18,8 +19,9 @@ use super::tail_scan::{self, Line, Progress, Stop, Tail};
 const CHUNK: usize = 256 * 1024;
 const _: () = assert!(CHUNK > MAX_LINE);
 
-/// Passes the records from seq `from` (at least 1) to `upto` (included), or to the end, to `each`. Returns the seq of
-/// the last one on disk within that range, or `from - 1`. A torn tail ends the log; damage on the way is an error.
+/// Passes the records from seq `from` (at least 1) to `upto` (included), or to the end, to `each`.
+/// Returns the seq of the last one on disk within that range, or `from - 1`. A torn tail ends the
+/// log; damage on the way is an error.
 pub fn replay<E: DeserializeOwned>(
     state_dir: &Path,
     from: u64,
@@ -100,7 +102,8 @@ pub(super) fn walk_segment(
     }
 }
 
-/// The verdict is on one reading of all that is left, in which a line that was just being appended may now be whole.
+/// The verdict is on one reading of all that is left, in which a line that was just being appended
+/// may now be whole.
 fn judge_rest(
     segment: &Segment,
     upto: u64,

@@ -1,8 +1,9 @@
 //! One record as one line, both ways.
 //!
-//! Invariant: `crc` is the CRC-32C of all bytes before the suffix `,"crc":"xxxxxxxx"}`, continued from the crc of the
-//! record before (0 before the first): it is checked on the raw bytes, a line is never serialised again to check it.
-//! The key order `v`, `seq`, `dur`, `ts`, `kind`, `data`, `crc` is part of the format.
+//! Invariant: `crc` is the CRC-32C of all bytes before the suffix `,"crc":"xxxxxxxx"}`, continued
+//! from the crc of the record before (0 before the first): it is checked on the raw bytes, a line
+//! is never serialised again to check it. The key order `v`, `seq`, `dur`, `ts`, `kind`, `data`,
+//! `crc` is part of the format.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -22,7 +23,8 @@ pub const MAX_LINE: usize = 64 * 1024;
 
 /// What the journal asks of an event: serde with `#[serde(tag = "kind", content = "data")]`.
 pub trait JournalEvent: Serialize + DeserializeOwned {
-    /// The event that only says "all before me is on disk". A struct variant, so that it has its `data`.
+    /// The event that only says "all before me is on disk". A struct variant, so that it has its
+    /// `data`.
     fn mark() -> Self;
 
     /// Its kind, as it is written; for messages.
@@ -69,13 +71,15 @@ pub(super) fn header(line: &[u8]) -> Option<Header> {
         .then_some(Header { v, seq, dur })
 }
 
-/// The format a line says it has, and what follows; more lenient than [`header`], for formats yet unknown.
+/// The format a line says it has, and what follows; more lenient than [`header`], for formats yet
+/// unknown.
 pub(super) fn version(line: &[u8]) -> Option<(u64, &[u8])> {
     let (v, rest) = number(line.strip_prefix(br#"{"v":"#)?)?;
     rest.starts_with(b",").then_some((v, rest))
 }
 
-/// Splits a line (without its line end) into what the crc covers and the crc as written, in lower case.
+/// Splits a line (without its line end) into what the crc covers and the crc as written, in lower
+/// case.
 pub(super) fn split_crc(line: &[u8]) -> Option<(&[u8], u32)> {
     let (body, suffix) = line.split_at_checked(line.len().checked_sub(SUFFIX)?)?;
     let digits = suffix.strip_prefix(CRC_KEY)?.strip_suffix(br#""}"#)?;
@@ -101,7 +105,8 @@ pub(super) fn hex(digits: &[u8]) -> Option<u32> {
         .filter(|_| whole)
 }
 
-/// Puts the line of `event` behind what `out` has, and returns its crc. `out` is as before when that fails.
+/// Puts the line of `event` behind what `out` has, and returns its crc. `out` is as before when
+/// that fails.
 pub(super) fn encode<E: JournalEvent>(
     out: &mut Vec<u8>,
     header: Header,
@@ -157,7 +162,8 @@ fn write_line<E: JournalEvent>(
     }
 }
 
-/// Puts the line behind what `out` has, with the crc that it gets after a record with the crc `previous`; none when it is no line.
+/// Puts the line behind what `out` has, with the crc that it gets after a record with the crc
+/// `previous`; none when it is no line.
 pub(super) fn chain_again(out: &mut Vec<u8>, line: &[u8], previous: u32) -> Option<u32> {
     let (body, _) = split_crc(line)?;
     let crc = chain(previous, body);
@@ -211,7 +217,8 @@ fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((value, rest))
 }
 
-/// One pass, nothing buffered: the header's keys come first, the rest of the map is the event's own.
+/// One pass, nothing buffered: the header's keys come first, the rest of the map is the event's
+/// own.
 impl<'de, E: Deserialize<'de>> Deserialize<'de> for Record<E> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(RecordVisitor(PhantomData))

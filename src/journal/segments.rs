@@ -1,9 +1,9 @@
 //! The files of one log, and how they join.
 //!
-//! Invariant: `events.<first seq>.jsonl` are the rotated segments and `events.jsonl` is the live one. Each answers for
-//! the records from its first to the one before the next segment's first: when a sync fails, the records that were not
-//! proven durable are written again into a new segment, and what the old one has of them is void.
-//! Nothing in this file changes anything.
+//! Invariant: `events.<first seq>.jsonl` are the rotated segments and `events.jsonl` is the live
+//! one. Each answers for the records from its first to the one before the next segment's first:
+//! when a sync fails, the records that were not proven durable are written again into a new
+//! segment, and what the old one has of them is void. Nothing in this file changes anything.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,8 @@ pub struct Segment {
     pub(super) file: File,
 }
 
-/// The files of a log as they were at one moment, opened: a rotation does not disturb who reads them.
+/// The files of a log as they were at one moment, opened: a rotation does not disturb who reads
+/// them.
 #[derive(Debug)]
 pub struct Segments {
     pub(super) list: Vec<Segment>,
@@ -133,8 +134,9 @@ impl Segments {
         }
     }
 
-    /// Passes each record after `cursor`, up to `upto`, and moves `cursor` along. Records up to `known_durable` are
-    /// known from elsewhere to be on disk. Returns the torn tail, where the walk met it.
+    /// Passes each record after `cursor`, up to `upto`, and moves `cursor` along. Records up to
+    /// `known_durable` are known from elsewhere to be on disk. Returns the torn tail, where the
+    /// walk met it.
     pub(super) fn walk(
         &self,
         cursor: &mut Cursor,
@@ -193,8 +195,9 @@ impl Segments {
         }
     }
 
-    /// A file that begins with a record which an earlier one has already is no part of the log. A live one may only seem to, because its
-    /// first line is garbled; then it is judged like any other.
+    /// A file that begins with a record which an earlier one has already is no part of the log. A
+    /// live one may only seem to, because its first line is garbled; then it is judged like any
+    /// other.
     fn refuse_copy(&self, before: &Segment, next: &SegmentCandidate) -> Result<(), JournalError> {
         let Some(first) = next.claimed.filter(|first| *first <= before.first) else {
             return Ok(());
@@ -229,7 +232,8 @@ impl Segments {
         if gap && !found.is_live {
             return Err(JournalError::Damaged {
                 why: format!(
-                    "the file's name says that it begins with record {}: the records before it are missing",
+                    "the file's name says that it begins with record {}: the records before it are \
+                    missing",
                     found.claimed.unwrap_or_default()
                 ),
                 file: found.path,
@@ -252,8 +256,9 @@ impl Segments {
     }
 }
 
-/// The live segment and the rotated ones, as they were at one moment. Readers hold no lock: a live one that is found among the rotated ones
-/// as well was rotated in between, and there may be newer ones that it would seem to come after.
+/// The live segment and the rotated ones, as they were at one moment. Readers hold no lock: a live
+/// one that is found among the rotated ones as well was rotated in between, and there may be newer
+/// ones that it would seem to come after.
 pub(super) fn found_together(
     state_dir: &Path,
 ) -> Result<(Option<SegmentCandidate>, Vec<SegmentCandidate>), JournalError> {
@@ -292,8 +297,8 @@ fn start_after(before: &Segment, next: &SegmentCandidate) -> Result<ChainStart, 
     end.map_or_else(|| end_of(before, u64::MAX), Ok)
 }
 
-/// Where `next` goes on if, after a failed sync, it has the end of the segment before once more. Only the first line of
-/// a live segment may be garbled, and claim anything.
+/// Where `next` goes on if, after a failed sync, it has the end of the segment before once more.
+/// Only the first line of a live segment may be garbled, and claim anything.
 fn written_again(
     before: &Segment,
     next: &SegmentCandidate,
@@ -333,7 +338,8 @@ fn end_of(segment: &Segment, upto: u64) -> Result<ChainStart, JournalError> {
     }
 }
 
-/// The numbers and the crc of the segment's last line, as written; `None` when that is not the form of a line.
+/// The numbers and the crc of the segment's last line, as written; `None` when that is not the form
+/// of a line.
 fn last_line(segment: &Segment) -> Result<Option<(Header, u32)>, JournalError> {
     let from = segment.size.saturating_sub(MAX_LINE as u64 + 1);
     let bytes = read_from(segment, from)?;

@@ -1,8 +1,9 @@
 //! The state at a seq, as one file that saves the replay of what came before.
 //!
-//! Invariant: at every instant `snapshot.json` or `snapshot.prev.json` is whole, once there was one. A snapshot is only
-//! ever a shortcut: its crc says that its bytes are whole, and its `seq` and `logCrc` must be those of a record of the
-//! very log beside it, or it is not used. It is written only of records that are on disk.
+//! Invariant: at every instant `snapshot.json` or `snapshot.prev.json` is whole, once there was
+//! one. A snapshot is only ever a shortcut: its crc says that its bytes are whole, and its `seq`
+//! and `logCrc` must be those of a record of the very log beside it, or it is not used. It is
+//! written only of records that are on disk.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -63,7 +64,8 @@ pub enum SnapshotFault {
     OtherType(String),
     /// It was taken of another log than the one beside it.
     #[error(
-        "it was taken of another log: the crc of record {seq} there is {theirs:08x}, and here {ours:08x}"
+        "it was taken of another log: the crc of record {seq} there is {theirs:08x}, and here \
+        {ours:08x}"
     )]
     OtherLog {
         /// The record it was taken after.
@@ -78,8 +80,8 @@ pub enum SnapshotFault {
     State(String),
 }
 
-/// Writes the snapshot beside the log, keeps the last whole one as `snapshot.prev.json`, and returns when all of it is
-/// durable. A reference will do for the state: `Snapshot<&State>`.
+/// Writes the snapshot beside the log, keeps the last whole one as `snapshot.prev.json`, and
+/// returns when all of it is durable. A reference will do for the state: `Snapshot<&State>`.
 pub fn write_snapshot<S: Serialize>(state_dir: &Path, snapshot: &Snapshot<S>) -> io::Result<()> {
     write_snapshot_with(&mut Disk, state_dir, snapshot)
 }
@@ -93,7 +95,8 @@ pub fn write_snapshot_with<S: Serialize>(
     let names = Names::of(state_dir);
     let written = names.write(storage, snapshot);
     if written.is_err() {
-        // On a full disk half a snapshot would keep the room that the log needs. What matters is why it failed.
+        // On a full disk half a snapshot would keep the room that the log needs. What matters is
+        // why it failed.
         let _ = storage.remove(&names.next);
         let _ = storage.remove(&names.next_previous);
         return written;
@@ -101,8 +104,8 @@ pub fn write_snapshot_with<S: Serialize>(
     storage.sync_dir(state_dir)
 }
 
-/// Reads a snapshot file (the newest, the one before, or an exported one) and checks that it is whole. Whether it
-/// belongs to a log is for who has that log.
+/// Reads a snapshot file (the newest, the one before, or an exported one) and checks that it is
+/// whole. Whether it belongs to a log is for who has that log.
 pub fn read_snapshot<S: DeserializeOwned>(path: &Path) -> Result<Snapshot<S>, SnapshotFault> {
     let bytes = read_whole(path)?;
     let (head, state) = split(&bytes)?;
@@ -122,8 +125,8 @@ pub(super) fn position_in(path: &Path) -> Result<Position, SnapshotFault> {
     Ok(split(&bytes)?.0.position())
 }
 
-/// The highest seq that a whole snapshot of this version in the directory was taken after, and its file: the log must
-/// have that record.
+/// The highest seq that a whole snapshot of this version in the directory was taken after, and its
+/// file: the log must have that record.
 pub(super) fn highest_seq(state_dir: &Path) -> Option<(u64, PathBuf)> {
     let seq_of = |path: PathBuf| {
         let bytes = read_whole(&path).ok()?;
@@ -222,7 +225,8 @@ impl Names {
         Ok(())
     }
 
-    /// Gives the newest snapshot the name of the one before, too. A damaged one must not take the place of a whole one.
+    /// Gives the newest snapshot the name of the one before, too. A damaged one must not take the
+    /// place of a whole one.
     fn keep_last(&self, storage: &mut dyn Storage) -> io::Result<()> {
         if read_whole(&self.newest).is_err() {
             return Ok(());

@@ -1,14 +1,16 @@
 //! Telling a torn tail from damage. Pure: bytes in, verdict out.
 //!
-//! Invariant: no record that may have been acknowledged is ever taken for a torn tail while anything on disk still
-//! says that it was written. A crash tears only the one batch that was not synced, and every line of that batch has a
-//! `dur` before its first record. So, at the first bad line with the expected seq *s*: if a later line (or a snapshot)
-//! says that the records up to some `dur >= s` were on disk, the bad line is damage; otherwise it is a torn tail.
+//! Invariant: no record that may have been acknowledged is ever taken for a torn tail while
+//! anything on disk still says that it was written. A crash tears only the one batch that was not
+//! synced, and every line of that batch has a `dur` before its first record. So, at the first bad
+//! line with the expected seq *s*: if a later line (or a snapshot) says that the records up to some
+//! `dur >= s` were on disk, the bad line is damage; otherwise it is a torn tail.
 //!
-//! Which lines may say so? One that verifies against its own predecessor's crc, as that is written before it. But the
-//! same damage may have taken the predecessor, or its crc, or the line end between the two; then the line cannot be
-//! verified through no fault of its own, and its word counts if it has the form of a record. Its word does not count
-//! if its predecessor is intact, has the seq before it, and the crc still does not fit: then the line itself is garbled.
+//! Which lines may say so? One that verifies against its own predecessor's crc, as that is written
+//! before it. But the same damage may have taken the predecessor, or its crc, or the line end
+//! between the two; then the line cannot be verified through no fault of its own, and its word
+//! counts if it has the form of a record. Its word does not count if its predecessor is intact, has
+//! the seq before it, and the crc still does not fit: then the line itself is garbled.
 
 use std::io::BufRead as _;
 
@@ -46,13 +48,15 @@ pub struct Scan {
     pub last_crc: u32,
     /// The highest seq that is known to be on disk.
     pub durable: u64,
-    /// Bytes from the beginning that are known to be on disk: lines up to [`Self::end`] were perhaps never synced.
+    /// Bytes from the beginning that are known to be on disk: lines up to [`Self::end`] were
+    /// perhaps never synced.
     pub proven: usize,
     /// What comes after the good lines.
     pub tail: Tail,
 }
 
-/// What comes after the last good line. Offsets count from the beginning of what was scanned, in bytes.
+/// What comes after the last good line. Offsets count from the beginning of what was scanned, in
+/// bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tail {
     /// Nothing.
@@ -84,8 +88,8 @@ pub enum Tail {
     },
 }
 
-/// Checks `bytes`, the lines that follow on `start`, up to the end or the first bad line. Records up to
-/// `known_durable` are known, from elsewhere (a snapshot), to have been acknowledged.
+/// Checks `bytes`, the lines that follow on `start`, up to the end or the first bad line. Records
+/// up to `known_durable` are known, from elsewhere (a snapshot), to have been acknowledged.
 pub fn scan(bytes: &[u8], start: ChainStart, known_durable: u64) -> Scan {
     let mut at = Progress::new(start, 0);
     let Ok(stop) = walk_lines(bytes, true, u64::MAX, &mut at, |_| {
@@ -164,8 +168,8 @@ pub(super) enum Stop {
     Newer(u64),
 }
 
-/// Passes `each` line of `bytes` that follows on, up to the line `upto`. `last` says that nothing comes after `bytes`.
-/// At a line that is wrong, `at` stays before it.
+/// Passes `each` line of `bytes` that follows on, up to the line `upto`. `last` says that nothing
+/// comes after `bytes`. At a line that is wrong, `at` stays before it.
 pub(super) fn walk_lines<X>(
     bytes: &[u8],
     last: bool,
@@ -260,7 +264,8 @@ pub(super) fn judge(rest: &[u8], at: &Progress, known_durable: u64, stop: &Stop)
     }
     if let Some(claim) = first_claim(rest, seq) {
         return damaged(format!(
-            "{why}, and the line of record {} at byte {} proves that the records up to {} were on disk",
+            "{why}, and the line of record {} at byte {} proves that the records up to {} were on \
+            disk",
             claim.header.seq,
             offset + claim.at as u64,
             claim.header.dur
@@ -279,9 +284,10 @@ pub(super) fn judge(rest: &[u8], at: &Progress, known_durable: u64, stop: &Stop)
     }
 }
 
-/// Where in `rest` lines of a newer format begin, and which. Their crc may be another than ours, so their word must do: of the first line
-/// if it goes on with the expected seq, of later ones if two in a row say the same and are not the same. One such line alone may be two
-/// halves, of which a power cut has lost the other halves: `{"v":1` and `208,"dur":`; or that twice over.
+/// Where in `rest` lines of a newer format begin, and which. Their crc may be another than ours, so
+/// their word must do: of the first line if it goes on with the expected seq, of later ones if two
+/// in a row say the same and are not the same. One such line alone may be two halves, of which a
+/// power cut has lost the other halves: `{"v":1` and `208,"dur":`; or that twice over.
 fn newer_lines(rest: &[u8], seq: u64) -> Option<(usize, u64)> {
     let version = |line: &[u8]| Some(record::version(line)?.0).filter(|v| *v > FORMAT);
     if let Some((found, more)) = record::version(rest)
@@ -305,7 +311,8 @@ fn newer_lines(rest: &[u8], seq: u64) -> Option<(usize, u64)> {
     None
 }
 
-/// Something that has the form of a record's line, somewhere in bytes that as a whole do not hold together.
+/// Something that has the form of a record's line, somewhere in bytes that as a whole do not hold
+/// together.
 struct Candidate<'a> {
     at: usize,
     header: Header,
@@ -315,8 +322,8 @@ struct Candidate<'a> {
     end: usize,
 }
 
-/// The first line in `rest` whose word counts (see the module) that record `seq` was on disk. `rest` begins where the
-/// record `seq` should be, after an intact record.
+/// The first line in `rest` whose word counts (see the module) that record `seq` was on disk.
+/// `rest` begins where the record `seq` should be, after an intact record.
 fn first_claim(rest: &[u8], seq: u64) -> Option<Candidate<'_>> {
     let mut starts = starts(rest).peekable();
     // The seq and the end of the line before, if that line is intact.
@@ -338,14 +345,16 @@ fn first_claim(rest: &[u8], seq: u64) -> Option<Candidate<'_>> {
     None
 }
 
-/// Where something begins as a record does, whether or not a line end precedes it. Text inside an event cannot: its quotes are escaped.
+/// Where something begins as a record does, whether or not a line end precedes it. Text inside an
+/// event cannot: its quotes are escaped.
 fn starts(rest: &[u8]) -> impl Iterator<Item = usize> {
     (0..rest.len())
         .filter(|at| rest[*at] == b'{')
         .filter(|at| record::header(&rest[*at..]).is_some())
 }
 
-/// The record's line that begins at `start`, and ends at its line end or, if that is gone, before `limit`.
+/// The record's line that begins at `start`, and ends at its line end or, if that is gone, before
+/// `limit`.
 fn candidate(rest: &[u8], start: usize, limit: usize) -> Option<Candidate<'_>> {
     let piece = &rest[start..limit];
     let without_line_end = piece.len() - usize::from(limit < rest.len());
@@ -360,7 +369,8 @@ fn candidate(rest: &[u8], start: usize, limit: usize) -> Option<Candidate<'_>> {
     })
 }
 
-/// Whether the crc fits the bytes and the crc that is written right before, whatever else became of that line.
+/// Whether the crc fits the bytes and the crc that is written right before, whatever else became of
+/// that line.
 fn verifies(rest: &[u8], candidate: &Candidate<'_>) -> bool {
     const DIGITS_BEFORE_NEXT_LINE: usize = 11;
     let previous = candidate

@@ -1,8 +1,8 @@
 //! Reading what older versions wrote: a chain of pure steps, each from format v to v + 1.
 //!
-//! Invariant: a step depends on nothing but the event it is given, and once released it never changes; a golden log of
-//! each released format in `tests/golden/` holds it to that. To add format 2: write `fn v1_to_v2`, append it to
-//! [`STEPS`], raise [`super::FORMAT`].
+//! Invariant: a step depends on nothing but the event it is given, and once released it never
+//! changes; a golden log of each released format in `tests/golden/` holds it to that. To add format
+//! 2: write `fn v1_to_v2`, append it to [`STEPS`], raise [`super::FORMAT`].
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -48,7 +48,8 @@ struct OldLine {
     data: Value,
 }
 
-/// An event of format `v` (at least [`OLDEST`]) as one of [`FORMAT`]; one of that or a newer format as it is.
+/// An event of format `v` (at least [`OLDEST`]) as one of [`FORMAT`]; one of that or a newer format
+/// as it is.
 pub fn upcast(v: u64, event: OldEvent) -> OldEvent {
     lift(OLDEST, STEPS, v, event)
 }
@@ -89,7 +90,8 @@ mod tests {
     use super::*;
     use crate::journal::testing::Note;
 
-    /// Format 0 never existed; it called the text of a `text` event `message`, and `mark` was called `tick`.
+    /// Format 0 never existed; it called the text of a `text` event `message`, and `mark` was
+    /// called `tick`.
     fn v0_to_v1(mut event: OldEvent) -> OldEvent {
         if let Some(message) = event.data.get_mut("message").map(Value::take) {
             event.data = serde_json::json!({ "text": message });
@@ -171,7 +173,8 @@ mod tests {
         assert_eq!(lines(1, "text", r#"{"text":"a\nb"}"#), expected());
         assert_eq!(lines(2, "text", r#"{"lines":["a","b"]}"#), expected());
         assert_eq!(lines(3, "lines", r#"{"lines":["a","b"]}"#), expected());
-        // A kind that only later formats have is not understood under an older number, and the other way round.
+        // A kind that only later formats have is not understood under an older number, and the
+        // other way round.
         assert!(lines(2, "text", r#"{"text":"a"}"#).is_err());
         assert!(lines(3, "text", r#"{"lines":[]}"#).is_err());
     }
@@ -222,8 +225,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever a line holds: each released step, and the chain, gives an event, the same each time, and a line of it is parsed or
-        /// refused.
+        /// Whatever a line holds: each released step, and the chain, gives an event, the same each
+        /// time, and a line of it is parsed or refused.
         #[test]
         fn steps_are_pure_and_total(
             kind in "[a-zA-Z]{0,12}|text|mark|bare",

@@ -1,8 +1,9 @@
 //! The thread that appends: all batches that wait go to disk together.
 //!
-//! Invariant: batches are answered in the order in which they were handed in, each exactly once, and only when they are
-//! on disk or refused. A batch that was decided on top of a refused one is refused too (its `expected` is not there),
-//! until its owner decides again from the log's real end. That the log was lost is said once, also while nothing is to be written.
+//! Invariant: batches are answered in the order in which they were handed in, each exactly once,
+//! and only when they are on disk or refused. A batch that was decided on top of a refused one is
+//! refused too (its `expected` is not there), until its owner decides again from the log's real
+//! end. That the log was lost is said once, also while nothing is to be written.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle};
@@ -17,7 +18,8 @@ use crate::domain::time::Timestamp;
 /// Staged bytes after which no more batches are waited for.
 const GROUP_BYTES: usize = 4 * 1024 * 1024;
 
-/// How often the log is looked at while nothing is to be written: a removed one must not be found out at the next event only.
+/// How often the log is looked at while nothing is to be written: a removed one must not be found
+/// out at the next event only.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Events that are decided together, and stand or fall together.
@@ -31,7 +33,8 @@ pub struct Batch<E> {
     pub events: Vec<E>,
 }
 
-/// What became of a batch. One without events, that nobody handed in, says that the log was lost while nothing was to be written.
+/// What became of a batch. One without events, that nobody handed in, says that the log was lost
+/// while nothing was to be written.
 #[derive(Debug)]
 pub struct Appended<E> {
     /// The batch, given back.
@@ -54,7 +57,8 @@ impl<E> Appended<E> {
     }
 }
 
-/// The owner's end of the writer's thread. Dropping it waits until all that was handed in is answered.
+/// The owner's end of the writer's thread. Dropping it waits until all that was handed in is
+/// answered.
 #[derive(Debug)]
 pub struct Writer<E> {
     // Both are there until `close` or `drop`.
@@ -62,14 +66,14 @@ pub struct Writer<E> {
     thread: Option<JoinHandle<Journal>>,
 }
 
-/// The writer's thread has ended by a panic, in the journal or in the sink: whether the last batches are on disk is
-/// not known.
+/// The writer's thread has ended by a panic, in the journal or in the sink: whether the last
+/// batches are on disk is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the writer's thread has failed: start again to find out what is on disk")]
 pub struct WriterDied;
 
-/// Starts the thread. `sink` runs on it, once for each batch, in order; while it runs nothing is written, so it should
-/// only pass the answer on.
+/// Starts the thread. `sink` runs on it, once for each batch, in order; while it runs nothing is
+/// written, so it should only pass the answer on.
 pub fn spawn_writer<E>(
     journal: Journal,
     sink: impl FnMut(Appended<E>) + Send + 'static,

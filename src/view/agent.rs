@@ -91,8 +91,9 @@ pub struct AgentView {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MessageView {
-    /// `accepted`: its next prompt carries it; `delivered`: the prompt of a run that is going on has it; `seen`: that run is over; `notDelivered`: the agent
-    /// ended before, and it was left to the next attempt at its idea, if there is one; `neverRead`: its idea was done before.
+    /// `accepted`: its next prompt carries it; `delivered`: the prompt of a run that is going on
+    /// has it; `seen`: that run is over; `notDelivered`: the agent ended before, and it was left to
+    /// the next attempt at its idea, if there is one; `neverRead`: its idea was done before.
     pub stage: &'static str,
     /// The message as it is kept.
     #[serde(flatten)]

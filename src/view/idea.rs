@@ -149,14 +149,16 @@ pub fn idea_detail(state: &State, id: &IdeaId) -> Option<IdeaDetail> {
     })
 }
 
-/// What people who have edited an idea should know: an attempt at it goes on with the text that it began with.
+/// What people who have edited an idea should know: an attempt at it goes on with the text that it
+/// began with.
 pub fn edited(state: &State, id: &IdeaId) -> Option<String> {
     let (agent, attempt) = state.attempt_at(id)?;
     let text = state.ideas.get(id).map(|idea| &idea.text);
     let differs = attempt.text.is_some() && attempt.text.as_ref() != text;
     differs.then(|| {
         format!(
-            "{agent} goes on with the text that it began with; the new one is for the next attempt. To have it now: swarm agent stop {agent} (its work is kept)"
+            "{agent} goes on with the text that it began with; the new one is for the next \
+            attempt. To have it now: swarm agent stop {agent} (its work is kept)"
         )
     })
 }

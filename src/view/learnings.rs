@@ -1,6 +1,7 @@
 //! What agents found out, as people and programs see it.
 //!
-//! Invariant: every learning is there, in the order in which they were found, each with every agent that found it.
+//! Invariant: every learning is there, in the order in which they were found, each with every agent
+//! that found it.
 
 use serde::Serialize;
 use utoipa::ToSchema;

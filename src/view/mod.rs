@@ -1,6 +1,8 @@
-//! The state as people and programs see it: what the command line, the API and the page show. Names and shapes are part of the contract.
+//! The state as people and programs see it: what the command line, the API and the page show. Names
+//! and shapes are part of the contract.
 //!
-//! Invariant: the types derive their description in the API, so that what is described is what is sent.
+//! Invariant: the types derive their description in the API, so that what is described is what is
+//! sent.
 
 mod agent;
 mod idea;

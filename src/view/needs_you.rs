@@ -16,7 +16,8 @@ use crate::domain::state::{Attempt, Idea, IdeaStatus, MergeEntry, Said, State};
 #[serde(rename_all = "camelCase")]
 #[schema(as = Need)]
 pub struct NeedsYou {
-    /// `conflict`, `question`, `blocked`, `checkout`, `merge`, `held`, `target`, `paused`, `failed`.
+    /// `conflict`, `question`, `blocked`, `checkout`, `merge`, `held`, `target`, `paused`,
+    /// `failed`.
     #[schema(value_type = String)]
     pub kind: &'static str,
     /// The idea that waits.
@@ -63,7 +64,8 @@ pub fn cut_off(state: &State) -> Option<NeedsYou> {
         kind: "rollback",
         idea_id: None,
         message: format!(
-            "the rollback to {} was cut off; the next start finishes it. Until then files of the target may be halfway there, which git shows as changes: commit nothing",
+            "the rollback to {} was cut off; the next start finishes it. Until then files of the \
+            target may be halfway there, which git shows as changes: commit nothing",
             rollback.to
         ),
         commands: vec!["swarm start".into()],
@@ -82,7 +84,10 @@ fn rewritten_target(state: &State) -> Option<NeedsYou> {
         kind: "target",
         idea_id: None,
         message: format!(
-            "{branch} was force-pushed: it stood at {from:.10} and is at {:.10}; what it lost{lost} is kept as refs/swarm/rescue/dropped-{branch}-{from:.10}; merges wait for your choice about the work that waits: replay it onto the new history (rebase), merge it as it is (ignore), or give it up (cancel)",
+            "{branch} was force-pushed: it stood at {from:.10} and is at {:.10}; what it \
+            lost{lost} is kept as refs/swarm/rescue/dropped-{branch}-{from:.10}; merges wait for \
+            your choice about the work that waits: replay it onto the new history (rebase), merge \
+            it as it is (ignore), or give it up (cancel)",
             rewritten.to
         ),
         commands: ["rebase", "ignore", "cancel"]

@@ -72,7 +72,8 @@ fn is_held_for_person<'a>(
     settings.is_some_and(|all| state.is_held_for_person(all.account_of(profile(all))))
 }
 
-/// Whether an entry of the queue does not move by itself; what it comes after is counted by its own.
+/// Whether an entry of the queue does not move by itself; what it comes after is counted by its
+/// own.
 fn waits_for_person(state: &State, entry: &MergeEntry) -> bool {
     let asked = entry.waits.as_ref().is_some_and(|waits| waits.person);
     let stuck = state.swarm.rewritten.is_some() && !entry.phase.is_busy();
@@ -81,7 +82,8 @@ fn waits_for_person(state: &State, entry: &MergeEntry) -> bool {
     let at_boundary = attempt.is_some_and(|attempt| attempt.phase == AttemptPhase::Backoff);
     match entry.phase {
         MergePhase::Person => true,
-        // Its resolver waits for the end of a pause: a boundary that lasts is none of a running swarm.
+        // Its resolver waits for the end of a pause: a boundary that lasts is none of a running
+        // swarm.
         MergePhase::Resolver => at_boundary,
         _ => entry.held || asked || stuck || locked,
     }

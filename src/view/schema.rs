@@ -10,7 +10,8 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use crate::domain::event::Event;
 
-/// The names that an enum of the domain is read from, caught where serde complains about a name that it does not know.
+/// The names that an enum of the domain is read from, caught where serde complains about a name
+/// that it does not know.
 #[derive(Debug, Default)]
 struct Names(&'static [&'static str]);
 
@@ -82,8 +83,9 @@ pub(crate) fn scopes() -> Object {
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub struct Message {
-    /// `accepted`: its next prompt carries it; `delivered`: the prompt of a run that is going on has it; `seen`: that run is over; `notDelivered`: the agent
-    /// ended before, and it was left to the next attempt at its idea, if there is one; `neverRead`: its idea was done before.
+    /// `accepted`: its next prompt carries it; `delivered`: the prompt of a run that is going on
+    /// has it; `seen`: that run is over; `notDelivered`: the agent ended before, and it was left to
+    /// the next attempt at its idea, if there is one; `neverRead`: its idea was done before.
     pub stage: String,
     /// What; of a long one the beginning.
     pub text: String,

@@ -182,7 +182,8 @@ fn still_running(left: &[(AgentId, IdeaId)]) -> Option<String> {
         .collect();
     (!each.is_empty()).then(|| {
         format!(
-            "no daemon runs, but agents work on without it ({}); take them up again: swarm start; or end them: swarm start --detach, then swarm stop",
+            "no daemon runs, but agents work on without it ({}); take them up again: swarm start; \
+            or end them: swarm start --detach, then swarm stop",
             each.join(", ")
         )
     })
@@ -195,7 +196,8 @@ pub(super) fn warnings(
 ) -> Vec<String> {
     let stalled = stalled.map(|(since, why)| {
         format!(
-            "nothing can be written since {since}, and nothing goes on until it can; it is tried again every second: {why}"
+            "nothing can be written since {since}, and nothing goes on until it can; it is tried \
+            again every second: {why}"
         )
     });
     let gone = (*now == TargetNow::Gone)

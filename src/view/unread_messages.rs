@@ -1,6 +1,8 @@
-//! What people said to agents that no prompt carried before the idea was done: no next attempt will be told.
+//! What people said to agents that no prompt carried before the idea was done: no next attempt will
+//! be told.
 //!
-//! Invariant: nothing is remembered for this. It is there as long as the attempt's end is news and no later idea says the same.
+//! Invariant: nothing is remembered for this. It is there as long as the attempt's end is news and
+//! no later idea says the same.
 
 use crate::domain::message::{self, Message};
 use crate::domain::state::{AttemptEnd, EndedAttempt, State};
@@ -25,7 +27,8 @@ pub(super) fn warnings(state: &State) -> Vec<String> {
         let left = waiting.filter(|message| !is_an_idea(state, message));
         left.map(move |message| {
             format!(
-                "{agent} never read \"{}\": {} was done before its next prompt; if it still matters, make it an idea: swarm idea add \"...\"",
+                "{agent} never read \"{}\": {} was done before its next prompt; if it still \
+                matters, make it an idea: swarm idea add \"...\"",
                 shown(&message.text),
                 ended.idea
             )

@@ -1,5 +1,5 @@
-//! The bridge to agents that speak the Agent Client Protocol, with an agent that behaves in many ways: what the bridge says to it, what it writes, and how
-//! both end.
+//! The bridge to agents that speak the Agent Client Protocol, with an agent that behaves in many
+//! ways: what the bridge says to it, what it writes, and how both end.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 

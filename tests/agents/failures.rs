@@ -1,4 +1,5 @@
-//! A service that fails, refuses, limits, cuts off: each time the state that is documented, nothing spins, and nothing is taken for success.
+//! A service that fails, refuses, limits, cuts off: each time the state that is documented, nothing
+//! spins, and nothing is taken for success.
 
 use serde_json::{Value, json};
 

@@ -90,8 +90,8 @@ fn when_everything_was_killed_conversations_go_on_where_they_were() {
     lab.sandbox.assert_log_sound();
 }
 
-/// All that was served is counted. Codex tells what an answer used only after the tool that it called: of the answer that was being
-/// worked on when it was killed nobody knows, which is said.
+/// All that was served is counted. Codex tells what an answer used only after the tool that it
+/// called: of the answer that was being worked on when it was killed nobody knows, which is said.
 fn assert_used(name: &str, idea: &Value, lab: &Lab, before: &[Asked]) {
     let asked = lab.stub.asked_for(&format!("{name}.txt"));
     assert!(

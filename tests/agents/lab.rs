@@ -21,11 +21,12 @@ pub struct Lab {
 /// The programs of every test run, which are the names of their profiles too.
 pub const BOTH: [&str; 2] = ["claude", "codex"];
 
-/// How long work may take that real programs do: each takes seconds to start, and some of them start at once.
+/// How long work may take that real programs do: each takes seconds to start, and some of them
+/// start at once.
 pub const WORK: Duration = Duration::from_secs(120);
 
-/// Stops where it stands until the test lets it go: `sh hold NAME` makes `NAME.here` and waits for `NAME.go`. Standing still is in a
-/// session of its own, as the tools of most agents are.
+/// Stops where it stands until the test lets it go: `sh hold NAME` makes `NAME.here` and waits for
+/// `NAME.go`. Standing still is in a session of its own, as the tools of most agents are.
 const HOLD: &str = r#"
 : >"$0.$1.here"
 while [ ! -e "$0.$1.go" ]; do sleep 0.05; done
@@ -209,7 +210,8 @@ impl Lab {
         });
     }
 
-    /// Waits until the programs' own records hold the answer that they work on: they write them a little later.
+    /// Waits until the programs' own records hold the answer that they work on: they write them a
+    /// little later.
     pub fn wait_recorded(&self) {
         for name in BOTH {
             let asked = self.stub.asked_for(&format!("{name}.txt"));

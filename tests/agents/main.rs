@@ -1,8 +1,10 @@
-//! The whole program with real agents: the daemon, the command line, git, and the agents' own programs, whose model is a script on loopback.
-//! They need no key and no network, once `tests/agents/install.sh` has installed the programs.
+//! The whole program with real agents: the daemon, the command line, git, and the agents' own
+//! programs, whose model is a script on loopback. They need no key and no network, once
+//! `tests/agents/install.sh` has installed the programs.
 //!
-//! Invariant: as in `tests/it`: a test knows only what the contract promises and what the model saw, lives in a sandbox of its own, waits
-//! for conditions and never for time alone, and leaves no process behind.
+//! Invariant: as in `tests/it`: a test knows only what the contract promises and what the model
+//! saw, lives in a sandbox of its own, waits for conditions and never for time alone, and leaves no
+//! process behind.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 

@@ -1,4 +1,5 @@
-//! The programs that CI does not install, and an agent by its protocol: asked for by `tests/long-run.sh`.
+//! The programs that CI does not install, and an agent by its protocol: asked for by
+//! `tests/long-run.sh`.
 
 use std::fs;
 use std::time::Duration;
@@ -25,7 +26,8 @@ fn lab() -> Lab {
     fs::write(folder.join("settings.json"), settings.to_string()).unwrap();
     lab.configure(&json!({
         "agents": {"maxParallel": NAMES.len(), "profiles": profiles(&lab)},
-        "qualityCommands": ["test ! -e broken || { echo the file is called $(cat broken); false; }"],
+        "qualityCommands": ["test ! -e broken || { echo the file is called $(cat broken); false; \
+            }"],
     }));
     lab
 }
@@ -159,7 +161,8 @@ fn when_everything_was_killed_the_others_go_on_where_they_were() {
         let idea = lab.sandbox.show(idea);
         assert_eq!(idea["attempts"], 2, "{idea:#}");
         let used = &idea["used"];
-        // opencode tells what an answer used only after the tool that it called; Gemini CLI has it in its records.
+        // opencode tells what an answer used only after the tool that it called; Gemini CLI has it
+        // in its records.
         let unknown = match name {
             "gemini" => Tokens::default(),
             "opencode" => before[1].tokens,

@@ -1,4 +1,5 @@
-//! After every end of an agent nothing of its tree lives: its program, its tools, and what they started in sessions of their own.
+//! After every end of an agent nothing of its tree lives: its program, its tools, and what they
+//! started in sessions of their own.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +15,8 @@ use crate::lab::{BOTH, Lab};
 /// By when everything of an agent must be gone after its end.
 const GONE: Duration = Duration::from_secs(2);
 
-/// Shell code that leaves a process behind, in a session of its own, with nothing in its environment.
+/// Shell code that leaves a process behind, in a session of its own, with nothing in its
+/// environment.
 fn escape(lab: &Lab, name: &str) -> String {
     let mark = lab.sandbox.path(&format!("mark-{name}"));
     fs::write(&mark, "").unwrap();

@@ -1,6 +1,7 @@
 //! Where the agents' programs are: in `SWARM_AGENTS_DIR`, else installed now.
 //!
-//! Invariant: a test never goes without them: where they cannot be installed it fails and names the command.
+//! Invariant: a test never goes without them: where they cannot be installed it fails and names the
+//! command.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -38,7 +39,8 @@ fn holding(folder: PathBuf, programs: &[&str]) -> PathBuf {
     for program in programs {
         assert!(
             folder.join(program).exists(),
-            "there is no `{program}` in {}; `tests/agents/install.sh DIR` installs it and prints what SWARM_AGENTS_DIR must be",
+            "there is no `{program}` in {}; `tests/agents/install.sh DIR` installs it and prints \
+            what SWARM_AGENTS_DIR must be",
             folder.display()
         );
     }

@@ -1,4 +1,5 @@
-//! The programs alone, without swarm: that they and the scripted model understand each other, so that a failure elsewhere is swarm's.
+//! The programs alone, without swarm: that they and the scripted model understand each other, so
+//! that a failure elsewhere is swarm's.
 
 use std::process::Command;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! The log over HTTP: no gap and no repeat, whoever comes back from where, whatever happens meanwhile.
+//! The log over HTTP: no gap and no repeat, whoever comes back from where, whatever happens
+//! meanwhile.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,7 +24,8 @@ impl Sse {
         let mut stream = UnixStream::connect(&world.socket).await.unwrap();
         let resume = since.map_or(String::new(), |seq| format!("last-event-id: {seq}\r\n"));
         let head = format!(
-            "GET /api/v1/events{query} HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\n{resume}\r\n"
+            "GET /api/v1/events{query} HTTP/1.1\r\nhost: x\r\naccept: \
+            text/event-stream\r\n{resume}\r\n"
         );
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut lines = BufReader::new(stream).lines();
@@ -206,7 +208,8 @@ async fn a_log_that_cannot_be_read_is_an_error_and_never_a_gap() {
     ] {
         let mut stream = UnixStream::connect(&world.socket).await.unwrap();
         let head = format!(
-            "GET /api/v1/events HTTP/1.1\r\nhost: x\r\nconnection: close\r\naccept: {accept}\r\n\r\n"
+            "GET /api/v1/events HTTP/1.1\r\nhost: x\r\nconnection: close\r\naccept: \
+            {accept}\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut answer = String::new();

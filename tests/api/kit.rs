@@ -1,4 +1,5 @@
-//! A daemon without a disk: the real rules, the real routes, a real socket in a temporary directory.
+//! A daemon without a disk: the real rules, the real routes, a real socket in a temporary
+//! directory.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -367,7 +368,8 @@ impl World {
     pub async fn bytes(&self, method: &str, path: &str, body: &[u8]) -> (u16, Vec<u8>) {
         let mut stream = UnixStream::connect(&self.socket).await.unwrap();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+            "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: \
+            {}\r\n\r\n",
             body.len()
         );
         stream.write_all(head.as_bytes()).await.unwrap();

@@ -65,7 +65,8 @@ async fn following_goes_on_over_iterations_until_the_agent_has_ended() {
     world.finish(is_iteration, ended(1, 10)).await;
     assert_eq!(stream.next_line().await.unwrap(), None);
     let all = format!(
-        "==> {first} <==\none\ntwo\n==> {first} stderr <==\ncareful\n==> {second} <==\nthree\nfour\n"
+        "==> {first} <==\none\ntwo\n==> {first} stderr <==\ncareful\n==> {second} \
+        <==\nthree\nfour\n"
     );
     for query in ["", "?follow=true"] {
         let stream = client.stream(&format!("agents/{agent}/logs{query}")).await;

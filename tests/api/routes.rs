@@ -212,7 +212,8 @@ async fn the_target_is_settled_only_when_it_was_force_pushed() {
     world.end().await;
 }
 
-/// Walks a value along its schema: every key is described, every key that must be there is, and words are known ones.
+/// Walks a value along its schema: every key is described, every key that must be there is, and
+/// words are known ones.
 pub struct Described<'a> {
     schemas: &'a Value,
 }
@@ -262,7 +263,8 @@ impl<'a> Described<'a> {
         }
     }
 
-    /// The fields of an object, those of its parts among them, and the names of those that must be there.
+    /// The fields of an object, those of its parts among them, and the names of those that must be
+    /// there.
     fn fields<'b>(&'b self, schema: &'b Value) -> (BTreeMap<String, &'b Value>, BTreeSet<String>) {
         let schema = self.resolve(schema);
         let mut known = BTreeMap::new();

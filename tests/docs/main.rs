@@ -1,6 +1,7 @@
 //! The README and the pages in `docs/` say what the program does.
 //!
-//! `SWARM_BLESS=1 cargo test --test docs` writes the reference pages and the output below each command; see `docs/internals/testing.md`.
+//! `SWARM_BLESS=1 cargo test --test docs` writes the reference pages and the output below each
+//! command; see `docs/internals/testing.md`.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 

@@ -1,6 +1,7 @@
 //! Messages that `troubleshooting.md` quotes are messages of the program.
 //!
-//! A heading quotes one in code, with `…` for what differs. Each fixed piece must stand in a string of the sources.
+//! A heading quotes one in code, with `…` for what differs. Each fixed piece must stand in a string
+//! of the sources.
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,7 +27,8 @@ fn strings() -> Vec<String> {
     found
 }
 
-/// The contents of plain string literals. What is inside comments may be taken for one; that does no harm.
+/// The contents of plain string literals. What is inside comments may be taken for one; that does
+/// no harm.
 fn strings_of(source: &str, found: &mut Vec<String>) {
     let mut chars = source.chars().peekable();
     while let Some(c) = chars.next() {

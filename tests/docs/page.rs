@@ -1,8 +1,10 @@
-//! A page as the parts that a test acts on: fenced blocks, the HTML comments above them, and the text around.
+//! A page as the parts that a test acts on: fenced blocks, the HTML comments above them, and the
+//! text around.
 //!
-//! Comments that mean something: `setup` (a script that runs unseen, here), `not run: WHY`, `exit N` (of the block's last command),
-//! `any order` (lines of agents that work side by side; numbers of ideas and agents may differ), `config` (a JSON block is merged into
-//! `.swarm/config.json`), `file PATH` (the block is that file's content).
+//! Comments that mean something: `setup` (a script that runs unseen, here), `not run: WHY`, `exit
+//! N` (of the block's last command), `any order` (lines of agents that work side by side; numbers
+//! of ideas and agents may differ), `config` (a JSON block is merged into `.swarm/config.json`),
+//! `file PATH` (the block is that file's content).
 
 use std::fs;
 use std::path::{Path, PathBuf};

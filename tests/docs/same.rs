@@ -1,4 +1,5 @@
-//! Whether two outputs are the same but for what differs from run to run: times, ids of commits, process ids, sizes.
+//! Whether two outputs are the same but for what differs from run to run: times, ids of commits,
+//! process ids, sizes.
 
 use strsim::normalized_levenshtein;
 
@@ -59,7 +60,8 @@ pub fn normal(line: &str) -> String {
     words.join(" ")
 }
 
-/// The same, and agents and ideas without their numbers: which of those that work side by side comes first is nobody's choice.
+/// The same, and agents and ideas without their numbers: which of those that work side by side
+/// comes first is nobody's choice.
 pub fn unnumbered(line: &str) -> String {
     let mut text = normal(line);
     for prefix in ["ed-", "idea-", "learning-", "ed-#-i", "after-idea-"] {
@@ -184,7 +186,8 @@ fn is_same_in_order(shown: &[String], said: &[String]) -> bool {
     }
 }
 
-/// What the page is to show of what was said: all of it, or, where lines are left out, those that come nearest to what it shows now.
+/// What the page is to show of what was said: all of it, or, where lines are left out, those that
+/// come nearest to what it shows now.
 pub fn renewed(shown: &[String], said: &[String], order: Order) -> Vec<String> {
     if order == Order::Kept && !shown.iter().any(|line| line == LEFT_OUT) {
         return said.to_vec();

@@ -1,6 +1,8 @@
-//! The stage that a page's commands run on: a home with a repository, a stand-in for Claude Code, and nothing else of this machine.
+//! The stage that a page's commands run on: a home with a repository, a stand-in for Claude Code,
+//! and nothing else of this machine.
 //!
-//! Invariant: what is shown has no path of this machine; on drop everything that was started here is ended.
+//! Invariant: what is shown has no path of this machine; on drop everything that was started here
+//! is ended.
 
 use std::fs;
 use std::io::{Read as _, Seek as _};
@@ -143,13 +145,12 @@ impl Stage {
         let pid = child.id();
         let (ended, end) = mpsc::channel();
         std::thread::spawn(move || ended.send(child.wait()));
-        let code = match end.recv_timeout(PATIENCE) {
-            Ok(status) => status.unwrap().code().unwrap_or(-1),
-            Err(_) => {
-                kill(&pid.to_string());
-                end.recv().unwrap().unwrap();
-                -2
-            }
+        let code = if let Ok(status) = end.recv_timeout(PATIENCE) {
+            status.unwrap().code().unwrap_or(-1)
+        } else {
+            kill(&pid.to_string());
+            end.recv().unwrap().unwrap();
+            -2
         };
         if let Ok(left) = fs::read_to_string(&left_in) {
             self.at = PathBuf::from(left.trim_end());
@@ -191,7 +192,9 @@ impl Drop for Stage {
             if left.is_empty() || begun.elapsed() > PATIENCE {
                 break;
             }
-            left.iter().for_each(|pid| kill(pid));
+            for pid in &left {
+                kill(pid);
+            }
         }
     }
 }
@@ -214,7 +217,8 @@ fn carrying(mark: &str) -> Vec<String> {
     numbers.filter(names_it).collect()
 }
 
-/// This machine's `PATH`, where no agent of this machine is found: a folder that has one is replaced by links to what else it has.
+/// This machine's `PATH`, where no agent of this machine is found: a folder that has one is
+/// replaced by links to what else it has.
 fn path_without_agents(here: &Path) -> String {
     let inherited = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&inherited)

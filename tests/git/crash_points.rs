@@ -1,6 +1,7 @@
 //! kill -9 at every labelled point: the same call, made again, ends as if nothing had happened.
 //!
-//! A child (this test binary, started again for the one test [`crash_child`]) does the act and dies at the point.
+//! A child (this test binary, started again for the one test [`crash_child`]) does the act and dies
+//! at the point.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -796,7 +797,8 @@ fn finishing_a_resolution() {
     );
 }
 
-/// Starts the act and kills the process at some moment, its git not: that one goes on for a while, as after a real kill.
+/// Starts the act and kills the process at some moment, its git not: that one goes on for a while,
+/// as after a real kill.
 fn killed_after(fixture: &Fixture, words: &str, delay: Duration) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["crash_points::crash_child", "--exact", "--test-threads=1"])

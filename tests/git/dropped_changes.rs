@@ -10,7 +10,8 @@ use crate::resolution::{finish, in_docs};
 
 const KEPT: &str = "refs/swarm/rescue/left-out-";
 
-/// The conflict of [`in_docs`], settled as these commands leave it; the work, the target, and what is left out.
+/// The conflict of [`in_docs`], settled as these commands leave it; the work, the target, and what
+/// is left out.
 fn settled(commands: &[&str]) -> (Fixture, (Oid, Oid), Option<DroppedChanges>) {
     let (fixture, path, target) = in_docs("");
     let source = fixture.oid(&branch(1));
@@ -134,7 +135,8 @@ fn work_that_was_made_anew_as_a_whole_leaves_nothing_out() {
     assert_eq!(found, None);
 }
 
-/// As an agent can that looks for what is in its way: the note beside the index goes with the merge.
+/// As an agent can that looks for what is in its way: the note beside the index goes with the
+/// merge.
 #[test]
 fn work_comes_back_though_the_note_of_its_merge_is_gone() {
     let (fixture, path, target) = in_docs("");

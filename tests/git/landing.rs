@@ -196,7 +196,8 @@ fn a_merge_or_rebase_of_the_person_is_waited_for() {
     let fixture = Fixture::new();
     let commit = prepared_merge(&fixture);
     let want = land(&fixture, commit);
-    // Stops in the middle of a rebase of the very branch: it would be moved under the person's hands.
+    // Stops in the middle of a rebase of the very branch: it would be moved under the person's
+    // hands.
     let stopped = try_git(
         &fixture.root(),
         &[
@@ -361,7 +362,8 @@ fn dead_locks_of_agents_branches_go_at_a_start_and_those_of_people_stay() {
     assert!(!agents.exists() && persons.exists());
 }
 
-/// As a git that is killed while it writes files leaves it: the note, a dead lock, some files new, one begun, the index old.
+/// As a git that is killed while it writes files leaves it: the note, a dead lock, some files new,
+/// one begun, the index old.
 pub fn half_written(fixture: &Fixture, want: &Land) {
     let root = fixture.root();
     write(
@@ -541,7 +543,8 @@ fn copy(fixture: &Fixture) -> PathBuf {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
-    /// Whatever the person has left lying about: the landing does what `git merge --ff-only` does, or changes nothing.
+    /// Whatever the person has left lying about: the landing does what `git merge --ff-only` does,
+    /// or changes nothing.
     #[test]
     fn uncommitted_work_is_never_touched(
         acts in proptest::collection::vec((0..ACTS.len(), 0..PATHS.len()), 0..5),

@@ -179,7 +179,8 @@ fn work_of_an_open_conflict_is_kept_when_the_worktree_goes() {
     assert_eq!(open_work(&fixture), "");
 }
 
-/// A second name of the branch, and branches that name nothing, are no other branch that has the work.
+/// A second name of the branch, and branches that name nothing, are no other branch that has the
+/// work.
 #[test]
 fn work_that_a_resolver_made_anew_is_taken_beside_odd_branches() {
     let (fixture, path, _) = in_docs("");

@@ -13,7 +13,8 @@ fn what_cannot_be_worked_with_is_refused_with_its_reason() {
     let home = dir.path().to_owned();
     let open = |path: &std::path::Path| Repo::open_with(path, settings(&home)).unwrap_err();
     fs::create_dir(home.join("plain")).unwrap();
-    // A plain directory inside somebody's repository would be that repository; here there is none above.
+    // A plain directory inside somebody's repository would be that repository; here there is none
+    // above.
     assert!(matches!(
         open(&home.join("plain")),
         GitError::NotARepository { .. }

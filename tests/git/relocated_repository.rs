@@ -6,7 +6,8 @@ use swarm::git::{GitError, Repo};
 
 use crate::fixture::{Fixture, git, name, read, settings, write};
 
-/// The fixture's repository after it has been renamed, with two worktrees in which something lies uncommitted.
+/// The fixture's repository after it has been renamed, with two worktrees in which something lies
+/// uncommitted.
 fn moved() -> Fixture {
     let mut fixture = Fixture::new();
     for number in 1..=2 {

@@ -559,13 +559,15 @@ fn odd_names_survive_every_step() {
     );
 }
 
-/// Runs itself again where a file system of 8 MiB can be mounted for itself alone: in a mount namespace.
+/// Runs itself again where a file system of 8 MiB can be mounted for itself alone: in a mount
+/// namespace.
 #[test]
 fn a_full_disk_leaves_nothing_half_made() {
     let Some(small) = std::env::var_os("SWARM_TEST_SMALL_DISK") else {
         let room = tempfile::tempdir().unwrap();
         let script = "mount -t tmpfs -o size=8m tmpfs \"$SWARM_TEST_SMALL_DISK\" && exec \"$@\"";
-        // As a plain user, root of a user namespace may mount; as root, a mount namespace alone does.
+        // As a plain user, root of a user namespace may mount; as root, a mount namespace alone
+        // does.
         let as_root = nix::unistd::Uid::effective().is_root();
         let namespace: &[&str] = if as_root { &["-m"] } else { &["-rm"] };
         let output = std::process::Command::new("unshare")

@@ -1,4 +1,5 @@
-//! Agents that misuse git: what is theirs is kept, what is the person's is untouched, the others go on, and it always comes to an end.
+//! Agents that misuse git: what is theirs is kept, what is the person's is untouched, the others go
+//! on, and it always comes to an end.
 
 use std::fs;
 
@@ -54,7 +55,8 @@ fn commits_on_a_detached_head_are_brought_back() {
 fn a_branch_of_its_own_is_not_merged_in_place_of_the_claimed_one() {
     let (sandbox, status) =
         beside_a_good_one("git checkout -q -b mine; write a.txt x; commit; say COMPLETE");
-    // Either it is told to bring its work back and fails at that, or its work is brought back; it is never lost.
+    // Either it is told to bring its work back and fails at that, or its work is brought back; it
+    // is never lost.
     let kept = sandbox.git(&["log", "--all", "--format=%H", "--", "a.txt"]);
     assert!(!kept.is_empty(), "the work is lost ({status})");
 }
@@ -62,7 +64,8 @@ fn a_branch_of_its_own_is_not_merged_in_place_of_the_claimed_one() {
 #[test]
 fn a_deleted_branch_is_no_end_of_the_world() {
     beside_a_good_one(
-        "write a.txt x; commit; git checkout -q --detach; git branch -q -D \"$SWARM_BRANCH\"; say COMPLETE",
+        "write a.txt x; commit; git checkout -q --detach; git branch -q -D \"$SWARM_BRANCH\"; say \
+        COMPLETE",
     );
 }
 
@@ -94,8 +97,8 @@ fn a_lock_that_was_left_behind_is_no_end_of_the_world() {
 
 #[test]
 fn a_merge_left_half_way_does_not_land() {
-    let doing = "write README.md mine; commit; git checkout -q -b other HEAD~1; write README.md other; commit; git checkout -q \"$SWARM_BRANCH\"; \
-        git merge -q other; say COMPLETE";
+    let doing = "write README.md mine; commit; git checkout -q -b other HEAD~1; write README.md \
+        other; commit; git checkout -q \"$SWARM_BRANCH\"; git merge -q other; say COMPLETE";
     let (sandbox, status) = beside_a_good_one(doing);
     assert_ne!(status, "done");
     assert!(!sandbox.file_at("main", "README.md").contains("<<<<"));
@@ -104,7 +107,8 @@ fn a_merge_left_half_way_does_not_land() {
 #[test]
 fn a_nested_repository_does_not_land_as_a_broken_link() {
     let (sandbox, _) = beside_a_good_one(
-        "git init -q nested; write nested/inner.txt x; git -C nested add -A; git -C nested commit -q -m Inner; write a.txt x; say COMPLETE",
+        "git init -q nested; write nested/inner.txt x; git -C nested add -A; git -C nested commit \
+        -q -m Inner; write a.txt x; say COMPLETE",
     );
     let tree = sandbox.git(&["ls-tree", "-r", "main"]);
     assert!(!tree.contains("160000"), "{tree}");
@@ -114,7 +118,8 @@ fn a_nested_repository_does_not_land_as_a_broken_link() {
 #[test]
 fn a_nested_repository_that_its_agent_committed_as_a_link_is_kept_too() {
     let (sandbox, status) = beside_a_good_one(
-        "git init -q nested; write nested/inner.txt x; git -C nested add -A; git -C nested commit -q -m Inner; git add nested; write a.txt x; commit; say COMPLETE",
+        "git init -q nested; write nested/inner.txt x; git -C nested add -A; git -C nested commit \
+        -q -m Inner; git add nested; write a.txt x; commit; say COMPLETE",
     );
     assert_eq!(status, "done");
     kept_with_a_warning(&sandbox);
@@ -140,7 +145,8 @@ fn kept_with_a_warning(sandbox: &Sandbox) {
 #[test]
 fn a_rewritten_branch_lands_as_it_is_now() {
     let (sandbox, status) = beside_a_good_one(
-        "write a.txt x; commit One; write b.txt x; commit Two; git reset -q --hard HEAD~1; write c.txt x; commit Three; say COMPLETE",
+        "write a.txt x; commit One; write b.txt x; commit Two; git reset -q --hard HEAD~1; write \
+        c.txt x; commit Three; say COMPLETE",
     );
     assert_eq!(status, "done");
     let files = sandbox.git(&["ls-tree", "--name-only", "main"]);
@@ -155,7 +161,10 @@ fn an_agent_that_moves_the_target_itself_is_treated_like_a_person() {
     let sandbox = Sandbox::ready();
     sandbox.git(&["checkout", "-q", "-b", "other"]);
     let base = sandbox.head("main");
-    sandbox.idea("write a.txt x; commit; git update-ref refs/heads/main HEAD; write b.txt x; commit; say COMPLETE");
+    sandbox.idea(
+        "write a.txt x; commit; git update-ref refs/heads/main HEAD; write b.txt x; \
+        commit; say COMPLETE",
+    );
     assert_eq!(sandbox.run_until_idle(), 0);
     assert_eq!(
         sandbox.git(&["ls-tree", "--name-only", "main"]),

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::harness::Sandbox;
 
-/// A made-up `claude`: tells that it has used two million tokens, stands until it may go on, and tells at its end what that cost.
+/// A made-up `claude`: tells that it has used two million tokens, stands until it may go on, and
+/// tells at its end what that cost.
 const CLAUDE: &str = r#"#!/bin/sh
 case "$*" in *--version*) echo '99.1.2 (Claude Code)'; exit ;; esac
 name=$(sed -n 's/^DO: hold //p' "$SWARM_PROMPT_FILE" | head -n 1)

@@ -220,7 +220,8 @@ fn what_agents_have_not_committed_is_kept_without_touching_it() {
     let sandbox = Sandbox::ready();
     let daemon = sandbox.start();
     let id = sandbox.idea(
-        "write a.txt one; commit Half; write a.txt two; write b.txt loose; git add a.txt; hold it; commit; say COMPLETE",
+        "write a.txt one; commit Half; write a.txt two; write b.txt loose; git add a.txt; hold it; \
+        commit; say COMPLETE",
     );
     sandbox.wait_held("it");
     let place = sandbox

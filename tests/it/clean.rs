@@ -1,4 +1,5 @@
-//! `swarm clean`: what is over goes, what anybody needs stays, and a kill in the middle leaves nothing that the next one does not finish.
+//! `swarm clean`: what is over goes, what anybody needs stays, and a kill in the middle leaves
+//! nothing that the next one does not finish.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +10,8 @@ use swarm::crash;
 
 use crate::harness::{Fingerprint, PATIENCE, Sandbox};
 
-/// Two ideas that landed, each checked in its worktree and merged: six runs. Old output may go at once.
+/// Two ideas that landed, each checked in its worktree and merged: six runs. Old output may go at
+/// once.
 fn landed() -> Sandbox {
     let sandbox = Sandbox::ready();
     sandbox.configure(&json!({"qualityCommands": ["true"]}));

@@ -63,8 +63,9 @@ fn a_medium_conflict_is_resolved_by_an_agent_and_checked() {
         "agents": {"profiles": {"finn": sandbox.profile("agent.sh")}}}),
     );
     let first = "sed 's/^three$/three of the first/' lines.txt >new && mv new lines.txt";
-    let second = "sed 's/^three$/three of the second/' lines.txt >new && mv new lines.txt; commit; say COMPLETE\n\
-        RESOLVE: note resolver; sed '/^[<>|]/d; s/^=.*/three of both/' lines.txt >new && mv new lines.txt; say RESOLVED";
+    let second = "sed 's/^three$/three of the second/' lines.txt >new && mv new lines.txt; commit; \
+        say COMPLETE\nRESOLVE: note resolver; sed '/^[<>|]/d; s/^=.*/three of both/' lines.txt \
+        >new && mv new lines.txt; say RESOLVED";
     let (daemon, _, id) = one_after_the_other(&sandbox, first, second);
     sandbox.wait_idea(&id, "done");
     assert_eq!(sandbox.notes("resolver"), [id.as_str()]);
@@ -92,8 +93,8 @@ fn a_medium_conflict_is_resolved_by_an_agent_and_checked() {
 fn a_resolver_that_takes_the_targets_side_for_all_of_the_work_is_told_of() {
     let sandbox = with_lines();
     let first = "sed 's/^three$/three of the first/' lines.txt >new && mv new lines.txt";
-    let second = "sed 's/^three$/three of the second/' lines.txt >new && mv new lines.txt; commit; say COMPLETE\n\
-        RESOLVE: git checkout -q MERGE_HEAD -- lines.txt; say RESOLVED";
+    let second = "sed 's/^three$/three of the second/' lines.txt >new && mv new lines.txt; commit; \
+        say COMPLETE\nRESOLVE: git checkout -q MERGE_HEAD -- lines.txt; say RESOLVED";
     let (daemon, _, id) = one_after_the_other(&sandbox, first, second);
     sandbox.wait_idea(&id, "done");
     assert!(sandbox.read("lines.txt").contains("three of the first"));
@@ -131,8 +132,8 @@ fn a_conflict_that_no_resolver_settles_is_a_persons() {
     let sandbox = with_lines();
     sandbox.configure(&json!({"merge": {"conflictRetries": 2}}));
     let first = "sed 's/^three$/three of the first/' lines.txt >new && mv new lines.txt";
-    let second = "sed 's/^three$/three of the second/' lines.txt >new && mv new lines.txt; commit; say COMPLETE\n\
-        RESOLVE: note resolver; echo I cannot; say RESOLVED";
+    let second = "sed 's/^three$/three of the second/' lines.txt >new && mv new lines.txt; commit; \
+        say COMPLETE\nRESOLVE: note resolver; echo I cannot; say RESOLVED";
     let (daemon, _, id) = one_after_the_other(&sandbox, first, second);
     let need = sandbox.wait_needs_you("conflict");
     assert_eq!(need["ideaId"], id.as_str());
@@ -148,8 +149,8 @@ fn a_conflict_that_is_committed_as_it_lies_there_does_not_land() {
     let sandbox = with_lines();
     sandbox.configure(&json!({"merge": {"conflictRetries": 2}}));
     let first = "sed 's/^three$/three of the first/' lines.txt >new && mv new lines.txt";
-    let second = "sed 's/^three$/three of the second/' lines.txt >new && mv new lines.txt; commit; say COMPLETE\n\
-        RESOLVE: note resolver; git add -A; git commit -qm settled; say RESOLVED";
+    let second = "sed 's/^three$/three of the second/' lines.txt >new && mv new lines.txt; commit; \
+        say COMPLETE\nRESOLVE: note resolver; git add -A; git commit -qm settled; say RESOLVED";
     let (daemon, _, id) = one_after_the_other(&sandbox, first, second);
     let need = sandbox.wait_needs_you("conflict");
     let message = need["message"].as_str().unwrap();
@@ -168,7 +169,8 @@ fn a_conflict_that_is_committed_as_it_lies_there_does_not_land() {
     sandbox.assert_repository_clean();
 }
 
-/// Types the printed commands, one by one; in place of the merge tool the file is written, or removed.
+/// Types the printed commands, one by one; in place of the merge tool the file is written, or
+/// removed.
 fn settle_by_hand(sandbox: &Sandbox, need: &Value, file: &str, content: Option<&str>) {
     let commands = strings(&need["commands"]);
     assert!(

@@ -1,4 +1,5 @@
-//! Repositories that were copied, or renamed with another now in their place: what is said in one is done there and nowhere else.
+//! Repositories that were copied, or renamed with another now in their place: what is said in one
+//! is done there and nowhere else.
 
 use serde_json::Value;
 
@@ -89,11 +90,15 @@ fn a_copy_leaves_the_agents_of_the_original_alone_and_goes_on_from_what_they_had
     daemon.stop();
 }
 
-/// What an agent had not committed is where it was, under the repository's new name, and its next attempt goes on from there.
+/// What an agent had not committed is where it was, under the repository's new name, and its next
+/// attempt goes on from there.
 fn renamed_at_work(stopped: bool) {
     let sandbox = Sandbox::ready();
     let daemon = sandbox.start();
-    sandbox.idea("[ -e half.txt ] && { write whole.txt x; say COMPLETE; } || { write half.txt x; hold busy; }");
+    sandbox.idea(
+        "[ -e half.txt ] && { write whole.txt x; say COMPLETE; } || { write half.txt x; \
+        hold busy; }",
+    );
     sandbox.wait_held("busy");
     if stopped {
         daemon.stop();
@@ -125,7 +130,10 @@ fn a_repository_renamed_after_a_stop_keeps_what_agents_had_not_committed() {
 #[test]
 fn an_attempt_that_goes_on_in_a_copy_commits_there_and_not_in_the_original() {
     let sandbox = Sandbox::ready();
-    sandbox.idea("if iteration 1; then write a.txt x; commit; say NEEDS_HUMAN:which; else write b.txt x; commit; say COMPLETE; fi");
+    sandbox.idea(
+        "if iteration 1; then write a.txt x; commit; say NEEDS_HUMAN:which; else write \
+        b.txt x; commit; say COMPLETE; fi",
+    );
     let daemon = sandbox.start();
     sandbox.wait_needs_you("question");
     daemon.stop();

@@ -1,9 +1,11 @@
-//! kill -9 at every labelled point of the program: restarted, it has every acknowledged event, lands every idea once, runs no agent twice
-//! and loses none.
+//! kill -9 at every labelled point of the program: restarted, it has every acknowledged event,
+//! lands every idea once, runs no agent twice and loses none.
 //!
-//! First each scenario runs undisturbed and notes which points it visits, and how often in one process; then, for each point, as often as
-//! `SWARM_POINTS_ROUNDS` says (5; the long run takes 200), a scenario that visits it runs again in a new repository and is killed there, and in
-//! every third round the start that follows is killed at a point too. `SWARM_POINTS_ONLY` limits it to labels that have a part of its list.
+//! First each scenario runs undisturbed and notes which points it visits, and how often in one
+//! process; then, for each point, as often as `SWARM_POINTS_ROUNDS` says (5; the long run takes
+//! 200), a scenario that visits it runs again in a new repository and is killed there, and in every
+//! third round the start that follows is killed at a point too. `SWARM_POINTS_ONLY` limits it to
+//! labels that have a part of its list.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -176,9 +178,10 @@ fn conflict() -> Sandbox {
     sandbox.configure(&json!({"agents": {"failuresToPause": 100}}));
     for _ in 0..2 {
         sandbox.idea(
-            "sed \"s/^two/two $SWARM_IDEA_ID/\" lines.txt >new; mv new lines.txt; commit; say COMPLETE\n\
-             RESOLVE: [ -e $OUT/thrown ] || { : >$OUT/thrown; git reset --hard -q MERGE_HEAD; say RESOLVED; exit 0; }; \
-             sed '/^[<=>|]/d' lines.txt >new; mv new lines.txt; say RESOLVED",
+            "sed \"s/^two/two $SWARM_IDEA_ID/\" lines.txt >new; mv new lines.txt; commit; say \
+            COMPLETE\nRESOLVE: [ -e $OUT/thrown ] || { : >$OUT/thrown; git reset --hard -q \
+            MERGE_HEAD; say RESOLVED; exit 0; }; sed '/^[<=>|]/d' lines.txt >new; mv new \
+            lines.txt; say RESOLVED",
         );
     }
     sandbox
@@ -187,7 +190,8 @@ fn conflict() -> Sandbox {
 fn taking_over() -> Sandbox {
     let sandbox = Sandbox::ready();
     let id = sandbox.idea(
-        "if attempt 1; then write a.txt x; commit; write left.txt y; say BLOCKED:no; else say COMPLETE; fi",
+        "if attempt 1; then write a.txt x; commit; write left.txt y; say BLOCKED:no; else say \
+        COMPLETE; fi",
     );
     assert_eq!(sandbox.run_until_idle(), 5);
     sandbox.swarm(&["idea", "retry", &id]).ok();
@@ -224,7 +228,8 @@ fn stopped() -> Sandbox {
     sandbox
 }
 
-/// The person has chosen what to do about the history that was rewritten, and the daemon was killed before it did it.
+/// The person has chosen what to do about the history that was rewritten, and the daemon was killed
+/// before it did it.
 fn rewritten() -> Sandbox {
     let (sandbox, doing) = force_pushed();
     let daemon = sandbox.start();
@@ -298,7 +303,8 @@ fn given_up() -> Sandbox {
 }
 
 /// Of one idea a commit and an uncommitted file; it goes on from them.
-const HALF: &str = "if attempt 1; then write a.txt x; commit; write left.txt y; hold it; fi; [ -e left.txt ] || note lost; say COMPLETE";
+const HALF: &str = "if attempt 1; then write a.txt x; commit; write left.txt y; hold it; fi; [ -e \
+    left.txt ] || note lost; say COMPLETE";
 
 /// An agent was at work when its daemon was killed.
 fn some_work_lies_there() -> Sandbox {
@@ -488,7 +494,8 @@ fn lines(sandbox: &Sandbox) -> Vec<String> {
     whole.map(str::to_owned).collect()
 }
 
-/// Everything that must hold when the story is over. `daemon_only`: no agent had a reason to be run again.
+/// Everything that must hold when the story is over. `daemon_only`: no agent had a reason to be run
+/// again.
 fn check(sandbox: &Sandbox, before: &Before, daemon_only: bool) {
     let log = lines(sandbox);
     let kept = before
@@ -681,8 +688,8 @@ fn every_point_is_reached_and_survived() {
         events,
     } = counts;
     println!(
-        "{} points, {kills:?} kills, {second_kills:?} in the start that followed, {missed:?} not reached this time, \
-         {events:?} events compared; lost 0, twice 0",
+        "{} points, {kills:?} kills, {second_kills:?} in the start that followed, {missed:?} not \
+        reached this time, {events:?} events compared; lost 0, twice 0",
         all.len()
     );
     let killed = killed.into_inner().unwrap();

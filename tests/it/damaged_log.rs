@@ -1,4 +1,5 @@
-//! Damaged state: torn tails are cut and kept, damage to acknowledged events is refused, a bad snapshot costs nothing.
+//! Damaged state: torn tails are cut and kept, damage to acknowledged events is refused, a bad
+//! snapshot costs nothing.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! Damaged state: `swarm doctor` names it and changes nothing; each way out works, and after it nothing lands twice and no number repeats.
+//! Damaged state: `swarm doctor` names it and changes nothing; each way out works, and after it
+//! nothing lands twice and no number repeats.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -142,7 +143,8 @@ fn with_work_under_way() -> Sandbox {
     let sandbox = with_history();
     let kept = |name: &str, end: &str| {
         format!(
-            "if attempt 1; then write {name}.txt x; {end}; else test -e {name}.txt && say COMPLETE; fi"
+            "if attempt 1; then write {name}.txt x; {end}; else test -e {name}.txt && say \
+            COMPLETE; fi"
         )
     };
     sandbox.idea(&kept("d", "say BLOCKED:no"));
@@ -228,7 +230,8 @@ pub fn assert_repaired(sandbox: &Sandbox) {
     sandbox.assert_nothing_runs();
 }
 
-/// Doctor says these words, and that with exit code 1 and nothing changed, whatever it is asked short of a repair.
+/// Doctor says these words, and that with exit code 1 and nothing changed, whatever it is asked
+/// short of a repair.
 fn assert_named(sandbox: &Sandbox, words: &[&str]) -> Ran {
     let before = Fingerprint::of(&sandbox.repo());
     let unchanged = |what: &str| before.assert_same(&Fingerprint::of(&sandbox.repo()), what);

@@ -1,5 +1,5 @@
-//! A log that lost its end at the end of a line or of a file, where nothing in it shows: snapshots and checkpoints tell, and the list of
-//! ideas is never asked.
+//! A log that lost its end at the end of a line or of a file, where nothing in it shows: snapshots
+//! and checkpoints tell, and the list of ideas is never asked.
 
 use std::fs;
 
@@ -174,7 +174,8 @@ fn a_snapshot_of_another_log_is_no_way_and_says_that_there_may_have_been_more() 
     let doctor = sandbox.swarm(&["doctor"]);
     for words in [
         format!(
-            "way `snapshot` (recommended): snapshot.prev.json has the whole state after event {kept}; but a snapshot was taken after event {known}"
+            "way `snapshot` (recommended): snapshot.prev.json has the whole state after event \
+            {kept}; but a snapshot was taken after event {known}"
         ),
         format!("loses {} events from event {} on", known - kept, kept + 1),
     ] {

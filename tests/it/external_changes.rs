@@ -1,4 +1,5 @@
-//! What the program says of what lies outside its own state: a daemon that is silent, a target that somebody else moved or deleted.
+//! What the program says of what lies outside its own state: a daemon that is silent, a target that
+//! somebody else moved or deleted.
 
 use nix::sys::signal::Signal;
 

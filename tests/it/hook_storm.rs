@@ -1,4 +1,5 @@
-//! Hooks at their worst, many at once: the daemon stays quick and small, each call is in the log, and nothing of them is left.
+//! Hooks at their worst, many at once: the daemon stays quick and small, each call is in the log,
+//! and nothing of them is left.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -19,11 +20,11 @@ const EACH: u64 = 100;
 const HOOK: &str = "hook.sh";
 const KEPT: &str = "hook.kept";
 
-/// How a hook may be: it hangs and ignores TERM; runs away into a session of its own; writes without end; closes its output; deletes its own
-/// file; fails.
+/// How a hook may be: it hangs and ignores TERM; runs away into a session of its own; writes
+/// without end; closes its output; deletes its own file; fails.
 const KINDS: u64 = 6;
-/// By the number of the learning. Which of these began is in `hook.began`. The file that is gone is put back by who asks, as a whole: a hook
-/// that is ended while it does so would leave none.
+/// By the number of the learning. Which of these began is in `hook.began`. The file that is gone is
+/// put back by who asks, as a whole: a hook that is ended while it does so would leave none.
 const HOSTILE: &str = r#"#!/bin/sh
 kind=$((${SWARM_CONTENT##*-} % KINDS))
 echo $kind >> "$SWARM_REPO/hook.began"
@@ -78,7 +79,9 @@ fn a_storm_of_hostile_hooks_leaves_a_quick_small_and_clean_daemon() {
         .map(|idea| {
             let facts = EACH.min(calls - idea * EACH);
             sandbox.idea(&format!(
-                "i=0; while [ $i -lt {facts} ]; do i=$((i+1)); say LEARNING_GLOBAL:fact-$SWARM_IDEA_ID-$i; done; write $SWARM_IDEA_ID.txt x; say COMPLETE"
+                "i=0; while [ $i -lt {facts} ]; do i=$((i+1)); say \
+                LEARNING_GLOBAL:fact-$SWARM_IDEA_ID-$i; done; write $SWARM_IDEA_ID.txt x; say \
+                COMPLETE"
             ))
         })
         .collect();

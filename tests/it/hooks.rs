@@ -1,4 +1,5 @@
-//! Hooks: which are called, what they are told, what they hold, which are refused, and what a crash leaves of a call.
+//! Hooks: which are called, what they are told, what they hold, which are refused, and what a crash
+//! leaves of a call.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -11,7 +12,10 @@ use crate::harness::Sandbox;
 const WORK: &str = "write $SWARM_IDEA_ID.txt x; say COMPLETE";
 
 /// Each call notes its name, and keeps its variables and its standard input.
-pub const RECORDER: &str = "#!/bin/sh\nset -e\nout=${HOME%/*}/out\nname=$SWARM_HOOK-$SWARM_EVENT_SEQ\nenv | grep '^SWARM_' | sort > $out/$name.env\ncat > $out/$name.json\npwd > $out/$name.pwd\necho $SWARM_HOOK $SWARM_EVENT_SEQ >> $out/hooks\n";
+pub const RECORDER: &str = "#!/bin/sh\nset \
+    -e\nout=${HOME%/*}/out\nname=$SWARM_HOOK-$SWARM_EVENT_SEQ\nenv | grep '^SWARM_' | sort > \
+    $out/$name.env\ncat > $out/$name.json\npwd > $out/$name.pwd\necho $SWARM_HOOK $SWARM_EVENT_SEQ \
+    >> $out/hooks\n";
 
 fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -67,15 +71,18 @@ fn an_idea_calls_its_hooks_in_order_with_what_the_contract_promises() {
     let expected = [
         (
             "pre-start",
-            "SWARM_AGENT SWARM_BRANCH SWARM_EVENT_SEQ SWARM_HOOK SWARM_IDEA_ID SWARM_REPO SWARM_WORKTREE",
+            "SWARM_AGENT SWARM_BRANCH SWARM_EVENT_SEQ SWARM_HOOK SWARM_IDEA_ID SWARM_REPO \
+            SWARM_WORKTREE",
         ),
         (
             "post-complete",
-            "SWARM_AGENT SWARM_BRANCH SWARM_DURATION SWARM_EVENT_SEQ SWARM_HOOK SWARM_IDEA_ID SWARM_REPO SWARM_STATUS",
+            "SWARM_AGENT SWARM_BRANCH SWARM_DURATION SWARM_EVENT_SEQ SWARM_HOOK SWARM_IDEA_ID \
+            SWARM_REPO SWARM_STATUS",
         ),
         (
             "pre-merge",
-            "SWARM_BRANCH SWARM_COMMIT_HASH SWARM_EVENT_SEQ SWARM_HOOK SWARM_IDEA_ID SWARM_REPO SWARM_TARGET",
+            "SWARM_BRANCH SWARM_COMMIT_HASH SWARM_EVENT_SEQ SWARM_HOOK SWARM_IDEA_ID SWARM_REPO \
+            SWARM_TARGET",
         ),
         (
             "post-merge",
@@ -174,7 +181,8 @@ fn a_failing_pre_merge_holds_the_landing_until_it_passes() {
 #[test]
 fn one_that_hangs_is_ended_with_all_that_it_started_and_only_warns() {
     let sandbox = Sandbox::ready();
-    let hang = "#!/bin/sh\ntrap '' TERM\nsetsid sh -c \"trap '' TERM; while :; do sleep 1000; done\" &\nwhile :; do sleep 1000; done\n";
+    let hang = "#!/bin/sh\ntrap '' TERM\nsetsid sh -c \"trap '' TERM; while :; do sleep 1000; \
+        done\" &\nwhile :; do sleep 1000; done\n";
     hook(&sandbox, "post-complete", hang);
     sandbox.configure(&json!({"hooks": {"post-complete": {"run": ".swarm/hooks/post-complete.sh", "timeoutSeconds": 1}}}));
     let id = sandbox.idea(WORK);
@@ -239,7 +247,8 @@ fn what_an_agent_made_of_a_hook_is_run_only_after_a_person_approved_it() {
     let sandbox = Sandbox::ready();
     hook(&sandbox, "post-merge", RECORDER);
     sandbox.commit("A hook");
-    let evil = "printf '#!/bin/sh\\necho evil >> $HOME/../out/hooks\\n' > .swarm/hooks/post-merge.sh; say COMPLETE";
+    let evil = "printf '#!/bin/sh\\necho evil >> $HOME/../out/hooks\\n' > \
+        .swarm/hooks/post-merge.sh; say COMPLETE";
     let first = sandbox.idea(evil);
     let second = sandbox.idea_with(WORK, &["--after", &first]);
     sandbox.run_until_idle();
@@ -459,7 +468,8 @@ fn guarded() -> Sandbox {
     sandbox
 }
 
-/// The second idea does not land after what the first one did, and then by no more than what a person approves.
+/// The second idea does not land after what the first one did, and then by no more than what a
+/// person approves.
 fn assert_guarded(sandbox: &Sandbox, first: &str, word: &str) {
     sandbox.commit("A guard");
     let first = sandbox.idea(first);

@@ -1,4 +1,5 @@
-//! What comes in and goes out beside the agents: the inbox, the configuration, the views, events, replay, wait.
+//! What comes in and goes out beside the agents: the inbox, the configuration, the views, events,
+//! replay, wait.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,7 +32,8 @@ fn a_file_in_the_inbox_becomes_an_idea_once() {
     let first = sandbox.idea("say COMPLETE");
     let daemon = sandbox.start();
     let file = format!(
-        "---\nafter: [{first}]\ntags: [critical, docs]\npriority: 7\nprofile: ed\n---\nWrite the manual\n\nDO: say COMPLETE\n"
+        "---\nafter: [{first}]\ntags: [critical, docs]\npriority: 7\nprofile: ed\n---\nWrite the \
+        manual\n\nDO: say COMPLETE\n"
     );
     drop_into_inbox(&sandbox, "manual.md", &file);
     let added = sandbox.wait_for("the idea", || sandbox.ideas().into_iter().nth(1));

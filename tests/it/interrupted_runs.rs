@@ -1,5 +1,6 @@
-//! Ctrl+C at any instant of a busy run: it ends cleanly and in time, nothing runs on, nobody is penalised, and the next start goes on.
-//! `SWARM_INTERRUPTS` says how many; the seed that repeats them is printed.
+//! Ctrl+C at any instant of a busy run: it ends cleanly and in time, nothing runs on, nobody is
+//! penalised, and the next start goes on. `SWARM_INTERRUPTS` says how many; the seed that repeats
+//! them is printed.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -13,12 +14,16 @@ use crate::kill_and_restart::Dice;
 /// Ideas that are under way or wait at any time.
 const IDEAS: usize = 6;
 const GRACE: Duration = Duration::from_secs(1);
-/// A guard against hanging only: what was measured is printed, and judged by whoever reads it, since a test machine may be busy.
+/// A guard against hanging only: what was measured is printed, and judged by whoever reads it,
+/// since a test machine may be busy.
 const HANG: Duration = Duration::from_secs(30);
 
-/// Works a while, one in three for longer than the grace and deaf to TERM; fails its gate in each idea's first iteration, mends that in the second, and leaves something uncommitted.
-const DOING: &str = "case $SWARM_IDEA_ID in *[147]) trap '' TERM; sleep 1.5 ;; esac; sleep 0.$((SWARM_ITERATION * 2)); write $SWARM_IDEA_ID.txt x; [ -e mended-$SWARM_IDEA_ID ] || write broken-$SWARM_IDEA_ID; \
-     [ \"$SWARM_ITERATION\" -eq 1 ] || { rm -f broken-*; write mended-$SWARM_IDEA_ID; }; commit; write left-$SWARM_IDEA_ID.txt y; say COMPLETE";
+/// Works a while, one in three for longer than the grace and deaf to TERM; fails its gate in each
+/// idea's first iteration, mends that in the second, and leaves something uncommitted.
+const DOING: &str = "case $SWARM_IDEA_ID in *[147]) trap '' TERM; sleep 1.5 ;; esac; sleep \
+    0.$((SWARM_ITERATION * 2)); write $SWARM_IDEA_ID.txt x; [ -e mended-$SWARM_IDEA_ID ] || write \
+    broken-$SWARM_IDEA_ID; [ \"$SWARM_ITERATION\" -eq 1 ] || { rm -f broken-*; write \
+    mended-$SWARM_IDEA_ID; }; commit; write left-$SWARM_IDEA_ID.txt y; say COMPLETE";
 
 fn busy() -> Sandbox {
     let sandbox = Sandbox::ready();
@@ -68,7 +73,8 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
-/// Whoever runs the tests in the background may have Ctrl+C ignored until somebody asks for it: one that is sent before is nobody's.
+/// Whoever runs the tests in the background may have Ctrl+C ignored until somebody asks for it: one
+/// that is sent before is nobody's.
 fn wait_until_heeded(sandbox: &Sandbox, daemon: &Daemon<'_>) {
     sandbox.wait_for("Ctrl+C not to be ignored", || {
         let ignored = processes::ignores(daemon.pid, Signal::SIGINT);
@@ -152,11 +158,13 @@ fn an_interrupt_at_any_instant_ends_cleanly_and_in_time() {
     }
     let landed = assert_all_land_once(&sandbox, &base);
     println!(
-        "{rounds} interrupts, {cut_short} cut short for want of time, {landed} ideas landed once; longest end {longest:?} with a grace of {GRACE:?}, {late} later than grace + 1 s"
+        "{rounds} interrupts, {cut_short} cut short for want of time, {landed} ideas landed once; \
+        longest end {longest:?} with a grace of {GRACE:?}, {late} later than grace + 1 s"
     );
 }
 
-/// Before the daemon hears signals it has done nothing, so it may simply be gone; after that it ends as it always does.
+/// Before the daemon hears signals it has done nothing, so it may simply be gone; after that it
+/// ends as it always does.
 #[test]
 fn an_interrupt_at_any_instant_of_the_start_leaves_nothing() {
     let rounds = rounds(12);
@@ -239,6 +247,7 @@ fn a_second_interrupt_at_any_instant_ends_at_once_and_loses_nothing() {
     assert!(clean < rounds, "none of them was interrupted");
     let landed = assert_all_land_once(&sandbox, &base);
     println!(
-        "{rounds} double interrupts ({clean} had ended before the second), {landed} ideas landed once; longest {longest:?}, {late} later than 1 s"
+        "{rounds} double interrupts ({clean} had ended before the second), {landed} ideas landed \
+        once; longest {longest:?}, {late} later than 1 s"
     );
 }

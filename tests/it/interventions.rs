@@ -1,4 +1,5 @@
-//! What people do to a running swarm, and the daemon killed right after it was accepted: it is carried out by the next one, once.
+//! What people do to a running swarm, and the daemon killed right after it was accepted: it is
+//! carried out by the next one, once.
 
 use std::fs;
 
@@ -64,8 +65,8 @@ fn one_at_work(second: &str) -> Sandbox {
     sandbox
 }
 
-const TAKES_OVER: &str = "[ -e a.txt ] && [ -e left.txt ] && [ -z \"$(git status --porcelain)\" ] && note took; \
-     write b.txt x; say COMPLETE";
+const TAKES_OVER: &str = "[ -e a.txt ] && [ -e left.txt ] && [ -z \"$(git status --porcelain)\" ] \
+    && note took; write b.txt x; say COMPLETE";
 const BEGINS_ANEW: &str =
     "[ -e left.txt ] || [ -e a.txt ] || note anew; write b.txt x; say COMPLETE";
 
@@ -122,8 +123,9 @@ fn with_a_new_worktree_the_old_one_stays_with_its_idea() {
 #[test]
 fn work_that_cannot_be_committed_stays_as_it_is_in_its_worktree() {
     let strayed = "git checkout -q -b mine; write c.txt x; commit; write d.txt y";
-    let merging = "write README.md ours; commit; git checkout -q -b side HEAD~1; write README.md theirs; commit; \
-         git checkout -q agent/ed-001/idea-001; git merge -q side; write c.txt x; write d.txt y";
+    let merging = "write README.md ours; commit; git checkout -q -b side HEAD~1; write README.md \
+        theirs; commit; git checkout -q agent/ed-001/idea-001; git merge -q side; write c.txt x; \
+        write d.txt y";
     let again = "{ [ -e c.txt ] && [ -e d.txt ]; } || note lost; write README.md done; commit; \
          git checkout -q -B $SWARM_BRANCH; say COMPLETE";
     for (doing, why) in [
@@ -236,7 +238,10 @@ fn a_pause_and_a_resume_are_carried_out_once() {
 #[test]
 fn a_message_goes_from_accepted_over_delivered_to_seen() {
     let sandbox = Sandbox::ready();
-    sandbox.idea("iteration 1 && hold one; iteration 2 && hold two; echo busy; if iteration 3; then write a.txt x; say COMPLETE; fi");
+    sandbox.idea(
+        "iteration 1 && hold one; iteration 2 && hold two; echo busy; if iteration 3; \
+        then write a.txt x; say COMPLETE; fi",
+    );
     let daemon = sandbox.start();
     sandbox.wait_held("one");
     let say = ["agent", "say", "ed-001", "mind the gap"];
@@ -274,7 +279,10 @@ fn a_message_goes_from_accepted_over_delivered_to_seen() {
 fn a_message_comes_again_after_a_crash_between_prompt_and_run_and_once_in_each_prompt() {
     for point in ["effect.run.begin", "run.prepared", "run.launched"] {
         let sandbox = Sandbox::ready();
-        sandbox.idea("iteration 1 && hold one; echo busy; if iteration 2; then write a.txt x; say COMPLETE; fi");
+        sandbox.idea(
+            "iteration 1 && hold one; echo busy; if iteration 2; then write a.txt x; say \
+            COMPLETE; fi",
+        );
         let daemon = sandbox.start();
         sandbox.wait_held("one");
         sandbox

@@ -52,7 +52,10 @@ fn a_daemon_killed_at_any_instant_lands_each_idea_once() {
         .configure(&json!({"qualityCommands": ["test ! -e broken"], "agents": {"maxParallel": 3}}));
     let base = sandbox.head("main");
     for _ in 0..IDEAS {
-        sandbox.idea("sleep 0.2; write $SWARM_IDEA_ID.txt x; commit; sleep 0.2; write left-$SWARM_IDEA_ID.txt y; say COMPLETE");
+        sandbox.idea(
+            "sleep 0.2; write $SWARM_IDEA_ID.txt x; commit; sleep 0.2; write \
+            left-$SWARM_IDEA_ID.txt y; say COMPLETE",
+        );
     }
     let mut dice = Dice::thrown();
     for kill in 0..KILLS {
@@ -93,7 +96,8 @@ fn a_daemon_killed_at_any_instant_lands_each_idea_once() {
 #[test]
 fn agents_whose_run_directories_were_deleted_do_not_run_twice() {
     let sandbox = Sandbox::ready();
-    let alone = "for pid in $(cut -d' ' -f6 \"$OUT/runs\"); do [ $pid = $$ ] || ! kill -0 $pid 2>/dev/null || note together; done";
+    let alone = "for pid in $(cut -d' ' -f6 \"$OUT/runs\"); do [ $pid = $$ ] || ! kill -0 $pid \
+        2>/dev/null || note together; done";
     sandbox.idea(&format!(
         "{alone}; if [ ! -e first.txt ]; then write first.txt x; hold it; fi; say COMPLETE"
     ));
@@ -128,8 +132,9 @@ fn a_daemon_killed_at_any_instant_settles_every_conflict_and_loses_neither_side(
     let base = sandbox.head("main");
     for _ in 0..IDEAS {
         sandbox.idea(
-            "note began; sleep 0.3; sed \"s/^two/two $SWARM_IDEA_ID/\" lines.txt >new; mv new lines.txt; commit; say COMPLETE\n\
-             RESOLVE: note resolved; sleep 0.1; sed '/^[<=>|]/d' lines.txt >new; mv new lines.txt; say RESOLVED",
+            "note began; sleep 0.3; sed \"s/^two/two $SWARM_IDEA_ID/\" lines.txt >new; mv new \
+            lines.txt; commit; say COMPLETE\nRESOLVE: note resolved; sleep 0.1; sed '/^[<=>|]/d' \
+            lines.txt >new; mv new lines.txt; say RESOLVED",
         );
     }
     let mut dice = Dice::thrown();
@@ -178,7 +183,10 @@ fn everything_killed_at_any_instant_loses_no_work_and_lands_each_idea_once() {
     sandbox.write("README.md", "changed by hand\n");
     let base = sandbox.head("main");
     for _ in 0..IDEAS {
-        sandbox.idea("append trace-$SWARM_IDEA_ID.txt $SWARM_ATTEMPT; sleep 0.2; commit; write $SWARM_IDEA_ID.txt x; say COMPLETE");
+        sandbox.idea(
+            "append trace-$SWARM_IDEA_ID.txt $SWARM_ATTEMPT; sleep 0.2; commit; write \
+            $SWARM_IDEA_ID.txt x; say COMPLETE",
+        );
     }
     let mut dice = Dice::thrown();
     for kill in 0..KILLS {
@@ -219,7 +227,8 @@ fn everything_killed_at_any_instant_loses_no_work_and_lands_each_idea_once() {
 #[test]
 fn after_the_loss_of_everything_ideas_come_back_with_a_recovery_context() {
     let sandbox = Sandbox::ready();
-    let doing = "if attempt 1; then write done.txt x; commit Half of it; write partial.txt y; hold never; else [ -e partial.txt ] && note kept; say COMPLETE; fi";
+    let doing = "if attempt 1; then write done.txt x; commit Half of it; write partial.txt y; hold \
+        never; else [ -e partial.txt ] && note kept; say COMPLETE; fi";
     let id = sandbox.idea(doing);
     let daemon = sandbox.start();
     sandbox.wait_held("never");
@@ -289,7 +298,8 @@ fn after_the_loss_of_everything_ideas_come_back_with_a_recovery_context() {
 #[test]
 fn what_another_idea_landed_is_not_told_as_the_work_of_the_one_that_crashed() {
     let sandbox = Sandbox::ready();
-    let doing = "attempt 1 && hold never; if iteration 1; then write own.txt x; commit Own; else say COMPLETE; fi";
+    let doing = "attempt 1 && hold never; if iteration 1; then write own.txt x; commit Own; else \
+        say COMPLETE; fi";
     let id = sandbox.idea(doing);
     let daemon = sandbox.start();
     sandbox.wait_held("never");
@@ -363,7 +373,8 @@ fn a_runner_killed_alone_is_noticed_and_the_attempt_comes_back() {
     daemon.stop();
 }
 
-/// Its directory is there, and nothing has been executed: the next start launches it, and nobody has crashed.
+/// Its directory is there, and nothing has been executed: the next start launches it, and nobody
+/// has crashed.
 #[test]
 fn a_run_that_was_prepared_and_never_launched_is_launched_without_a_penalty() {
     let sandbox = Sandbox::ready();

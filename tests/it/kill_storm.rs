@@ -1,4 +1,5 @@
-//! Twenty live agents and one daemon after the other killed: nobody works twice, nobody's work is lost.
+//! Twenty live agents and one daemon after the other killed: nobody works twice, nobody's work is
+//! lost.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

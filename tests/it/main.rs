@@ -1,7 +1,8 @@
-//! The whole program from outside: the real daemon, the real command line, real git, scripted agents, crashes.
+//! The whole program from outside: the real daemon, the real command line, real git, scripted
+//! agents, crashes.
 //!
-//! Invariant: a test knows only what the contract promises. It lives in a sandbox of its own, waits for conditions and never for time
-//! alone, and leaves no process behind.
+//! Invariant: a test knows only what the contract promises. It lives in a sandbox of its own, waits
+//! for conditions and never for time alone, and leaves no process behind.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 

@@ -12,7 +12,8 @@ const BATCH: u64 = 20;
 /// What an allocator gives back late, in bytes: it counts with few ideas only.
 const NOISE: u64 = 3 * 1024 * 1024;
 
-/// How long after the last event a daemon gives back what it does not need: five seconds, the event that marks the end of the log, and some.
+/// How long after the last event a daemon gives back what it does not need: five seconds, the event
+/// that marks the end of the log, and some.
 const REST: Duration = Duration::from_secs(8);
 
 /// What a daemon holds at rest.
@@ -51,7 +52,8 @@ fn batch(sandbox: &Sandbox, number: u64) {
     for idea in 0..BATCH {
         // The same files again and again: the repository is not what is measured.
         let name = format!("{number}-{idea}");
-        let body = json!({"text": format!("DO: write work/{idea}.txt {name}; say LEARNING_LOCAL:{name}; say COMPLETE")});
+        let body = json!({"text": format!("DO: write work/{idea}.txt {name}; say \
+            LEARNING_LOCAL:{name}; say COMPLETE")});
         let (status, answer) = sandbox.post("ideas", &body).unwrap();
         assert!(status < 300, "{answer}");
     }
@@ -67,7 +69,8 @@ fn batch(sandbox: &Sandbox, number: u64) {
     assert!(status < 300, "{answer}");
 }
 
-/// Resident memory, in bytes, of one to which nothing happens: the least of some seconds, in which it comes to rest.
+/// Resident memory, in bytes, of one to which nothing happens: the least of some seconds, in which
+/// it comes to rest.
 fn at_rest(pid: i32) -> u64 {
     let begun = Instant::now();
     let mut least = processes::resident(pid);
@@ -79,8 +82,8 @@ fn at_rest(pid: i32) -> u64 {
     least
 }
 
-/// The same of one that has read the state, of which ideas that are over are part, and has done each kind of work a few times, so that
-/// it has as much of the program itself in memory.
+/// The same of one that has read the state, of which ideas that are over are part, and has done
+/// each kind of work a few times, so that it has as much of the program itself in memory.
 fn of_a_new_daemon(sandbox: &Sandbox, batches: u64) -> u64 {
     let daemon = sandbox.start();
     batch(sandbox, batches);
@@ -130,7 +133,8 @@ fn idea_after_idea_a_daemon_holds_no_more_than_before() {
     daemon.stop();
     let new = of_a_new_daemon(&sandbox, 2 + batches);
     println!(
-        "{} ideas in {took:?} ({:?} each): {first:?} -> {last:?}; memory {} KiB at first, {} KiB at last, {} KiB of a new daemon that knows the same and did {BATCH} more",
+        "{} ideas in {took:?} ({:?} each): {first:?} -> {last:?}; memory {} KiB at first, {} KiB \
+        at last, {} KiB of a new daemon that knows the same and did {BATCH} more",
         batches * BATCH,
         took / u32::try_from(batches * BATCH).unwrap_or(1),
         memory / 1024,

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Daemon, Sandbox};
 
-/// Two agents that both begin at the same commit; the first one's work has landed, the second one is about to do its.
+/// Two agents that both begin at the same commit; the first one's work has landed, the second one
+/// is about to do its.
 pub fn one_after_the_other<'a>(
     sandbox: &'a Sandbox,
     first: &str,
@@ -24,13 +25,14 @@ pub fn one_after_the_other<'a>(
     (daemon, first, second)
 }
 
-/// A sandbox whose quality command waits at `hold verify` when it runs on a merged tree, and notes the commits that it checked there.
+/// A sandbox whose quality command waits at `hold verify` when it runs on a merged tree, and notes
+/// the commits that it checked there.
 fn with_slow_verification() -> Sandbox {
     let sandbox = Sandbox::ready();
     let out = sandbox.path("out");
     let check = format!(
-        "case $PWD in */ed-*) exit 0 ;; esac; cd . && : >'{out}/verify.here'; until [ -e '{out}/verify.go' ]; do sleep 0.05; done; \
-         git rev-parse HEAD >>'{out}/verified'",
+        "case $PWD in */ed-*) exit 0 ;; esac; cd . && : >'{out}/verify.here'; until [ -e \
+        '{out}/verify.go' ]; do sleep 0.05; done; git rev-parse HEAD >>'{out}/verified'",
         out = out.display()
     );
     sandbox.configure(&json!({"qualityCommands": [check]}));
@@ -74,12 +76,14 @@ fn the_checkout_follows_and_unrelated_work_in_it_stays() {
     assert_eq!(sandbox.read("new.txt"), "by hand\n");
 }
 
-/// Neither for the worktree that the merge will give back nor for as long as making one of so many files takes.
+/// Neither for the worktree that the merge will give back nor for as long as making one of so many
+/// files takes.
 #[test]
 fn a_merge_that_waits_for_a_person_delays_no_new_worktree() {
     let sandbox = Sandbox::ready();
     // Many files by the index, of which none is in the way.
-    let staged = "seq 30000 | sed \"s,.*,100644 $(git rev-parse HEAD:README.md)\tmany/&,\" | git update-index --index-info";
+    let staged = "seq 30000 | sed \"s,.*,100644 $(git rev-parse HEAD:README.md)\tmany/&,\" | git \
+        update-index --index-info";
     sandbox.shell(staged).ok();
     sandbox.write("README.md", "by hand\n");
     let daemon = sandbox.start();
@@ -205,7 +209,8 @@ fn a_target_that_a_person_moved_is_merged_and_checked_again() {
     sandbox.assert_repository_clean();
 }
 
-/// An idea is being verified when a person rewrites the target: `dropped.txt` is gone, `rewritten.txt` has come.
+/// An idea is being verified when a person rewrites the target: `dropped.txt` is gone,
+/// `rewritten.txt` has come.
 pub fn force_pushed() -> (Sandbox, String) {
     let sandbox = with_slow_verification();
     sandbox.write("dropped.txt", "soon gone\n");
@@ -349,7 +354,8 @@ fn work_that_fails_only_together_with_others_goes_back_to_its_agent() {
     let base = sandbox.head("main");
     let check = "! { test -e a.txt && test -e b.txt; }";
     sandbox.configure(&json!({"qualityCommands": [check]}));
-    let second = "if iteration 1; then write b.txt x; else git rm -q b.txt; write c.txt x; fi; commit; say COMPLETE";
+    let second = "if iteration 1; then write b.txt x; else git rm -q b.txt; write c.txt x; fi; \
+        commit; say COMPLETE";
     let (daemon, _, id) = one_after_the_other(&sandbox, "write a.txt x", second);
     sandbox.wait_idea(&id, "done");
     assert_eq!(sandbox.logged("mergeReturned").len(), 1);

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use crate::harness::{Daemon, PATIENCE, Sandbox, processes};
 
-/// What a status answer may take at the 99th percentile while an agent is at its worst, beyond what this machine takes at the same time
-/// for a command that asks nobody.
+/// What a status answer may take at the 99th percentile while an agent is at its worst, beyond what
+/// this machine takes at the same time for a command that asks nobody.
 const QUICK: Duration = Duration::from_millis(200);
 
 /// Answers that are measured at least.
@@ -84,7 +84,8 @@ fn endure(doing: &str, status: &str) {
 #[test]
 fn two_hundred_megabytes_of_lines() {
     endure(
-        "yes 'a line of output that says nothing' | head -c 209715200; write a.txt hello; commit; say COMPLETE",
+        "yes 'a line of output that says nothing' | head -c 209715200; write a.txt hello; commit; \
+        say COMPLETE",
         "done",
     );
 }
@@ -101,7 +102,8 @@ fn a_hundred_megabytes_without_a_line_end() {
 fn output_that_is_never_a_signal() {
     // Openers without an end, and signals that are none.
     endure(
-        "yes '<swarm>COMPLETE' | head -c 20000000; echo; echo '<swarm>FLY</swarm> <swarm>PROGRESS:900</swarm>'; write a.txt x; commit; say COMPLETE",
+        "yes '<swarm>COMPLETE' | head -c 20000000; echo; echo '<swarm>FLY</swarm> \
+        <swarm>PROGRESS:900</swarm>'; write a.txt x; commit; say COMPLETE",
         "done",
     );
 }
@@ -157,10 +159,10 @@ fn children_that_ran_away_are_ended_with_their_run() {
     let sandbox = Sandbox::ready();
     let daemon = sandbox.start();
     let id = sandbox.idea(
-        "pids=$OUT/pids; for n in 1 2 3; do \
-         setsid sh -c 'echo $$ >>'$pids'; exec sleep 300' & \
-         (setsid env -i sh -c 'cd /; echo $$ >>'$pids'; exec /bin/sleep 300' >/dev/null 2>&1 &) ; done; \
-         while [ \"$(cat $pids | wc -l)\" -lt 6 ]; do sleep 0.05; done; write a.txt hello; commit; say COMPLETE",
+        "pids=$OUT/pids; for n in 1 2 3; do setsid sh -c 'echo $$ >>'$pids'; exec sleep 300' & \
+        (setsid env -i sh -c 'cd /; echo $$ >>'$pids'; exec /bin/sleep 300' >/dev/null 2>&1 &) ; \
+        done; while [ \"$(cat $pids | wc -l)\" -lt 6 ]; do sleep 0.05; done; write a.txt hello; \
+        commit; say COMPLETE",
     );
     sandbox.wait_idea(&id, "done");
     let pids = sandbox.notes("pids");
@@ -228,11 +230,14 @@ fn three_failures_in_a_row_pause_autopilot() {
 #[test]
 fn an_agent_that_tampers_with_the_shared_git_configuration_runs_nothing_in_our_git() {
     let sandbox = Sandbox::ready();
-    let trap = "git config core.fsmonitor \"touch $OUT/sprung; false\"; git config core.hooksPath $OUT/hooks; mkdir -p $OUT/hooks; \
-        for hook in post-checkout pre-commit post-merge reference-transaction post-index-change pre-merge-commit commit-msg; do \
-        printf '#!/bin/sh\\ntouch %s/sprung\\n' $OUT >$OUT/hooks/$hook; chmod +x $OUT/hooks/$hook; done; \
-        git config commit.gpgSign true; git config gpg.program \"$OUT/hooks/post-merge\"; git config core.editor \"$OUT/hooks/post-merge\"; \
-        git config core.pager \"$OUT/hooks/post-merge\"; git config diff.external \"$OUT/hooks/post-merge\"; git config core.sshCommand $OUT/hooks/post-merge";
+    let trap = "git config core.fsmonitor \"touch $OUT/sprung; false\"; git config core.hooksPath \
+        $OUT/hooks; mkdir -p $OUT/hooks; for hook in post-checkout pre-commit post-merge \
+        reference-transaction post-index-change pre-merge-commit commit-msg; do printf \
+        '#!/bin/sh\\ntouch %s/sprung\\n' $OUT >$OUT/hooks/$hook; chmod +x $OUT/hooks/$hook; done; \
+        git config commit.gpgSign true; git config gpg.program \"$OUT/hooks/post-merge\"; git \
+        config core.editor \"$OUT/hooks/post-merge\"; git config core.pager \
+        \"$OUT/hooks/post-merge\"; git config diff.external \"$OUT/hooks/post-merge\"; git config \
+        core.sshCommand $OUT/hooks/post-merge";
     sandbox.idea(&format!(
         "{trap}; write left.txt uncommitted; rm -f $OUT/sprung; say COMPLETE"
     ));
@@ -262,7 +267,8 @@ fn the_last_words_of_an_agent_that_failed_are_in_the_reason() {
     let sandbox = Sandbox::ready();
     let long = "x".repeat(300);
     let id = sandbox.idea(&format!(
-        "printf '%s\\n\\033[31mno key\\007 for the\\r\\nservice\\033]0;title\\007\\n' {long} >&2; exit 3"
+        "printf '%s\\n\\033[31mno key\\007 for the\\r\\nservice\\033]0;title\\007\\n' {long} >&2; \
+        exit 3"
     ));
     assert_eq!(sandbox.run_until_idle(), 5);
     let why = sandbox.show(&id)["lastError"].as_str().unwrap().to_owned();

@@ -1,5 +1,5 @@
-//! State that a newer version wrote is refused, not mangled: exit 75 where it is the only truth, and not a byte is changed. What is only a
-//! shortcut is not used.
+//! State that a newer version wrote is refused, not mangled: exit 75 where it is the only truth,
+//! and not a byte is changed. What is only a shortcut is not used.
 
 use std::fs;
 
@@ -84,7 +84,8 @@ fn a_run_under_way_with_records_of_a_newer_format() {
     let started = runs[0].join("started.json");
     let record = fs::read_to_string(&started).unwrap();
     fs::write(&started, record.replacen('{', "{\"v\":2,", 1)).unwrap();
-    // The run goes on under its runner, and its outputs may grow: only the daemon's own state is compared.
+    // The run goes on under its runner, and its outputs may grow: only the daemon's own state is
+    // compared.
     let state = sandbox.dot_swarm("state");
     let log = fs::read(state.join("events.jsonl")).unwrap();
     sandbox

@@ -1,4 +1,5 @@
-//! A real backlog in a repository with a history and a check that bites: twenty ideas with dependencies, run until idle.
+//! A real backlog in a repository with a history and a check that bites: twenty ideas with
+//! dependencies, run until idle.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -28,7 +29,8 @@ END {
 }' modules/*.txt
 "#;
 
-/// Generates the same history each time, as input of `git fast-import`. Each commit passes the check.
+/// Generates the same history each time, as input of `git fast-import`. Each commit passes the
+/// check.
 fn history() -> String {
     let mut import = String::new();
     for commit in 0..COMMITS {
@@ -90,8 +92,8 @@ fn repository() -> Sandbox {
     sandbox
 }
 
-/// Idea `number`, from 1: a new module that uses the one of the idea before it in its chain, in two iterations, the first of which breaks
-/// the check for every fifth idea.
+/// Idea `number`, from 1: a new module that uses the one of the idea before it in its chain, in two
+/// iterations, the first of which breaks the check for every fifth idea.
 fn add_idea(sandbox: &Sandbox, number: usize, ids: &[String]) -> String {
     let before = number.checked_sub(4).filter(|before| *before > 0);
     let name = format!("modules/new{number}.txt");
@@ -105,7 +107,8 @@ fn add_idea(sandbox: &Sandbox, number: usize, ids: &[String]) -> String {
         format!("[ -f modules/new{before}.txt ] || exit 1; ")
     });
     let doing = format!(
-        "{needs}{wrong}; iteration 1 || sum=1; printf 'item a\\nuses: {uses}\\nsum: %s\\n' $sum >{name}; commit Module new{number}; say COMPLETE"
+        "{needs}{wrong}; iteration 1 || sum=1; printf 'item a\\nuses: {uses}\\nsum: %s\\n' $sum \
+        >{name}; commit Module new{number}; say COMPLETE"
     );
     let after = before.map(|before| ids[before - 1].clone());
     let args: Vec<&str> = after

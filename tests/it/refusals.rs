@@ -1,4 +1,5 @@
-//! What swarm refuses: with the contract's exit code, a message that names what to do, and nothing changed.
+//! What swarm refuses: with the contract's exit code, a message that names what to do, and nothing
+//! changed.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,5 @@
-//! What is said to whoever comes back in the morning: `swarm report`, and the end of `start --until-idle`.
+//! What is said to whoever comes back in the morning: `swarm report`, and the end of `start
+//! --until-idle`.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -35,7 +36,8 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-/// One landed, one blocked with words that are no markup, one waits for it, one goes on without a commit.
+/// One landed, one blocked with words that are no markup, one waits for it, one goes on without a
+/// commit.
 fn some_of_each(sandbox: &Sandbox) {
     let landed = sandbox.idea("echo x >landed.txt; say COMPLETE");
     sandbox.idea("say 'BLOCKED:*why* <b>not</b>'");

@@ -1,4 +1,5 @@
-//! What hostile reality does to worktrees, branches and the repository: it costs no idea, and nobody is stuck.
+//! What hostile reality does to worktrees, branches and the repository: it costs no idea, and
+//! nobody is stuck.
 
 use std::fs;
 
@@ -54,8 +55,9 @@ fn a_branch_without_its_history_goes_back_to_its_agent() {
 fn files_among_the_state_of_swarm_do_not_land() {
     let sandbox = Sandbox::ready();
     let id = sandbox.idea(
-        "if iteration 1; then write .swarm/state/evil x; git add -f .swarm/state/evil; git commit -qm evil; \
-         else git rm -rq --cached .swarm/state; git commit -qm mended; rm -rf .swarm/state; write a.txt x; fi; say COMPLETE",
+        "if iteration 1; then write .swarm/state/evil x; git add -f .swarm/state/evil; git commit \
+        -qm evil; else git rm -rq --cached .swarm/state; git commit -qm mended; rm -rf \
+        .swarm/state; write a.txt x; fi; say COMPLETE",
     );
     assert_eq!(sandbox.run_until_idle(), 0);
     assert_eq!(sandbox.idea_status(&id), "done");

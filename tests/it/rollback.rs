@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 
 use crate::harness::{Daemon, PATIENCE, Sandbox, files_in};
 
-/// Three agents, each at `hold <idea>.<attempt>` with a commit of its own, a change on top of that, and a file that git does not know.
-const BUSY: &str = "i=$SWARM_IDEA_ID; if [ ! -e $i.txt ]; then write $i.txt one; commit Half $i; write $i.txt two; write loose/$i.txt x; fi; \
-     hold $i.$SWARM_ATTEMPT; commit; say COMPLETE";
+/// Three agents, each at `hold <idea>.<attempt>` with a commit of its own, a change on top of that,
+/// and a file that git does not know.
+const BUSY: &str = "i=$SWARM_IDEA_ID; if [ ! -e $i.txt ]; then write $i.txt one; commit Half $i; \
+    write $i.txt two; write loose/$i.txt x; fi; hold $i.$SWARM_ATTEMPT; commit; say COMPLETE";
 
 const WORK: &str = "write $SWARM_IDEA_ID.txt x; commit; say COMPLETE";
 
@@ -217,7 +218,8 @@ fn three_agents_are_stopped_and_go_on_from_what_they_had() {
     sandbox.assert_log_sound();
 }
 
-/// The repository is sound, and no worktree or branch of an agent is left; those that wait for the next agent have nothing in them.
+/// The repository is sound, and no worktree or branch of an agent is left; those that wait for the
+/// next agent have nothing in them.
 #[track_caller]
 fn assert_tidy(sandbox: &Sandbox) {
     sandbox.assert_sound();
@@ -331,12 +333,14 @@ fn without_a_daemon_agents_that_still_run_are_stopped_too() {
     sandbox.assert_log_sound();
 }
 
-/// A sandbox whose quality command waits when it runs on a merged tree, until `out/verify.go` is there.
+/// A sandbox whose quality command waits when it runs on a merged tree, until `out/verify.go` is
+/// there.
 fn with_slow_verification() -> Sandbox {
     let sandbox = Sandbox::ready();
     let out = sandbox.path("out").display().to_string();
     let check = format!(
-        "case $PWD in */ed-*) exit 0 ;; esac; : >'{out}/verify.here'; until [ -e '{out}/verify.go' ]; do sleep 0.05; done"
+        "case $PWD in */ed-*) exit 0 ;; esac; : >'{out}/verify.here'; until [ -e '{out}/verify.go' \
+        ]; do sleep 0.05; done"
     );
     sandbox.configure(&json!({"qualityCommands": [check], "checkpoints": {"periodic": 0}}));
     sandbox
@@ -491,7 +495,8 @@ fn later_work_that_does_not_apply_any_more_is_brought_over_by_hand() {
     let first = sandbox.idea("write lines.txt first; commit; say COMPLETE");
     sandbox.wait_idea(&first, "done");
     let later = sandbox.idea(
-        "[ -e b.txt ] || { write lines.txt later on first; write b.txt x; commit; hold it; }; say COMPLETE",
+        "[ -e b.txt ] || { write lines.txt later on first; write b.txt x; commit; hold it; }; say \
+        COMPLETE",
     );
     sandbox.wait_held("it");
     roll_back(&sandbox, "early", &["--pause"]);
@@ -526,14 +531,16 @@ fn later_work_that_does_not_apply_any_more_is_brought_over_by_hand() {
     sandbox.assert_log_sound();
 }
 
-/// A resolver is stopped in the middle of a merge with what is taken back: the next attempt begins without it.
+/// A resolver is stopped in the middle of a merge with what is taken back: the next attempt begins
+/// without it.
 #[test]
 fn a_conflict_that_was_being_settled_is_left_when_the_target_goes_back() {
     let sandbox = with_lines();
     let daemon = sandbox.start();
     sandbox.swarm(&["checkpoint", "create", "early"]).ok();
     let later = sandbox.idea(
-        "write lines.txt later; write b.txt x; commit; hold it; say COMPLETE\nRESOLVE: hold resolver; write lines.txt both; say RESOLVED",
+        "write lines.txt later; write b.txt x; commit; hold it; say COMPLETE\nRESOLVE: hold \
+        resolver; write lines.txt both; say RESOLVED",
     );
     sandbox.wait_held("it");
     let first = sandbox.idea("write lines.txt first; write a.txt x; commit; say COMPLETE");
@@ -552,7 +559,8 @@ fn a_conflict_that_was_being_settled_is_left_when_the_target_goes_back() {
     sandbox.assert_log_sound();
 }
 
-/// A command that has a daemon of its own for a moment leaves the mode as it is configured, and several at once all succeed.
+/// A command that has a daemon of its own for a moment leaves the mode as it is configured, and
+/// several at once all succeed.
 #[test]
 fn commands_at_once_without_a_daemon_all_succeed_and_leave_the_mode() {
     let sandbox = Sandbox::ready();
@@ -576,7 +584,8 @@ fn commands_at_once_without_a_daemon_all_succeed_and_leave_the_mode() {
 #[test]
 fn what_was_said_to_an_agent_since_is_named_before_it_is_dropped() {
     let sandbox = Sandbox::ready();
-    let note = "grep -h 'mind the' \"$SWARM_PROMPT_FILE\" | grep -v DO: >>$OUT/told; iteration 1 && hold it; say COMPLETE";
+    let note = "grep -h 'mind the' \"$SWARM_PROMPT_FILE\" | grep -v DO: >>$OUT/told; iteration 1 \
+        && hold it; say COMPLETE";
     sandbox.idea(note);
     let daemon = sandbox.start();
     sandbox.wait_held("it");

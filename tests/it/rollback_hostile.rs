@@ -1,4 +1,5 @@
-//! What an agent has done to its worktree, and what lies in the place of files of ours, makes no rollback impossible, and nothing waits for it.
+//! What an agent has done to its worktree, and what lies in the place of files of ours, makes no
+//! rollback impossible, and nothing waits for it.
 
 use std::fs;
 
@@ -42,8 +43,9 @@ fn sabotaged<'a>(sandbox: &'a Sandbox, sabotage: &str) -> Daemon<'a> {
     sandbox.commit("Set up");
     let daemon = sandbox.start();
     sandbox.idea(&format!(
-        "write mine.txt x; hold bad.$SWARM_ATTEMPT; if attempt 1; then g=$(git rev-parse --git-dir); write later.txt precious; \
-         {sabotage}; hold done; fi; write end.txt x; commit; say COMPLETE"
+        "write mine.txt x; hold bad.$SWARM_ATTEMPT; if attempt 1; then g=$(git rev-parse \
+        --git-dir); write later.txt precious; {sabotage}; hold done; fi; write end.txt x; commit; \
+        say COMPLETE"
     ));
     sandbox.idea("write good.txt one; hold good.$SWARM_ATTEMPT; commit; say COMPLETE");
     sandbox.wait_held("bad.1");
@@ -54,7 +56,8 @@ fn sabotaged<'a>(sandbox: &'a Sandbox, sabotage: &str) -> Daemon<'a> {
     daemon
 }
 
-/// Whether anything has the file that no checkpoint had: a folder of a worktree, or a commit that is kept.
+/// Whether anything has the file that no checkpoint had: a folder of a worktree, or a commit that
+/// is kept.
 fn is_somewhere(sandbox: &Sandbox) -> bool {
     let mut open = vec![sandbox.dot_swarm("worktrees")];
     while let Some(folder) = open.pop() {

@@ -1,8 +1,11 @@
-//! Rollbacks whose daemon is killed at random instants, again while it recovers: each ends as one that nobody disturbed.
+//! Rollbacks whose daemon is killed at random instants, again while it recovers: each ends as one
+//! that nobody disturbed.
 //!
-//! Invariant: every round begins with the same ideas landed and the same three agents at work, each on what it had at the end of the round before,
-//! and goes there and back: to the checkpoint, and by its safety checkpoint to where it began. Nothing is random but the instants, which the printed
-//! seed repeats as well as a loaded machine can. `SWARM_ROLLBACK_KILLS` rounds (10; the long run takes 200).
+//! Invariant: every round begins with the same ideas landed and the same three agents at work, each
+//! on what it had at the end of the round before, and goes there and back: to the checkpoint, and
+//! by its safety checkpoint to where it began. Nothing is random but the instants, which the
+//! printed seed repeats as well as a loaded machine can. `SWARM_ROLLBACK_KILLS` rounds (10; the
+//! long run takes 200).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -17,10 +20,12 @@ use serde_json::{Value, json};
 use crate::harness::{Daemon, Logged, PATIENCE, Sandbox, files_in};
 use crate::kill_and_restart::Dice;
 
-/// An agent of every round, which takes a moment to end: what the attempts before it left is committed; on top of that a commit, a change and a file that git does not know.
-const BUSY: &str = "trap 'sleep 0.05; exit 1' TERM; i=$SWARM_IDEA_ID; n=$SWARM_ATTEMPT; rm -rf loose; \
-     append $i.trail begun $n; commit Work $n on $i; append $i.trail open $n; write loose/$i-$n.txt x; hold $i.$n; \
-     if attempt 1; then append $i.trail further; commit Further; write $i.txt y; append $i.trail open; hold $i.further; fi; say COMPLETE";
+/// An agent of every round, which takes a moment to end: what the attempts before it left is
+/// committed; on top of that a commit, a change and a file that git does not know.
+const BUSY: &str = "trap 'sleep 0.05; exit 1' TERM; i=$SWARM_IDEA_ID; n=$SWARM_ATTEMPT; rm -rf \
+    loose; append $i.trail begun $n; commit Work $n on $i; append $i.trail open $n; write \
+    loose/$i-$n.txt x; hold $i.$n; if attempt 1; then append $i.trail further; commit Further; \
+    write $i.txt y; append $i.trail open; hold $i.further; fi; say COMPLETE";
 
 /// At work at the checkpoint, landed since.
 const LANDS: &str =
@@ -52,7 +57,8 @@ struct Agent {
 /// By idea.
 type Agents = BTreeMap<String, Agent>;
 
-/// What a rollback leaves, without what differs each time: names of agents and safety checkpoints, times, numbers of attempts.
+/// What a rollback leaves, without what differs each time: names of agents and safety checkpoints,
+/// times, numbers of attempts.
 #[derive(Debug, PartialEq, Eq)]
 struct End {
     target: String,
@@ -107,7 +113,8 @@ impl<'a> Progress<'a> {
         events.iter().filter(|event| event.kind == kind).count()
     }
 
-    /// How far it is by what is on disk. A daemon that was started in the meantime is in the pause at once, and gives back all the same.
+    /// How far it is by what is on disk. A daemon that was started in the meantime is in the pause
+    /// at once, and gives back all the same.
     fn step(&self) -> String {
         let mut step = "not begun".to_owned();
         let (mut given_back, mut paused) = (BTreeSet::new(), false);
@@ -140,7 +147,8 @@ struct Storm {
 }
 
 impl Storm {
-    /// An instant of something that takes so long undisturbed, or a bit after it; often one of the first.
+    /// An instant of something that takes so long undisturbed, or a bit after it; often one of the
+    /// first.
     fn instant(&mut self, length: Duration) -> Duration {
         let micros = u64::try_from(length.as_micros()).unwrap();
         let upto = if self.dice.below(8) == 0 {
@@ -168,7 +176,8 @@ impl Storm {
         step
     }
 
-    /// One daemon after the other is killed over a rollback that takes so long; the last one has ended it. Its safety checkpoint.
+    /// One daemon after the other is killed over a rollback that takes so long; the last one has
+    /// ended it. Its safety checkpoint.
     fn roll_back<'a>(
         &mut self,
         sandbox: &'a Sandbox,
@@ -251,7 +260,8 @@ fn ask(sandbox: &Sandbox, to: &str) -> io::Result<(u16, Value)> {
     )
 }
 
-/// Waits until a rollback that has begun is over; it was done once, and who was told so was told the truth. Its safety checkpoint.
+/// Waits until a rollback that has begun is over; it was done once, and who was told so was told
+/// the truth. Its safety checkpoint.
 fn ended(progress: &Progress<'_>, answer: Option<(u16, Value)>) -> String {
     let sandbox = progress.sandbox;
     sandbox.wait_within(LOADED, "the rollback to be over", || {
@@ -332,7 +342,8 @@ fn saved(sandbox: &Sandbox, ideas: &BTreeMap<String, Value>) -> BTreeMap<String,
         .collect()
 }
 
-/// What git keeps of each agent under a checkpoint's private references: nothing but that, and all of it.
+/// What git keeps of each agent under a checkpoint's private references: nothing but that, and all
+/// of it.
 fn kept(sandbox: &Sandbox, checkpoint: &str, agents: &Agents) -> BTreeMap<String, Work> {
     let prefix = format!("refs/swarm/checkpoints/{checkpoint}/");
     let text = sandbox.git(&["for-each-ref", "--format=%(refname)", &prefix]);
@@ -455,7 +466,8 @@ fn assert_tidy(sandbox: &Sandbox, daemon: &Daemon<'_>, end: &End) {
     );
 }
 
-/// Two ideas have landed since the checkpoint `mid`, and three agents that worked then have gone further.
+/// Two ideas have landed since the checkpoint `mid`, and three agents that worked then have gone
+/// further.
 fn far_from_the_checkpoint() -> Sandbox {
     let sandbox = Sandbox::ready();
     sandbox.configure(&json!({"agents": {"maxParallel": 4}, "checkpoints": {"periodic": 0}}));
@@ -551,7 +563,8 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// The references, but for what earlier rounds have left: the safety checkpoint's name is `SAFETY`, an agent's that of its idea.
+    /// The references, but for what earlier rounds have left: the safety checkpoint's name is
+    /// `SAFETY`, an agent's that of its idea.
     fn plain_refs(&self, safety: &str) -> BTreeMap<String, String> {
         let mut all = all_refs(self.sandbox);
         all.retain(|name, oid| {
@@ -638,7 +651,8 @@ fn undisturbed(sandbox: &Sandbox, to: &str) -> (Duration, String) {
     (took, ended(&progress, Some(answer)))
 }
 
-/// The checkpoints of a round go: their files and tags. The references of work that an idea goes on from stay.
+/// The checkpoints of a round go: their files and tags. The references of work that an idea goes on
+/// from stay.
 fn forget(sandbox: &Sandbox, safeties: &[String; 2]) {
     for safety in safeties {
         sandbox.swarm(&["checkpoint", "delete", safety]).ok();

@@ -1,9 +1,12 @@
-//! Fifty operations, drawn, with checkpoints and rollbacks among them, against a model of what the target and the ideas must be.
+//! Fifty operations, drawn, with checkpoints and rollbacks among them, against a model of what the
+//! target and the ideas must be.
 //!
-//! The model knows what each idea writes, and of each checkpoint which ideas had landed, what a person had committed and how each idea stood.
-//! After every operation: the target is exactly the files of those that landed; no idea is in its history twice; what is done is in it, and
-//! nothing that is neither done nor merging; a person's checkout follows and their untracked file stays. After a rollback all is as the model
-//! has it of that checkpoint. `SWARM_ROLLBACK_SEQUENCES` says how many sequences (1; the long run takes 20); each prints its seed.
+//! The model knows what each idea writes, and of each checkpoint which ideas had landed, what a
+//! person had committed and how each idea stood. After every operation: the target is exactly the
+//! files of those that landed; no idea is in its history twice; what is done is in it, and nothing
+//! that is neither done nor merging; a person's checkout follows and their untracked file stays.
+//! After a rollback all is as the model has it of that checkpoint. `SWARM_ROLLBACK_SEQUENCES` says
+//! how many sequences (1; the long run takes 20); each prints its seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -386,7 +389,8 @@ impl<'a> World<'a> {
         });
     }
 
-    /// Work that began on what a rollback took back, and that git cannot bring onto what is there now: a person does it, or has it done anew.
+    /// Work that began on what a rollback took back, and that git cannot bring onto what is there
+    /// now: a person does it, or has it done anew.
     fn settle_by_hand(&self, status: &Value) -> bool {
         let needs = status["needsYou"].as_array().unwrap();
         let by_hand = |need: &&Value| {
@@ -453,7 +457,8 @@ impl<'a> World<'a> {
         // Git refuses where a landing is quicker; a person tries again.
         self.sandbox.wait_for("a person's commit", || {
             let line = format!(
-                "git add {name} && git commit -q -m 'Person {number}' -- {name} && git merge-base --is-ancestor HEAD main"
+                "git add {name} && git commit -q -m 'Person {number}' -- {name} && git merge-base \
+                --is-ancestor HEAD main"
             );
             (self.sandbox.shell(&line).code == 0).then_some(())
         });
@@ -663,7 +668,8 @@ impl<'a> World<'a> {
         true
     }
 
-    /// The daemon, or all, is killed in the middle of one; the next start ends it, or nothing of it has happened.
+    /// The daemon, or all, is killed in the middle of one; the next start ends it, or nothing of it
+    /// has happened.
     fn kill_in_rollback(&mut self) -> bool {
         let Some(name) = self.any_point().filter(|_| self.daemon.is_some()) else {
             return false;
@@ -704,7 +710,8 @@ impl<'a> World<'a> {
         true
     }
 
-    /// Rollbacks that were begun, but for those of which a landing made something else than what had been looked at.
+    /// Rollbacks that were begun, but for those of which a landing made something else than what
+    /// had been looked at.
     fn begun(&self) -> usize {
         let abandoned = self.sandbox.logged("rollbackAbandoned");
         for event in &abandoned {
@@ -725,7 +732,8 @@ impl<'a> World<'a> {
             .collect()
     }
 
-    /// The ideas and the person's commits that a commit has; it has them whole, once, and nothing else.
+    /// The ideas and the person's commits that a commit has; it has them whole, once, and nothing
+    /// else.
     fn landed(&self, commit: &str) -> (BTreeSet<String>, BTreeSet<usize>) {
         let files = files(self.sandbox, commit);
         let ideas = self
@@ -925,7 +933,8 @@ fn files(sandbox: &Sandbox, commit: &str) -> Files {
     tree.lines().map(of).collect()
 }
 
-/// The text of an idea: it may be begun again at any place, in a worktree of its own or one that another attempt left.
+/// The text of an idea: it may be begun again at any place, in a worktree of its own or one that
+/// another attempt left.
 fn doing(plan: &Plan) -> String {
     let mut steps = vec!["i=$SWARM_IDEA_ID".to_owned()];
     if plan.holds {

@@ -1,6 +1,7 @@
 //! Rollbacks that cannot be done, and a person's uncommitted work that is in the way of one.
 //!
-//! Invariant: what is refused changes nothing but, where the daemon looked first, the log that says so.
+//! Invariant: what is refused changes nothing but, where the daemon looked first, the log that says
+//! so.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -38,13 +39,15 @@ fn state(sandbox: &Sandbox) -> [Value; 3] {
     ["ideas", "agents", "queue"].map(|key| state[key].clone())
 }
 
-/// Asks the daemon itself, past the look that the command line takes first; the answer's status and body.
+/// Asks the daemon itself, past the look that the command line takes first; the answer's status and
+/// body.
 fn ask_daemon(sandbox: &Sandbox, name: &str, body: &Value) -> (u16, Value) {
     let path = format!("checkpoints/{name}/rollback");
     sandbox.post(&path, body).unwrap()
 }
 
-/// Something is wrong with the checkpoint: nothing changes, whoever is asked, and the message has these words.
+/// Something is wrong with the checkpoint: nothing changes, whoever is asked, and the message has
+/// these words.
 fn assert_refused(sandbox: &Sandbox, words: &[&str]) {
     let (before, refs_before) = (Fingerprint::of(&sandbox.repo()), refs(sandbox));
     let refused: Ran = sandbox.swarm(&["rollback", "begin", "--yes"]);
@@ -156,7 +159,8 @@ fn a_commit_that_git_has_thrown_away_is_named() {
     assert_eq!(sandbox.idea_status("idea-002"), "done");
 }
 
-/// Between the checkpoint and now an agent has changed, made and deleted files; a person has every kind of change in their place.
+/// Between the checkpoint and now an agent has changed, made and deleted files; a person has every
+/// kind of change in their place.
 fn in_the_way() -> Sandbox {
     let sandbox = Sandbox::new();
     for name in [
@@ -178,8 +182,9 @@ fn in_the_way() -> Sandbox {
     sandbox.configure(&json!({"checkpoints": {"periodic": 0}}));
     sandbox.swarm(&["checkpoint", "create", "begin"]).ok();
     sandbox.idea(
-        "for f in modified staged both removed deleted mode linked; do write $f.txt later; done; rm ignored.txt untracked.txt; write .gitignore ignored.txt; \
-         write made.txt later; commit; say COMPLETE",
+        "for f in modified staged both removed deleted mode linked; do write $f.txt later; done; \
+        rm ignored.txt untracked.txt; write .gitignore ignored.txt; write made.txt later; commit; \
+        say COMPLETE",
     );
     assert_eq!(sandbox.run_until_idle(), 0);
     sandbox
@@ -261,8 +266,8 @@ fn uncommitted_work_in_the_way_is_named_and_nothing_changes() {
     daemon.stop();
 }
 
-/// The command that the refusal names, done in a folder of the repository, and then the rollback; what the stash has, as `git stash show`
-/// tells it.
+/// The command that the refusal names, done in a folder of the repository, and then the rollback;
+/// what the stash has, as `git stash show` tells it.
 fn put_aside(sandbox: &Sandbox) -> String {
     let refused = sandbox.swarm(&["rollback", "begin", "--yes"]);
     refused.refused(1, &["stash push"]);

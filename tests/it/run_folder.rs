@@ -1,5 +1,5 @@
-//! What agents do to the folder of their run and to the records of their program: their run goes on, what it says and uses counts as ever,
-//! and nobody waits for what never comes.
+//! What agents do to the folder of their run and to the records of their program: their run goes
+//! on, what it says and uses counts as ever, and nobody waits for what never comes.
 
 use std::fs;
 
@@ -7,7 +7,8 @@ use serde_json::json;
 
 use crate::harness::Sandbox;
 
-/// Stands in for Claude Code. Its first run does harm, waits, shows a quotation and ends without a word; the next is done.
+/// Stands in for Claude Code. Its first run does harm, waits, shows a quotation and ends without a
+/// word; the next is done.
 const CLAUDE: &str = r#"
 case "$*" in *--version*) echo '99.1.2 (Claude Code)'; exit;; esac
 cat > "$OUT/prompt"

@@ -294,7 +294,8 @@ fn with_now_the_service_manager_is_asked_and_its_failure_told() {
         ]
     );
     assert!(!path.exists());
-    // Without one: nothing is asked. One that fails: told, with its words, and nothing more is asked.
+    // Without one: nothing is asked. One that fails: told, with its words, and nothing more is
+    // asked.
     let (ran, asked) = with_systemctl(&sandbox, "exit 0", INSTALL);
     ran.ok();
     assert!(asked.is_empty(), "{asked:?}");
@@ -360,7 +361,8 @@ fn the_service_manager_is_told_when_it_is_ready_that_it_lives_and_that_it_ends()
     command.env("WATCHDOG_USEC", "300000");
     let begun = Instant::now();
     let daemon = sandbox.spawn(command);
-    // Read as it comes, as a manager does: few messages fit into a socket, and what finds no room is lost.
+    // Read as it comes, as a manager does: few messages fit into a socket, and what finds no room
+    // is lost.
     let (tell, told) = mpsc::channel();
     let reader = thread::spawn(move || {
         let mut last = String::new();

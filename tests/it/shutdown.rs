@@ -13,7 +13,8 @@ use crate::harness::{Daemon, Sandbox, Terminal, processes};
 use crate::service::with_systemctl;
 
 /// Half of the work, then waits; goes on from what it finds.
-const IN_TWO_PARTS: &str = "if [ -e half.txt ]; then note again; write whole.txt x; commit; say COMPLETE; else write half.txt x; hold half; write whole.txt x; commit; say COMPLETE; fi";
+const IN_TWO_PARTS: &str = "if [ -e half.txt ]; then note again; write whole.txt x; commit; say \
+    COMPLETE; else write half.txt x; hold half; write whole.txt x; commit; say COMPLETE; fi";
 
 /// The process ids of the agents that ever ran.
 fn agents(sandbox: &Sandbox) -> Vec<i32> {
@@ -248,7 +249,8 @@ fn term_ends_as_gracefully_as_an_interrupt() {
     sandbox.assert_nothing_runs();
 }
 
-/// A terminal that is closed sends it more than once, and TERM may follow: all of them ask for the same graceful end.
+/// A terminal that is closed sends it more than once, and TERM may follow: all of them ask for the
+/// same graceful end.
 #[test]
 fn a_hangup_ends_as_gracefully_as_an_interrupt_and_none_of_its_kind_hurries() {
     let sandbox = Sandbox::ready();
@@ -370,7 +372,8 @@ fn a_reader_that_stopped_reading_does_not_hold_up_the_end() {
     sandbox.assert_nothing_runs();
 }
 
-/// An agent that ignores TERM and forked into sessions of its own, and a git that hangs in a filter, at the same time.
+/// An agent that ignores TERM and forked into sessions of its own, and a git that hangs in a
+/// filter, at the same time.
 #[test]
 fn whatever_hangs_the_end_comes_in_time_and_nothing_runs_on() {
     let sandbox = Sandbox::ready();
@@ -383,7 +386,10 @@ fn whatever_hangs_the_end_comes_in_time_and_nothing_runs_on() {
     sandbox.swarm(&["config", "trust-git"]);
     let daemon = sandbox.start();
     fs::write(sandbox.path("out/hang"), "").unwrap();
-    let stubborn = sandbox.idea("trap '' TERM INT HUP; setsid sh -c \"trap '' TERM INT HUP; echo away >>$OUT/away; sleep 1000\" & hold stubborn");
+    let stubborn = sandbox.idea(
+        "trap '' TERM INT HUP; setsid sh -c \"trap '' TERM INT HUP; echo \
+        away >>$OUT/away; sleep 1000\" & hold stubborn",
+    );
     let sealed = sandbox.idea("write a.stuck x; say COMPLETE");
     sandbox.wait_held("stubborn");
     sandbox.wait_for("the escaped child and the hanging filter", || {
@@ -516,7 +522,8 @@ fn a_landing_that_hangs_in_the_persons_checkout_is_cut_off_and_finished_by_the_n
     let (out, root) = (out.display(), sandbox.repo());
     let root = root.display();
     let filter = format!(
-        "sh -c 'cat; [ ! -e {out}/hang ] || [ \"$PWD\" != {root} ] || {{ echo x >>{out}/hangs; exec sleep 1000; }}'"
+        "sh -c 'cat; [ ! -e {out}/hang ] || [ \"$PWD\" != {root} ] || {{ echo x >>{out}/hangs; \
+        exec sleep 1000; }}'"
     );
     filter_with(&sandbox, "smudge", &filter);
     sandbox.commit("A filter");
@@ -565,7 +572,8 @@ fn a_checkout_that_hangs_is_cut_off_and_made_anew_by_the_next_start() {
     let out = sandbox.path("out");
     let out = out.display();
     let filter = format!(
-        "sh -c 'cat; [ ! -e {out}/hang ] || {{ echo x >>{out}/hangs; trap : TERM; sleep 1000 & wait; sleep 1000; }}'"
+        "sh -c 'cat; [ ! -e {out}/hang ] || {{ echo x >>{out}/hangs; trap : TERM; sleep 1000 & \
+        wait; sleep 1000; }}'"
     );
     filter_with(&sandbox, "smudge", &filter);
     sandbox.write("a.stuck", "x\n");
@@ -635,7 +643,8 @@ fn a_daemon_in_the_background() {
     sandbox.assert_nothing_runs();
 }
 
-/// Until the new daemon has spoken, the state is the dead one's: nothing to do for a semi-automatic one, plenty for this one.
+/// Until the new daemon has spoken, the state is the dead one's: nothing to do for a semi-automatic
+/// one, plenty for this one.
 #[test]
 fn what_a_killed_daemon_left_is_not_taken_for_the_end_of_the_work() {
     let sandbox = Sandbox::ready();

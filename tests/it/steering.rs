@@ -81,7 +81,10 @@ fn a_pause_holds_at_the_boundary_and_resume_goes_on() {
 fn a_stopped_agent_leaves_its_work_to_the_next() {
     let sandbox = Sandbox::ready();
     let daemon = sandbox.start();
-    let id = sandbox.idea("if attempt 1; then write half.txt x; hold never; else [ -e half.txt ] && note kept; write b.txt y; say COMPLETE; fi");
+    let id = sandbox.idea(
+        "if attempt 1; then write half.txt x; hold never; else [ -e half.txt ] \
+        && note kept; write b.txt y; say COMPLETE; fi",
+    );
     sandbox.wait_held("never");
     sandbox.swarm(&["agent", "stop", "ed-001"]).ok();
     let idea = sandbox.wait_idea(&id, "done");
@@ -104,7 +107,10 @@ fn a_stopped_agent_leaves_its_work_to_the_next() {
 fn what_a_person_says_comes_with_the_next_prompt_once() {
     let sandbox = Sandbox::ready();
     let daemon = sandbox.start();
-    let id = sandbox.idea("iteration 1 && hold one; iteration 2 && hold two; echo busy; if iteration 3; then write a.txt x; say COMPLETE; fi");
+    let id = sandbox.idea(
+        "iteration 1 && hold one; iteration 2 && hold two; echo busy; if \
+        iteration 3; then write a.txt x; say COMPLETE; fi",
+    );
     sandbox.wait_held("one");
     sandbox
         .swarm(&["agent", "say", "ed-001", "mind the gap"])
@@ -236,7 +242,10 @@ fn what_an_agent_quotes_from_its_prompt_is_no_signal() {
 #[test]
 fn a_signal_in_pieces_counts_once() {
     let sandbox = Sandbox::ready();
-    sandbox.idea("write a.txt x; printf '<swarm>COMP'; sleep 0.3; printf 'LETE</swa'; sleep 0.3; printf 'rm>'");
+    sandbox.idea(
+        "write a.txt x; printf '<swarm>COMP'; sleep 0.3; printf 'LETE</swa'; sleep 0.3; \
+        printf 'rm>'",
+    );
     assert_eq!(sandbox.run_until_idle(), 0);
     assert_eq!(sandbox.notes("runs").len(), 1);
     assert_eq!(sandbox.logged("signalSeen").len(), 1);
@@ -247,7 +256,10 @@ fn progress_is_shown_and_learnings_reach_the_others() {
     let sandbox = Sandbox::ready();
     sandbox.configure(&json!({"agents": {"profiles": {"finn": sandbox.profile("agent.sh")}}}));
     let daemon = sandbox.start();
-    let first = sandbox.idea("say PROGRESS:40; say 'LEARNING_GLOBAL:the door is green'; say 'LEARNING_LOCAL:mine alone'; hold one; write a.txt x; say COMPLETE");
+    let first = sandbox.idea(
+        "say PROGRESS:40; say 'LEARNING_GLOBAL:the door is green'; say \
+        'LEARNING_LOCAL:mine alone'; hold one; write a.txt x; say COMPLETE",
+    );
     let status = sandbox.wait_status("the progress", |status| {
         status["agents"][0]["progress"] == 40
     });
@@ -279,7 +291,10 @@ fn the_memorys_log_is_the_same_with_and_without_a_daemon() {
         json!([])
     );
     let daemon = sandbox.start();
-    let first = sandbox.idea("say 'LEARNING_GLOBAL:the door is green'; say 'LEARNING_LOCAL:mine alone'; write a.txt x; say COMPLETE");
+    let first = sandbox.idea(
+        "say 'LEARNING_GLOBAL:the door is green'; say 'LEARNING_LOCAL:mine \
+        alone'; write a.txt x; say COMPLETE",
+    );
     let second =
         sandbox.idea("say 'LEARNING_GLOBAL:The door  is GREEN'; write b.txt x; say COMPLETE");
     for id in [&first, &second] {
@@ -317,7 +332,10 @@ fn the_memorys_log_is_the_same_with_and_without_a_daemon() {
 fn an_agents_process_has_the_environment_of_the_contract() {
     let sandbox = Sandbox::ready();
     let daemon = sandbox.start();
-    let id = sandbox.idea("env >$OUT/env; pwd >$OUT/pwd; cmp -s \"$SWARM_PROMPT_FILE\" - && note stdin; write a.txt x; say COMPLETE");
+    let id = sandbox.idea(
+        "env >$OUT/env; pwd >$OUT/pwd; cmp -s \"$SWARM_PROMPT_FILE\" - && note \
+        stdin; write a.txt x; say COMPLETE",
+    );
     sandbox.wait_idea(&id, "done");
     daemon.stop();
     let env = sandbox.notes("env");

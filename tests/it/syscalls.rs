@@ -1,10 +1,13 @@
-//! kill -9, EIO and ENOSPC at the system calls that change the disk: of the daemon, its runners and its git commands.
+//! kill -9, EIO and ENOSPC at the system calls that change the disk: of the daemon, its runners and
+//! its git commands.
 //!
-//! Each case is one life: a scenario's command with one call harmed, for some a second kill in the recovery, then a start that nothing
-//! disturbs. Whatever was harmed, after that everything acknowledged is there and landed once, and nothing needs a hand.
+//! Each case is one life: a scenario's command with one call harmed, for some a second kill in the
+//! recovery, then a start that nothing disturbs. Whatever was harmed, after that everything
+//! acknowledged is there and landed once, and nothing needs a hand.
 //!
-//! `SWARM_SYSCALLS=all` runs every case, a number so many, drawn evenly over scenario and call; without it, what fits in a minute.
-//! `SWARM_SYSCALLS_ONLY='SCENARIO|HARM|CALL|SECOND'`, as a failure prints it, runs one case. `SWARM_IT_SEED` repeats the order.
+//! `SWARM_SYSCALLS=all` runs every case, a number so many, drawn evenly over scenario and call;
+//! without it, what fits in a minute. `SWARM_SYSCALLS_ONLY='SCENARIO|HARM|CALL|SECOND'`, as a
+//! failure prints it, runs one case. `SWARM_IT_SEED` repeats the order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -35,7 +38,8 @@ struct Scenario {
 }
 
 const UNTIL_IDLE: &[&str] = &["start", "--until-idle"];
-const IDEA: &str = "An idea of the test\n\nDO: write $SWARM_IDEA_ID.txt x; commit; write left-$SWARM_IDEA_ID.txt y; say COMPLETE";
+const IDEA: &str = "An idea of the test\n\nDO: write $SWARM_IDEA_ID.txt x; commit; write \
+    left-$SWARM_IDEA_ID.txt y; say COMPLETE";
 
 const SCENARIOS: &[Scenario] = &[
     Scenario {
@@ -137,9 +141,10 @@ fn stop(sandbox: &Sandbox, traced: &mut Traced<'_>) {
 /// The second idea is always the later one, so that calls have the same names in each run.
 fn with_conflict(sandbox: &Sandbox) {
     for _ in 0..2 {
-        let text = "An idea of the test\n\nDO: sed \"s/^two/two $SWARM_IDEA_ID/\" lines.txt >new; mv new lines.txt; commit; \
-            if [ $SWARM_IDEA_ID = idea-001 ]; then note first; else until [ -e $OUT/first ]; do sleep 0.02; done; sleep 0.3; fi; say COMPLETE\n\
-            RESOLVE: sed '/^[<=>|]/d' lines.txt >new; mv new lines.txt; say RESOLVED";
+        let text = "An idea of the test\n\nDO: sed \"s/^two/two $SWARM_IDEA_ID/\" lines.txt >new; \
+            mv new lines.txt; commit; if [ $SWARM_IDEA_ID = idea-001 ]; then note first; else \
+            until [ -e $OUT/first ]; do sleep 0.02; done; sleep 0.3; fi; say COMPLETE\nRESOLVE: \
+            sed '/^[<=>|]/d' lines.txt >new; mv new lines.txt; say RESOLVED";
         acknowledge(sandbox, sandbox.swarm(&["idea", "add", text]).code);
     }
 }
@@ -570,7 +575,8 @@ fn harm_at_any_system_call_loses_nothing_and_does_nothing_twice() {
     let tally = run_all(&cases[..cases.len().min(most)], budget);
     let count = |harm| tally.harmed.get(&harm).copied().unwrap_or(0);
     println!(
-        "{} scenarios, {positions} positions, {} of {} cases run: {} kills, {} cuts, {} EIO, {} ENOSPC, {} second kills, {} calls not reached, {} failed",
+        "{} scenarios, {positions} positions, {} of {} cases run: {} kills, {} cuts, {} EIO, {} \
+        ENOSPC, {} second kills, {} calls not reached, {} failed",
         SCENARIOS.len(),
         tally.run,
         cases.len(),

@@ -74,8 +74,9 @@ fn odd_file_names_of_agents_land_intact() {
     // One agent commits its files, the other leaves them to swarm.
     let files = |dir: &str| {
         format!(
-            "mkdir {dir}; cd {dir}; printf 1 >'a b'; printf 2 >\"$(printf 'new\\nline')\"; printf 3 >\"$(printf 'bad\\377utf8')\"; \
-             printf 4 >./-dash; printf 5 >'quo\"te'; printf 6 >'grün'; cd .."
+            "mkdir {dir}; cd {dir}; printf 1 >'a b'; printf 2 >\"$(printf 'new\\nline')\"; printf \
+            3 >\"$(printf 'bad\\377utf8')\"; printf 4 >./-dash; printf 5 >'quo\"te'; printf 6 \
+            >'grün'; cd .."
         )
     };
     sandbox.idea(&format!("{}; commit; say COMPLETE", files("committed")));

@@ -98,8 +98,10 @@ mod tests {
     use super::*;
 
     const LOG: &str = concat!(
-        "timestamp=2026-11-22T07:05:26.169Z level=ERROR run=f message=\"Failed to fetch\" cause=\"Cause([\\\"x\\\"])\"\n",
-        "timestamp=2026-11-22T07:05:32.683Z level=ERROR run=f message=\"stream error\" session.id=ses_1 small=false ",
+        "timestamp=2026-11-22T07:05:26.169Z level=ERROR run=f message=\"Failed to fetch\" \
+        cause=\"Cause([\\\"x\\\"])\"\n",
+        "timestamp=2026-11-22T07:05:32.683Z level=ERROR run=f message=\"stream error\" \
+        session.id=ses_1 small=false ",
         "error.error=\"AI_APICallError: Rate limit reached. Please try again in 5h.\"\n",
     );
 

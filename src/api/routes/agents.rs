@@ -25,7 +25,8 @@ pub(super) async fn list(State(context): Context) -> Json<Vec<AgentView>> {
 
 /// One agent, living or over.
 #[utoipa::path(
-    get, path = "/agents/{id}", tag = "agents", params(("id" = String, Path, description = "The agent")),
+    get, path = "/agents/{id}", tag = "agents", params(("id" = String, Path, description = "The \
+        agent")),
     responses((status = 200, body = view::AgentView), (status = "default", description = "Refused", body = ErrorBody)),
 )]
 pub(super) async fn show(
@@ -50,7 +51,8 @@ pub(super) async fn stop(
     run(&context, Command::StopAgent { id }).await
 }
 
-/// Stop an agent and give its place to another pending idea: its work so far is committed, its own idea is pending again and goes on from that.
+/// Stop an agent and give its place to another pending idea: its work so far is committed, its own
+/// idea is pending again and goes on from that.
 #[utoipa::path(
     post, path = "/agents/{id}/redirect", tag = "agents", request_body = Redirect, params(("id" = String, Path, description = "The agent")),
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),

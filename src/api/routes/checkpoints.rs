@@ -101,11 +101,13 @@ pub(super) async fn preview(
     preview.map(Json).map_err(unread)
 }
 
-/// Take the target and the ideas back to a checkpoint. The answer waits until it is done, or was given up: 409 `ROLLBACK_ABANDONED` says why.
+/// Take the target and the ideas back to a checkpoint. The answer waits until it is done, or was
+/// given up: 409 `ROLLBACK_ABANDONED` says why.
 #[utoipa::path(
     post, path = "/checkpoints/{name}/rollback", tag = "checkpoints", request_body = RollBack,
     params(("name" = String, Path, description = "Its name")),
-    responses((status = 200, body = RolledBack), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    responses((status = 200, body = RolledBack), (status = "default", description = "Refused or \
+        failed", body = ErrorBody)),
 )]
 pub(super) async fn roll_back(
     State(context): Context,

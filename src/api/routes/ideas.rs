@@ -68,7 +68,8 @@ fn nothing_added() -> ApiError {
 
 /// One idea with its history.
 #[utoipa::path(
-    get, path = "/ideas/{id}", tag = "ideas", params(("id" = String, Path, description = "The idea")),
+    get, path = "/ideas/{id}", tag = "ideas", params(("id" = String, Path, description = "The \
+        idea")),
     responses((status = 200, body = view::IdeaDetail), (status = "default", description = "Refused", body = ErrorBody)),
 )]
 pub(super) async fn show(
@@ -83,7 +84,8 @@ pub(super) async fn show(
 /// Change an idea.
 #[utoipa::path(
     patch, path = "/ideas/{id}", tag = "ideas", request_body = EditIdea, params(("id" = String, Path, description = "The idea")),
-    responses((status = 200, body = Edited), (status = "default", description = "Refused or failed", body = ErrorBody)),
+    responses((status = 200, body = Edited), (status = "default", description = "Refused or \
+        failed", body = ErrorBody)),
 )]
 pub(super) async fn edit(
     State(context): Context,

@@ -37,7 +37,8 @@ pub(super) async fn target(
 
 /// Let a waiting merge try again now.
 #[utoipa::path(
-    post, path = "/merges/{idea}/retry", tag = "merges", params(("idea" = String, Path, description = "Whose merge")),
+    post, path = "/merges/{idea}/retry", tag = "merges", params(("idea" = String, Path, description = "Whose \
+        merge")),
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn retry(
@@ -48,10 +49,11 @@ pub(super) async fn retry(
     run(&context, Command::RetryMerge { id }).await
 }
 
-/// A person has settled the conflict in the worktree. The answer waits until that is judged, a minute at most: 409 `NOT_RESOLVED`
-/// says what is still in conflict.
+/// A person has settled the conflict in the worktree. The answer waits until that is judged, a
+/// minute at most: 409 `NOT_RESOLVED` says what is still in conflict.
 #[utoipa::path(
-    post, path = "/merges/{idea}/resolve", tag = "merges", params(("idea" = String, Path, description = "Whose merge")),
+    post, path = "/merges/{idea}/resolve", tag = "merges", params(("idea" = String, Path, description = "Whose \
+        merge")),
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn resolve(

@@ -103,8 +103,8 @@ impl From<ReloadError> for ApiError {
     }
 }
 
-/// Remove what is over for long enough, as far as that is safe beside the daemon. It is answered when the names are gone from the disk; what
-/// is behind them is deleted after that.
+/// Remove what is over for long enough, as far as that is safe beside the daemon. It is answered
+/// when the names are gone from the disk; what is behind them is deleted after that.
 #[utoipa::path(
     post, path = "/clean", tag = "swarm", request_body = Clean,
     responses((status = 200, body = schema::CleanReport), (status = "default", description = "Refused or failed", body = ErrorBody)),
@@ -122,7 +122,8 @@ pub(super) async fn clean(
     report.map(Json).map_err(failed)
 }
 
-/// End the daemon. It is answered when the wish is on disk; the daemon has gone when its lock is free.
+/// End the daemon. It is answered when the wish is on disk; the daemon has gone when its lock is
+/// free.
 #[utoipa::path(
     post, path = "/shutdown", tag = "swarm", request_body = Shutdown,
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),

@@ -1,6 +1,7 @@
 //! `swarm agent`: who works, what they write, and how to step in.
 //!
-//! Invariant: what is recorded of agents is shown without a daemon too; the exit code tells all the same that none runs.
+//! Invariant: what is recorded of agents is shown without a daemon too; the exit code tells all the
+//! same that none runs.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -22,7 +23,8 @@ use crate::domain::command::Command;
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::rejection::Rejection;
 
-/// The commands about agents. `list`, `show` and `logs` give without a daemon what is recorded, and end with exit code 3; the others need it.
+/// The commands about agents. `list`, `show` and `logs` give without a daemon what is recorded, and
+/// end with exit code 3; the others need it.
 #[derive(Debug, Subcommand)]
 pub enum Agent {
     /// List the agents, those that have ended included.
@@ -33,7 +35,8 @@ pub enum Agent {
     Logs(Logs),
     /// End an agent: its idea is pending again, its worktree is kept.
     Stop(Stop),
-    /// Stop an agent and give its place to another idea; its work is committed, its own idea is pending again.
+    /// Stop an agent and give its place to another idea; its work is committed, its own idea is
+    /// pending again.
     Redirect(Redirect),
     /// Tell an agent something with its next prompt.
     Say(Say),
@@ -134,8 +137,9 @@ pub fn run(verb: Agent, context: &mut Context) -> Result<(), CliError> {
         Agent::Logs(args) => logs(&args, context),
         Agent::Stop(Stop { id }) => {
             let words = format!(
-                "{id} is being ended, or was; its idea is pending then, with its work kept. In autopilot it is begun again in its turn: \
-                 swarm idea cancel gives it up, swarm pause keeps everything back"
+                "{id} is being ended, or was; its idea is pending then, with its work kept. In \
+                autopilot it is begun again in its turn: swarm idea cancel gives it up, swarm \
+                pause keeps everything back"
             );
             change(context, &Command::StopAgent { id }, &words)
         }
@@ -162,7 +166,8 @@ fn redirect(args: Redirect, context: &mut Context) -> Result<(), CliError> {
         "in its worktree"
     };
     let words = format!(
-        "{id} is being stopped and its work committed; {idea} is next, {place}; its own idea is pending again"
+        "{id} is being stopped and its work committed; {idea} is next, {place}; its own idea is \
+        pending again"
     );
     let command = Command::RedirectAgent {
         id,

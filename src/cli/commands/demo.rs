@@ -1,7 +1,7 @@
 //! `swarm demo`: see it work, with nothing to set up.
 //!
-//! A scripted agent in a temporary repository, through the very code that real work takes. One of its agents is killed on purpose, to show that
-//! nothing is lost. Each line says that it is a demo.
+//! A scripted agent in a temporary repository, through the very code that real work takes. One of
+//! its agents is killed on purpose, to show that nothing is lost. Each line says that it is a demo.
 
 mod killer;
 mod stage;
@@ -70,7 +70,8 @@ fn announce(args: &Demo, repo: &Repo, ideas: usize, context: &mut Context) {
             repo.root().display()
         ),
         format!(
-            "up to {} agents at once, each in its own git worktree; what passes ./check.sh lands on main",
+            "up to {} agents at once, each in its own git worktree; what passes ./check.sh lands \
+            on main",
             args.agents
         ),
         "one agent will be killed on purpose: its work is not lost".to_owned(),

@@ -26,7 +26,8 @@ Examples:
   $ swarm doctor --fix
   $ swarm doctor --fix --way cut")]
 pub struct Doctor {
-    /// Mend what can be mended without harm: permissions, what a daemon that was killed left behind, a repair that was interrupted.
+    /// Mend what can be mended without harm: permissions, what a daemon that was killed left
+    /// behind, a repair that was interrupted.
     #[arg(long)]
     pub fix: bool,
     /// Repair damaged state in this way.

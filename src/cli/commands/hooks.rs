@@ -40,7 +40,8 @@ Examples:
   $ swarm hooks run post-merge
   $ swarm hooks run post-complete --env SWARM_STATUS=failed")]
 pub struct Run {
-    /// Which: pre-start, post-complete, pre-merge, post-merge, on-conflict, on-learning, on-pause or on-error.
+    /// Which: pre-start, post-complete, pre-merge, post-merge, on-conflict, on-learning, on-pause
+    /// or on-error.
     pub name: HookName,
     /// A variable for the hook; one of the sample data is replaced, on its standard input too.
     #[arg(long, value_name = "K=V", value_parser = pair)]
@@ -87,7 +88,8 @@ fn list(context: &mut Context) -> Result<(), CliError> {
     let all = all.as_array().map_or(&[][..], Vec::as_slice);
     if all.is_empty() {
         context.output.note(
-            "there are no hooks; a hook is an executable file .swarm/hooks/NAME.sh, or named in .swarm/config.json under `hooks`",
+            "there are no hooks; a hook is an executable file .swarm/hooks/NAME.sh, or named in \
+            .swarm/config.json under `hooks`",
         );
         return Ok(());
     }
@@ -164,7 +166,8 @@ fn approve(args: &Approve, context: &mut Context) -> Result<(), CliError> {
         // An approval that was cut short may have left them.
         let freed = let_go_on(args.name, context)?;
         let words = format!(
-            "nothing is to be approved: no agent's landed work has changed {} since it was approved",
+            "nothing is to be approved: no agent's landed work has changed {} since it was \
+            approved",
             found.program
         );
         if context.output.json {
@@ -205,8 +208,8 @@ fn approve(args: &Approve, context: &mut Context) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The merges that waited for this approval and for nothing else are tried again: once it is given, and the daemon has looked which hooks there
-/// are now. Which they were.
+/// The merges that waited for this approval and for nothing else are tried again: once it is given,
+/// and the daemon has looked which hooks there are now. Which they were.
 fn let_go_on(hook: HookName, context: &Context) -> Result<Vec<IdeaId>, CliError> {
     let merges = context.with_access(Access::merges)?;
     let merges = merges.as_array().map_or(&[][..], Vec::as_slice);

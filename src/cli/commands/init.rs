@@ -1,4 +1,5 @@
-//! `swarm init`: sets up a repository. What is written is decided in [`config::init`](crate::config::init).
+//! `swarm init`: sets up a repository. What is written is decided in
+//! [`config::init`](crate::config::init).
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -27,8 +28,9 @@ use crate::git::Repo as GitRepo;
   $ swarm init --agent command --yes -- python3 tools/agent.py
   $ swarm init --agent acp --yes -- my-agent --acp")]
 pub struct Init {
-    /// The agent that works: claude, codex, opencode, gemini, aider, `command` for a program of your own, or `acp` for
-    /// one that speaks the Agent Client Protocol; left out: the first one installed that can work, as far as that can be seen.
+    /// The agent that works: claude, codex, opencode, gemini, aider, `command` for a program of
+    /// your own, or `acp` for one that speaks the Agent Client Protocol; left out: the first one
+    /// installed that can work, as far as that can be seen.
     #[arg(long, value_name = "AGENT")]
     pub agent: Option<String>,
     /// The branch that finished work lands on; left out: the one checked out now.
@@ -75,7 +77,8 @@ pub fn run(args: &Init, context: &mut Context) -> Result<(), CliError> {
     done(&plan, context)
 }
 
-/// The agents that were found and that swarm knows, as they would be started with nothing else said of them.
+/// The agents that were found and that swarm knows, as they would be started with nothing else said
+/// of them.
 fn look_at(root: &Path, detected: &Detected) -> Vec<Seen> {
     let found = |adapter: &Adapter| {
         let mut agents = detected.agents.iter();
@@ -96,7 +99,8 @@ fn look_at(root: &Path, detected: &Detected) -> Vec<Seen> {
     muster.look_at_all(&profiles)
 }
 
-/// What was seen of the agent that is taken, and what its arguments permit; what keeps others from working.
+/// What was seen of the agent that is taken, and what its arguments permit; what keeps others from
+/// working.
 fn tell_of_agents(plan: &mut InitPlan, seen: &[Seen]) {
     let taken: Vec<&str> = plan
         .config

@@ -107,7 +107,8 @@ pub fn run(verb: &Merge, context: &mut Context) -> Result<(), CliError> {
     }
 }
 
-/// What a daemon says is judged; without one nothing is, and the next one may find that the conflict is still there.
+/// What a daemon says is judged; without one nothing is, and the next one may find that the
+/// conflict is still there.
 fn resolve(idea: &IdeaId, command: &Command, context: &mut Context) -> Result<(), CliError> {
     let (answer, alone) = context.with_access(|access| {
         let alone = access.is_offline();
@@ -115,7 +116,8 @@ fn resolve(idea: &IdeaId, command: &Command, context: &mut Context) -> Result<()
     })?;
     let words = if alone {
         format!(
-            "noted: whether the conflict of {idea} is settled is judged by the next daemon, which asks again if it is not; begin it: swarm start"
+            "noted: whether the conflict of {idea} is settled is judged by the next daemon, which \
+            asks again if it is not; begin it: swarm start"
         )
     } else {
         format!("the merge of {idea} goes on")

@@ -1,7 +1,7 @@
 //! One file for each verb: its arguments, whose doc comments are the help text, and what it does.
 //!
-//! Invariant: a command reads the state through [`Access`](super::access::Access), or needs the daemon and says so; none of them touches a file of the state
-//! itself.
+//! Invariant: a command reads the state through [`Access`](super::access::Access), or needs the
+//! daemon and says so; none of them touches a file of the state itself.
 
 pub mod agent;
 pub mod checkpoint;
@@ -74,8 +74,8 @@ pub fn run(verb: Verb, context: &mut Context) -> Result<(), CliError> {
     }
 }
 
-/// Has a daemon do what needs one, and waits for its end: the one that runs, or, where none does, one that starts for this alone, in which no idea
-/// begins by itself.
+/// Has a daemon do what needs one, and waits for its end: the one that runs, or, where none does,
+/// one that starts for this alone, in which no idea begins by itself.
 fn on_the_daemon(context: &mut Context, command: &Command) -> Result<Value, CliError> {
     let repo = context.repo()?;
     patiently(|| match Daemon::connect(&repo)? {
@@ -104,7 +104,8 @@ fn on_a_daemon_of_its_own(repo: &Repo, command: &Command) -> Result<Value, CliEr
             .hint("the next start goes on with it: swarm start")
     };
     let answer = answer.recv().map_err(gone)?;
-    // That nothing began by itself was for the while only; a daemon that runs by now has its own mode.
+    // That nothing began by itself was for the while only; a daemon that runs by now has its own
+    // mode.
     let mode = if before.settings.is_some() {
         before.mode()
     } else {

@@ -1,4 +1,5 @@
-//! `swarm replay`: the state at a point of the log, and the proof that the snapshot tells the truth.
+//! `swarm replay`: the state at a point of the log, and the proof that the snapshot tells the
+//! truth.
 
 use std::collections::BTreeSet;
 
@@ -68,7 +69,8 @@ pub(super) struct VerifyReport {
     pub(super) events: u64,
     /// The last one.
     last_seq: u64,
-    /// The event at which the snapshot was taken; none: there is no usable snapshot, and the start is a full replay.
+    /// The event at which the snapshot was taken; none: there is no usable snapshot, and the start
+    /// is a full replay.
     snapshot_seq: Option<u64>,
     /// Events that are read after the snapshot.
     tail_events: u64,
@@ -124,7 +126,10 @@ fn point(text: &str, zone: &TimeZone) -> Result<Upto, CliError> {
             Kind::Usage,
             format!("`{text}` is neither a sequence number nor a time"),
         )
-        .hint("write a number (120), a time (2026-01-31T23:59:00Z) or a local date and time (\"2026-01-31 23:59\")")
+        .hint(
+            "write a number (120), a time (2026-01-31T23:59:00Z) or a local date and time \
+            (\"2026-01-31 23:59\")",
+        )
     })
 }
 
@@ -140,7 +145,10 @@ fn report(report: &VerifyReport, context: &mut Context) -> Result<(), CliError> 
             "the state of snapshot and events is not that of a full replay",
         )
         .details(difference.clone())
-        .hint("the events are the truth; have the snapshot written anew: swarm stop, remove .swarm/state/snapshot.json, swarm start")
+        .hint(
+            "the events are the truth; have the snapshot written anew: swarm stop, remove \
+            .swarm/state/snapshot.json, swarm start",
+        )
         .code("REPLAY_DIFFERS")),
     }
 }

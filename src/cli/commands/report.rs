@@ -1,6 +1,7 @@
 //! `swarm report`: what happened meanwhile.
 //!
-//! Invariant: a report that was shown is remembered (`.swarm/state/report.json`), so that the next one can say what is new since then.
+//! Invariant: a report that was shown is remembered (`.swarm/state/report.json`), so that the next
+//! one can say what is new since then.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -34,7 +35,8 @@ const MAX_TITLE: usize = 80;
   $ swarm report --since \"2026-01-31 22:00\" --markdown > report.md
   $ swarm report --json")]
 pub struct Report {
-    /// Only what happened since a time, since so long ago (`12h`, `2d`), or since the last report (`last`); left out: all.
+    /// Only what happened since a time, since so long ago (`12h`, `2d`), or since the last report
+    /// (`last`); left out: all.
     #[arg(long, value_name = "TIME|last")]
     pub since: Option<String>,
     /// As Markdown.

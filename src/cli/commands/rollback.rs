@@ -18,8 +18,9 @@ const TRIES: u32 = 5;
 
 /// Go back to a checkpoint.
 ///
-/// Shows first what changes: ideas, commits that leave the target, agents that are stopped, your own files in the way. Everything as it is before
-/// is kept as a checkpoint of its own; rolling back to that undoes it. Killed at any moment, the next start finishes it.
+/// Shows first what changes: ideas, commits that leave the target, agents that are stopped, your
+/// own files in the way. Everything as it is before is kept as a checkpoint of its own; rolling
+/// back to that undoes it. Killed at any moment, the next start finishes it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ swarm rollback before-release --dry-run

@@ -1,7 +1,7 @@
 //! `swarm service`: has the system's service manager run the daemon.
 //!
-//! Invariant: only a file that this wrote is ever overwritten or removed, and one that was edited since only with `--force`. Nothing is started
-//! or stopped without `--now`.
+//! Invariant: only a file that this wrote is ever overwritten or removed, and one that was edited
+//! since only with `--force`. Nothing is started or stopped without `--now`.
 
 mod file;
 mod launchd;
@@ -28,7 +28,8 @@ const MAX_NAME: usize = 40;
 /// The commands about the service.
 #[derive(Debug, Subcommand)]
 pub enum Service {
-    /// Write the file by which the system's service manager runs the daemon: a systemd user unit, or a launchd agent on macOS.
+    /// Write the file by which the system's service manager runs the daemon: a systemd user unit,
+    /// or a launchd agent on macOS.
     Install(Install),
     /// Remove that file.
     Uninstall(Uninstall),

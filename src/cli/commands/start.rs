@@ -107,8 +107,8 @@ pub fn run(args: &Start, context: &mut Context) -> Result<(), CliError> {
     conclude(&end?, &before, args.detached, context)
 }
 
-/// Says which quality commands nothing can pass, and which budgets do not hold. What else is wrong with the configuration the daemon
-/// says itself.
+/// Says which quality commands nothing can pass, and which budgets do not hold. What else is wrong
+/// with the configuration the daemon says itself.
 fn warn(repo: &Repo, context: &mut Context) {
     let Ok(layered) = load(repo) else {
         return;

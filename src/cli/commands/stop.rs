@@ -18,7 +18,8 @@ use crate::cli::remote::hidden;
 use crate::cli::repo::Repo;
 use crate::daemon::offline;
 
-/// How long the end may take. What has a time of its own within it: the grace for boundaries, the end of each process tree, the last snapshot.
+/// How long the end may take. What has a time of its own within it: the grace for boundaries, the
+/// end of each process tree, the last snapshot.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How long the lock may be held by somebody else after that.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
@@ -76,7 +77,8 @@ pub fn run(args: &Stop, context: &mut Context) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Nobody can be found, and somebody holds the lock for longer than a command does: then that is not "no daemon".
+/// Nobody can be found, and somebody holds the lock for longer than a command does: then that is
+/// not "no daemon".
 fn unless_hidden(error: CliError, repo: &Repo) -> CliError {
     let is_held = || wait_while(LOCK_PATIENCE, || is_locked(repo));
     if error.kind != Kind::NoDaemon || is_held().unwrap_or(true) {
@@ -84,7 +86,8 @@ fn unless_hidden(error: CliError, repo: &Repo) -> CliError {
     }
     hidden(
         repo,
-        &"it holds the lock of .swarm/state, and state/daemon.json is not there: it was deleted, or the daemon only starts or ends",
+        &"it holds the lock of .swarm/state, and state/daemon.json is not there: it was deleted, \
+            or the daemon only starts or ends",
     )
 }
 
@@ -97,7 +100,8 @@ fn wait_until_gone(pid: u32, repo: &Repo) -> Result<(), CliError> {
         .hint("see what it waits for: swarm status")
         .hint("end running iterations at once: swarm stop --now"));
     }
-    // The lock went with the process. If it is held a while longer, then by a new daemon, which is not the one to wait for.
+    // The lock went with the process. If it is held a while longer, then by a new daemon, which is
+    // not the one to wait for.
     wait_while(LOCK_PATIENCE, || is_locked(repo))?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! `swarm wait`: until an idea, or everything, is over.
 //!
-//! Invariant: nothing is asked unless an event came that can change the answer; the answer is a pure function of the views.
+//! Invariant: nothing is asked unless an event came that can change the answer; the answer is a
+//! pure function of the views.
 
 use std::time::Duration;
 
@@ -44,7 +45,8 @@ pub enum Until {
     Done,
     /// Nothing is active, ready or merging.
     Idle,
-    /// Something needs a person: exit code 6. It ends with 0 when everything is over and nobody is needed.
+    /// Something needs a person: exit code 6. It ends with 0 when everything is over and nobody is
+    /// needed.
     NeedsYou,
 }
 

@@ -1,6 +1,7 @@
 //! Words for the parts of an event.
 //!
-//! Invariant: a part's words are the same wherever it is shown; foreign text in them is not yet safe, the caller makes the line safe.
+//! Invariant: a part's words are the same wherever it is shown; foreign text in them is not yet
+//! safe, the caller makes the line safe.
 
 use super::usage;
 use crate::cli::terminal::Tone;

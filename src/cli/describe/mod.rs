@@ -1,7 +1,8 @@
 //! Events as one short line for people.
 //!
-//! Invariant: every event has a kind, a line, a tone and a weight; the matches are exhaustive, so that a new event cannot be forgotten.
-//! A line is safe for a terminal: it goes through [`safe`] as a whole.
+//! Invariant: every event has a kind, a line, a tone and a weight; the matches are exhaustive, so
+//! that a new event cannot be forgotten. A line is safe for a terminal: it goes through [`safe`] as
+//! a whole.
 
 mod event_parts;
 mod kinds;
@@ -207,14 +208,16 @@ fn describe_event(event: &Event) -> String {
         }
         Event::StateRepaired(StateRepaired { lost, copy, .. }) => match lost {
             Some(lost) => format!(
-                "the damaged log was cut: the events {} to {} are gone; the files as they were: {copy}",
+                "the damaged log was cut: the events {} to {} are gone; the files as they were: \
+                {copy}",
                 lost.from, lost.to
             ),
             None => format!("the damaged log was repaired; the files as they were: {copy}"),
         },
         Event::StateRestored(StateRestored { copy, .. }) => {
             format!(
-                "after damage the log begins here, with the whole state; the files as they were: {copy}"
+                "after damage the log begins here, with the whole state; the files as they were: \
+                {copy}"
             )
         }
 

@@ -1,4 +1,5 @@
-//! What a daemon finds at its start from the one before: agents at work, or cut off in the middle of it.
+//! What a daemon finds at its start from the one before: agents at work, or cut off in the middle
+//! of it.
 
 use crate::cli::terminal::safe;
 use crate::domain::state::State;

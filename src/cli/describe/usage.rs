@@ -89,7 +89,8 @@ pub fn bill(bill: &Bill) -> String {
     format!("{at_least}{tokens}, {cost}")
 }
 
-/// What several runs used: `$1.20 + about $0.30 (estimate), 1200 in, 100 out`, and what is not known.
+/// What several runs used: `$1.20 + about $0.30 (estimate), 1200 in, 100 out`, and what is not
+/// known.
 pub fn spent(spent: &Spent) -> String {
     let mut parts = Vec::new();
     let known = spent.runs > spent.runs_without_cost;
@@ -155,7 +156,8 @@ mod tests {
         }
         assert_eq!(
             spent(&all),
-            "$1.20 + about $0.30 (estimate), cost of 1 run not known; 3600 in, 2400 cached, 300 out (of 1 run not all)"
+            "$1.20 + about $0.30 (estimate), cost of 1 run not known; 3600 in, 2400 cached, 300 \
+            out (of 1 run not all)"
         );
         assert_eq!(bill(&Bill::default()), "tokens not known, cost not known");
     }

@@ -1,4 +1,5 @@
-//! What a daemon that was asked to end says at once: what it waits for, for how long, and how to wait no longer.
+//! What a daemon that was asked to end says at once: what it waits for, for how long, and how to
+//! wait no longer.
 
 use super::event_parts::effect_words;
 use crate::cli::terminal::{safe, title};
@@ -25,11 +26,13 @@ pub fn waiting(state: &State) -> [String; 2] {
         "ending: nothing is under way".to_owned()
     } else {
         format!(
-            "ending: waiting at most {seconds} s for {}; what is not over by then is stopped without a penalty, and the next start goes on with it",
+            "ending: waiting at most {seconds} s for {}; what is not over by then is stopped \
+            without a penalty, and the next start goes on with it",
             under_way.join(", ")
         )
     };
-    let second = "Ctrl+C again ends it at once (exit code 130): agents go on under their runners, and the next start adopts them";
+    let second = "Ctrl+C again ends it at once (exit code 130): agents go on under their runners, \
+        and the next start adopts them";
     [safe(&first), second.to_owned()]
 }
 
@@ -97,7 +100,8 @@ mod tests {
             keep: None,
         });
         let [first, second] = waiting(&state([iteration(1), archive, make]));
-        let expected = "ending: waiting at most 5 s for ed-001 (iteration 2), delete checkpoint one; what is not";
+        let expected = "ending: waiting at most 5 s for ed-001 (iteration 2), delete checkpoint \
+            one; what is not";
         assert!(first.starts_with(expected), "{first}");
         assert!(
             second.contains("130") && second.contains("adopts"),

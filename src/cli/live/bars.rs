@@ -1,4 +1,5 @@
-//! The live view on a terminal: what needs a person, one bar for the whole, a line for each agent, a line for the merge queue.
+//! The live view on a terminal: what needs a person, one bar for the whole, a line for each agent,
+//! a line for the merge queue.
 //!
 //! Invariant: the lines are those of the last [`Picture`]; bars are only added and removed to fit.
 

@@ -1,6 +1,7 @@
 //! A small picture of the state for the live view: a few lines, whatever the size of the backlog.
 //!
-//! Invariant: every line is safe for a terminal; taking the picture is short, for the daemon's actor waits for its readers.
+//! Invariant: every line is safe for a terminal; taking the picture is short, for the daemon's
+//! actor waits for its readers.
 
 use crate::cli::clock;
 use crate::cli::describe::{attempt_phase, merge_phase};

@@ -1,7 +1,8 @@
 //! What `swarm start` shows while the daemon works in the same process.
 //!
-//! Invariant: the daemon never waits for it. A thread of its own looks at what is durable, when something new is there and at most ten times a
-//! second; a terminal that is slow, or stopped with Ctrl+S, stops this thread only.
+//! Invariant: the daemon never waits for it. A thread of its own looks at what is durable, when
+//! something new is there and at most ten times a second; a terminal that is slow, or stopped with
+//! Ctrl+S, stops this thread only.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -101,7 +102,8 @@ impl Shown {
         while !thread.is_finished() && Instant::now() < until {
             thread::sleep(Duration::from_millis(2));
         }
-        // One that hangs in a write goes with the process. It shows things; that it broke is not worth an error.
+        // One that hangs in a write goes with the process. It shows things; that it broke is not
+        // worth an error.
         if thread.is_finished() {
             drop(thread.join());
         }
@@ -206,7 +208,8 @@ impl Screen {
         drop(self.progress.lines.flush());
     }
 
-    /// The next events; `None` when there are no more. Those that are no longer in memory are not waited for.
+    /// The next events; `None` when there are no more. Those that are no longer in memory are not
+    /// waited for.
     fn take(&mut self, handle: &Handle) -> Option<Vec<Arc<Journaled>>> {
         if let Some(events) = handle.recent_after(self.after, PAGE) {
             return (!events.is_empty()).then_some(events);

@@ -1,6 +1,6 @@
-//! What `swarm init` writes: `detect` inspects the machine and the repository, `template` embeds the
-//! files, `plan` decides what to write, and `write` puts the plan on disk. Called by the commands
-//! `init` and `demo`.
+//! What `swarm init` writes: `detect` inspects the machine and the repository, `template` embeds
+//! the files, `plan` decides what to write, and `write` puts the plan on disk. Called by the
+//! commands `init` and `demo`.
 
 pub mod detect;
 pub mod plan;

@@ -1,7 +1,7 @@
 //! The daemon's clock: the wall clock, kept from going back.
 //!
-//! Invariant: the times it gives never decrease, nor fall behind the last journaled event. When the wall clock goes back, the clock goes on
-//! from where it was and says so once.
+//! Invariant: the times it gives never decrease, nor fall behind the last journaled event. When the
+//! wall clock goes back, the clock goes on from where it was and says so once.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -41,7 +41,8 @@ impl Clock {
         }
     }
 
-    /// The time now, and by how many milliseconds the wall clock has gone back since the last call, if by more than a second.
+    /// The time now, and by how many milliseconds the wall clock has gone back since the last call,
+    /// if by more than a second.
     pub fn now(&mut self) -> (Timestamp, Option<i64>) {
         self.read((self.wall)())
     }

@@ -94,7 +94,8 @@ impl Handle {
         answered.await.unwrap_or(Err(CommandError::Unknown))
     }
 
-    /// Tells the actor what a driver saw. Nothing waits for it once the actor is gone: the next start sees it again.
+    /// Tells the actor what a driver saw. Nothing waits for it once the actor is gone: the next
+    /// start sees it again.
     pub(crate) async fn observe(&self, observation: Observation) {
         // A closed inbox means that the daemon has ended.
         drop(self.inbox.send(Message::Observation(observation)).await);
@@ -122,7 +123,8 @@ impl Handle {
         }
     }
 
-    /// Keeps the records up to `seq` in memory no longer: whoever follows has them by now, or reads them from the log.
+    /// Keeps the records up to `seq` in memory no longer: whoever follows has them by now, or reads
+    /// them from the log.
     pub(crate) fn forget(&self, seq: u64) {
         let mut published = self
             .published
@@ -173,7 +175,8 @@ impl Handle {
         oldest.map_or(published.state.seq, |oldest| oldest.seq.saturating_sub(1))
     }
 
-    /// Durable events after `seq`, oldest first, at most `limit`; `None` when they are no longer in memory and must be read from the log.
+    /// Durable events after `seq`, oldest first, at most `limit`; `None` when they are no longer in
+    /// memory and must be read from the log.
     pub fn recent_after(&self, seq: u64, limit: usize) -> Option<Vec<Arc<Journaled>>> {
         let published = self
             .published

@@ -1,4 +1,5 @@
-//! The actor's side of the journal: batches go to the writer's thread, what became of them comes back in order.
+//! The actor's side of the journal: batches go to the writer's thread, what became of them comes
+//! back in order.
 
 use std::io;
 
@@ -72,7 +73,8 @@ impl JournalThread {
         }
     }
 
-    /// What became of the next batch, in the order in which they were handed in. When none is under way, waits for the log to be lost.
+    /// What became of the next batch, in the order in which they were handed in. When none is under
+    /// way, waits for the log to be lost.
     pub(crate) async fn written(&mut self) -> Written {
         loop {
             let Some(appended) = self.results.recv().await else {

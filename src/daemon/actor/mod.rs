@@ -40,11 +40,13 @@ use crate::domain::time::Timestamp;
 
 /// Inputs that are decided together.
 const INPUTS_AT_ONCE: usize = 128;
-/// Events that are written as one batch; a longer chain of consequences is cut here and goes on after.
+/// Events that are written as one batch; a longer chain of consequences is cut here and goes on
+/// after.
 const EVENTS_AT_ONCE: usize = 2_048;
 /// How long after the last batch the log is marked, so that it too is known to be durable.
 const MARK_AFTER: Duration = Duration::from_millis(700);
-/// After the deadline of a graceful end, how long until the daemon goes although that cannot be written down: no sooner than the rules would.
+/// After the deadline of a graceful end, how long until the daemon goes although that cannot be
+/// written down: no sooner than the rules would.
 const OVERDUE_MS: i64 = 700;
 /// How long until a failed write is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -365,7 +367,8 @@ impl Actor {
         self.retry_at = Some(Instant::now() + RETRY_AFTER);
     }
 
-    /// Of what is under way the next start shows what is in the log: a failed write may have left whole lines.
+    /// Of what is under way the next start shows what is in the log: a failed write may have left
+    /// whole lines.
     fn give_up(&mut self, batch: Batch, why: &str) {
         tracing::error!(%why, "the event log is lost");
         self.handle.stall(self.clock.peek(), why);
@@ -376,7 +379,8 @@ impl Actor {
         }
     }
 
-    /// Why a graceful end whose time is over is not waited for any more: nothing of it can be written down.
+    /// Why a graceful end whose time is over is not waited for any more: nothing of it can be
+    /// written down.
     fn cannot_end(&self) -> Option<String> {
         let overdue = self.overdue_at().is_some_and(|at| at <= self.clock.peek());
         self.no_room.clone().filter(|_| overdue)

@@ -1,7 +1,9 @@
-//! When a snapshot is taken: every 1,000 events (in a burst: every two seconds), after 30 seconds of activity, at the end.
+//! When a snapshot is taken: every 1,000 events (in a burst: every two seconds), after 30 seconds
+//! of activity, at the end.
 //!
-//! Invariant: taken of the published state, hence of durable events only, at the log position of its last one. With many ideas a snapshot
-//! is large; between the ends of a busy time one is taken only when the events since the last are worth it (see [`BYTES_PER_EVENT`]).
+//! Invariant: taken of the published state, hence of durable events only, at the log position of
+//! its last one. With many ideas a snapshot is large; between the ends of a busy time one is taken
+//! only when the events since the last are worth it (see [`BYTES_PER_EVENT`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -75,14 +77,16 @@ impl Snapshots {
         let (paths, state) = (self.paths.clone(), handle.read(State::clone));
         let writing = Arc::clone(&self.writing);
         let wrote = spawn_blocking(move || {
-            // One that is being written ends within a moment; two at once would be in each other's way.
+            // One that is being written ends within a moment; two at once would be in each other's
+            // way.
             while writing.swap(true, Ordering::AcqRel) {
                 std::thread::yield_now();
             }
             write(&paths, &state, position);
         });
         if let Err(error) = wrote.await {
-            tracing::warn!(%error, "the last snapshot was not taken; the next start reads more of the log");
+            tracing::warn!(%error, "the last snapshot was not taken; the next start reads more of \
+                the log");
         }
     }
 }
@@ -98,7 +102,8 @@ fn write(paths: &Paths, state: &State, position: Position) {
         state,
     };
     if let Err(error) = write_snapshot(&paths.state, &snapshot) {
-        tracing::warn!(%error, "no snapshot could be written; the next start reads more of the log");
+        tracing::warn!(%error, "no snapshot could be written; the next start reads more of the \
+            log");
     }
 }
 

@@ -1,7 +1,8 @@
 //! Making a checkpoint: the work of each attempt under private references, the tag, the file.
 //!
-//! Invariant: while this effect is in the outbox nothing begins to land, and it waits for what was landing: so the target's commit and the
-//! state belong together. Of a call made again the tag that is there counts, if it is this effect's.
+//! Invariant: while this effect is in the outbox nothing begins to land, and it waits for what was
+//! landing: so the target's commit and the state belong together. Of a call made again the tag that
+//! is there counts, if it is this effect's.
 
 use std::panic::resume_unwind;
 use std::thread;
@@ -79,7 +80,8 @@ pub(in crate::daemon) fn create(
         Ok(_) | Err(_) => {
             let path = file::path_of(&context.paths, name);
             return Ok(failed(format!(
-                "{} is there already, and not of this checkpoint; choose another name, or move the file away",
+                "{} is there already, and not of this checkpoint; choose another name, or move the \
+                file away",
                 path.display()
             )));
         }
@@ -149,7 +151,8 @@ impl Wanted<'_> {
             return Ok(match tag.commit {
                 Some(commit) if ours => Ok(commit),
                 _ => Err(format!(
-                    "there is a tag `{name}` already; choose another name, or delete it: git tag -d {name}"
+                    "there is a tag `{name}` already; choose another name, or delete it: git tag \
+                    -d {name}"
                 )),
             });
         }
@@ -243,8 +246,9 @@ impl Wanted<'_> {
         }))
     }
 
-    /// No agent may make a rollback impossible by what it has done to its worktree: then the checkpoint before it has what is committed, and
-    /// why. The files stay where they are, for a worktree goes only when what is in it is kept.
+    /// No agent may make a rollback impossible by what it has done to its worktree: then the
+    /// checkpoint before it has what is committed, and why. The files stay where they are, for a
+    /// worktree goes only when what is in it is kept.
     fn goes_without(&self, work: &Unfinished, error: &GitError) -> Option<String> {
         let possible = self.reason == Reason::BeforeRollback && is_of_the_worktree(error);
         possible.then(|| {
@@ -272,7 +276,8 @@ fn blamed(context: &DriverContext, work: &Unfinished, error: GitError) -> GitErr
     }
 }
 
-/// Something that is so in that worktree, and not the disk's or the repository's trouble, which passes or stops everybody.
+/// Something that is so in that worktree, and not the disk's or the repository's trouble, which
+/// passes or stops everybody.
 fn is_of_the_worktree(error: &GitError) -> bool {
     matches!(
         error,

@@ -1,7 +1,9 @@
 //! Removing a checkpoint, and what an earlier removal had to leave.
 //!
-//! Invariant: what only it has, and nobody asked to lose, is kept under `refs/swarm/rescue/` before anything goes. Its file goes first, so that nobody rolls back to what is half gone; then its tag, then its references but for those of agents
-//! whose work an idea is to go on from. Those go when a daemon ends and no idea needs them any more.
+//! Invariant: what only it has, and nobody asked to lose, is kept under `refs/swarm/rescue/` before
+//! anything goes. Its file goes first, so that nobody rolls back to what is half gone; then its
+//! tag, then its references but for those of agents whose work an idea is to go on from. Those go
+//! when a daemon ends and no idea needs them any more.
 
 use super::{REFERENCES, file, references, tag_of};
 use crate::crash;
@@ -37,7 +39,8 @@ pub(in crate::daemon) fn delete(
     Ok(Outcome::Done)
 }
 
-/// Keeps what only this checkpoint has. Done already: the references are there, or those that they are made of are gone.
+/// Keeps what only this checkpoint has. Done already: the references are there, or those that they
+/// are made of are gone.
 fn rescue(
     context: &DriverContext,
     name: &CheckpointName,
@@ -62,7 +65,8 @@ fn rescue(
     Ok(())
 }
 
-/// Removes the references of checkpoints that are gone, tag and file, and whose work no idea is to go on from. Nothing may be under way. Blocks.
+/// Removes the references of checkpoints that are gone, tag and file, and whose work no idea is to
+/// go on from. Nothing may be under way. Blocks.
 pub(in crate::daemon) fn sweep(context: &DriverContext, state: &State) -> Result<(), GitError> {
     let in_use = saved_work_in_use(state);
     for (reference, commit) in context.repo.list_refs(REFERENCES)? {

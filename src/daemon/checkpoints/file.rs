@@ -1,7 +1,8 @@
 //! The file of a checkpoint, `.swarm/checkpoints/<name>.json`.
 //!
-//! Invariant: it is written under another name, synced, renamed, and its directory synced, so that it is there whole or not at all. A file of a
-//! newer version, or one that is not what was written, is never acted upon: the event of its making has its SHA-256.
+//! Invariant: it is written under another name, synced, renamed, and its directory synced, so that
+//! it is there whole or not at all. A file of a newer version, or one that is not what was written,
+//! is never acted upon: the event of its making has its SHA-256.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -99,7 +100,8 @@ pub enum FileFault {
         why: String,
     },
     /// A newer swarm wrote it.
-    #[error("its file {} has format {found}, and this version knows formats up to {VERSION}; use the newer swarm", path.display())]
+    #[error("its file {} has format {found}, and this version knows formats up to {VERSION}; use \
+        the newer swarm", path.display())]
     Newer {
         /// The file.
         path: PathBuf,
@@ -175,7 +177,8 @@ pub(in crate::daemon) fn names(paths: &Paths) -> Vec<CheckpointName> {
     entries.flatten().filter_map(name).collect()
 }
 
-/// The files of all checkpoints that can be read, with the SHA-256 of each: for who has no log to ask.
+/// The files of all checkpoints that can be read, with the SHA-256 of each: for who has no log to
+/// ask.
 pub(in crate::daemon) fn all(paths: &Paths) -> Vec<(CheckpointFile, String)> {
     let names = names(paths).into_iter();
     names.filter_map(|name| read(paths, &name).ok()).collect()

@@ -92,7 +92,8 @@ pub struct Dropped {
     pub message: String,
 }
 
-/// All checkpoints, oldest first: their files without the state in them; of one that cannot be read what the log has, and `problem`.
+/// All checkpoints, oldest first: their files without the state in them; of one that cannot be read
+/// what the log has, and `problem`.
 pub fn list(paths: &Paths, state: &State) -> Vec<Value> {
     let mut all: Vec<_> = state.checkpoints.iter().collect();
     all.sort_by_key(|(_, checkpoint)| checkpoint.seq);
@@ -246,7 +247,8 @@ fn reverted(state: &State, then: &BTreeMap<IdeaId, IdeaThen>) -> Vec<Reverted> {
     each.collect()
 }
 
-/// Of the messages that the ideas' next prompts would carry now those that they will not carry then.
+/// Of the messages that the ideas' next prompts would carry now those that they will not carry
+/// then.
 fn dropped(state: &State, then: &BTreeMap<IdeaId, IdeaThen>) -> Vec<Dropped> {
     let mut dropped = Vec::new();
     for work in unfinished(state) {

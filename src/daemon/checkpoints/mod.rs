@@ -8,8 +8,9 @@
 //! | `list` | what there is, and what a rollback would change |
 //! | `request` | asking a daemon for one of these, and waiting for its end |
 //!
-//! Invariant: a checkpoint is there when its file is: that comes last and goes first. Everything may be done again after a kill; what a call
-//! that was cut short left is known by the number of its effect, which tag and file carry.
+//! Invariant: a checkpoint is there when its file is: that comes last and goes first. Everything
+//! may be done again after a kill; what a call that was cut short left is known by the number of
+//! its effect, which tag and file carry.
 
 mod create;
 mod delete;

@@ -1,7 +1,7 @@
 //! Asking a daemon for a checkpoint or a rollback, and waiting for its end.
 //!
-//! Invariant: the request is on disk before anything is waited for. Who goes away changes nothing: what was asked for goes on, if need be with
-//! the next daemon.
+//! Invariant: the request is on disk before anything is waited for. Who goes away changes nothing:
+//! what was asked for goes on, if need be with the next daemon.
 
 use std::sync::Arc;
 
@@ -87,8 +87,8 @@ pub async fn request(handle: &Handle, command: Command) -> Result<(Answer, u64),
     }
 }
 
-/// How far somebody who waits has read. A plan of thousands of ideas pushes events out of memory before he sees them: then he goes on with what
-/// is there.
+/// How far somebody who waits has read. A plan of thousands of ideas pushes events out of memory
+/// before he sees them: then he goes on with what is there.
 struct Follower<'a> {
     handle: &'a Handle,
     after: u64,
@@ -122,7 +122,8 @@ impl Follower<'_> {
     }
 }
 
-/// Until what a rollback leaves behind is given back, and work goes on. A daemon that ends before leaves that to the next.
+/// Until what a rollback leaves behind is given back, and work goes on. A daemon that ends before
+/// leaves that to the next.
 async fn settled(handle: &Handle) {
     let mut seq = handle.seq();
     loop {
@@ -252,8 +253,8 @@ mod tests {
     use crate::domain::state::IdeaStatus;
     use crate::domain::testkit::{START, checkpoint_name, idea, oid};
 
-    /// Takes one command, leads it to the first of these batches of events, and publishes the others one by one as soon as they can be seen to be
-    /// waited for.
+    /// Takes one command, leads it to the first of these batches of events, and publishes the
+    /// others one by one as soon as they can be seen to be waited for.
     async fn answer(command: Command, batches: Vec<Vec<Event>>) -> Result<Answer, AskError> {
         let (inbox, mut commands) = mpsc::channel(1);
         let (told, seq) = watch::channel(0);

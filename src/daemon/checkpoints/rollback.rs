@@ -1,7 +1,7 @@
 //! Going back to a checkpoint: whether that can be done, and the move of the target.
 //!
-//! Invariant: the look changes nothing. The move is by compare-and-swap, with every checkout of the target following or none; a person's changes in
-//! the way stop it.
+//! Invariant: the look changes nothing. The move is by compare-and-swap, with every checkout of the
+//! target following or none; a person's changes in the way stop it.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,8 @@ pub(in crate::daemon) fn check(context: &DriverContext, effect: &Effect) -> Done
         return Ok(Outcome::Failed {
             kind: FailureKind::Repository,
             message: format!(
-                "`{target}` has moved since it was looked at, from {shown:.10} to {now:.10}; look again: swarm rollback {name} --dry-run"
+                "`{target}` has moved since it was looked at, from {shown:.10} to {now:.10}; look \
+                again: swarm rollback {name} --dry-run"
             ),
         });
     }
@@ -119,7 +120,8 @@ impl Recorded<'_> {
         if found != self.sha256 {
             let path = file::path_of(paths, self.name);
             return Ok(Err(format!(
-                "its file {} is not the one that was written (SHA-256 {found:.12}, not {:.12}); put that back from a copy",
+                "its file {} is not the one that was written (SHA-256 {found:.12}, not {:.12}); \
+                put that back from a copy",
                 path.display(),
                 self.sha256
             )));
@@ -133,7 +135,9 @@ impl Recorded<'_> {
             && !repo.has_file(oid(self.commit)?, CONFIG)?
         {
             return Ok(Err(format!(
-                "it is older than the commit of {CONFIG}, so it would take swarm's own configuration away; have git forget that first: git rm -r -q --cached .swarm && git commit -m 'Untrack .swarm'"
+                "it is older than the commit of {CONFIG}, so it would take swarm's own \
+                configuration away; have git forget that first: git rm -r -q --cached .swarm && \
+                git commit -m 'Untrack .swarm'"
             )));
         }
         // Where that branch is gone it was renamed, and this is it.
@@ -142,7 +146,8 @@ impl Recorded<'_> {
         {
             let of = &file.target;
             return Ok(Err(format!(
-                "it is of the branch `{of}`, and the target is `{target}` now; make `{of}` the target again (`target` in .swarm/config.json)"
+                "it is of the branch `{of}`, and the target is `{target}` now; make `{of}` the \
+                target again (`target` in .swarm/config.json)"
             )));
         }
         let mut works = file.works();
@@ -213,7 +218,8 @@ pub(in crate::daemon) fn move_target(context: &DriverContext, effect: &Effect) -
             Outcome::TargetMoved { found: ours(found) }
         }
         LandOutcome::TargetMoved { found: None } => failed(format!(
-            "the target branch `{target}` is gone; bring it back (git branch {target} {expected}), then roll back again"
+            "the target branch `{target}` is gone; bring it back (git branch {target} {expected}), \
+            then roll back again"
         )),
         LandOutcome::CheckoutBlocked(blocked) => blocked_by(blocked),
         LandOutcome::NotAFastForward => failed("a rollback moves backwards"),

@@ -152,7 +152,8 @@ fn repositories(site: &Site<'_>, needs: &Needs, plan: &mut Plan) -> Result<(), D
     Ok(())
 }
 
-/// Worktrees that nobody works in. A driver may be moving them, or was when it was killed and will go on.
+/// Worktrees that nobody works in. A driver may be moving them, or was when it was killed and will
+/// go on.
 fn pool(site: &Site<'_>, plan: &mut Plan) -> Result<(), DaemonError> {
     let spare = site.repo.disposable_worktrees()?;
     if spare.is_empty() {

@@ -1,12 +1,17 @@
-//! Making room: what is over for long enough goes. `swarm clean` asks for all of it, the daemon for old runs once a day.
+//! Making room: what is over for long enough goes. `swarm clean` asks for all of it, the daemon for
+//! old runs once a day.
 //!
 //! Invariants:
-//! * What goes is needed by nobody by the rule of the domain ([`Needs`](crate::domain::retention::Needs)), asked about events that are on disk. A run that is over never becomes needed
-//!   again by a driver, and its number is never given again, so beside a running daemon too nothing that is read is taken away. What its
-//!   drivers move about, the pool of worktrees and the leftovers beside it, goes only while no daemon runs.
-//! * The event log, its segments, snapshots, checkpoints and references are never deleted: the log is the only ledger.
-//! * A name goes by a rename to `.trash-<name>`, synced, before anything behind it is deleted; a kill leaves at most such names, which the next
-//!   start or clean deletes. Nothing of this is journaled: nothing follows from it.
+//! * What goes is needed by nobody by the rule of the domain
+//!   ([`Needs`](crate::domain::retention::Needs)), asked about events that are on disk. A run that
+//!   is over never becomes needed again by a driver, and its number is never given again, so beside
+//!   a running daemon too nothing that is read is taken away. What its drivers move about, the pool
+//!   of worktrees and the leftovers beside it, goes only while no daemon runs.
+//! * The event log, its segments, snapshots, checkpoints and references are never deleted: the log
+//!   is the only ledger.
+//! * A name goes by a rename to `.trash-<name>`, synced, before anything behind it is deleted; a
+//!   kill leaves at most such names, which the next start or clean deletes. Nothing of this is
+//!   journaled: nothing follows from it.
 
 mod find;
 mod report;
@@ -69,7 +74,8 @@ struct Plan {
 /// `swarm clean` without a daemon. A dry run takes no lock and changes nothing.
 ///
 /// # Errors
-/// [`DaemonError::Locked`]; a wrong configuration; damage to acknowledged events, with nothing removed.
+/// [`DaemonError::Locked`]; a wrong configuration; damage to acknowledged events, with nothing
+/// removed.
 pub fn offline(paths: &Paths, dry_run: bool) -> Result<Report, DaemonError> {
     let config = Loader::new(paths).load()?;
     let repo = Repo::open(&paths.root)?;

@@ -1,6 +1,7 @@
 //! The daemon's own part: old runs once a day, and all that is safe beside it when it is asked.
 //!
-//! Invariant: one at a time, and never in the way of a start: the first begins when the daemon has recovered.
+//! Invariant: one at a time, and never in the way of a start: the first begins when the daemon has
+//! recovered.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -66,14 +67,16 @@ fn tell(report: &Report) {
     let (removed, bytes) = (report.removed.len(), report.bytes);
     if let Some(first) = report.failed.first() {
         let failed = report.failed.len();
-        tracing::warn!(removed, bytes, failed, path = %first.path, error = %first.error, "not all old runs could be removed");
+        tracing::warn!(removed, bytes, failed, path = %first.path, error = %first.error, "not all \
+            old runs could be removed");
     } else if removed > 0 {
         tracing::info!(removed, bytes, "old runs removed");
     }
 }
 
 impl Reloader {
-    /// `swarm clean` while this daemon runs. Answers when the names are gone, durably; what is behind them is deleted after the answer.
+    /// `swarm clean` while this daemon runs. Answers when the names are gone, durably; what is
+    /// behind them is deleted after the answer.
     ///
     /// # Errors
     /// Something cannot be listed; nothing was removed then.
@@ -98,7 +101,8 @@ fn beside_daemon(
     let context = Arc::clone(context);
     spawn_blocking(move || {
         for failure in emptied(&context, trash) {
-            tracing::warn!(path = %failure.path, error = %failure.error, "what was cleaned could not be deleted");
+            tracing::warn!(path = %failure.path, error = %failure.error, "what was cleaned could \
+                not be deleted");
         }
     });
     Ok(report)

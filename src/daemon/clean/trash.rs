@@ -1,6 +1,7 @@
 //! Deleting in two steps: the name goes by a rename, durably; then what is behind it.
 //!
-//! Invariant: under its own name a thing is there whole or not at all, whatever a kill or a power failure cuts off.
+//! Invariant: under its own name a thing is there whole or not at all, whatever a kill or a power
+//! failure cuts off.
 
 use std::fs::{self, File};
 use std::io;
@@ -41,7 +42,8 @@ impl Trash {
             }
             crash::point("clean.renamed");
         }
-        // Unsynced, a power failure could leave half a thing under its own name: then nothing is deleted, and the next clean goes on.
+        // Unsynced, a power failure could leave half a thing under its own name: then nothing is
+        // deleted, and the next clean goes on.
         if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
             self.paths.truncate(before);
             failed.push(Failure::of(folder, &error));
@@ -77,7 +79,8 @@ pub(super) fn names_with(folder: &Path, prefix: &str) -> io::Result<Vec<String>>
     Ok(names)
 }
 
-/// Bytes on the disk; links are not followed. What goes away meanwhile, or cannot be looked at, counts nothing.
+/// Bytes on the disk; links are not followed. What goes away meanwhile, or cannot be looked at,
+/// counts nothing.
 pub(super) fn bytes(path: &Path) -> u64 {
     let Ok(meta) = fs::symlink_metadata(path) else {
         return 0;

@@ -21,8 +21,8 @@ type Done = Result<Outcome, GitError>;
 /// So often a git that somebody killed is started again.
 const TRIES: usize = 3;
 
-/// Carries out an effect in git. Blocks. A git that was killed (for want of memory, say) says nothing about the work: an effect may be
-/// repeated, so it is.
+/// Carries out an effect in git. Blocks. A git that was killed (for want of memory, say) says
+/// nothing about the work: an effect may be repeated, so it is.
 pub(crate) fn perform(context: &DriverContext, id: EffectId, effect: &Effect) -> Outcome {
     persistent(|| attempt(context, id, effect))
 }
@@ -100,7 +100,8 @@ fn failure(error: &GitError) -> Outcome {
 pub(crate) fn moved_by_an_agent(target: &str, stray: &Stray) -> String {
     let Stray { worktree, commit } = stray;
     format!(
-        "the target `{target}` is at {commit:.10}, a commit that an agent made in {worktree} and put there itself: it has passed no check. Look at it: git show {commit:.10}"
+        "the target `{target}` is at {commit:.10}, a commit that an agent made in {worktree} and \
+        put there itself: it has passed no check. Look at it: git show {commit:.10}"
     )
 }
 
@@ -152,7 +153,8 @@ fn prepare(
     let tip = context.repo.branch_commit(target)?;
     let Some(tip) = tip else {
         let message = format!(
-            "the target branch `{target}` is gone; swarm status has the command that brings it back, with its last known commit; or name another as `target` in .swarm/config.json"
+            "the target branch `{target}` is gone; swarm status has the command that brings it \
+            back, with its last known commit; or name another as `target` in .swarm/config.json"
         );
         let kind = FailureKind::Repository;
         return Ok(Outcome::Failed { kind, message });
@@ -201,8 +203,9 @@ fn prepare(
     Ok(Outcome::WorktreePrepared { head, base })
 }
 
-/// The merge that an earlier attempt was in the middle of is not the next one's: the target may have gone back since. What was settled of it
-/// is kept under `refs/swarm/rescue/`. Done already: the next attempt has the worktree, on its own branch.
+/// The merge that an earlier attempt was in the middle of is not the next one's: the target may
+/// have gone back since. What was settled of it is kept under `refs/swarm/rescue/`. Done already:
+/// the next attempt has the worktree, on its own branch.
 fn leave_merge(context: &DriverContext, earlier: &Earlier) -> Result<(), GitError> {
     let left = context.repo.abort_resolution(&FinishResolution {
         name: earlier.worktree.clone(),
@@ -261,10 +264,12 @@ fn seal(context: &DriverContext, effect: &Effect) -> Done {
         } => Outcome::Unsealable {
             message: match other {
                 Some(other) => format!(
-                    "the worktree is on the branch `{other}` at {head:.10}, and not on `{branch}`; go back to it (git switch {branch}) and bring the work there"
+                    "the worktree is on the branch `{other}` at {head:.10}, and not on `{branch}`; \
+                    go back to it (git switch {branch}) and bring the work there"
                 ),
                 None => format!(
-                    "the worktree is on the detached commit {head:.10}, which `{branch}` does not lead to; go back (git switch {branch}) and bring the work there"
+                    "the worktree is on the detached commit {head:.10}, which `{branch}` does not \
+                    lead to; go back (git switch {branch}) and bring the work there"
                 ),
             },
         },
@@ -287,10 +292,13 @@ fn fit(context: &DriverContext, branch: &str, head: git::Oid, base: &Oid, commit
             });
         }
         Some(BranchProblem::Unrelated) => format!(
-            "`{branch}` at {head:.10} shares no history with {base:.10}, where it began, so it cannot be merged; put the work on top of that commit (git reset --soft {base:.10}, then commit)"
+            "`{branch}` at {head:.10} shares no history with {base:.10}, where it began, so it \
+            cannot be merged; put the work on top of that commit (git reset --soft {base:.10}, \
+            then commit)"
         ),
         Some(BranchProblem::Private(folders)) => format!(
-            "`{branch}` has files in {}, where swarm keeps the state of this machine; take them out of the commits (git rm -r --cached)",
+            "`{branch}` has files in {}, where swarm keeps the state of this machine; take them \
+            out of the commits (git rm -r --cached)",
             folders.join(", ")
         ),
     };
@@ -321,7 +329,8 @@ fn release(
             tip: oid(&landing.tip)?,
             target: landing.target.clone(),
         },
-        // Given up, or landed by way of replayed commits: what the branch holds is kept under a rescue reference.
+        // Given up, or landed by way of replayed commits: what the branch holds is kept under a
+        // rescue reference.
         _ => Proof::Abandoned,
     };
     let released = context.repo.release_worktree(&Release {

@@ -1,7 +1,8 @@
-//! From effects to drivers: one exhaustive match. Each effect runs on its own and ends in one observation.
+//! From effects to drivers: one exhaustive match. Each effect runs on its own and ends in one
+//! observation.
 //!
-//! Invariant: called only with effects whose request is on disk. An effect that is dispatched again does what its variant's documentation
-//! says about being done already.
+//! Invariant: called only with effects whose request is on disk. An effect that is dispatched again
+//! does what its variant's documentation says about being done already.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +24,8 @@ use crate::domain::observation::{FailureKind, Observation, Outcome};
 /// Git work at a time; more only makes the disk slower.
 const GIT_AT_ONCE: usize = 4;
 
-/// How long until an effect that failed is done again. A call to the disk that fails now and then is no fact about anybody's work.
+/// How long until an effect that failed is done again. A call to the disk that fails now and then
+/// is no fact about anybody's work.
 const AGAIN_AFTER: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
 
 /// Where the actor's effects go.
@@ -76,7 +78,8 @@ impl Drivers for Dispatcher {
 }
 
 impl Dispatcher {
-    /// In a task of its own, so that a panic in a driver is an outcome too and nothing waits for ever.
+    /// In a task of its own, so that a panic in a driver is an outcome too and nothing waits for
+    /// ever.
     async fn guarded(&self, id: EffectId, effect: Effect) -> Outcome {
         let worker = self.clone();
         match tokio::spawn(async move { worker.perform(id, effect).await }).await {
@@ -131,7 +134,8 @@ impl Dispatcher {
         blocking(move || git::perform(&context, id, &effect)).await
     }
 
-    /// No worktree of ours stays on the target; that an agent has moved it is a warning until a landing moves it on.
+    /// No worktree of ours stays on the target; that an agent has moved it is a warning until a
+    /// landing moves it on.
     async fn look_for_strays(&self) {
         let target = self
             .handle
@@ -155,7 +159,8 @@ impl Dispatcher {
     }
 }
 
-/// Where a test may kill the daemon: before the driver begins, and when it has done its work and nothing says so yet.
+/// Where a test may kill the daemon: before the driver begins, and when it has done its work and
+/// nothing says so yet.
 fn points(effect: &Effect) -> (&'static str, &'static str) {
     match effect {
         Effect::PrepareWorktree(_) => ("effect.prepare.begin", "effect.prepare.done"),

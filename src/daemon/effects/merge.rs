@@ -107,8 +107,8 @@ struct Begun<'a> {
     base: git::Oid,
 }
 
-/// After a force-push or a rollback: the own commits of a branch that began on the old history, on the new target. One that began on the new
-/// history is as it is.
+/// After a force-push or a rollback: the own commits of a branch that began on the old history, on
+/// the new target. One that began on the new history is as it is.
 fn replay(
     context: &DriverContext,
     begun: &Begun<'_>,
@@ -138,7 +138,9 @@ fn replay(
             }
             let files: Vec<String> = files.into_iter().map(|file| file.path).collect();
             Err(failed(format!(
-                "after the target went back, commit {commit:.10} does not apply to the new `{target}` ({}); bring the branch onto it by hand, in its worktree: git rebase --onto {target} {base:.10}; then: swarm merge retry",
+                "after the target went back, commit {commit:.10} does not apply to the new \
+                `{target}` ({}); bring the branch onto it by hand, in its worktree: git rebase \
+                --onto {target} {base:.10}; then: swarm merge retry",
                 files.join(", ")
             )))
         }
@@ -168,8 +170,8 @@ fn brought_over(
     }))
 }
 
-/// The ideas that had landed before a force-push and that the history now there has not. Of commits that git has thrown away already nothing
-/// can be said.
+/// The ideas that had landed before a force-push and that the history now there has not. Of commits
+/// that git has thrown away already nothing can be said.
 fn dropped(context: &DriverContext, before: git::Oid, now: git::Oid) -> Vec<IdeaId> {
     let landed = |tip, hidden| match context.repo.landings(tip, Some(hidden), |_| false) {
         Ok(landed) => landed,
@@ -205,19 +207,22 @@ pub(crate) fn land(context: &DriverContext, target: &str, expected: &Oid, commit
             Outcome::TargetMoved { found: ours(found) }
         }
         LandOutcome::TargetMoved { found: None } => failed(format!(
-            "the target branch `{target}` is gone; bring it back (git branch {target} {expected}), then: swarm merge retry"
+            "the target branch `{target}` is gone; bring it back (git branch {target} {expected}), \
+            then: swarm merge retry"
         )),
         LandOutcome::CheckoutBlocked(blocked) => Outcome::CheckoutBlocked {
             reason: blocked.reason,
             files: blocked.files,
         },
         LandOutcome::NotAFastForward => failed(format!(
-            "the merge {commit:.10} does not contain {expected:.10}, where `{target}` stands; it is built again at: swarm merge retry"
+            "the merge {commit:.10} does not contain {expected:.10}, where `{target}` stands; it \
+            is built again at: swarm merge retry"
         )),
     })
 }
 
-/// Merges the target into the attempt's worktree. Without a conflict the merge is concluded at once.
+/// Merges the target into the attempt's worktree. Without a conflict the merge is concluded at
+/// once.
 pub(crate) fn start_resolution(context: &DriverContext, effect: &Effect) -> Done {
     let Effect::StartResolution(effect::StartResolution {
         idea,
@@ -310,7 +315,8 @@ pub(crate) fn finish_resolution(context: &DriverContext, effect: &Effect) -> Don
         Finish::NotStarted => match concluded(context, branch, target.as_ref())? {
             Some(head) => finished(head)?,
             None => failed(format!(
-                "no merge is in progress in .swarm/worktrees/{worktree}; merge the target there, or try again: swarm merge retry {idea}"
+                "no merge is in progress in .swarm/worktrees/{worktree}; merge the target there, \
+                or try again: swarm merge retry {idea}"
             )),
         },
     })

@@ -1,8 +1,10 @@
-//! The work in progress of an agent that is redirected: a commit on its branch, and a reference that keeps it.
+//! The work in progress of an agent that is redirected: a commit on its branch, and a reference
+//! that keeps it.
 //!
-//! Invariant: nothing in the worktree is changed or lost. The commit's date is the intention's, so a redo gives the same object, and the
-//! reference is made only once the commit is on disk. What cannot be committed to the branch without guessing (a merge left open, another
-//! branch checked out) stays as it is in the worktree, which is then not handed over.
+//! Invariant: nothing in the worktree is changed or lost. The commit's date is the intention's, so
+//! a redo gives the same object, and the reference is made only once the commit is on disk. What
+//! cannot be committed to the branch without guessing (a merge left open, another branch checked
+//! out) stays as it is in the worktree, which is then not handed over.
 
 use super::attempt::{oid, ours};
 use super::context::DriverContext;

@@ -36,8 +36,8 @@ impl Loader {
         Ok(layered)
     }
 
-    /// The same, and the profiles that ideas get without asking are there, and their programs; and no profile has an argument with which its
-    /// agents could not start.
+    /// The same, and the profiles that ideas get without asking are there, and their programs; and
+    /// no profile has an argument with which its agents could not start.
     ///
     /// # Errors
     /// It is wrong, or one of them cannot run here.
@@ -60,8 +60,8 @@ impl Loader {
         named(self.load()?)
     }
 
-    /// A whole look at these profiles, as far as they are configured: better said now than after an idea is spent on one. Gives what could
-    /// not be told.
+    /// A whole look at these profiles, as far as they are configured: better said now than after an
+    /// idea is spent on one. Gives what could not be told.
     ///
     /// # Errors
     /// One of them cannot work, for certain.
@@ -99,7 +99,8 @@ impl Loader {
         }
     }
 
-    /// The programs of the profiles that ideas get without asking are where they are looked for. Asks them nothing.
+    /// The programs of the profiles that ideas get without asking are where they are looked for.
+    /// Asks them nothing.
     fn check_programs(&self, config: &Config) -> Result<(), DaemonError> {
         for name in unasked(config) {
             let Some(profile) = config.agents.profiles.get(name) else {
@@ -115,7 +116,8 @@ impl Loader {
             let env = BTreeMap::from([("PATH".to_owned(), path)]);
             process::resolve_program(program, &env, &self.paths.root).map_err(|error| {
                 DaemonError::AgentUnusable(format!(
-                    "the agent profile `{name}` cannot run: {error} (`agents.profiles.{name}.command` in .swarm/config.json)"
+                    "the agent profile `{name}` cannot run: {error} \
+                    (`agents.profiles.{name}.command` in .swarm/config.json)"
                 ))
             })?;
         }
@@ -123,7 +125,8 @@ impl Loader {
     }
 }
 
-/// The arguments in profiles that belong to their adapters. The configuration knows no adapter's arguments, so this is found here.
+/// The arguments in profiles that belong to their adapters. The configuration knows no adapter's
+/// arguments, so this is found here.
 pub fn owned_arguments(layered: &Layered) -> Vec<Problem> {
     let mut found = Vec::new();
     for (name, profile) in &layered.config.agents.profiles {

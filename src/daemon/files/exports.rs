@@ -1,8 +1,10 @@
-//! The view files: `ideas.jsonl` and `learnings.md`, for people and scripts that like files. The log is never judged by them; the repair
-//! `rebuild` reads the list, as there is nothing else left then.
+//! The view files: `ideas.jsonl` and `learnings.md`, for people and scripts that like files. The
+//! log is never judged by them; the repair `rebuild` reads the list, as there is nothing else left
+//! then.
 //!
-//! Invariant: replaced atomically, never half written. They lag behind by a time that grows with their size, so that writing them costs at
-//! most about [`BYTES_PER_SECOND`]; at a clean end they are exact.
+//! Invariant: replaced atomically, never half written. They lag behind by a time that grows with
+//! their size, so that writing them costs at most about [`BYTES_PER_SECOND`]; at a clean end they
+//! are exact.
 
 use std::fs;
 use std::io::{self, Write as _};

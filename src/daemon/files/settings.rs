@@ -10,7 +10,8 @@ use crate::domain::usage::{MicroUsd, Price};
 
 const MINUTE_MS: i64 = 60_000;
 
-/// What decisions need, but for the hooks: those are files. `head` is the branch checked out, for a configuration that names no target.
+/// What decisions need, but for the hooks: those are files. `head` is the branch checked out, for a
+/// configuration that names no target.
 ///
 /// # Errors
 /// A profile name that is no id; `config check` finds it before.
@@ -59,7 +60,8 @@ pub fn settings(config: &Config, head: &str) -> Result<Settings, BadId> {
     })
 }
 
-/// Whose limits each profile shares. Programs that swarm knows nothing of share only what they name.
+/// Whose limits each profile shares. Programs that swarm knows nothing of share only what they
+/// name.
 fn accounts(config: &Config) -> Result<BTreeMap<ProfileName, String>, BadId> {
     let mut accounts = BTreeMap::new();
     for (name, profile) in &config.agents.profiles {

@@ -1,4 +1,5 @@
-//! The state of a repository on disk, opened by whoever holds the lock: the log in order, and what folding it gives.
+//! The state of a repository on disk, opened by whoever holds the lock: the log in order, and what
+//! folding it gives.
 
 use std::path::Path;
 
@@ -24,7 +25,8 @@ impl Store {
     /// Takes the lock, puts the log's end in order and reads it.
     ///
     /// # Errors
-    /// [`DaemonError::Locked`]; damage to acknowledged events or a log that was removed, with nothing touched.
+    /// [`DaemonError::Locked`]; damage to acknowledged events or a log that was removed, with
+    /// nothing touched.
     pub fn open(paths: &Paths) -> Result<Self, DaemonError> {
         Self::under(lock(paths)?, paths)
     }
@@ -71,7 +73,8 @@ pub fn lock(paths: &Paths) -> Result<StateLock, DaemonError> {
     })
 }
 
-/// The state after the last event: the snapshot's and the events after it. Needs no lock and changes nothing.
+/// The state after the last event: the snapshot's and the events after it. Needs no lock and
+/// changes nothing.
 ///
 /// # Errors
 /// Damage to acknowledged events; a log that was removed, or lost its end.

@@ -1,7 +1,9 @@
-//! What in git's configuration can run programs, as a person has known it since a daemon first worked here: kept over restarts.
+//! What in git's configuration can run programs, as a person has known it since a daemon first
+//! worked here: kept over restarts.
 //!
-//! Invariant: agents can write the shared `.git/config` also while no daemon runs. Once `state/git-programs.json` is there, nothing that
-//! is not in it is run by a git of ours, until a person accepts it. It is there before the first agent starts.
+//! Invariant: agents can write the shared `.git/config` also while no daemon runs. Once
+//! `state/git-programs.json` is there, nothing that is not in it is run by a git of ours, until a
+//! person accepts it. It is there before the first agent starts.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -51,7 +53,8 @@ pub(crate) fn keep(paths: &Paths, repo: &Repo) -> Result<(), DaemonError> {
     write(paths, &repo.programs()).map_err(DaemonError::io("write .swarm/state/git-programs.json"))
 }
 
-/// What git's configuration has now that nobody has accepted. Of a file that cannot be read, that is everything.
+/// What git's configuration has now that nobody has accepted. Of a file that cannot be read, that
+/// is everything.
 ///
 /// # Errors
 /// Git's configuration cannot be read.
@@ -65,7 +68,8 @@ pub fn unaccepted(paths: &Paths) -> Result<Vec<Setting>, DaemonError> {
     }
 }
 
-/// Accepts these too, durably. Before the first daemon there is nothing to do: it accepts what it finds.
+/// Accepts these too, durably. Before the first daemon there is nothing to do: it accepts what it
+/// finds.
 ///
 /// # Errors
 /// The file cannot be written.

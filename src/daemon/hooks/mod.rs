@@ -1,7 +1,9 @@
-//! The hooks of this repository: which there are, whether each may run, and the process that makes a call.
+//! The hooks of this repository: which there are, whether each may run, and the process that makes
+//! a call.
 //!
-//! Invariant: a hook whose file may not be run is not run, and one that stands before a step holds it then. What an agent's landed work made
-//! of a file is run only after a person has approved that very content.
+//! Invariant: a hook whose file may not be run is not run, and one that stands before a step holds
+//! it then. What an agent's landed work made of a file is run only after a person has approved that
+//! very content.
 
 mod list;
 mod permission;
@@ -40,7 +42,8 @@ struct Catalogue {
     changes: Changes,
 }
 
-/// Which hooks there are. One whose file an agent's landed work has deleted is there, and is not run, until a person approves that.
+/// Which hooks there are. One whose file an agent's landed work has deleted is there, and is not
+/// run, until a person approves that.
 fn catalogue(repo: &Repo, config: &Config, state: &State) -> Result<Catalogue, GitError> {
     let configured = config.hooks.iter();
     let configured = configured.map(|(name, hook)| (*name, hook.run.as_str()));
@@ -58,7 +61,8 @@ fn catalogue(repo: &Repo, config: &Config, state: &State) -> Result<Catalogue, G
         }
         let approved = approved_in(state, name);
         let lost_file = deleted_file(repo, &changes, approved, &entry).is_some();
-        // Which hooks another folder held nobody can tell; those that there were until now were there.
+        // Which hooks another folder held nobody can tell; those that there were until now were
+        // there.
         let was_there = || state.settings.as_ref()?.hooks.get(&name);
         let lost_folder = || other_folder(&changes, approved, &entry).is_some();
         if lost_file || was_there().is_some() && lost_folder() {
@@ -68,7 +72,8 @@ fn catalogue(repo: &Repo, config: &Config, state: &State) -> Result<Catalogue, G
     Ok(Catalogue { entries, changes })
 }
 
-/// Whether git can be asked about it as it is named; where it really lies is looked at when it is to be run.
+/// Whether git can be asked about it as it is named; where it really lies is looked at when it is
+/// to be run.
 fn is_plain(path: &str) -> bool {
     let mut parts = Path::new(path).components();
     parts.all(|part| matches!(part, Component::Normal(_)))

@@ -1,6 +1,7 @@
 //! Whether a hook's file may be run.
 //!
-//! Invariant: what an agent's landed work made of it is run only after a person has approved that very landing.
+//! Invariant: what an agent's landed work made of it is run only after a person has approved that
+//! very landing.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,8 @@ pub enum NotRun {
     Refused(#[from] hooks::Refused),
     /// Nobody has looked at what an agent made of it.
     #[error(
-        "it is not run: {program} was {} by the landed work of {} ({:.10}), and nobody has approved that; look at it and approve it: {}",
+        "it is not run: {program} was {} by the landed work of {} ({:.10}), and nobody has \
+        approved that; look at it and approve it: {}",
         if brought.after.is_none() { "deleted" } else { "changed" },
         brought.ideas.join(", "),
         brought.commit,
@@ -100,7 +102,8 @@ pub(super) fn deleted_file(
     { brought }.find(|brought| brought.after.is_none())
 }
 
-/// The landing that put another folder, or a link, in the place of the hooks' folder, which was a link itself.
+/// The landing that put another folder, or a link, in the place of the hooks' folder, which was a
+/// link itself.
 pub(super) fn other_folder(
     changes: &Changes,
     approved: &[String],
@@ -113,7 +116,8 @@ pub(super) fn other_folder(
     changes.brought(Path::new(hooks::FOLDER), known)
 }
 
-/// What landings brought into the file that is run, and into each link that leads to it, that nobody has approved.
+/// What landings brought into the file that is run, and into each link that leads to it, that
+/// nobody has approved.
 pub(super) fn brought(
     repo: &Repo,
     changes: &Changes,
@@ -137,8 +141,9 @@ const BY: char = '@';
 /// Between those.
 const AND: char = ',';
 
-/// What an approval says: what was there to be looked at, and the last landing of each of these. What a later one brings is not approved by
-/// it, were it the same again: what a person did since has been undone.
+/// What an approval says: what was there to be looked at, and the last landing of each of these.
+/// What a later one brings is not approved by it, were it the same again: what a person did since
+/// has been undone.
 pub(super) fn approval(content: &str, all: &[UnapprovedChange]) -> String {
     let landings: Vec<String> = all.iter().map(|one| one.commit.to_string()).collect();
     format!("{content}{BY}{}", landings.join(&AND.to_string()))

@@ -47,8 +47,8 @@ pub struct Tried {
     pub stderr: String,
 }
 
-/// Calls a hook with sample data, as a daemon would, in a directory of its own that goes afterwards. `variables` come on top; a `SWARM_*` of
-/// the sample is replaced in both its forms.
+/// Calls a hook with sample data, as a daemon would, in a directory of its own that goes
+/// afterwards. `variables` come on top; a `SWARM_*` of the sample is replaced in both its forms.
 ///
 /// # Errors
 /// There is no such hook, or it may not run; or it cannot be run.
@@ -117,7 +117,8 @@ pub fn try_out(
     })
 }
 
-/// The sample names the target and a commit of this repository, so that a hook that looks at them, as it will, finds something.
+/// The sample names the target and a commit of this repository, so that a hook that looks at them,
+/// as it will, finds something.
 fn as_here(
     facts: &mut BTreeMap<String, String>,
     repo: &Repo,
@@ -136,7 +137,8 @@ fn as_here(
     Ok(())
 }
 
-/// Its end, and whether somebody did not want to wait for it: a signal ends it, a second one at once.
+/// Its end, and whether somebody did not want to wait for it: a signal ends it, a second one at
+/// once.
 async fn waited(
     dir: &RunDir,
     launched: Launched,

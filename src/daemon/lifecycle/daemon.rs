@@ -1,7 +1,8 @@
 //! One daemon, from the lock to the clean end.
 //!
-//! Order of a start: repository, configuration, lock, log, and only then anything that acts. Order of an end: the actor has written that it
-//! stopped, the views are exact, kept worktrees are given back, the lock goes with the process.
+//! Order of a start: repository, configuration, lock, log, and only then anything that acts. Order
+//! of an end: the actor has written that it stopped, the views are exact, kept worktrees are given
+//! back, the lock goes with the process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -50,7 +51,8 @@ use crate::view::{Rest, TargetNow};
 const INBOX: usize = 1_024;
 /// How long a git command that a killed daemon left running is waited for.
 const ORPHANS: Duration = Duration::from_secs(5);
-/// How long after the time for a graceful end tidying up may go on, in milliseconds; and how long it may take at least, and without such a time.
+/// How long after the time for a graceful end tidying up may go on, in milliseconds; and how long
+/// it may take at least, and without such a time.
 const TIDY_MS: i64 = 800;
 const TIDY_AT_LEAST: Duration = Duration::from_millis(100);
 const TIDY_AT_MOST: Duration = Duration::from_secs(1);
@@ -99,7 +101,8 @@ impl Daemon {
     /// Takes the lock and reads configuration and log.
     ///
     /// # Errors
-    /// Everything that keeps a daemon from working; nothing has changed then but a torn tail of the log, which is put aside.
+    /// Everything that keeps a daemon from working; nothing has changed then but a torn tail of the
+    /// log, which is put aside.
     pub fn open(options: Options) -> Result<Self, DaemonError> {
         let paths = Paths::new(&options.root);
         if !paths.swarm.is_dir() {
@@ -137,7 +140,8 @@ impl Daemon {
         trusted_config::keep(&paths, &repo)?;
         let alive =
             process::hold(&paths.lease()).map_err(DaemonError::io("hold .swarm/state/lease"))?;
-        // The lock is ours: whatever git of an earlier daemon still runs is an orphan, and what it left half done is ours to settle.
+        // The lock is ours: whatever git of an earlier daemon still runs is an orphan, and what it
+        // left half done is ours to settle.
         if !repo.orphans_gone(ORPHANS)? {
             tracing::warn!(
                 "a git command of an earlier daemon still runs; what it holds is waited for"
@@ -164,7 +168,8 @@ impl Daemon {
             state: store.state.clone(),
             ..Published::default()
         };
-        // What the log says is of the daemon before this one. Who asks before the first event of this one must not take it for that.
+        // What the log says is of the daemon before this one. Who asks before the first event of
+        // this one must not take it for that.
         published.state.swarm.phase = SwarmPhase::Recovering;
         let (seq, seen) = watch::channel(store.state.seq);
         let (sender, inbox) = mpsc::channel(INBOX);
@@ -218,7 +223,8 @@ impl Daemon {
         }
     }
 
-    /// Works until it is asked to end, or until nothing is left to do. `closing` is awaited after the last event, before the lock is given back.
+    /// Works until it is asked to end, or until nothing is left to do. `closing` is awaited after
+    /// the last event, before the lock is given back.
     ///
     /// # Errors
     /// [`DaemonError::DiskFailed`]: agents that run go on under their runners.
@@ -255,7 +261,8 @@ impl Daemon {
         let ended = tokio::select! {
             ended = actor.run() => ended,
             () = notes.interrupted() => return Ok(interrupted(&context, held).await),
-            // Its own end cannot be written down; agents go on under their runners, and the next start adopts them.
+            // Its own end cannot be written down; agents go on under their runners, and the next
+            // start adopts them.
             why = notes.given_up() => Ended::DiskFailed(why),
         };
         keeper.abort();
@@ -293,15 +300,17 @@ fn asked_for(state: &State) -> BTreeSet<&str> {
         .collect()
 }
 
-/// At once: no tidying up. The next start finds everything in the log. What is at work in this process ends with it, and so does the lock; a
-/// git command, which has nobody to look after it, comes to its end within a moment or is ended.
+/// At once: no tidying up. The next start finds everything in the log. What is at work in this
+/// process ends with it, and so does the lock; a git command, which has nobody to look after it,
+/// comes to its end within a moment or is ended.
 async fn interrupted<T>(context: &Arc<DriverContext>, held: T) -> End {
     cut_off(context, None, AT_ONCE).await;
     std::mem::forget(held);
     End::Interrupted
 }
 
-/// After the actor: the views, what nobody needs any more, an end to all that would run on, the socket. Whether nothing of it is at work still.
+/// After the actor: the views, what nobody needs any more, an end to all that would run on, the
+/// socket. Whether nothing of it is at work still.
 async fn wind_up(
     context: &Arc<DriverContext>,
     handle: &Handle,
@@ -323,8 +332,8 @@ async fn wind_up(
         tracing::warn!("tidying up takes too long; the next end of a daemon goes on with it");
     }
     crash::point("daemon.tidied");
-    // What was asked to drain and has not would run on with nobody to look after it; agents that were to be kept, or whose end cannot be
-    // written down, have their runners.
+    // What was asked to drain and has not would run on with nobody to look after it; agents that
+    // were to be kept, or whose end cannot be written down, have their runners.
     let is_overdue = matches!(ended, Ended::Cleanly { .. }) && state.swarm.drain_deadline.is_some();
     let patience = if is_overdue {
         Duration::ZERO
@@ -336,7 +345,8 @@ async fn wind_up(
     tidied.is_ok() && cut
 }
 
-/// Exact views, and no worktree of ours and no reference of a checkpoint that is gone left that nobody uses.
+/// Exact views, and no worktree of ours and no reference of a checkpoint that is gone left that
+/// nobody uses.
 async fn finish(context: &Arc<DriverContext>, state: State) {
     let context = Arc::clone(context);
     let tidied = spawn_blocking(move || {
@@ -347,10 +357,12 @@ async fn finish(context: &Arc<DriverContext>, state: State) {
             return;
         }
         if let Err(error) = context.repo.drain_pool() {
-            tracing::warn!(%error, "kept worktrees could not be removed; the next start tries again");
+            tracing::warn!(%error, "kept worktrees could not be removed; the next start tries \
+                again");
         }
         if let Err(error) = checkpoints::sweep(&context, &state) {
-            tracing::warn!(%error, "references of deleted checkpoints could not be removed; the next end of a daemon tries again");
+            tracing::warn!(%error, "references of deleted checkpoints could not be removed; the \
+                next end of a daemon tries again");
         }
     });
     if let Err(error) = tidied.await {

@@ -1,7 +1,8 @@
-//! Watching `.swarm/` for changes: the configuration, the inbox. Rules and prompts are read anew for each iteration, so a change there is
-//! only told, not acted on.
+//! Watching `.swarm/` for changes: the configuration, the inbox. Rules and prompts are read anew
+//! for each iteration, so a change there is only told, not acted on.
 //!
-//! Invariant: a lost notification loses nothing: the inbox is also looked at when the daemon starts, and the configuration is read then.
+//! Invariant: a lost notification loses nothing: the inbox is also looked at when the daemon
+//! starts, and the configuration is read then.
 
 use std::path::Path;
 
@@ -58,7 +59,8 @@ pub(crate) fn watch(
     Ok(watcher)
 }
 
-/// The folder of the hooks may come later, or be another one than before; to watch it twice does no harm.
+/// The folder of the hooks may come later, or be another one than before; to watch it twice does no
+/// harm.
 pub(crate) fn watch_hooks(watcher: &mut RecommendedWatcher, paths: &Paths) -> notify::Result<()> {
     let folder = paths.hooks();
     if folder.is_dir() {

@@ -1,12 +1,13 @@
 //! Memory that passing work took goes back to the system.
 //!
-//! A snapshot copies the whole state and writes it as text, now on one thread, now on another, and what stays in the state lies between what is
-//! freed soon. Linux's usual allocator (glibc's) then holds a third more after some thousand ideas than a new daemon would; jemalloc, which
-//! keeps each size apart, holds next to nothing more, if it is told when to give back: of itself it waits for more work. Elsewhere
-//! the system's own allocator stays.
+//! A snapshot copies the whole state and writes it as text, now on one thread, now on another, and
+//! what stays in the state lies between what is freed soon. Linux's usual allocator (glibc's) then
+//! holds a third more after some thousand ideas than a new daemon would; jemalloc, which keeps each
+//! size apart, holds next to nothing more, if it is told when to give back: of itself it waits for
+//! more work. Elsewhere the system's own allocator stays.
 //!
-//! Invariant: it goes back after each snapshot, and once more when the daemon has come to rest, together with the events that are kept for
-//! those who follow; the actor never waits for that.
+//! Invariant: it goes back after each snapshot, and once more when the daemon has come to rest,
+//! together with the events that are kept for those who follow; the actor never waits for that.
 
 use std::time::Duration;
 
@@ -22,11 +23,13 @@ const QUIET: Duration = Duration::from_secs(5);
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// What jemalloc reads before the first byte is asked of it: two arenas for all threads, since the daemon's work is done by few; nothing of
-/// more than a page is kept by a thread for itself; what is freed goes back after a second's work.
+/// What jemalloc reads before the first byte is asked of it: two arenas for all threads, since the
+/// daemon's work is done by few; nothing of more than a page is kept by a thread for itself; what
+/// is freed goes back after a second's work.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
-// SAFETY: jemalloc looks for a pointer to text that ends with a zero byte under this name, and nobody else has one.
+// SAFETY: jemalloc looks for a pointer to text that ends with a zero byte under this name, and
+// nobody else has one.
 #[unsafe(export_name = "malloc_conf")]
 #[used]
 static SETTINGS: Option<&'static std::ffi::c_char> = Some(settings());
@@ -52,7 +55,8 @@ pub(crate) fn give_back() {
     debug_assert_eq!(refused, 0);
 }
 
-/// What gives back at once what no arena uses (jemalloc's manual, `arena.<i>.purge`; 4096 stands for all).
+/// What gives back at once what no arena uses (jemalloc's manual, `arena.<i>.purge`; 4096 stands
+/// for all).
 #[cfg(target_os = "linux")]
 const ALL: &std::ffi::CStr = c"arena.4096.purge";
 
@@ -109,7 +113,8 @@ mod tests {
         let mut arenas = 0_u32;
         let mut size = size_of::<u32>();
         #[allow(unsafe_code)]
-        // SAFETY: the name ends with a zero byte; the value asked for is an unsigned number of this size.
+        // SAFETY: the name ends with a zero byte; the value asked for is an unsigned number of this
+        // size.
         let refused = unsafe {
             let value = (&raw mut arenas).cast();
             let none = std::ptr::null_mut();

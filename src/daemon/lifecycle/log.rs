@@ -1,7 +1,9 @@
-//! The daemon's own log, for those who look for the cause of something: `.swarm/logs/daemon.jsonl`, one JSON object a line.
+//! The daemon's own log, for those who look for the cause of something: `.swarm/logs/daemon.jsonl`,
+//! one JSON object a line.
 //!
-//! Invariant: it is no ledger. Nothing reads it back, and a line that cannot be written is lost without consequence. `SWARM_LOG` says how much is
-//! written (`debug`, `swarm::git=trace`, ...; `info` without it).
+//! Invariant: it is no ledger. Nothing reads it back, and a line that cannot be written is lost
+//! without consequence. `SWARM_LOG` says how much is written (`debug`, `swarm::git=trace`, ...;
+//! `info` without it).
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

@@ -144,8 +144,9 @@ pub(crate) async fn ask_to_end(handle: &Handle) -> Asking {
     }
 }
 
-/// After the actor: nothing is begun any more, and the git commands that run are ended, unless they end by themselves within `patience`; so
-/// are the runs of `runs`. What is cut off is for the next start, which finds it in the log. Whether no git command is left.
+/// After the actor: nothing is begun any more, and the git commands that run are ended, unless they
+/// end by themselves within `patience`; so are the runs of `runs`. What is cut off is for the next
+/// start, which finds it in the log. Whether no git command is left.
 pub(crate) async fn cut_off(
     context: &Arc<DriverContext>,
     runs: Option<State>,

@@ -1,7 +1,8 @@
-//! Signals to the daemon: the first Ctrl+C, TERM or HUP ends it gracefully, a later Ctrl+C at once; USR1 reads the configuration again.
+//! Signals to the daemon: the first Ctrl+C, TERM or HUP ends it gracefully, a later Ctrl+C at once;
+//! USR1 reads the configuration again.
 //!
-//! Invariant: a hang-up or TERM never hurries an end. Where a terminal is closed or a machine shut down several of them come, one after the
-//! other, and nobody has lost patience.
+//! Invariant: a hang-up or TERM never hurries an end. Where a terminal is closed or a machine shut
+//! down several of them come, one after the other, and nobody has lost patience.
 
 use std::io;
 
@@ -29,8 +30,9 @@ pub(crate) enum Asked {
     Reload,
 }
 
-/// Listens from now on, on a thread of its own, until nobody takes what it hears. To be called while there is but one thread: then no signal
-/// is lost on the way from what the system does by itself to this.
+/// Listens from now on, on a thread of its own, until nobody takes what it hears. To be called
+/// while there is but one thread: then no signal is lost on the way from what the system does by
+/// itself to this.
 pub(crate) fn receive_signals() -> io::Result<mpsc::UnboundedReceiver<Asked>> {
     let (asked, heard) = mpsc::unbounded_channel();
     // Between the handler's coming into force and its knowing what to do, it swallows what comes.
@@ -68,7 +70,8 @@ fn meaning(signal: i32) -> Asked {
     }
 }
 
-/// Whether whoever started this process had it ignore the signal. Where the system does not tell, it did not.
+/// Whether whoever started this process had it ignore the signal. Where the system does not tell,
+/// it did not.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status

@@ -1,8 +1,9 @@
-//! What the daemon tells the service manager that started it, by systemd's protocol: that it is ready, how it stands, that its actor lives,
-//! that it ends.
+//! What the daemon tells the service manager that started it, by systemd's protocol: that it is
+//! ready, how it stands, that its actor lives, that it ends.
 //!
-//! Invariant: the watchdog is fed by answers of the actor and by nothing else. One that is stuck lets the time run out, and the service manager
-//! ends the daemon and starts it again; agents go on under their runners meanwhile. Nothing here ever waits for the service manager.
+//! Invariant: the watchdog is fed by answers of the actor and by nothing else. One that is stuck
+//! lets the time run out, and the service manager ends the daemon and starts it again; agents go on
+//! under their runners meanwhile. Nothing here ever waits for the service manager.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -73,7 +74,8 @@ impl SystemdNotify {
         }
     }
 
-    /// Says that the daemon is ready, and from then on how it stands, until it has ended or this is dropped.
+    /// Says that the daemon is ready, and from then on how it stands, until it has ended or this is
+    /// dropped.
     pub async fn inform(&self, handle: Handle) {
         let mut told = handle.read(status_line);
         self.say(&format!("READY=1\nSTATUS={told}"));
@@ -187,7 +189,8 @@ mod tests {
             String::from_utf8(bytes[..length].to_vec()).unwrap()
         }
 
-        /// A wait with a time is not taken up again by the system after a signal, and other tests of this process have children.
+        /// A wait with a time is not taken up again by the system after a signal, and other tests
+        /// of this process have children.
         fn receive(&self, bytes: &mut [u8]) -> std::io::Result<usize> {
             loop {
                 match self.socket.recv(bytes) {

@@ -24,7 +24,8 @@ pub(crate) struct Watcher {
     reloader: Reloader,
     handle: Handle,
     until_idle: bool,
-    /// The last event of the daemons before this one: what they left says nothing about what this one will do.
+    /// The last event of the daemons before this one: what they left says nothing about what this
+    /// one will do.
     before: u64,
     notes: Arc<Notes>,
     asked_to_end: bool,
@@ -50,7 +51,8 @@ impl Watcher {
         let (change, mut changed) = mpsc::unbounded_channel();
         let mut watcher = file_events::watch(&self.reloader.context.paths, change);
         if let Err(error) = &watcher {
-            tracing::error!(%error, "files cannot be watched; after a change: send SIGUSR1 to the daemon");
+            tracing::error!(%error, "files cannot be watched; after a change: send SIGUSR1 to the \
+                daemon");
         }
         let mut inbox = Inbox::new(Arc::clone(&self.reloader.context), self.handle.clone());
         inbox.scan().await;
@@ -72,7 +74,8 @@ impl Watcher {
                     if list.contains(&Changed::Hooks) && let Ok(watcher) = &mut watcher {
                         let paths = &self.reloader.context.paths;
                         if let Err(error) = file_events::watch_hooks(watcher, paths) {
-                            tracing::warn!(%error, "the hooks' folder cannot be watched; after a change: touch .swarm/config.json");
+                            tracing::warn!(%error, "the hooks' folder cannot be watched; after a \
+                                change: touch .swarm/config.json");
                         }
                     }
                     self.on_changes(&list, &mut inbox).await;
@@ -83,7 +86,8 @@ impl Watcher {
         }
     }
 
-    /// What was kept until a person deleted it: repositories of agents, and work that a conflict was settled without.
+    /// What was kept until a person deleted it: repositories of agents, and work that a conflict
+    /// was settled without.
     async fn forget_what_was_taken(&self) {
         let kept: Vec<String> = self.handle.read(|state| {
             let keys = state.warnings.keys();

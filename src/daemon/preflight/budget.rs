@@ -1,7 +1,8 @@
-//! Budgets that cannot hold, because an agent's program does not report what it uses or costs, or only after a run.
+//! Budgets that cannot hold, because an agent's program does not report what it uses or costs, or
+//! only after a run.
 //!
-//! Invariant: only what is certain from the configuration is said. A model without a price among others is noticed when it is
-//! used, by `decide::budget::unpriced`.
+//! Invariant: only what is certain from the configuration is said. A model without a price among
+//! others is noticed when it is used, by `decide::budget::unpriced`.
 
 use crate::agents::{self, AdapterKind, adapter::UsageReporting};
 use crate::config::Config;
@@ -81,8 +82,9 @@ pub fn unseen<'a>(
     found
 }
 
-const PRICING: &str = "add what its model costs to .swarm/config.json, in dollars for a million tokens: \
-     \"pricing\": {\"MODEL\": {\"input\": N, \"cached\": N, \"cacheWritten\": N, \"output\": N}}";
+const PRICING: &str = "add what its model costs to .swarm/config.json, in dollars for a million \
+    tokens: \"pricing\": {\"MODEL\": {\"input\": N, \"cached\": N, \"cacheWritten\": N, \
+    \"output\": N}}";
 
 fn never(name: &str, limits: &str, at_end: Sight) -> Option<UncountedProfile> {
     let (why, advice) = match at_end {
@@ -93,7 +95,8 @@ fn never(name: &str, limits: &str, at_end: Sight) -> Option<UncountedProfile> {
         ),
         Sight::Nothing => (
             "it does not tell what it uses",
-            "no budget holds these agents back; what does: completion.maxIterations, agents.timeoutMinutes",
+            "no budget holds these agents back; what does: completion.maxIterations, \
+            agents.timeoutMinutes",
         ),
     };
     Some(UncountedProfile {
@@ -106,13 +109,15 @@ fn too_late(name: &str, limits: &str, meanwhile: Sight) -> Option<UncountedProfi
     let (why, advice) = match meanwhile {
         Sight::All => return None,
         Sight::NoPrice => (
-            "before its end a run tells tokens only, their dollars are known from `pricing` alone, and that is empty",
+            "before its end a run tells tokens only, their dollars are known from `pricing` alone, \
+            and that is empty",
             PRICING,
         ),
         Sight::Nothing => (
             "what counts there is not told before a run's end",
-            "a run there may use more than the budget, which is looked at after it; what can be ended in the middle: for tokens claude \
-             and opencode; for dollars claude with `pricing`, opencode, and acp where its agent tells what it costs",
+            "a run there may use more than the budget, which is looked at after it; what can be \
+            ended in the middle: for tokens claude and opencode; for dollars claude with \
+            `pricing`, opencode, and acp where its agent tells what it costs",
         ),
     };
     Some(UncountedProfile {
@@ -183,7 +188,8 @@ mod tests {
     #[test]
     fn what_counts_in_no_budget_in_tokens_is_told() {
         let budget = json!({"tokensPerIdea": 1000, "tokensPerDay": 5000});
-        insta::assert_snapshot!(said(&budget, &json!({})), @"no run of `command` counts in budget.tokensPerIdea and budget.tokensPerDay: it does not tell what it uses");
+        insta::assert_snapshot!(said(&budget, &json!({})), @"no run of `command` counts in \
+            budget.tokensPerIdea and budget.tokensPerDay: it does not tell what it uses");
         let budget = json!({"tokensPerIdea": 1000, "hardStop": true});
         insta::assert_snapshot!(said(&budget, &json!({})), @r"
         budget.hardStop ends no run of `codex` in the middle for budget.tokensPerIdea: what counts there is not told before a run's end

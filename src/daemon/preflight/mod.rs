@@ -1,8 +1,9 @@
-//! A look at the agents' programs, and at those of the quality commands, as they would be started, before any idea is given to them: for
-//! `swarm start`, `doctor` and `init` alike.
+//! A look at the agents' programs, and at those of the quality commands, as they would be started,
+//! before any idea is given to them: for `swarm start`, `doctor` and `init` alike.
 //!
-//! Invariant: only looks, but for `PROGRAM --version`, of which nothing is left. No secret is read: of a login only its place is told. What cannot
-//! be told for certain is a doubt, and a doubt keeps nothing from starting.
+//! Invariant: only looks, but for `PROGRAM --version`, of which nothing is left. No secret is read:
+//! of a login only its place is told. What cannot be told for certain is a doubt, and a doubt keeps
+//! nothing from starting.
 
 mod budget;
 mod quality_commands;
@@ -131,7 +132,8 @@ impl Preflight<'_> {
         adapter.login(profile, &launch.env)
     }
 
-    /// The process that an iteration would be, or where only an argument is wrong one without the profile's own.
+    /// The process that an iteration would be, or where only an argument is wrong one without the
+    /// profile's own.
     fn launch(&self, adapter: &dyn Adapter, profile: &Profile, seen: &mut Seen) -> Option<Launch> {
         let launched = self.try_launch(adapter, profile);
         let Err(error) = launched else {
@@ -293,7 +295,8 @@ impl Seen {
         self.faults.is_empty()
     }
 
-    /// Program, version and login, as far as they are known: `/usr/bin/claude, version 2.1.4, logged in by ANTHROPIC_API_KEY`.
+    /// Program, version and login, as far as they are known: `/usr/bin/claude, version 2.1.4,
+    /// logged in by ANTHROPIC_API_KEY`.
     pub fn summary(&self) -> String {
         let program = match &self.program {
             Some(path) => path.display().to_string(),

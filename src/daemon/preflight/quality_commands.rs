@@ -1,7 +1,9 @@
-//! Quality commands whose program is not here: each idea would be worked on to its end, and nothing would ever pass.
+//! Quality commands whose program is not here: each idea would be worked on to its end, and nothing
+//! would ever pass.
 //!
-//! Invariant: only what is certain is told. A line is judged where its failing depends on its first program, by name, being found; one that
-//! begins with a path may get its program from the work itself.
+//! Invariant: only what is certain is told. A line is judged where its failing depends on its first
+//! program, by name, being found; one that begins with a path may get its program from the work
+//! itself.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -29,7 +31,8 @@ impl fmt::Display for MissingProgram {
         let Self { command, program } = self;
         write!(
             f,
-            "the quality command `{command}` cannot run here, so nothing passes it: `{program}` is not found in PATH"
+            "the quality command `{command}` cannot run here, so nothing passes it: `{program}` is \
+            not found in PATH"
         )
     }
 }

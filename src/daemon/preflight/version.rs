@@ -1,6 +1,7 @@
 //! A program's version, by asking it.
 //!
-//! Invariant: only what the program itself says counts against it: that it took too long or was killed says nothing.
+//! Invariant: only what the program itself says counts against it: that it took too long or was
+//! killed says nothing.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;

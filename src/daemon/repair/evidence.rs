@@ -1,8 +1,9 @@
-//! What is still known of a state whose log is damaged: the good events, those behind the damage that can be read, a snapshot taken later,
-//! and what lies in git and on disk.
+//! What is still known of a state whose log is damaged: the good events, those behind the damage
+//! that can be read, a snapshot taken later, and what lies in git and on disk.
 //!
-//! Invariant: [`Evidence::floors`] are at least every number that was ever given, as far as anything still shows it: each event gives at most
-//! one of each kind, so an event that cannot be read counts as one of each.
+//! Invariant: [`Evidence::floors`] are at least every number that was ever given, as far as
+//! anything still shows it: each event gives at most one of each kind, so an event that cannot be
+//! read counts as one of each.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -62,8 +63,8 @@ impl Evidence {
         ))
     }
 
-    /// Of keeping a snapshot's state and all events after it, where something else tells of event `known`, and `cut` is what the log and the
-    /// newest snapshot tell.
+    /// Of keeping a snapshot's state and all events after it, where something else tells of event
+    /// `known`, and `cut` is what the log and the newest snapshot tell.
     pub(super) fn of_snapshot(
         paths: &Paths,
         state: &State,
@@ -186,7 +187,8 @@ fn last_numbers(seen: &mut State, rest: &[Record<Event>], highest: u64) -> Count
     }
 }
 
-/// Landings since the newest one that the good events know. A repository that cannot be read has none to tell of.
+/// Landings since the newest one that the good events know. A repository that cannot be read has
+/// none to tell of.
 fn landings(
     paths: &Paths,
     prefix: &State,
@@ -239,7 +241,8 @@ fn landings_in_git(
     }
 }
 
-/// As a fact, unless the idea is known to be done, or is younger than the commit: then it is another that had its number before.
+/// As a fact, unless the idea is known to be done, or is younger than the commit: then it is
+/// another that had its number before.
 fn unknown(prefix: &State, landed: &Landed, target: &str) -> Option<FoundLanding> {
     let idea: IdeaId = landed.idea.parse().ok()?;
     let known = prefix.ideas.get(&idea);
@@ -284,7 +287,8 @@ impl Numbers {
         }
     }
 
-    /// Takes note of the numbers in a name: `idea-003`, `op-000017`, `r0042-ed-001-i2`, `agent/ed-001/idea-003`, `ed-001-idea-003`.
+    /// Takes note of the numbers in a name: `idea-003`, `op-000017`, `r0042-ed-001-i2`,
+    /// `agent/ed-001/idea-003`, `ed-001-idea-003`.
     fn note(&mut self, name: &str) {
         let counters = &mut self.0;
         let raise = |counter: &mut u64, found: Option<u64>| {

@@ -37,7 +37,8 @@ pub struct Losses {
 pub struct IdeaChange {
     /// The idea.
     pub id: IdeaId,
-    /// How it stood, as far as that can be told; none: that is not known. The same as it would stand: its text is another.
+    /// How it stood, as far as that can be told; none: that is not known. The same as it would
+    /// stand: its text is another.
     pub from: Option<IdeaStatus>,
     /// How it would stand; none: it is gone.
     pub to: Option<IdeaStatus>,

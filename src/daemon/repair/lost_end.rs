@@ -1,7 +1,9 @@
-//! A log that lost its end at the end of a line or of a file, where nothing in it shows: a checkpoint that was made later tells.
+//! A log that lost its end at the end of a line or of a file, where nothing in it shows: a
+//! checkpoint that was made later tells.
 //!
-//! Invariant: each checkpoint has the number of the effect that made it, and the log gave that number. A file counts only
-//! with its tag in git: one that came from elsewhere refuses nothing. After a repair the log knows all numbers again.
+//! Invariant: each checkpoint has the number of the effect that made it, and the log gave that
+//! number. A file counts only with its tag in git: one that came from elsewhere refuses nothing.
+//! After a repair the log knows all numbers again.
 
 use crate::daemon::checkpoints::{file, tag_of};
 use crate::daemon::files::paths::Paths;
@@ -18,7 +20,8 @@ impl MadeBefore {
         Self(file::names(paths))
     }
 
-    /// Why this state, that of the log's last event, cannot be the last that there was; `None` when nothing says so.
+    /// Why this state, that of the log's last event, cannot be the last that there was; `None` when
+    /// nothing says so.
     pub(in crate::daemon) fn missing_in(&self, paths: &Paths, state: &State) -> Option<String> {
         let unknown = |name: &&CheckpointName| !state.checkpoints.contains_key(*name);
         let unknown = self.0.iter().filter(unknown);

@@ -1,7 +1,8 @@
 //! Damaged state: what each way out would lose, and taking one.
 //!
-//! Invariant: [`examine`] changes nothing and takes no lock. A way is offered only when all of it can be done; taking it keeps every file as
-//! it was, never gives a number twice, and never lets an idea land that the target has already.
+//! Invariant: [`examine`] changes nothing and takes no lock. A way is offered only when all of it
+//! can be done; taking it keeps every file as it was, never gives a number twice, and never lets an
+//! idea land that the target has already.
 
 mod evidence;
 mod losses;
@@ -83,7 +84,8 @@ struct Open {
     begin: Option<(Restorable, State)>,
 }
 
-/// Looks at the log and the snapshots, and at what else is known, without a lock: no daemon may be at work.
+/// Looks at the log and the snapshots, and at what else is known, without a lock: no daemon may be
+/// at work.
 ///
 /// # Errors
 /// A file or git cannot be read.
@@ -91,7 +93,8 @@ pub fn examine(paths: &Paths) -> Result<Findings, DaemonError> {
     Ok(examine_state(paths)?.0)
 }
 
-/// Whether a start would replace the only list of ideas that is left. For a log without events only.
+/// Whether a start would replace the only list of ideas that is left. For a log without events
+/// only.
 pub(super) fn is_log_gone(paths: &Paths) -> bool {
     !rebuild::in_list(paths).is_empty()
 }
@@ -191,15 +194,21 @@ fn offered(open: &Open) -> WayOut {
     let history = open.begin.as_ref().map_or(0, |(from, _)| from.seq);
     let loses = Losses::of(&open.evidence, history);
     let why = match (open.way, &open.begin) {
-        (RepairWay::Snapshot, Some((found, _))) => {
-            why_this_snapshot(found, &open.evidence, &loses)
-        }
-        (RepairWay::Rebuild, _) => "the ideas are put together from ideas.jsonl, the target's history, the worktrees and what can be read of the \
-             log; what was spent is not known, so budgets begin anew; nothing starts until a person has \
-             looked and said: swarm resume"
+        (RepairWay::Snapshot, Some((found, _))) => why_this_snapshot(found, &open.evidence, &loses),
+        (RepairWay::Rebuild, _) => "the ideas are put together from ideas.jsonl, the target's \
+            history, the worktrees and what can be read of the log; what was spent is not known, \
+            so budgets begin anew; nothing starts until a person has looked and said: swarm \
+            resume"
             .to_owned(),
-        _ if kept == 0 => "no event before the damage is whole: the log begins anew, and no number is given a second time".to_owned(),
-        _ => format!("the events before event {} are whole and stay as they are", kept + 1),
+        _ if kept == 0 => {
+            "no event before the damage is whole: the log begins anew, and no number \
+            is given a second time"
+                .to_owned()
+        }
+        _ => format!(
+            "the events before event {} are whole and stay as they are",
+            kept + 1
+        ),
     };
     WayOut {
         way: open.way,
@@ -237,7 +246,8 @@ fn why_this_snapshot(from: &Restorable, evidence: &Evidence, loses: &Losses) -> 
 /// Takes a way out. Returns none when nothing is damaged.
 ///
 /// # Errors
-/// Somebody holds the lock; the way is not offered; a file cannot be written: then a repeated call goes on.
+/// Somebody holds the lock; the way is not offered; a file cannot be written: then a repeated call
+/// goes on.
 pub fn take(paths: &Paths, way: RepairWay) -> Result<Option<Repaired>, DaemonError> {
     let _lock = store::lock(paths)?;
     if let Some(finished) = finish_locked(paths)? {
@@ -257,7 +267,8 @@ pub fn take(paths: &Paths, way: RepairWay) -> Result<Option<Repaired>, DaemonErr
     finish_locked(paths)
 }
 
-/// The runs whose runner lives. What stays may not know of them, and would send another agent into their worktree.
+/// The runs whose runner lives. What stays may not know of them, and would send another agent into
+/// their worktree.
 fn running(paths: &Paths) -> Vec<String> {
     let mut alive = Vec::new();
     for name in evidence::names_in(&paths.runs) {

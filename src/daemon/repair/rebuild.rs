@@ -1,8 +1,9 @@
-//! A state put together when no event is whole from the first one on and no snapshot helps: from `ideas.jsonl`, the lines of the log that can
-//! still be read, the worktrees that were kept, and the files of checkpoints.
+//! A state put together when no event is whole from the first one on and no snapshot helps: from
+//! `ideas.jsonl`, the lines of the log that can still be read, the worktrees that were kept, and
+//! the files of checkpoints.
 //!
-//! Invariant: it claims no more than these say. What was being worked on is pending again with its worktree, and the swarm is paused until a
-//! person has looked.
+//! Invariant: it claims no more than these say. What was being worked on is pending again with its
+//! worktree, and the swarm is paused until a person has looked.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,8 @@ use crate::git::Repo;
 use crate::view;
 
 /// Why nothing starts.
-const REASON: &str = "the state was put together from ideas.jsonl, git and the worktrees after damage: look at the ideas, then: swarm resume";
+const REASON: &str = "the state was put together from ideas.jsonl, git and the worktrees after \
+    damage: look at the ideas, then: swarm resume";
 
 /// An idea, as `ideas.jsonl` has it.
 #[derive(Deserialize)]
@@ -82,7 +84,8 @@ fn checkpoints(paths: &Paths) -> BTreeMap<CheckpointName, Checkpoint> {
         .collect()
 }
 
-/// The view first: it is what people saw. What it does not have yet may be in lines that can still be read.
+/// The view first: it is what people saw. What it does not have yet may be in lines that can still
+/// be read.
 fn listed(paths: &Paths, cut: &Evidence) -> Vec<Listed> {
     let mut found = in_list(paths);
     for seen in view::ideas(&cut.seen, None) {
@@ -117,7 +120,8 @@ pub(super) fn in_list(paths: &Paths) -> Vec<Listed> {
         .collect()
 }
 
-/// Takes from the list what `seen` does not have, or not as it was last: it is going to be told as lost. No idea ever leaves a state.
+/// Takes from the list what `seen` does not have, or not as it was last: it is going to be told as
+/// lost. No idea ever leaves a state.
 pub(super) fn look_at_list(paths: &Paths, seen: &mut State) {
     for listed in in_list(paths) {
         let known = seen.ideas.get(&listed.id);

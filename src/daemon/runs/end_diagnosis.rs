@@ -1,7 +1,9 @@
-//! What a run leaves on the disk, looked at when it is over: whether there was room, and its last words.
+//! What a run leaves on the disk, looked at when it is over: whether there was room, and its last
+//! words.
 //!
-//! Invariant: none of this is done on one of the daemon's own workers, of which there are two. To cut what a hook wrote to its limit frees the
-//! pages of gigabytes, and whoever asks the daemon something would wait for that.
+//! Invariant: none of this is done on one of the daemon's own workers, of which there are two. To
+//! cut what a hook wrote to its limit frees the pages of gigabytes, and whoever asks the daemon
+//! something would wait for that.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +16,8 @@ use crate::domain::effect::Purpose;
 use crate::domain::observation::RunEndKind;
 use crate::process::{self, RunDir};
 
-/// How much of the end of an agent's standard error is looked at, in bytes, and how much of it is told, in characters.
+/// How much of the end of an agent's standard error is looked at, in bytes, and how much of it is
+/// told, in characters.
 const STDERR_END: usize = 2_048;
 const LAST_WORDS: usize = 200;
 /// Free space (bytes) with which next to nothing can be written any more.
@@ -52,7 +55,8 @@ pub(crate) async fn diagnose_end(
     .await
 }
 
-/// The end of what an agent that failed wrote to its standard error: often it says at once what is wrong. The whole is with the run.
+/// The end of what an agent that failed wrote to its standard error: often it says at once what is
+/// wrong. The whole is with the run.
 fn last_words(dir: &RunDir, how: &RunEndKind) -> Option<String> {
     let failed = match how {
         RunEndKind::Exited { code } => *code != 0,
@@ -73,7 +77,8 @@ fn keep_to_the_limit(dir: &RunDir) {
             Ok(())
         };
         if let Err(error) = cut() {
-            tracing::warn!(%error, file = %file.display(), "the output of a hook could not be cut to its limit");
+            tracing::warn!(%error, file = %file.display(), "the output of a hook could not be cut \
+                to its limit");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Following a run to its end: what an agent says is passed on meanwhile, and at the end it is concluded what the run came to.
+//! Following a run to its end: what an agent says is passed on meanwhile, and at the end it is
+//! concluded what the run came to.
 //!
 //! Invariant: when a run's end is reported, everything that it said has been passed on before.
 

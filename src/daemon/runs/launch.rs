@@ -1,4 +1,5 @@
-//! From what a run is for to the process that does it: program, environment, prompt, in a directory of its own.
+//! From what a run is for to the process that does it: program, environment, prompt, in a directory
+//! of its own.
 //!
 //! Invariant: nothing is started here. Preparing again gives the directory that is there.
 
@@ -77,7 +78,8 @@ fn ended(agent: &AgentId) -> Unusable {
     }
 }
 
-/// Writes the run's directory. Also gives how an agent's run begins, unless the directory was there already.
+/// Writes the run's directory. Also gives how an agent's run begins, unless the directory was there
+/// already.
 pub(crate) async fn prepare(
     context: &Arc<DriverContext>,
     handle: &Handle,
@@ -210,7 +212,8 @@ fn agent_run(
     Ok((spec, files))
 }
 
-/// The conversation of an attempt's next run: its own goes on where it has one that is this profile's.
+/// The conversation of an attempt's next run: its own goes on where it has one that is this
+/// profile's.
 fn talk(
     attempt: &Attempt,
     profile: &agents::Profile,

@@ -1,8 +1,9 @@
 //! How an agent's run was begun: how its output is read, and what it may quote.
 //!
-//! Invariant: the daemon that began a run knows it and does not look into the run's folder again. One that comes later reads the folder,
-//! where agents can write, but does not depend on it: the adapter is the one that the log tells of, else that of the run's profile,
-//! whatever is written there, and a folder that tells nothing ends no run.
+//! Invariant: the daemon that began a run knows it and does not look into the run's folder again.
+//! One that comes later reads the folder, where agents can write, but does not depend on it: the
+//! adapter is the one that the log tells of, else that of the run's profile, whatever is written
+//! there, and a folder that tells nothing ends no run.
 
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -26,7 +27,8 @@ use crate::process::{RunDir, open_plain_file};
 
 /// The prompt's file in the run's directory.
 pub(crate) const PROMPT: &str = "prompt.md";
-/// There, where a conversation is taken up: what the prompt would be without it. The agent has been told so, in other words, and may quote it.
+/// There, where a conversation is taken up: what the prompt would be without it. The agent has been
+/// told so, in other words, and may quote it.
 pub(crate) const CONVERSATION: &str = "conversation.md";
 /// How the agent was started, there.
 pub(crate) const STARTED_AS: &str = "agent.json";
@@ -80,7 +82,8 @@ impl LaunchRecord {
         let adapter = agents::adapter(self.started.adapter);
         if let Err(error) = adapter.amend(&self.started, concluded) {
             let session = concluded.session.as_ref().map(ToString::to_string);
-            tracing::warn!(%error, session, "the records of an agent's program cannot be read; of its run only what it wrote is known");
+            tracing::warn!(%error, session, "the records of an agent's program cannot be read; of \
+                its run only what it wrote is known");
         }
     }
 }
@@ -112,14 +115,16 @@ pub(crate) async fn recall(
         let adapter = handle
             .read(|state| logged(state, &run))
             .or_else(|| Some(context.profile(&profile)?.adapter));
-        // A profile that is gone cannot begin it again; `judge` then reads the output by its kind alone.
+        // A profile that is gone cannot begin it again; `judge` then reads the output by its kind
+        // alone.
         let anew = || launch::begin(&context, &handle, &run, &purpose).ok();
         judge(&run, told, adapter, || LaunchRecord::with(&anew()?.1))
     };
     Ok(Some(spawn_blocking(judged).await?))
 }
 
-/// How a run's output is to be read by the log, which nobody but swarm writes, and whatever became of its profile since.
+/// How a run's output is to be read by the log, which nobody but swarm writes, and whatever became
+/// of its profile since.
 fn logged(state: &State, run: &RunId) -> Option<AdapterKind> {
     let of_run = |attempt: &&Attempt| attempt.run.as_ref() == Some(run);
     let name = state.agents.values().find(of_run)?.adapter.as_deref()?;
@@ -154,8 +159,8 @@ pub(crate) fn all_told(dir: &Path) -> io::Result<String> {
     }
 }
 
-/// Trouble that passes (no descriptor free, a disk that errs) says nothing about what a file holds: it is tried again before anything is
-/// concluded from it.
+/// Trouble that passes (no descriptor free, a disk that errs) says nothing about what a file holds:
+/// it is tried again before anything is concluded from it.
 async fn again_and_again(
     look: impl Fn() -> FolderRecord + Clone + Send + 'static,
 ) -> Result<FolderRecord, JoinError> {
@@ -180,7 +185,8 @@ fn passes(error: &io::Error) -> bool {
     )
 }
 
-/// What the folder tells, where it can be believed; `anew`: how the run would begin now, by the settings and the log.
+/// What the folder tells, where it can be believed; `anew`: how the run would begin now, by the
+/// settings and the log.
 fn judge(
     run: &RunId,
     told: FolderRecord,
@@ -192,7 +198,8 @@ fn judge(
         _ => Ok(started),
     });
     let doubt = |error: io::Error| {
-        tracing::warn!(%run, %error, "what the folder of a run says of how it was begun is not believed; the settings and the log say it");
+        tracing::warn!(%run, %error, "what the folder of a run says of how it was begun is not \
+            believed; the settings and the log say it");
     };
     let (started, quoted) = (started.map_err(doubt).ok(), told.quoted.map_err(doubt).ok());
     if let (Some(started), Some(quoted)) = (&started, &quoted) {
@@ -202,7 +209,8 @@ fn judge(
     let anew = anew();
     let (anew, said) = anew.map(|anew| (anew.started, anew.quoted)).unzip();
     let of_its_kind = |anew: &StartedAs| adapter.is_none_or(|adapter| adapter == anew.adapter);
-    // Where even the profile is gone, nothing but lines in the form of swarm's own bridge counts as an agent's words.
+    // Where even the profile is gone, nothing but lines in the form of swarm's own bridge counts as
+    // an agent's words.
     let bare = || StartedAs::new(adapter.unwrap_or(AdapterKind::Acp));
     LaunchRecord {
         started: started.or(anew.filter(of_its_kind)).unwrap_or_else(bare),
@@ -218,7 +226,8 @@ fn unlike(adapter: AdapterKind, told: AdapterKind) -> io::Error {
     ))
 }
 
-/// What makes the output of the run in this folder text for people; none: it is that already, or nobody can tell.
+/// What makes the output of the run in this folder text for people; none: it is that already, or
+/// nobody can tell.
 pub(crate) fn transcript(dir: &Path) -> io::Result<Option<Transcript>> {
     let started = match started_as(dir) {
         Err(error) if passes(&error) => return Err(error),

@@ -1,8 +1,10 @@
-//! Listening to an agent: its output file, read as it grows, turned into events; its messages are searched for signals.
+//! Listening to an agent: its output file, read as it grows, turned into events; its messages are
+//! searched for signals.
 //!
-//! Invariant: always read from the beginning of the file, so that a signal's place is the same whoever listens; what was heard before is
-//! recognised by its place. However much an agent says, only a bounded number of things is passed on: of each reading the last word, the
-//! last progress and the last usage, and at most [`LEARNINGS`] learnings a run.
+//! Invariant: always read from the beginning of the file, so that a signal's place is the same
+//! whoever listens; what was heard before is recognised by its place. However much an agent says,
+//! only a bounded number of things is passed on: of each reading the last word, the last progress
+//! and the last usage, and at most [`LEARNINGS`] learnings a run.
 
 use std::io;
 use std::path::PathBuf;
@@ -109,7 +111,8 @@ impl AgentOutputReader {
                     tracing::info!(run = %self.run, offset, %text, "unknown signal ignored");
                 }
                 Item::Malformed { text, why } => {
-                    tracing::info!(run = %self.run, offset, %text, %why, "malformed signal ignored");
+                    tracing::info!(run = %self.run, offset, %text, %why, "malformed signal \
+                        ignored");
                 }
             }
         }

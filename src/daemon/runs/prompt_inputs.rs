@@ -1,4 +1,5 @@
-//! Gathering what an agent is told: the prompt's parts from the state, the rules on disk, the evidence in git and in earlier runs.
+//! Gathering what an agent is told: the prompt's parts from the state, the rules on disk, the
+//! evidence in git and in earlier runs.
 //!
 //! Invariant: reads only.
 
@@ -28,7 +29,8 @@ const RECOVERY_MAX: u64 = 64 * 1024 * 1024;
 pub(crate) struct PromptInputs {
     /// All of it.
     pub(crate) prompt: String,
-    /// What is new, for a conversation that goes on; none: all of it is, for another idea than before.
+    /// What is new, for a conversation that goes on; none: all of it is, for another idea than
+    /// before.
     pub(crate) next: Option<String>,
     /// The part about the attempt before, when that crashed.
     pub(crate) recovery: Option<RecoveryContext>,
@@ -151,7 +153,8 @@ fn gate_feedback(context: &DriverContext, feedback: &Feedback) -> GateFeedback {
     let code = feedback.how.strip_prefix("exit code ");
     let command = if feedback.merged {
         format!(
-            "{} (on your work merged with the target branch; the target is merged into your branch now)",
+            "{} (on your work merged with the target branch; the target is merged into your branch \
+            now)",
             feedback.command
         )
     } else {
@@ -168,7 +171,8 @@ fn gate_feedback(context: &DriverContext, feedback: &Feedback) -> GateFeedback {
     }
 }
 
-/// The end of what a command wrote: standard output, then standard error. A run that retention has removed has none.
+/// The end of what a command wrote: standard output, then standard error. A run that retention has
+/// removed has none.
 fn output_tail(context: &DriverContext, run: &RunId) -> String {
     let folder = context.paths.runs.join(run.as_str());
     let tail = |name: &str| process::tail(&folder.join(name), TAIL_BYTES).unwrap_or_default();
@@ -196,8 +200,8 @@ fn target_of(context: &DriverContext, handle: &Handle) -> io::Result<Option<git:
         .map_err(io::Error::other)
 }
 
-/// What is known about an attempt that crashed, from the state, its runs and its worktree. What has come into the worktree from the target
-/// since is not its work.
+/// What is known about an attempt that crashed, from the state, its runs and its worktree. What has
+/// come into the worktree from the target since is not its work.
 fn recovery(
     context: &DriverContext,
     attempt: &Attempt,
@@ -251,7 +255,8 @@ fn recovery(
     ))
 }
 
-/// What the attempt before was told, where this one may go on with its conversation. What is not to be read any more is not known.
+/// What the attempt before was told, where this one may go on with its conversation. What is not to
+/// be read any more is not known.
 fn conversation_before(context: &DriverContext, attempt: &Attempt) -> Option<String> {
     let kept = attempt.kept.as_deref()?;
     kept.session.as_ref()?;
@@ -261,7 +266,8 @@ fn conversation_before(context: &DriverContext, attempt: &Attempt) -> Option<Str
     Some(told.unwrap_or_default())
 }
 
-/// What this attempt was told when it began, where that is still there: by now the worktree has its own work too.
+/// What this attempt was told when it began, where that is still there: by now the worktree has its
+/// own work too.
 fn told_before(context: &DriverContext, attempt: &Attempt) -> Option<Vec<AuditEntry>> {
     if attempt.iteration <= 1 {
         return None;

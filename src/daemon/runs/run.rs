@@ -1,8 +1,9 @@
 //! Running a child for the actor: prepare, launch or adopt, listen, report.
 //!
-//! Invariant: whatever was there before, the same call ends in the same report: a run that was prepared is launched, one that lives is
-//! adopted, one that has ended is read, one whose runner was killed is cleared away and reported as lost. No file is looked at on one of the
-//! daemon's own workers: while the disk is busy, that takes as long as it likes.
+//! Invariant: whatever was there before, the same call ends in the same report: a run that was
+//! prepared is launched, one that lives is adopted, one that has ended is read, one whose runner
+//! was killed is cleared away and reported as lost. No file is looked at on one of the daemon's own
+//! workers: while the disk is busy, that takes as long as it likes.
 
 use std::io;
 use std::path::Path;
@@ -127,7 +128,8 @@ async fn carry(
             return Ok(Outcome::Failed {
                 kind: FailureKind::NoSpace,
                 message: format!(
-                    "the disk is full, and run {run} ended badly on it; make room, and it goes on by itself"
+                    "the disk is full, and run {run} ended badly on it; make room, and it goes on \
+                    by itself"
                 ),
             });
         }
@@ -191,19 +193,22 @@ async fn never_began(context: &DriverContext, dir: RunDir) -> Result<Outcome, Ru
     })
 }
 
-/// Somebody has deleted directories of runs: what still runs there cannot be followed, and begins again.
+/// Somebody has deleted directories of runs: what still runs there cannot be followed, and begins
+/// again.
 pub(crate) fn end_vanished(runs: &Path) -> io::Result<()> {
     let ended = process::end_vanished(runs, SURVIVORS).map_err(io::Error::other)?;
     if ended > 0 {
         tracing::warn!(
             processes = ended,
-            "agents still ran whose directory under .swarm/runs has been deleted; they were ended, and their iterations begin again in the same worktrees"
+            "agents still ran whose directory under .swarm/runs has been deleted; they were ended, \
+            and their iterations begin again in the same worktrees"
         );
     }
     Ok(())
 }
 
-/// Runs under way whose records a newer version wrote are for that version: to judge them here could end what lives, or do it twice.
+/// Runs under way whose records a newer version wrote are for that version: to judge them here
+/// could end what lives, or do it twice.
 pub(crate) fn refuse_newer(runs: &Path, state: &State) -> Result<(), ProcessError> {
     let under_way = state.outbox.values().filter_map(|effect| match effect {
         Effect::Run(effect::Run { run, .. }) => Some(run),
@@ -225,7 +230,8 @@ async fn existing(context: &DriverContext, run: &RunId) -> Result<Option<RunDir>
             return Ok(None);
         }
         let dir = RunDir::open(&runs, run.as_str())?;
-        // A prepared directory that a power failure may have torn is written anew; the process room decides.
+        // A prepared directory that a power failure may have torn is written anew; the process room
+        // decides.
         Ok(match process::inspect(&dir)? {
             RunStatus::Prepared => None,
             _ => Some(dir),

@@ -1,4 +1,5 @@
-//! A disk that fails for good in the middle of a batch: the daemon ends, and says no more than it knows.
+//! A disk that fails for good in the middle of a batch: the daemon ends, and says no more than it
+//! knows.
 
 use super::site::{Alive, Site, Still};
 use crate::daemon::actor::Ended;
@@ -7,7 +8,8 @@ use crate::domain::command::Command;
 use crate::domain::testkit::new_idea;
 use crate::journal::testing::faulty::{EIO, Fault, Faults};
 
-/// The answer to an idea that was added just when these operations began to fail, and whether the next start finds the idea.
+/// The answer to an idea that was added just when these operations began to fail, and whether the
+/// next start finds the idea.
 async fn added_while_failing(operations: &[&'static str]) -> (CommandError, bool) {
     let mut site = Site::new(1 << 20);
     let journal = site.open().unwrap();

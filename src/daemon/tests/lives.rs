@@ -1,6 +1,8 @@
-//! What happens to the daemons of one directory: commands, outcomes, a disk that fails, kills at any byte, and starts.
+//! What happens to the daemons of one directory: commands, outcomes, a disk that fails, kills at
+//! any byte, and starts.
 //!
-//! Everything is drawn from one seed; where the list of choices ends, all goes well, and everything must come to rest.
+//! Everything is drawn from one seed; where the list of choices ends, all goes well, and everything
+//! must come to rest.
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
@@ -584,7 +586,8 @@ impl Life {
         }
     }
 
-    /// The disk is full when a daemon starts. Sometimes the first word after that is somebody's, not that of the next try.
+    /// The disk is full when a daemon starts. Sometimes the first word after that is somebody's,
+    /// not that of the next try.
     async fn room_comes_later(&mut self) {
         self.counts.full_disks += 1;
         self.nothing_is_written().await;

@@ -1,7 +1,8 @@
-//! The real actor with the real ledger, writer, journal and snapshots, against a simple model. Only the drivers are made up.
+//! The real actor with the real ledger, writer, journal and snapshots, against a simple model. Only
+//! the drivers are made up.
 //!
-//! `site` is a state directory and the daemons that live there one after the other, `model` what must hold, `lives` what happens to them; `broken` and
-//! `no_room` are stories told by hand.
+//! `site` is a state directory and the daemons that live there one after the other, `model` what
+//! must hold, `lives` what happens to them; `broken` and `no_room` are stories told by hand.
 
 mod broken;
 mod lives;

@@ -1,7 +1,8 @@
-//! What must hold whatever happens: the log only grows, what was answered is in it, and what is published is what it says.
+//! What must hold whatever happens: the log only grows, what was answered is in it, and what is
+//! published is what it says.
 //!
-//! The model knows every record that was published or was found after a kill, the folded state, what the drivers must be asked for, and what
-//! was promised to whoever asked.
+//! The model knows every record that was published or was found after a kill, the folded state,
+//! what the drivers must be asked for, and what was promised to whoever asked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -105,7 +106,8 @@ impl Model {
         self.log.push(record);
     }
 
-    /// Takes in what the daemon has published, sent out and answered. Gives the effects that were sent out.
+    /// Takes in what the daemon has published, sent out and answered. Gives the effects that were
+    /// sent out.
     pub(super) fn follow(&mut self, site: &Site, alive: &mut Alive) -> Vec<(EffectId, Effect)> {
         // In this order: what was answered or sent out is published already.
         let sent = alive.dispatched();
@@ -159,7 +161,8 @@ impl Model {
         self.compared += known + 1 - from;
     }
 
-    /// After the end of a daemon: what was known is in the log, what else is there stays, and a start reads what all of it says.
+    /// After the end of a daemon: what was known is in the log, what else is there stays, and a
+    /// start reads what all of it says.
     pub(super) fn start(&mut self, site: &Site) -> (State, StartFrom) {
         self.compare_with_disk(site, 1);
         let mut new = Vec::new();

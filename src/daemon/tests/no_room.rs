@@ -1,5 +1,5 @@
-//! A disk that is full when a daemon starts or ends: what a start says is said as soon as there is room, before anything else; an end whose
-//! time is over comes.
+//! A disk that is full when a daemon starts or ends: what a start says is said as soon as there is
+//! room, before anything else; an end whose time is over comes.
 
 use super::site::{Alive, Site, Still, pass, wall};
 use crate::daemon::actor::Ended;

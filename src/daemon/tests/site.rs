@@ -1,7 +1,8 @@
 //! A state directory, and in it one daemon after the other: the real actor on a real log.
 //!
-//! Invariant: nothing happens by itself. The actor goes on only while it is waited for here, time passes only when it is told to, and the
-//! disk can be held, so that a daemon can be killed with any number of batches on their way.
+//! Invariant: nothing happens by itself. The actor goes on only while it is waited for here, time
+//! passes only when it is told to, and the disk can be held, so that a daemon can be killed with
+//! any number of batches on their way.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -104,7 +105,8 @@ impl Site {
         (at as u64, (bytes.len() - at) as u64)
     }
 
-    /// What a kill leaves of the bytes behind record `seq`: the first of them, as many as `survive` says of how many there are.
+    /// What a kill leaves of the bytes behind record `seq`: the first of them, as many as `survive`
+    /// says of how many there are.
     pub(super) fn cut(&self, seq: u64, survive: impl FnOnce(u64) -> u64) -> bool {
         let (at, behind) = self.behind(seq);
         if behind == 0 {
@@ -294,8 +296,8 @@ impl Alive {
         std::mem::take(&mut self.answered)
     }
 
-    /// Killed. All that it had handed to the writer reaches the file; what of that a kill leaves is the caller's to cut. The questions that
-    /// nobody will answer.
+    /// Killed. All that it had handed to the writer reaches the file; what of that a kill leaves is
+    /// the caller's to cut. The questions that nobody will answer.
     pub(super) fn kill(self) -> Vec<Command> {
         drop(self.let_go);
         drop(self.actor);
@@ -303,8 +305,8 @@ impl Alive {
     }
 }
 
-/// Where time stands until [`pass`]: as long as a task for blocking work is there, tokio's paused clock does not go on by itself while the
-/// log is being written. A second thread is for snapshots.
+/// Where time stands until [`pass`]: as long as a task for blocking work is there, tokio's paused
+/// clock does not go on by itself while the log is being written. A second thread is for snapshots.
 pub(super) struct Still {
     // Dropped first: the runtime waits for the task that waits for it.
     _over: std::sync::mpsc::Sender<()>,

@@ -1,8 +1,10 @@
-//! The rules that need no input: whatever can go on now, goes on. Level-triggered: it looks at the whole state each time, so nothing
-//! depends on having seen a moment, and a restart needs no rule of its own. The merge queue's rules are in [`super::merge::queue`].
+//! The rules that need no input: whatever can go on now, goes on. Level-triggered: it looks at the
+//! whole state each time, so nothing depends on having seen a moment, and a restart needs no rule
+//! of its own. The merge queue's rules are in [`super::merge::queue`].
 //!
-//! Invariant: each step changes the state such that it does not apply again; calling until nothing comes ends. Nothing is done while no
-//! daemon is there to do it, or before one knows what an earlier one left.
+//! Invariant: each step changes the state such that it does not apply again; calling until nothing
+//! comes ends. Nothing is done while no daemon is there to do it, or before one knows what an
+//! earlier one left.
 
 use super::attempt::claim;
 use super::attempt::iterations::{begin_iterations, has_another, request_iteration};
@@ -43,7 +45,8 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         tidy_up,
         end_attempts,
         drain,
-        // After that: what is left has been asked to end, so that the next start knows that nobody is to blame.
+        // After that: what is left has been asked to end, so that the next start knows that nobody
+        // is to blame.
         leave_the_rest,
         prepare,
         ask_for_runs,
@@ -157,7 +160,8 @@ fn is_quiet(state: &State) -> bool {
             .all(|attempt| at_boundary(attempt) && !ending(attempt))
 }
 
-/// Whether the merge queue gave it something to do: that is kept over a restart instead of beginning a new attempt.
+/// Whether the merge queue gave it something to do: that is kept over a restart instead of
+/// beginning a new attempt.
 fn is_merge_work(attempt: &Attempt) -> bool {
     attempt.task != Task::Work || attempt.catch_up.is_some()
 }
@@ -205,7 +209,8 @@ fn end_attempts(plan: &mut Plan<'_>, _: &Settings) {
     }
 }
 
-/// While the daemon ends: what is at a boundary is let go; what still runs at the deadline is stopped.
+/// While the daemon ends: what is at a boundary is let go; what still runs at the deadline is
+/// stopped.
 fn drain(plan: &mut Plan<'_>, _: &Settings) {
     let state = plan.state;
     if !is_draining(state) {
@@ -241,7 +246,8 @@ fn drain(plan: &mut Plan<'_>, _: &Settings) {
     }
 }
 
-/// A graceful end that something hangs on to: it is the next start's. That the deadline stays says so.
+/// A graceful end that something hangs on to: it is the next start's. That the deadline stays says
+/// so.
 fn leave_the_rest(plan: &mut Plan<'_>, _: &Settings) {
     let deadline = plan
         .state
@@ -255,8 +261,9 @@ fn leave_the_rest(plan: &mut Plan<'_>, _: &Settings) {
     }
 }
 
-/// Runs that were announced and never asked for, because the log was torn between the two. An iteration is asked for; a quality command
-/// is taken back, for the gate chooses the next one by itself.
+/// Runs that were announced and never asked for, because the log was torn between the two. An
+/// iteration is asked for; a quality command is taken back, for the gate chooses the next one by
+/// itself.
 fn ask_for_runs(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let unasked = |run: &&RunId| state.run_effect(run).is_none();
@@ -296,7 +303,8 @@ fn call_hooks(plan: &mut Plan<'_>, settings: &Settings) {
     }
 }
 
-/// After COMPLETE: commit leftovers, then, unless somebody has said something, one quality command after the other, then the merge queue.
+/// After COMPLETE: commit leftovers, then, unless somebody has said something, one quality command
+/// after the other, then the merge queue.
 fn gate(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     for (agent, attempt) in &state.agents {
@@ -328,8 +336,8 @@ fn request_seal(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, setting
 }
 
 fn next_gate(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: &Settings) {
-    // What people have said meanwhile it is to read before its work is judged; where it may not go on, its work is, and the view says that it
-    // never did.
+    // What people have said meanwhile it is to read before its work is judged; where it may not go
+    // on, its work is, and the view says that it never did.
     let another = has_another(plan.state, attempt, settings);
     if !attempt.messages.is_empty() && another {
         plan.move_attempt(agent, AttemptInput::Hold);

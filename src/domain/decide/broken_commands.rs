@@ -1,7 +1,9 @@
-//! Quality commands that nothing can pass, as the shell does not find or may not run their program, or as they do not end in their time.
+//! Quality commands that nothing can pass, as the shell does not find or may not run their program,
+//! or as they do not end in their time.
 //!
-//! Invariant: said as long as it is so: until the command runs to its end, or the configuration is another. To agents it is a failure like any other, as
-//! one of them may be about to write that program.
+//! Invariant: said as long as it is so: until the command runs to its end, or the configuration is
+//! another. To agents it is a failure like any other, as one of them may be about to write that
+//! program.
 
 use super::decision::Plan;
 use crate::domain::observation::RunEndKind;
@@ -27,7 +29,10 @@ pub(super) fn watch(plan: &mut Plan<'_>, index: usize, command: &str, how: &RunE
     };
     plan.warn(
         &key,
-        &format!("the quality command `{command}` {what}: nothing passes it, and agents go on trying at their price; {cure}"),
+        &format!(
+            "the quality command `{command}` {what}: nothing passes it, and agents go on \
+            trying at their price; {cure}"
+        ),
     );
 }
 

@@ -1,7 +1,8 @@
-//! Checkpoints: asked for by people, and by themselves every so many landings and before autopilot begins.
+//! Checkpoints: asked for by people, and by themselves every so many landings and before autopilot
+//! begins.
 //!
-//! Invariant: while one is being made nothing lands, so that the target's commit and the state in it belong together. A periodic one that
-//! cannot be made is a warning, never a reason to wait.
+//! Invariant: while one is being made nothing lands, so that the target's commit and the state in
+//! it belong together. A periodic one that cannot be made is a warning, never a reason to wait.
 
 use super::decision::Plan;
 use crate::domain::checkpoint::{Checkpoint, Reason, saved_work_in_use};
@@ -167,7 +168,8 @@ pub(super) fn holds_autopilot(state: &State, settings: &Settings) -> bool {
     is_due_before_autopilot(state, settings) || state.is_pending(being_made)
 }
 
-/// Of those that nobody asked for, the newest stay. What a rollback took away must not go with the one that undoes it.
+/// Of those that nobody asked for, the newest stay. What a rollback took away must not go with the
+/// one that undoes it.
 fn retire(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let automatic =

@@ -1,8 +1,10 @@
 //! The events that a decision has come to so far, with the numbers that it has used up.
 //!
-//! A power failure or a kill can leave the log with only the first events of a decision, of which nothing was acknowledged and nothing done.
-//! Every such beginning must be a state that goes on by itself: what is requested outside is either the last thing in its decision or follows
-//! from the state in [`advance`](mod@super::advance), and an observation's `effectFinished` comes last, so that it is judged again.
+//! A power failure or a kill can leave the log with only the first events of a decision, of which
+//! nothing was acknowledged and nothing done. Every such beginning must be a state that goes on by
+//! itself: what is requested outside is either the last thing in its decision or follows from the
+//! state in [`advance`](mod@super::advance), and an observation's `effectFinished` comes last, so
+//! that it is judged again.
 
 use super::hooks;
 use crate::domain::effect::{self, Effect, Purpose};
@@ -38,7 +40,8 @@ pub(super) fn shorten(text: &str) -> String {
 const FILES: usize = 100;
 const FILES_BYTES: usize = 32 * 1024;
 
-/// As many of the files as an event can hold; where some are left out, the last entry says how many.
+/// As many of the files as an event can hold; where some are left out, the last entry says how
+/// many.
 pub(super) fn few(files: &[String]) -> Vec<String> {
     let mut bytes = 0;
     let fits = |file: &&String| {

@@ -1,4 +1,5 @@
-//! Failures that no attempt is to blame for: no room on the disk, a repository that only a person can put right.
+//! Failures that no attempt is to blame for: no room on the disk, a repository that only a person
+//! can put right.
 //!
 //! Invariant: they count against nobody, and nothing new starts until they are over.
 

@@ -1,7 +1,8 @@
-//! Hooks: calls that are owed are made, in order; what becomes of them; steps that a hook stands before wait for it.
+//! Hooks: calls that are owed are made, in order; what becomes of them; steps that a hook stands
+//! before wait for it.
 //!
-//! Invariant: the calls follow from the state alone, so that a daemon that is killed anywhere goes on with them. One that was cut off, by a
-//! crash or by an end that was asked for, is not judged.
+//! Invariant: the calls follow from the state alone, so that a daemon that is killed anywhere goes
+//! on with them. One that was cut off, by a crash or by an end that was asked for, is not judged.
 
 use std::collections::BTreeSet;
 
@@ -23,13 +24,14 @@ use crate::domain::time::Timestamp;
 
 /// So many calls at a time, beside those that a step waits for.
 const AT_ONCE: usize = 16;
-/// So long an idea's hook that only tells goes before one that is asked about it: one that is quick has ended then, one that is slow holds
-/// up nobody.
+/// So long an idea's hook that only tells goes before one that is asked about it: one that is quick
+/// has ended then, one that is slow holds up nobody.
 const TELLS_FIRST_MS: i64 = 500;
 /// So often a call may lose its runner.
 const LOST_RUNS: u32 = 3;
 
-/// The calls that an event makes owed. The first rules are frozen, for old logs are folded by them; a new or a changed one is added here.
+/// The calls that an event makes owed. The first rules are frozen, for old logs are folded by them;
+/// a new or a changed one is added here.
 pub(super) fn owed_by(state: &State, at: Timestamp, event: &Event) -> Vec<HookOwed> {
     evolve::hooks::frozen(state, at, event)
 }
@@ -63,7 +65,8 @@ pub(super) fn call(plan: &mut Plan<'_>, settings: &Settings) {
     }
 }
 
-/// When a call that holds a step has its turn, where something that was owed before is being told about the same idea.
+/// When a call that holds a step has its turn, where something that was owed before is being told
+/// about the same idea.
 fn asked_after(state: &State, call: &HookCall) -> Option<Timestamp> {
     let before = state.hooks.iter().take_while(|other| other.seq < call.seq);
     let telling = before.filter(|other| !other.hook.can_veto() && other.idea == call.idea);
@@ -78,7 +81,8 @@ pub(super) fn deadlines(state: &State) -> impl Iterator<Item = Timestamp> {
     waiting.filter_map(|call| asked_after(state, call))
 }
 
-/// Whether it stands before a step of an attempt that is to end: nobody waits for it, and it goes with that.
+/// Whether it stands before a step of an attempt that is to end: nobody waits for it, and it goes
+/// with that.
 pub(crate) fn is_ending(state: &State, call: &HookCall) -> bool {
     let of = call.agent.as_ref().filter(|_| call.hook.can_veto());
     let attempt = of.and_then(|agent| state.agents.get(agent));
@@ -154,7 +158,8 @@ pub(super) fn call_over(
     let Some(end) = run_ended(plan, run, outcome) else {
         return;
     };
-    // What it stood before may be over, and the call with it. After a torn log another run may make the call by now: this one was judged.
+    // What it stood before may be over, and the call with it. After a torn log another run may make
+    // the call by now: this one was judged.
     let this =
         |call: &&HookCall| call.hook == hook && call.seq == seq && call.run.as_ref() == Some(run);
     let Some(call) = plan.state.hooks.iter().find(this) else {
@@ -266,7 +271,8 @@ fn why(state: &State, hook: HookName) -> String {
     format!("{}{how}{output}", hook.against())
 }
 
-/// Whether the hook before an attempt's first iteration lets it begin; asks, or blocks the idea, where that is to be done.
+/// Whether the hook before an attempt's first iteration lets it begin; asks, or blocks the idea,
+/// where that is to be done.
 pub(super) fn may_begin(
     plan: &mut Plan<'_>,
     agent: &AgentId,
@@ -288,7 +294,8 @@ pub(super) fn may_begin(
     }
 }
 
-/// The same for the hook before a landing; one that is against it makes the merge wait for a person.
+/// The same for the hook before a landing; one that is against it makes the merge wait for a
+/// person.
 pub(super) fn may_land(plan: &mut Plan<'_>, entry: &MergeEntry, settings: &Settings) -> bool {
     match entry.pre_merge {
         Some(Passage::Free) => true,

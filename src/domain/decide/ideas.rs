@@ -117,7 +117,8 @@ fn continue_waiting(plan: &mut Plan<'_>, id: &IdeaId, idea: &Idea) -> Result<(),
         }
         Some((agent, _)) => {
             let instead = format!(
-                "to have it begun anew: swarm agent stop {agent}; to tell it something: swarm agent say {agent} \"...\""
+                "to have it begun anew: swarm agent stop {agent}; to tell it something: swarm \
+                agent say {agent} \"...\""
             );
             Err(not_now("retry", id, idea, Some(&instead)))
         }
@@ -266,7 +267,8 @@ fn check_tags(tags: &[String]) -> Result<(), Rejection> {
     };
     match tags.iter().find(bad) {
         Some(tag) => Err(Rejection::TooMuch(format!(
-            "`{}` is not a tag: use 1 to {MAX_TAG_CHARS} characters, none of them a control character",
+            "`{}` is not a tag: use 1 to {MAX_TAG_CHARS} characters, none of them a control \
+            character",
             tag.escape_debug().take(80).collect::<String>()
         ))),
         None => Ok(()),

@@ -1,7 +1,9 @@
-//! What follows from an input: `(&State, &Input, now) -> Result<Vec<Event>, Rejection>`, one file for each family of inputs. The rules that
-//! need no input but the state and the time are in [`mod@advance`].
+//! What follows from an input: `(&State, &Input, now) -> Result<Vec<Event>, Rejection>`, one file
+//! for each family of inputs. The rules that need no input but the state and the time are in
+//! [`mod@advance`].
 //!
-//! Invariant: pure; the same state, input and time give the same events. An observation is never refused: what is over is ignored.
+//! Invariant: pure; the same state, input and time give the same events. An observation is never
+//! refused: what is over is ignored.
 
 pub mod advance;
 mod agents;
@@ -103,7 +105,8 @@ pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Eve
     plan.events
 }
 
-/// The outcome of an effect: first what it means, then that it is finished. One that is not in the outbox is over already.
+/// The outcome of an effect: first what it means, then that it is finished. One that is not in the
+/// outbox is over already.
 fn effect_done(plan: &mut Plan<'_>, id: EffectId, outcome: &Outcome) {
     let Some(effect) = plan.state.outbox.get(&id) else {
         return;
@@ -240,7 +243,8 @@ fn stop_key(run: &RunId) -> String {
     format!("stop-{run}")
 }
 
-/// A run that could not be asked to end is ended; one that could not be ended either ends by itself or at its time limit.
+/// A run that could not be asked to end is ended; one that could not be ended either ends by itself
+/// or at its time limit.
 fn stopped(plan: &mut Plan<'_>, run: &RunId, now: bool, outcome: &Outcome) {
     let Outcome::Failed { message, .. } = outcome else {
         return;
@@ -261,7 +265,9 @@ fn kept_aside(plan: &mut Plan<'_>, worktree: &str, outcome: &Outcome) {
         return;
     };
     let message = format!(
-        "the agent of {worktree} left a git repository of its own inside its worktree; what is in it has not landed and is kept in {place}: take from it what you need, then delete that folder"
+        "the agent of {worktree} left a git repository of its own inside its worktree; what is in \
+        it has not landed and is kept in {place}: take from it what you need, then delete that \
+        folder"
     );
     plan.warn(&format!("{KEPT_ASIDE}{worktree}"), &message);
 }

@@ -1,8 +1,9 @@
 //! Redirecting an agent to another idea: stop it, commit its work in progress, hand over.
 //!
-//! Invariant: accepted, it is carried out by the rules in [`advance`](mod@super::advance) from the state alone: the attempt is ended as any other
-//! that is to end, then its work is committed, then it is over and the other idea is claimed before anything else begins. What cannot
-//! be committed stays in the worktree, which then stays with its own idea.
+//! Invariant: accepted, it is carried out by the rules in [`advance`](mod@super::advance) from the
+//! state alone: the attempt is ended as any other that is to end, then its work is committed, then
+//! it is over and the other idea is claimed before anything else begins. What cannot be committed
+//! stays in the worktree, which then stays with its own idea.
 
 use super::agents::known;
 use super::checkpoints::rolling_back;
@@ -156,7 +157,8 @@ pub(super) fn take_back(state: &State, id: &IdeaId, from: &AgentId) -> String {
     }
 }
 
-/// Nothing of the attempt is under way: what it has done is committed. False: there is nothing to commit, or that is done.
+/// Nothing of the attempt is under way: what it has done is committed. False: there is nothing to
+/// commit, or that is done.
 pub(super) fn save_work(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt) -> bool {
     let saved = attempt
         .redirect
@@ -198,7 +200,8 @@ pub(super) fn saved(plan: &mut Plan<'_>, agent: &AgentId, outcome: &Outcome) {
                 hold_for(plan, trouble);
             }
             let why = format!(
-                "its work could not be committed, so it keeps its worktree, and {} begins in one of its own: {message}",
+                "its work could not be committed, so it keeps its worktree, and {} begins in one \
+                of its own: {message}",
                 redirect.to
             );
             let end = End::keeping(AttemptEnd::Redirected, IdeaStatus::Pending, Some(why));

@@ -1,7 +1,9 @@
-//! A rollback, step by step: check -> stop the agents -> safety checkpoint -> the target -> the ideas.
+//! A rollback, step by step: check -> stop the agents -> safety checkpoint -> the target -> the
+//! ideas.
 //!
-//! Invariant: each step follows from the state alone, so a daemon that is killed anywhere goes on with it; until the target moves it can be
-//! given up, with nothing but stopped agents to show; after that nothing can stop it any more, for all it needs is in the log.
+//! Invariant: each step follows from the state alone, so a daemon that is killed anywhere goes on
+//! with it; until the target moves it can be given up, with nothing but stopped agents to show;
+//! after that nothing can stop it any more, for all it needs is in the log.
 
 use std::collections::BTreeMap;
 
@@ -145,7 +147,8 @@ fn stop(plan: &mut Plan<'_>) {
         if !state.is_under_way(agent, &attempt.idea) {
             end_one(plan, agent, attempt);
         } else if attempt.ending.is_none() {
-            // In the log, so that it is nobody's fault also where the daemon ends in the middle of this.
+            // In the log, so that it is nobody's fault also where the daemon ends in the middle of
+            // this.
             ask_end(plan, agent, attempt, Ending::Interrupted);
         } else if attempt.phase.is_live() && attempt.phase != AttemptPhase::Stopping {
             plan.move_attempt(agent, AttemptInput::Stop);
@@ -174,7 +177,8 @@ fn save(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
     }
 }
 
-/// The safety checkpoint could not be made. One that the log has is made, whatever a driver that was asked again says.
+/// The safety checkpoint could not be made. One that the log has is made, whatever a driver that
+/// was asked again says.
 pub(super) fn not_saved(plan: &mut Plan<'_>, safety: &CheckpointName, why: &str) {
     if !plan.state.checkpoints.contains_key(safety) {
         abandon(plan, why, &[]);
@@ -218,7 +222,8 @@ pub(super) fn moved(plan: &mut Plan<'_>, target: &str, outcome: &Outcome) {
         }
         Outcome::TargetMoved { found } => {
             let why = format!(
-                "the target was moved to {found} by somebody else meanwhile; look at it, then roll back again"
+                "the target was moved to {found} by somebody else meanwhile; look at it, then roll \
+                back again"
             );
             abandon(plan, &why, &[]);
         }
@@ -262,8 +267,8 @@ fn first_lines(text: &str) -> String {
     }
 }
 
-/// Back to work, or to the pause that is in force, as soon as what nobody works in any more is given back. Agents that nobody has stopped are not
-/// waited for.
+/// Back to work, or to the pause that is in force, as soon as what nobody works in any more is
+/// given back. Agents that nobody has stopped are not waited for.
 fn leave(plan: &mut Plan<'_>) {
     let state = plan.state;
     let given_back = |effect: &Effect| matches!(effect, Effect::ReleaseWorktree(_));

@@ -114,7 +114,8 @@ pub(super) fn set_mode(plan: &mut Plan<'_>, mode: Mode) {
     }
 }
 
-/// With `keep_agents` nothing is drained: what runs goes on under its runners, and the outbox says so to the next start.
+/// With `keep_agents` nothing is drained: what runs goes on under its runners, and the outbox says
+/// so to the next start.
 pub(super) fn shutdown(plan: &mut Plan<'_>, keep_agents: bool) -> Result<(), Rejection> {
     if keep_agents && plan.state.swarm.phase == SwarmPhase::Stopped {
         return Ok(());

@@ -26,7 +26,8 @@ pub struct DeleteCheckpoint {
     /// Agents whose work ideas go on from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_use: Vec<AgentId>,
-    /// Nobody asked for this: what it alone has, this commit and the work of agents, is kept under `refs/swarm/rescue/`.
+    /// Nobody asked for this: what it alone has, this commit and the work of agents, is kept under
+    /// `refs/swarm/rescue/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<Oid>,
 }

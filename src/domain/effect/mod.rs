@@ -1,6 +1,7 @@
-//! What the shell must do. An effect is a fact: it is journaled as requested before anything is done, and stays in the outbox until
-//! its outcome is journaled. After a restart the whole outbox is dispatched again, so delivery is at least once, and each variant
-//! says how its driver sees that it is done already.
+//! What the shell must do. An effect is a fact: it is journaled as requested before anything is
+//! done, and stays in the outbox until its outcome is journaled. After a restart the whole outbox
+//! is dispatched again, so delivery is at least once, and each variant says how its driver sees
+//! that it is done already.
 
 mod checkpoint;
 mod merge;
@@ -19,44 +20,58 @@ pub use work::*;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, derive_more::From)]
 #[serde(rename_all = "camelCase")]
 pub enum Effect {
-    /// Make the worktree of an attempt, on a new branch from the target, or take over the kept worktree of an earlier attempt with all
-    /// that lies in it. Done already: the worktree is registered, complete and on its branch.
+    /// Make the worktree of an attempt, on a new branch from the target, or take over the kept
+    /// worktree of an earlier attempt with all that lies in it. Done already: the worktree is
+    /// registered, complete and on its branch.
     PrepareWorktree(PrepareWorktree),
-    /// Run a child process under its runner until it ends. Done already: its directory holds `exit.json`; still running: its lock is
-    /// held, and it is adopted; neither, but `started.json`: its runner was killed, what is left of its tree is ended and the run is lost.
+    /// Run a child process under its runner until it ends. Done already: its directory holds
+    /// `exit.json`; still running: its lock is held, and it is adopted; neither, but
+    /// `started.json`: its runner was killed, what is left of its tree is ended and the run is
+    /// lost.
     Run(Run),
-    /// End a run: TERM, then KILL after its grace; `now`: KILL. Done already: no runner holds the run's lock.
+    /// End a run: TERM, then KILL after its grace; `now`: KILL. Done already: no runner holds the
+    /// run's lock.
     StopRun(StopRun),
-    /// Look where the attempt's branch stands and, when `commit` is set, commit what was left uncommitted. Done already: nothing is
-    /// left uncommitted.
+    /// Look where the attempt's branch stands and, when `commit` is set, commit what was left
+    /// uncommitted. Done already: nothing is left uncommitted.
     Seal(Seal),
-    /// Commit the work in progress of an attempt that is redirected to its branch, and keep that under `refs/swarm/rescue/`. Done
-    /// already: nothing is left uncommitted, and the reference has the commit.
+    /// Commit the work in progress of an attempt that is redirected to its branch, and keep that
+    /// under `refs/swarm/rescue/`. Done already: nothing is left uncommitted, and the reference has
+    /// the commit.
     SaveWork(SaveWork),
-    /// Build the merged tree and its commit in memory; no reference moves. A redo gives the same object.
+    /// Build the merged tree and its commit in memory; no reference moves. A redo gives the same
+    /// object.
     BuildMerge(BuildMerge),
-    /// Bring the merge worktree to this commit, for the quality commands. A redo gives the same tree.
+    /// Bring the merge worktree to this commit, for the quality commands. A redo gives the same
+    /// tree.
     PrepareVerify(PrepareVerify),
-    /// Move the target from `expected` to `commit` by compare-and-swap; the user's checkout follows. Done already: the target contains `commit`.
+    /// Move the target from `expected` to `commit` by compare-and-swap; the user's checkout
+    /// follows. Done already: the target contains `commit`.
     Land(Land),
-    /// Merge the target into the attempt's worktree, conflicts left there. Done already: the merge is in progress or in the branch.
+    /// Merge the target into the attempt's worktree, conflicts left there. Done already: the merge
+    /// is in progress or in the branch.
     StartResolution(StartResolution),
-    /// Conclude that merge when nothing is left in conflict. Done already: no merge is in progress, and the branch contains the target's
-    /// commit.
+    /// Conclude that merge when nothing is left in conflict. Done already: no merge is in progress,
+    /// and the branch contains the target's commit.
     FinishResolution(FinishResolution),
-    /// Give back the worktree and delete the branch; commits outside the target and uncommitted work are kept under
-    /// `refs/swarm/rescue/`. Done already: neither is there.
+    /// Give back the worktree and delete the branch; commits outside the target and uncommitted
+    /// work are kept under `refs/swarm/rescue/`. Done already: neither is there.
     ReleaseWorktree(ReleaseWorktree),
-    /// Make a checkpoint: the work of each agent under private references, an annotated tag on the target's commit, the file last. Done
-    /// already: the file is there and names this effect; the tag that is there and names this effect is kept.
+    /// Make a checkpoint: the work of each agent under private references, an annotated tag on the
+    /// target's commit, the file last. Done already: the file is there and names this effect; the
+    /// tag that is there and names this effect is kept.
     MakeCheckpoint(MakeCheckpoint),
-    /// Remove a checkpoint's file, then its tag, then its private references but for those of `in_use`. Done already: none of them is there.
+    /// Remove a checkpoint's file, then its tag, then its private references but for those of
+    /// `in_use`. Done already: none of them is there.
     DeleteCheckpoint(DeleteCheckpoint),
-    /// See whether a rollback can be done: file, tag, commits, and the checkouts of the target. Changes nothing.
+    /// See whether a rollback can be done: file, tag, commits, and the checkouts of the target.
+    /// Changes nothing.
     CheckRollback(CheckRollback),
-    /// Move the target from `expected` to `commit`, in any direction, by compare-and-swap; the user's checkout follows. Done already: the target is at `commit`.
+    /// Move the target from `expected` to `commit`, in any direction, by compare-and-swap; the
+    /// user's checkout follows. Done already: the target is at `commit`.
     MoveTarget(MoveTarget),
-    /// Move an inbox file that became an idea to `inbox/accepted/`. Done already: it is no longer in the inbox.
+    /// Move an inbox file that became an idea to `inbox/accepted/`. Done already: it is no longer
+    /// in the inbox.
     ArchiveInbox(ArchiveInbox),
 }
 
@@ -102,7 +117,8 @@ impl Effect {
         matches!(self, Self::MakeCheckpoint(_))
     }
 
-    /// Whether it belongs to this attempt, or to the merge of its idea. Ending a run and tidying up belong to nobody.
+    /// Whether it belongs to this attempt, or to the merge of its idea. Ending a run and tidying up
+    /// belong to nobody.
     pub fn works_for(&self, of: &AgentId, at: &IdeaId) -> bool {
         match self {
             Self::PrepareWorktree(it) => it.agent == *of,

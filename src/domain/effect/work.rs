@@ -1,4 +1,5 @@
-//! Effects about the work of an attempt: its worktree, its runs, what becomes of both; and the inbox.
+//! Effects about the work of an attempt: its worktree, its runs, what becomes of both; and the
+//! inbox.
 
 #![allow(missing_docs)] // the variants of `Effect` say what each is, the fields what they are
 
@@ -73,7 +74,8 @@ pub struct SaveWork {
 pub struct ReleaseWorktree {
     pub worktree: String,
     pub branch: String,
-    /// After a landing: what the branch stood at and where it landed, to be proven before the branch goes.
+    /// After a landing: what the branch stood at and where it landed, to be proven before the
+    /// branch goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed: Option<Landing>,
     /// The date of a rescue commit, so that a redo gives the same object.

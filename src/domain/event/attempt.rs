@@ -54,7 +54,8 @@ pub struct RunStarted {
     pub run: RunId,
     /// The child's process id, for people.
     pub pid: u32,
-    /// How its output is to be read, as the configuration names it; none: by what the profile says now.
+    /// How its output is to be read, as the configuration names it; none: by what the profile says
+    /// now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<String>,
     /// It goes on with a conversation.

@@ -13,7 +13,8 @@ use crate::domain::ids::{AgentId, IdeaId, RunId};
 #[serde(rename_all = "camelCase")]
 pub struct HookOwed {
     pub hook: HookName,
-    /// The kind of the event that it is about. When another comes next, the log was torn between the two, and no call is owed.
+    /// The kind of the event that it is about. When another comes next, the log was torn between
+    /// the two, and no call is owed.
     pub of: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idea: Option<IdeaId>,
@@ -80,6 +81,7 @@ pub struct HookTimedOut {
 #[serde(rename_all = "camelCase")]
 pub struct HookApproved {
     pub hook: HookName,
-    /// What was looked at: git's object id of its content, or `gone`; `@`; the landings that brought it, with commas.
+    /// What was looked at: git's object id of its content, or `gone`; `@`; the landings that
+    /// brought it, with commas.
     pub content: String,
 }

@@ -1,7 +1,8 @@
 //! Journaled facts. An event says what is now so; it never asks for a decision.
 //!
-//! Invariant: an event is small (a log line is at most 64 KiB) and holds no path of the machine, no secret and no process identity.
-//! Kinds and fields are only ever added; what is gone stays readable. Each kind has its own struct, in a file by family.
+//! Invariant: an event is small (a log line is at most 64 KiB) and holds no path of the machine, no
+//! secret and no process identity. Kinds and fields are only ever added; what is gone stays
+//! readable. Each kind has its own struct, in a file by family.
 
 mod attempt;
 mod checkpoint;
@@ -67,7 +68,8 @@ pub enum Event {
     IdeaAdded(IdeaAdded),
     /// An idea was changed.
     IdeaEdited(IdeaEdited),
-    /// An idea that ended badly is pending again, its crashes forgotten; its failures still lower its score.
+    /// An idea that ended badly is pending again, its crashes forgotten; its failures still lower
+    /// its score.
     IdeaRetried(IdeaRetried),
     /// An idea is not wanted any more.
     IdeaCancelled(IdeaCancelled),
@@ -92,8 +94,8 @@ pub enum Event {
     SignalSeen(SignalSeen),
     /// How an iteration without a result counts against the limits.
     IterationJudged(IterationJudged),
-    /// An iteration does not count: its service was to blame, or its conversation. With it the attempt comes to its boundary: one event, so
-    /// that no torn log can hold half of it.
+    /// An iteration does not count: its service was to blame, or its conversation. With it the
+    /// attempt comes to its boundary: one event, so that no torn log can hold half of it.
     IterationExcused(IterationExcused),
     /// An attempt has a conversation.
     SessionBegan(SessionBegan),
@@ -170,7 +172,8 @@ pub enum Event {
     /// The rollback was abandoned; the target and the ideas are as they were.
     RollbackAbandoned(RollbackAbandoned),
 
-    /// A hook is to be called about the event that comes next. It comes first, so that no torn log can hold the event without the call.
+    /// A hook is to be called about the event that comes next. It comes first, so that no torn log
+    /// can hold the event without the call.
     HookOwed(HookOwed),
     /// A hook that can hold a step is to be asked.
     HookAsked(HookAsked),
@@ -198,7 +201,8 @@ pub enum Event {
 
     /// Damaged state was repaired: events are gone, their numbers never come back.
     StateRepaired(StateRepaired),
-    /// After damage the log begins here: the whole state after this record lies in a file beside it.
+    /// After damage the log begins here: the whole state after this record lies in a file beside
+    /// it.
     StateRestored(StateRestored),
 }
 

@@ -19,7 +19,8 @@ pub struct Mark {}
 #[serde(rename_all = "camelCase")]
 pub struct DaemonStarted {
     pub version: String,
-    /// From here on `hookOwed` says which hooks are called; before it, and after an older daemon, the frozen rules do.
+    /// From here on `hookOwed` says which hooks are called; before it, and after an older daemon,
+    /// the frozen rules do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub owes_hooks: bool,
 }

@@ -203,7 +203,8 @@ fn count_lost(lost: &mut u32, end: &RunEnd) {
 }
 
 fn end_iteration(attempt: &mut Attempt, at: Timestamp, end: &RunEnd) {
-    // A resolver's time is not the idea's, and neither is that in which a program tried and waited for its service.
+    // A resolver's time is not the idea's, and neither is that in which a program tried and waited
+    // for its service.
     let waited = end.verdict.as_ref().is_some_and(Verdict::is_of_account);
     if attempt.task == Task::Work && !waited {
         attempt.spent_ms = attempt.spent_ms.saturating_add(end.duration_ms);

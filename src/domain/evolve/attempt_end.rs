@@ -106,8 +106,8 @@ fn landing(state: &State, attempt: &Attempt, end: AttemptEnd) -> Option<Landing>
     Some(Landing { tip, target })
 }
 
-/// Its worktree is not needed any more, nor the one that it was to take over and never did. That may be the same one, under the branch that
-/// its work is on.
+/// Its worktree is not needed any more, nor the one that it was to take over and never did. That
+/// may be the same one, under the branch that its work is on.
 fn give_up(owed: &mut Owed, attempt: &Attempt, landed: Option<Landing>) {
     let kept = attempt.kept.as_deref().filter(|_| attempt.base.is_none());
     let kept = kept.cloned().and_then(unused);
@@ -138,7 +138,8 @@ fn audit_word(end: AttemptEnd) -> &'static str {
     }
 }
 
-/// What the attempt leaves. An attempt that never had its worktree hands on what it was to take over.
+/// What the attempt leaves. An attempt that never had its worktree hands on what it was to take
+/// over.
 fn keep(agent: &AgentId, attempt: Attempt, crashed: bool) -> Option<Box<Kept>> {
     let last_run = attempt.last_iteration().cloned();
     let session = attempt.own_session().cloned().map(Box::new);

@@ -33,7 +33,8 @@ pub(super) fn abandon(state: &mut State) {
     state.outbox.retain(|_, effect| !its(effect));
 }
 
-/// Ideas become what they were. One that came later and has landed since is to be done again; everything else of it stays.
+/// Ideas become what they were. One that came later and has landed since is to be done again;
+/// everything else of it stays.
 pub(super) fn roll_back(state: &mut State, at: Timestamp, rolled_back: &RolledBack) {
     let Some(rollback) = state.rollback.take() else {
         return;

@@ -1,6 +1,8 @@
-//! The rules by which logs of before `hookOwed` say which hooks are called. Frozen: whoever changes one changes what old logs come to.
+//! The rules by which logs of before `hookOwed` say which hooks are called. Frozen: whoever changes
+//! one changes what old logs come to.
 //!
-//! [`decide`](crate::domain::decide) begins with the same rules; a new or a changed one belongs there.
+//! [`decide`](crate::domain::decide) begins with the same rules; a new or a changed one belongs
+//! there.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +56,8 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
             message,
             ..
         }) => ended(state, at, agent, *end, *status, message.as_deref()),
-        // Before the merge queue: its work is complete. What the queue gives back has been told of already.
+        // Before the merge queue: its work is complete. What the queue gives back has been told of
+        // already.
         Event::MergeQueued(MergeQueued { id, agent, .. }) => match state.agents.get(agent) {
             Some(attempt) if attempt.returns == 0 && state.entry(id).is_none() => {
                 complete(at, agent, attempt, IdeaStatus::Done)

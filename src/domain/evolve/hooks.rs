@@ -1,7 +1,7 @@
 //! What becomes of the calls of hooks.
 //!
-//! Invariant: a call is owed in the very fold of the event that it is about. One before a step goes with the attempt, or the merge, that the step
-//! is of.
+//! Invariant: a call is owed in the very fold of the event that it is about. One before a step goes
+//! with the attempt, or the merge, that the step is of.
 
 use super::frozen_hooks;
 use crate::domain::event::{
@@ -148,7 +148,8 @@ fn over(state: &mut State, hook: HookName, seq: u64, last: LastCall, veto: bool)
     }
 }
 
-/// What stood before a step of an attempt, or of a merge, that is over or begins anew is not asked any more.
+/// What stood before a step of an attempt, or of a merge, that is over or begins anew is not asked
+/// any more.
 pub(super) fn forget(state: &mut State) {
     let (agents, queue) = (&state.agents, &state.queue);
     let wanted = |call: &HookCall| match (call.hook, &call.agent, &call.idea) {

@@ -63,7 +63,8 @@ pub(super) fn change_phase(state: &mut State, moved: &MergeMoved) {
             entry.checked_out = false;
             entry.verify_next = 0;
             entry.run = None;
-            // Who had nothing against it need not be asked again about the same work on the same target.
+            // Who had nothing against it need not be asked again about the same work on the same
+            // target.
             entry.pre_merge = entry.pre_merge.filter(|passed| *passed == Passage::Free);
         }
     });

@@ -1,7 +1,9 @@
-//! Folding events into the state. Total, simple, deterministic: it assigns what the event says and decides nothing.
+//! Folding events into the state. Total, simple, deterministic: it assigns what the event says and
+//! decides nothing.
 //!
-//! Invariant: one exhaustive match, so that a new kind of event does not compile until someone has said what it changes. An event about
-//! something that the state does not know (a newer log read by older rules) changes nothing but `seq`.
+//! Invariant: one exhaustive match, so that a new kind of event does not compile until someone has
+//! said what it changes. An event about something that the state does not know (a newer log read by
+//! older rules) changes nothing but `seq`.
 
 mod attempt;
 mod attempt_end;

@@ -1,6 +1,7 @@
 //! Folding what agents share and use: accounts, conversations, tokens and money.
 //!
-//! Invariant: what a run used is added once, with its end: to its attempt, its idea and its day alike.
+//! Invariant: what a run used is added once, with its end: to its attempt, its idea and its day
+//! alike.
 
 use super::attempt::with_attempt;
 use super::idea::with_idea;
@@ -82,7 +83,8 @@ pub(super) fn reach_budget(state: &mut State, reached: &BudgetReached) {
     state.swarm.budget_limits = reached.limits;
 }
 
-/// A conversation under `profile` has begun. Where that is a resolver's, the attempt's own one is wanted again.
+/// A conversation under `profile` has begun. Where that is a resolver's, the attempt's own one is
+/// wanted again.
 fn put_aside(attempt: &mut Attempt, profile: &ProfileName, before: Option<Box<Session>>) {
     let own = before.filter(|before| before.profile == attempt.profile);
     if *profile != attempt.profile && own.is_some() {
@@ -141,7 +143,8 @@ pub(super) fn run_over(state: &mut State, at: Timestamp, run: &RunId, end: &RunE
     }
 }
 
-/// An iteration came to its end by itself and well: what failed in a row before it does not any more.
+/// An iteration came to its end by itself and well: what failed in a row before it does not any
+/// more.
 pub(super) fn went_well(attempt: &mut Attempt) {
     attempt.cut = 0;
     if let Some(session) = attempt.session.as_deref_mut() {

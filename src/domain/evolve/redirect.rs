@@ -1,6 +1,7 @@
 //! Redirects: the reservation, the work that is kept, the hand-over.
 //!
-//! Invariant: whatever becomes of a redirect, each of the two ideas has its work, or none, and a worktree belongs to one of them.
+//! Invariant: whatever becomes of a redirect, each of the two ideas has its work, or none, and a
+//! worktree belongs to one of them.
 
 use super::attempt::with_attempt;
 use super::idea::{audit, with_idea};
@@ -61,7 +62,8 @@ pub(super) fn unreserve(state: &mut State, agent: &AgentId, attempt: &Attempt) {
     });
 }
 
-/// The attempt is over. Where the other idea takes over its worktree: what its own idea goes on from instead.
+/// The attempt is over. Where the other idea takes over its worktree: what its own idea goes on
+/// from instead.
 pub(super) fn hand_over(
     state: &mut State,
     at: Timestamp,

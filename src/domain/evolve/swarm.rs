@@ -1,4 +1,5 @@
-//! Folding events about the swarm as a whole: its phase, settings, target, warnings, the outbox, repairs.
+//! Folding events about the swarm as a whole: its phase, settings, target, warnings, the outbox,
+//! repairs.
 
 use std::collections::BTreeMap;
 
@@ -115,7 +116,8 @@ pub(super) fn request(state: &mut State, requested: &EffectRequested) {
             let other = |file: &InboxFile| file.name != *name || file.sha256 != *sha256;
             state.owed.inbox.retain(other);
         }
-        // Asking is enough: one that cannot be made is a warning, not a reason to ask again and again.
+        // Asking is enough: one that cannot be made is a warning, not a reason to ask again and
+        // again.
         Effect::MakeCheckpoint(effect::MakeCheckpoint { reason, .. }) => match reason {
             Reason::Periodic => state.swarm.landed_since_checkpoint = 0,
             Reason::BeforeAutopilot => state.swarm.autopilot_checkpoint = true,

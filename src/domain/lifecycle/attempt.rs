@@ -1,5 +1,5 @@
-//! One try at an idea: queued -> *holds a worktree* {preparing, *live* {starting, working, gating, stopping}, waiting for human, backoff,
-//! ready to merge} -> merged | failed | released.
+//! One try at an idea: queued -> *holds a worktree* {preparing, *live* {starting, working, gating,
+//! stopping}, waiting for human, backoff, ready to merge} -> merged | failed | released.
 //!
 //! A live attempt occupies one of the slots; one that only holds its worktree does not.
 

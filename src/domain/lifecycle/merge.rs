@@ -1,8 +1,8 @@
-//! One entry of the merge queue: queued -> building -> *conflicted* {resolver, person} -> queued; building -> verifying -> landing.
-//! An entry that has landed is gone.
+//! One entry of the merge queue: queued -> building -> *conflicted* {resolver, person} -> queued;
+//! building -> verifying -> landing. An entry that has landed is gone.
 //!
-//! At most one entry is building, verifying or landing: the queue is serialized. A conflicted entry steps aside and comes back to its place.
-//! A SIMPLE conflict is resolved while building.
+//! At most one entry is building, verifying or landing: the queue is serialized. A conflicted entry
+//! steps aside and comes back to its place. A SIMPLE conflict is resolved while building.
 
 use serde::{Deserialize, Serialize};
 use statig::Outcome::{self, Handled, Super, Transition};

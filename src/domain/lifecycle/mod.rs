@@ -1,7 +1,9 @@
-//! Legal transitions, as statig machines over plain phases. The machines own nothing: [`step`] works on a copy of the phase, and what
-//! it returns becomes an event. Replay assigns phases and never runs a machine, so nothing fires twice.
+//! Legal transitions, as statig machines over plain phases. The machines own nothing: [`step`]
+//! works on a copy of the phase, and what it returns becomes an event. Replay assigns phases and
+//! never runs a machine, so nothing fires twice.
 //!
-//! This folder is the only place that knows statig. A super-state that does not handle an input refuses it: nothing vanishes.
+//! This folder is the only place that knows statig. A super-state that does not handle an input
+//! refuses it: nothing vanishes.
 
 pub mod attempt;
 pub mod merge;

@@ -1,4 +1,5 @@
-//! The swarm as a whole: recovering -> *accepting* {running, pausing, paused} -> rolling back -> draining -> stopped.
+//! The swarm as a whole: recovering -> *accepting* {running, pausing, paused} -> rolling back ->
+//! draining -> stopped.
 
 use serde::{Deserialize, Serialize};
 use statig::Outcome::{self, Handled, Super, Transition};
@@ -59,7 +60,8 @@ pub enum SwarmInput {
 pub enum Group {
     /// Running, pausing, paused.
     Accepting,
-    /// Everything: a daemon can start at any time, for the earlier one may have been killed in any phase.
+    /// Everything: a daemon can start at any time, for the earlier one may have been killed in any
+    /// phase.
     Any,
 }
 
@@ -98,7 +100,8 @@ impl State<Machine> for SwarmPhase {
             | (Self::Pausing | Self::Paused, SwarmInput::Pause)
             | (Self::Draining, SwarmInput::Shutdown) => Handled,
             (Self::Draining, SwarmInput::Quiet) => Transition(Self::Stopped),
-            // A rollback that an earlier daemon began goes on; one that is under way when the daemon ends goes on with the next.
+            // A rollback that an earlier daemon began goes on; one that is under way when the
+            // daemon ends goes on with the next.
             (Self::Recovering, SwarmInput::RollBack) => Transition(Self::RollingBack),
             (Self::Recovering | Self::RollingBack, SwarmInput::Shutdown) => {
                 Transition(Self::Draining)

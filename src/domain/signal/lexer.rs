@@ -1,8 +1,10 @@
-//! Cuts a stream of bytes, in any encoding, into the texts between `<swarm>` and `</swarm>`, each with its surroundings.
+//! Cuts a stream of bytes, in any encoding, into the texts between `<swarm>` and `</swarm>`, each
+//! with its surroundings.
 //!
-//! Invariants: the lexemes do not depend on how the stream was split; at most [`PIECE`] + [`MAX_BODY`] bytes and a little
-//! are held; each byte is searched once. An opening tag ends an unclosed one before it, so that prose that mentions
-//! `<swarm>` never swallows the signal that follows.
+//! Invariants: the lexemes do not depend on how the stream was split; at most [`PIECE`] +
+//! [`MAX_BODY`] bytes and a little are held; each byte is searched once. An opening tag ends an
+//! unclosed one before it, so that prose that mentions `<swarm>` never swallows the signal that
+//! follows.
 
 use super::MAX_PAYLOAD;
 
@@ -27,9 +29,11 @@ pub(super) struct Lexeme<'a> {
     pub(super) body: &'a [u8],
     /// Whether `</swarm>` was found.
     pub(super) closed: bool,
-    /// What stands before it on its line: at most [`CONTEXT`] bytes, then without leading white space.
+    /// What stands before it on its line: at most [`CONTEXT`] bytes, then without leading white
+    /// space.
     pub(super) before: &'a [u8],
-    /// What stands after it on its line: at most [`CONTEXT`] bytes, then without trailing white space.
+    /// What stands after it on its line: at most [`CONTEXT`] bytes, then without trailing white
+    /// space.
     pub(super) after: &'a [u8],
 }
 
@@ -180,7 +184,8 @@ impl Lexer {
         window[..line.unwrap_or(window.len())].trim_ascii_end()
     }
 
-    /// Lets go of what no lexeme can need any more; not at every call, so that single bytes cost no moving.
+    /// Lets go of what no lexeme can need any more; not at every call, so that single bytes cost no
+    /// moving.
     fn forget(&mut self) {
         let needed = self.closed.or(self.open).unwrap_or(self.searched);
         let gone = needed.saturating_sub(CONTEXT);

@@ -1,12 +1,14 @@
 //! The signals that stand in a prompt: an agent that repeats them in their context only quotes.
 //!
-//! Invariant: every signal in a text that went through [`shield`] is recognised as a quote when the text is repeated.
+//! Invariant: every signal in a text that went through [`shield`] is recognised as a quote when the
+//! text is repeated.
 
 use std::collections::HashSet;
 
 use super::lexer::{Lexeme, Lexer};
 
-/// What is put before a signal that stands alone, so that the prompt never holds what counts as said.
+/// What is put before a signal that stands alone, so that the prompt never holds what counts as
+/// said.
 const MARK: &str = "> ";
 
 /// A signal and its surroundings.
@@ -36,8 +38,8 @@ impl Quotes {
     }
 }
 
-/// Puts `> ` before each signal of a prompt that stands alone on its line (as far as a scanner looks): alone it would
-/// count as said by an agent that merely repeats the line.
+/// Puts `> ` before each signal of a prompt that stands alone on its line (as far as a scanner
+/// looks): alone it would count as said by an agent that merely repeats the line.
 pub fn shield(prompt: &str) -> String {
     let mut starts = Vec::new();
     each_closed(prompt, |lexeme| {

@@ -116,7 +116,8 @@ pub struct Attempt {
     /// The child's process id, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// How the output of the present run, or of the last one, is to be read, as the configuration named it when that began.
+    /// How the output of the present run, or of the last one, is to be read, as the configuration
+    /// named it when that began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<String>,
     /// That run goes on with a conversation.
@@ -146,7 +147,8 @@ pub struct Attempt {
     /// How often the merge queue gave it back.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub returns: u32,
-    /// After it was given back: the target's commit that is to be merged into its worktree before it goes on.
+    /// After it was given back: the target's commit that is to be merged into its worktree before
+    /// it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catch_up: Option<Oid>,
     /// Quality commands in a row whose runner was killed.
@@ -184,7 +186,8 @@ pub struct Attempt {
     /// When its present iteration began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iteration_at: Option<Timestamp>,
-    /// Time that its iterations took, in milliseconds; without those that did not count since their account had to wait.
+    /// Time that its iterations took, in milliseconds; without those that did not count since their
+    /// account had to wait.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub spent_ms: i64,
     /// Its conversation; while a resolver of another profile works, that one's.
@@ -279,7 +282,8 @@ pub struct EndedAttempt {
     pub claimed_at: Timestamp,
     /// When it ended.
     pub ended_at: Timestamp,
-    /// What people said to it; what no prompt carried was left to the next attempt, where there was one.
+    /// What people said to it; what no prompt carried was left to the next attempt, where there was
+    /// one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heard: Vec<Message>,
     /// What its iterations used.

@@ -149,7 +149,8 @@ pub struct Kept {
     /// The same messages, as people see them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<Message>,
-    /// By a redirect: the idea that the work in the worktree was done for. That has it by its commits, too.
+    /// By a redirect: the idea that the work in the worktree was done for. That has it by its
+    /// commits, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_from: Option<IdeaId>,
     /// The conversation that it had there.

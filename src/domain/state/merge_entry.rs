@@ -44,7 +44,8 @@ pub struct MergeEntry {
     /// The quality command that runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// What was merged with what when the merged tree last passed: the same need not be checked again.
+    /// What was merged with what when the merged tree last passed: the same need not be checked
+    /// again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
     /// Quality commands in a row whose runner was killed.

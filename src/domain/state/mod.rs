@@ -1,7 +1,8 @@
 //! The whole state of a swarm: what folding the event log gives, and what a snapshot holds.
 //!
-//! Invariant: only [`evolve`](super::evolve::evolve) changes it, and folding the same events gives the same state. An idea has at most one
-//! attempt in `agents`; the merge queue holds at most one entry an idea, in the order in which they came.
+//! Invariant: only [`evolve`](super::evolve::evolve) changes it, and folding the same events gives
+//! the same state. An idea has at most one attempt in `agents`; the merge queue holds at most one
+//! entry an idea, in the order in which they came.
 
 mod attempt;
 mod idea;
@@ -76,13 +77,15 @@ pub struct State {
     /// How the last call of each hook ended.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks_last: BTreeMap<HookName, LastCall>,
-    /// What people have approved of the hooks that agents' landed work changed: each as the event names it, the latest last.
+    /// What people have approved of the hooks that agents' landed work changed: each as the event
+    /// names it, the latest last.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks_approved: BTreeMap<HookName, Vec<String>>,
     /// Accounts that must wait, by their names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub accounts: BTreeMap<String, Hold>,
-    /// What was used, by the day (UTC, `2026-01-31`) on which the run ended; the last 400 days on which something was.
+    /// What was used, by the day (UTC, `2026-01-31`) on which the run ended; the last 400 days on
+    /// which something was.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub used: BTreeMap<String, Spent>,
     /// Numbers that never repeat.
@@ -128,13 +131,14 @@ pub struct Swarm {
     /// The last day (UTC) on which the budget of the day paused the swarm.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_paused: Option<String>,
-    /// The limits that were used up then: these pause it once a day, so that a person can go on all the same.
+    /// The limits that were used up then: these pause it once a day, so that a person can go on all
+    /// the same.
     #[serde(skip_serializing_if = "DayLimits::is_none")]
     pub budget_limits: DayLimits,
 }
 
-/// What a decision left to be tidied up. It is requested level-triggered: a decision of which a torn log kept only the first events
-/// neither loses nor doubles it.
+/// What a decision left to be tidied up. It is requested level-triggered: a decision of which a
+/// torn log kept only the first events neither loses nor doubles it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Owed {

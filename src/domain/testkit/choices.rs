@@ -1,4 +1,5 @@
-//! Decisions of a simulated world, taken from a list that proptest made and can shrink. Where the list ends, all goes well.
+//! Decisions of a simulated world, taken from a list that proptest made and can shrink. Where the
+//! list ends, all goes well.
 
 /// A list of choices and how far it is read.
 #[derive(Debug, Clone)]

@@ -71,7 +71,8 @@ pub(crate) fn follows_the_machines(state: &State, event: &Event) {
     assert!(legal, "no machine leads there: {event:?}");
 }
 
-/// Panics when the calls that were decided with an event are not those that are owed by the state at that moment.
+/// Panics when the calls that were decided with an event are not those that are owed by the state
+/// at that moment.
 pub(crate) fn hooks_are_owed(state: &State, now: Timestamp, event: &Event) {
     if state.owes_hooks && !matches!(event, Event::HookOwed(_)) {
         let owed = evolve::hooks::frozen(state, now, event);
@@ -160,7 +161,8 @@ fn hooks_are_called(state: &State, now: Timestamp) {
     let others = state.hooks.iter().filter(running);
     let room = others.filter(|call| !call.hook.can_veto()).count() < 16;
     for (place, call) in state.hooks.iter().enumerate() {
-        // What happened to an idea is told in order; who stands before a step waits a moment at most.
+        // What happened to an idea is told in order; who stands before a step waits a moment at
+        // most.
         let tells = |call: &HookCall| !call.hook.can_veto() && call.idea.is_some();
         let waits = tells(call)
             && state.hooks[..place]
@@ -217,7 +219,8 @@ fn a_worktree_is_of_one(state: &State) {
     }
 }
 
-/// What an agent was redirected to waits for nothing but that agent's end, a slot, and what was edited since.
+/// What an agent was redirected to waits for nothing but that agent's end, a slot, and what was
+/// edited since.
 fn reserved_ideas_can_begin(state: &State) {
     for (id, idea) in &state.ideas {
         let Some(reserved) = &idea.reserved else {
@@ -363,7 +366,8 @@ fn is_held(state: &State, attempt: &Attempt, now: Timestamp) -> bool {
     })
 }
 
-/// What happened to an idea is told by a call that began less than half a second ago: what is asked about it has its turn after that.
+/// What happened to an idea is told by a call that began less than half a second ago: what is asked
+/// about it has its turn after that.
 fn is_being_told(state: &State, idea: &IdeaId, now: Timestamp) -> bool {
     state.hooks.iter().any(|call| {
         let since = call.begun_at.filter(|_| call.run.is_some());

@@ -1,5 +1,5 @@
-//! What people and agents of a simulation do, taken from [`Choices`]: commands that may or may not fit the state, and the help that a person
-//! gives when asked.
+//! What people and agents of a simulation do, taken from [`Choices`]: commands that may or may not
+//! fit the state, and the help that a person gives when asked.
 
 use std::collections::BTreeMap;
 
@@ -168,7 +168,8 @@ fn some_help(state: &State, choices: &mut Choices) -> Command {
     }
 }
 
-/// What somebody does who steps in all the time: agents are redirected, stopped, told things; ideas come, change and go.
+/// What somebody does who steps in all the time: agents are redirected, stopped, told things; ideas
+/// come, change and go.
 pub(crate) fn some_intervention(state: &State, choices: &mut Choices) -> Command {
     match choices.pick(24) {
         0..8 => some_redirect(state, choices),

@@ -1,5 +1,6 @@
-//! What the programs of the made-up agents say of themselves: how a run went, in which conversation, and what it used. It also watches
-//! the log for what must never happen to an account.
+//! What the programs of the made-up agents say of themselves: how a run went, in which
+//! conversation, and what it used. It also watches the log for what must never happen to an
+//! account.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -143,7 +144,8 @@ impl Programs {
         }
     }
 
-    /// An event is folded: of an account that must wait only one run begins, and that when its time has come.
+    /// An event is folded: of an account that must wait only one run begins, and that when its time
+    /// has come.
     pub(crate) fn look(&mut self, state: &State, event: &Event) {
         match event {
             Event::AccountTried(AccountTried { account, run }) => {

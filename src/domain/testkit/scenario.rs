@@ -391,7 +391,8 @@ pub(crate) fn failed(kind: FailureKind, message: &str) -> Outcome {
     }
 }
 
-/// What a checkpoint of this state holds of the ideas, with the work that is kept under these commits.
+/// What a checkpoint of this state holds of the ideas, with the work that is kept under these
+/// commits.
 pub(crate) fn held(
     state: &State,
     mut keep: impl FnMut(&Unfinished) -> Option<Saved>,

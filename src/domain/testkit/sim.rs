@@ -1,7 +1,8 @@
-//! A simulated shell: it holds the log and the state, carries out every effect with outcomes taken from [`Choices`], and can crash at any
-//! point, also in the middle of writing a batch.
+//! A simulated shell: it holds the log and the state, carries out every effect with outcomes taken
+//! from [`Choices`], and can crash at any point, also in the middle of writing a batch.
 //!
-//! What a crash cannot take: the log up to the last batch that was acted on, and the [`World`](super::world::World) outside.
+//! What a crash cannot take: the log up to the last batch that was acted on, and the
+//! [`World`](super::world::World) outside.
 
 use std::collections::BTreeMap;
 
@@ -82,7 +83,8 @@ impl Sim {
         }
     }
 
-    /// From now on all goes well, and nobody interferes: things come to rest. How many steps that took.
+    /// From now on all goes well, and nobody interferes: things come to rest. How many steps that
+    /// took.
     pub(crate) fn settle(&mut self) -> usize {
         self.choices.end();
         for steps in 0..ROUNDS * 10 {
@@ -200,7 +202,8 @@ impl Sim {
         }
     }
 
-    /// Folds events and what follows from them; they are durable and acted on, unless the daemon crashes right now.
+    /// Folds events and what follows from them; they are durable and acted on, unless the daemon
+    /// crashes right now.
     fn go_on(&mut self, events: Vec<Event>) {
         let used = self.state.slots_used();
         self.fold(events);
@@ -257,7 +260,8 @@ impl Sim {
         self.see(&Observation::RecoveryDone);
     }
 
-    /// Killed, and started again. Perhaps in the middle of writing: then the last decision is in the log with its first events only.
+    /// Killed, and started again. Perhaps in the middle of writing: then the last decision is in
+    /// the log with its first events only.
     fn crash(&mut self) {
         if self.choices.chance(60) {
             self.tear();

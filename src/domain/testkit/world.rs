@@ -1,5 +1,5 @@
-//! What lies outside of the daemon and outlives it: runs, the target, what was built and checked. It also watches the log for what must never
-//! happen, whatever the crashes.
+//! What lies outside of the daemon and outlives it: runs, the target, what was built and checked.
+//! It also watches the log for what must never happen, whatever the crashes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,7 +62,8 @@ impl World {
         self.ended.entry(run.clone()).or_insert(lost);
     }
 
-    /// Whether an effect can come to an outcome by itself; a run that works goes on until it is stopped.
+    /// Whether an effect can come to an outcome by itself; a run that works goes on until it is
+    /// stopped.
     pub(crate) fn may_end(&self, effect: &Effect) -> bool {
         match effect {
             Effect::Run(effect::Run { run, .. }) => {
@@ -365,7 +366,8 @@ impl World {
         moved()
     }
 
-    /// The file of a checkpoint and the log agree on what is done: nothing is done twice, and nothing that was taken back is.
+    /// The file of a checkpoint and the log agree on what is done: nothing is done twice, and
+    /// nothing that was taken back is.
     pub(crate) fn agrees(&self, state: &State) {
         let landed: BTreeMap<&IdeaId, &Oid> = self.landed.iter().map(|(id, at)| (id, at)).collect();
         let done = state.ideas.iter();

@@ -20,7 +20,8 @@ fn working() -> Scenario {
     s
 }
 
-/// The iteration of the first agent ends well: so many bytes, so many milliseconds, with a new commit or without.
+/// The iteration of the first agent ends well: so many bytes, so many milliseconds, with a new
+/// commit or without.
 fn silent(s: &mut Scenario, bytes: u64, millis: i64, head: Option<u64>) {
     let run = s.attempt(1).run.clone().unwrap();
     let (effect, _) = s.state.run_effect(&run).unwrap();
@@ -268,7 +269,8 @@ fn an_agent_that_a_check_sends_back_without_a_new_commit_is_stuck_too() {
     }
     assert_snapshot!(
         stuck(&s).unwrap().message,
-        @"ed-001 has made no commit on idea-001 for 2 or more iterations, and `check` fails each time: exit code 127; look: swarm agent logs ed-001"
+        @"ed-001 has made no commit on idea-001 for 2 or more iterations, and `check` fails each \
+            time: exit code 127; look: swarm agent logs ed-001"
     );
 }
 

@@ -317,7 +317,8 @@ fn a_hard_stop_that_knows_no_price_says_so_once() {
     warningRaised {key: unpriced-sonnet-4-5, message: there is no price for the model `sonnet-4-5`, so its runs count in budget.usdPerIdea only when they end, or not at all; add it to .swarm/config.json, in dollars for a million tokens: "pricing": {"sonnet-4-5": {"input": N, "cached": N, "cacheWritten": N, "output": N}}}
     usageSeen {agent: ed-001, bill: {tokens: {input: 500000, output: 0}}, run: r0001-ed-001-i1}
     "#);
-    // Whatever it uses, nothing ends it. The next run is no news, nor is another version, nor the next daemon.
+    // Whatever it uses, nothing ends it. The next run is no news, nor is another version, nor the
+    // next daemon.
     answer(&mut s, SONNET, 900_000_000);
     assert!(s.pending("stopRun").is_none());
     spend(&mut s, 100_000);

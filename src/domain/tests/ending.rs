@@ -353,7 +353,8 @@ fn a_drain_stops_what_still_runs_at_the_deadline_and_kills_what_does_not_stop() 
     ");
 }
 
-/// A machine that goes down sends its signals to everything: to the daemon, and to what runs under it.
+/// A machine that goes down sends its signals to everything: to the daemon, and to what runs under
+/// it.
 #[test]
 fn what_is_ended_from_outside_while_the_daemon_ends_is_interrupted_and_not_penalised() {
     let ends = [

@@ -1,6 +1,8 @@
-//! The format of events is for ever: what was written once is read, and written again byte for byte.
+//! The format of events is for ever: what was written once is read, and written again byte for
+//! byte.
 //!
-//! `tests/golden/events-v1.jsonl` only grows. `UPDATE_GOLDEN=1 cargo test golden` appends the samples that it does not have yet.
+//! `tests/golden/events-v1.jsonl` only grows. `UPDATE_GOLDEN=1 cargo test golden` appends the
+//! samples that it does not have yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -842,7 +844,8 @@ fn kinds() -> BTreeSet<String> {
     Event::VARIANTS.iter().map(ToString::to_string).collect()
 }
 
-/// Read, and added to, once for all tests: one that read while another writes would take the rest for missing, and write that.
+/// Read, and added to, once for all tests: one that read while another writes would take the rest
+/// for missing, and write that.
 fn golden() -> &'static [String] {
     static GOLDEN: LazyLock<Vec<String>> = LazyLock::new(updated);
     &GOLDEN

@@ -1,4 +1,5 @@
-//! Hooks: when they are called, what they are told, what they can hold, and what a crash leaves of a call.
+//! Hooks: when they are called, what they are told, what they can hold, and what a crash leaves of
+//! a call.
 
 use insta::assert_snapshot;
 
@@ -129,7 +130,8 @@ fn an_attempt_waits_for_pre_start_before_its_first_iteration() {
     hookStarted {about: 13, hook: pre-start, run: r0001-pre-start-13}
     ask #2 run r0001-pre-start-13
     ");
-    assert_snapshot!(told(&s), @"pre-start AGENT=ed-001 BRANCH=agent/ed-001/idea-001 IDEA_ID=idea-001 WORKTREE=ed-001-idea-001");
+    assert_snapshot!(told(&s), @"pre-start AGENT=ed-001 BRANCH=agent/ed-001/idea-001 \
+        IDEA_ID=idea-001 WORKTREE=ed-001-idea-001");
     s.hook("pre-start", exit(0));
     assert_snapshot!(s.then(), @r"
     run r0001-pre-start-13 Exited { code: 0 }
@@ -150,7 +152,8 @@ fn pre_start_blocks_the_idea_and_a_retry_asks_again() {
     s.answer("prepareWorktree", prepared())
         .hook("pre-start", exit(3));
     assert_eq!(s.idea(1).status, IdeaStatus::Blocked);
-    assert_snapshot!(s.idea(1).last_error.as_deref().unwrap(), @"the hook pre-start is against it: exit code 3; its output: .swarm/runs/r0001-pre-start-13");
+    assert_snapshot!(s.idea(1).last_error.as_deref().unwrap(), @"the hook pre-start is against it: \
+        exit code 3; its output: .swarm/runs/r0001-pre-start-13");
     assert!(s.state.warnings.is_empty(), "the idea says it");
     assert_eq!(view::rest(&s.state), Rest::Idle);
     s.command(Command::RetryIdea { id: idea(1) });
@@ -253,7 +256,8 @@ fn the_others_only_warn_and_once() {
     s.add("two").well_until("post-complete");
     s.hook("post-complete", exit(2));
     let warning = s.state.warnings["hook-post-complete"].message.clone();
-    assert_snapshot!(warning, @"the hook post-complete, about idea-001, failed (exit code 2); its output: .swarm/runs/r0005-post-complete-46");
+    assert_snapshot!(warning, @"the hook post-complete, about idea-001, failed (exit code 2); its \
+        output: .swarm/runs/r0005-post-complete-46");
     s.all_goes_well();
     assert!(s.state.warnings.is_empty(), "the next one did well");
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
@@ -453,10 +457,12 @@ fn learnings_pauses_conflicts_and_errors_are_told() {
     let learning = Signal::LearningGlobal("The tests need a database.".into());
     s.says(&agent(1), learning.clone())
         .says(&agent(1), learning);
-    assert_snapshot!(told(&s), @"on-learning CONTENT=The tests need a database. LEARNING_ID=learning-001 SCOPE=global");
+    assert_snapshot!(told(&s), @"on-learning CONTENT=The tests need a database. \
+        LEARNING_ID=learning-001 SCOPE=global");
     let reason = Some("release".into());
     s.command(Command::Pause { reason });
-    assert_snapshot!(told(&s).lines().last().unwrap(), @"on-pause REASON=release RUNNING_IDEAS=idea-001");
+    assert_snapshot!(told(&s).lines().last().unwrap(), @"on-pause REASON=release \
+        RUNNING_IDEAS=idea-001");
     s.command(Command::Resume).all_hooks();
     s.well_until("buildMerge").all_hooks();
     s.answer(
@@ -467,7 +473,8 @@ fn learnings_pauses_conflicts_and_errors_are_told() {
             files: vec!["src/a.rs".into(), "b".into()],
         },
     );
-    assert_snapshot!(told(&s).replace('\n', "|"), @"on-conflict FILES=src/a.rs|b IDEA_ID=idea-001 LEVEL=MEDIUM");
+    assert_snapshot!(told(&s).replace('\n', "|"), @"on-conflict FILES=src/a.rs|b IDEA_ID=idea-001 \
+        LEVEL=MEDIUM");
     s.all_hooks();
     s.add("two").answer("prepareWorktree", prepared());
     s.iteration(&agent(2), exit(9));
@@ -523,7 +530,8 @@ fn an_approval_is_remembered_once() {
 
 fn unapproved(hook: HookName) -> RunEndKind {
     let message = format!(
-        "it is not run: x.sh was changed by the landed work of idea-009, and nobody has approved that; look at it and approve it: swarm hooks approve {hook}"
+        "it is not run: x.sh was changed by the landed work of idea-009, and nobody has approved \
+        that; look at it and approve it: swarm hooks approve {hook}"
     );
     RunEndKind::NotStarted { message }
 }

@@ -1,8 +1,9 @@
-//! Everything that a person can do, wherever an attempt, its merge and the swarm stand: carried out, without effect, or refused with a
-//! reason and what would be possible.
+//! Everything that a person can do, wherever an attempt, its merge and the swarm stand: carried
+//! out, without effect, or refused with a reason and what would be possible.
 //!
-//! For each cell: a refusal changes nothing; asked again nothing more happens; a daemon that is killed right after it was accepted changes
-//! nothing about it; and in the end, with a person's help where one is asked for, every idea is done or cancelled, and nothing is left over: no
+//! For each cell: a refusal changes nothing; asked again nothing more happens; a daemon that is
+//! killed right after it was accepted changes nothing about it; and in the end, with a person's
+//! help where one is asked for, every idea is done or cancelled, and nothing is left over: no
 //! agent, no slot, no entry of the queue, no reservation, no effect.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,7 +70,8 @@ fn roll_back() -> Command {
     }
 }
 
-/// The first idea stands where it stands, and another one waits. Nobody else begins anything: ideas are assigned.
+/// The first idea stands where it stands, and another one waits. Nobody else begins anything: ideas
+/// are assigned.
 fn stand(way: Way, turn: Way) -> (Scenario, IdeaId) {
     let mut s = Scenario::running();
     s.checkpoint("first");
@@ -450,7 +452,8 @@ fn every_intervention_whatever_the_swarm_does_meanwhile() {
     ");
 }
 
-/// One is under way, and the person changes their mind: an attempt that is to end already, in one way or the other.
+/// One is under way, and the person changes their mind: an attempt that is to end already, in one
+/// way or the other.
 #[test]
 fn every_intervention_after_every_other() {
     let count = names().len();

@@ -231,7 +231,11 @@ fn a_conflict_that_is_settled_without_the_work_is_told_of() {
             }),
         },
     );
-    assert_snapshot!(s.state.warnings["left-out-ed-001"].message, @"the conflict of idea-001 was settled with nothing of its work in src/a.rs: there the target's side was taken, and without what the target had got meanwhile in b.rs, c.rs: it is taken back; its work is kept, look at it: git log -p refs/swarm/rescue/left-out-ed-001; if nothing is missing: git update-ref -d refs/swarm/rescue/left-out-ed-001");
+    assert_snapshot!(s.state.warnings["left-out-ed-001"].message, @"the conflict of idea-001 was \
+        settled with nothing of its work in src/a.rs: there the target's side was taken, and \
+        without what the target had got meanwhile in b.rs, c.rs: it is taken back; its work is \
+        kept, look at it: git log -p refs/swarm/rescue/left-out-ed-001; if nothing is missing: git \
+        update-ref -d refs/swarm/rescue/left-out-ed-001");
     s.all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
 }

@@ -1,4 +1,5 @@
-//! What people say to an agent that is about to be through: it is read, or people are told that it was not.
+//! What people say to an agent that is about to be through: it is read, or people are told that it
+//! was not.
 
 use super::provider::over;
 use super::usage::used;

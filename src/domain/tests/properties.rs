@@ -1,4 +1,5 @@
-//! What holds whatever happens: thousands of simulated lives, with failures, people and crashes in any order.
+//! What holds whatever happens: thousands of simulated lives, with failures, people and crashes in
+//! any order.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! Rollbacks: the steps and their order, from every situation, given up at every step, and over the end of a daemon.
+//! Rollbacks: the steps and their order, from every situation, given up at every step, and over the
+//! end of a daemon.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +69,8 @@ const STEPS: &[(&str, Way)] = &[
     }),
 ];
 
-/// An idea has an agent that works, a checkpoint is there, and a rollback to it has come to this step.
+/// An idea has an agent that works, a checkpoint is there, and a rollback to it has come to this
+/// step.
 fn at(step: Way) -> Scenario {
     let mut s = Scenario::running();
     s.checkpoint("first").add("one").well_until("iteration");
@@ -389,7 +391,8 @@ fn a_pause_that_is_in_force_stays_and_one_that_is_asked_for_comes() {
     assert_eq!(phase_after(true, true), (SwarmPhase::Paused, back));
 }
 
-/// One is done and two is being worked on at the checkpoint; afterwards two and three are done, four is pending.
+/// One is done and two is being worked on at the checkpoint; afterwards two and three are done,
+/// four is pending.
 fn with_history() -> (
     Scenario,
     BTreeMap<crate::domain::ids::IdeaId, crate::domain::checkpoint::IdeaThen>,

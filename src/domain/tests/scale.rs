@@ -1,4 +1,5 @@
-//! Ten thousand ideas. Not timed: what would be quadratic would not end in the time that a test has.
+//! Ten thousand ideas. Not timed: what would be quadratic would not end in the time that a test
+//! has.
 
 use crate::domain::command::{Command, NewIdea};
 use crate::domain::decide;

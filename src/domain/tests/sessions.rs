@@ -1,4 +1,5 @@
-//! Conversations: taken up by the next iteration and the next attempt, given up when they cannot be.
+//! Conversations: taken up by the next iteration and the next attempt, given up when they cannot
+//! be.
 
 use insta::assert_snapshot;
 

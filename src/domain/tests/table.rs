@@ -1,4 +1,5 @@
-//! All commands in all situations: carried out, without effect, or refused with a reason and a way out. Never a panic.
+//! All commands in all situations: carried out, without effect, or refused with a reason and a way
+//! out. Never a panic.
 
 use std::fmt::Write as _;
 
@@ -256,7 +257,8 @@ fn roll_back() -> Command {
     }
 }
 
-/// `yes`: something follows; `-`: accepted, nothing changes; otherwise the code of the refusal, which says why and what to do.
+/// `yes`: something follows; `-`: accepted, nothing changes; otherwise the code of the refusal,
+/// which says why and what to do.
 fn answer(mut s: Scenario, command: &Command) -> String {
     s.quietly();
     match s.ask(command) {

@@ -1,4 +1,5 @@
-//! A log that ends anywhere, also in the middle of a decision: a daemon that starts from it goes on and loses nothing.
+//! A log that ends anywhere, also in the middle of a decision: a daemon that starts from it goes on
+//! and loses nothing.
 
 use std::collections::BTreeMap;
 
@@ -80,7 +81,8 @@ fn of_a_question() {
     s.add("one").well_until("iteration");
     s.says(&agent(1), Signal::NeedsHuman(None))
         .iteration(&agent(1), exit(0));
-    // From here on: before that, the simulated agent would just do it, and in between nobody answers.
+    // From here on: before that, the simulated agent would just do it, and in between nobody
+    // answers.
     let waiting = s.log.len();
     s.command(Command::RetryIdea { id: idea(1) })
         .all_goes_well();
@@ -199,7 +201,8 @@ fn well() -> RunEnd {
     }
 }
 
-/// Starts from every beginning in which the idea is known; how runs ended stays so, whoever asks. All must land the idea.
+/// Starts from every beginning in which the idea is known; how runs ended stays so, whoever asks.
+/// All must land the idea.
 fn every_beginning_with_the_same_ends_goes_on(whole: &Scenario, ends: &BTreeMap<RunId, RunEnd>) {
     let known = whole
         .log
@@ -343,7 +346,8 @@ fn of_a_conversation_that_is_given_up() {
     ending_with(ends, |_| ());
 }
 
-/// Its worktree is prepared once more then; where that fails, nothing may be at work in it that nobody waits for.
+/// Its worktree is prepared once more then; where that fails, nothing may be at work in it that
+/// nobody waits for.
 #[test]
 fn of_a_worktree_that_cannot_be_prepared_once_more() {
     let mut s = Scenario::running();

@@ -142,7 +142,8 @@ fn a_run_that_was_killed_counts_as_far_as_it_is_known() {
     assert_eq!((used.runs_without_cost, used.runs_not_counted), (1, 1));
 }
 
-/// An attempt waits for the end of its run, whoever ends it: what that used is known then, and is the idea's.
+/// An attempt waits for the end of its run, whoever ends it: what that used is known then, and is
+/// the idea's.
 #[test]
 fn what_a_run_used_counts_however_its_attempt_is_ended() {
     let (id, to) = (agent(1), idea(2));

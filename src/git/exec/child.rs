@@ -1,6 +1,7 @@
 //! A started git, up to its answer.
 //!
-//! Invariant: it ends. After its time its whole process group is killed, and a pipe that some descendant holds open holds up nobody.
+//! Invariant: it ends. After its time its whole process group is killed, and a pipe that some
+//! descendant holds open holds up nobody.
 
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
@@ -98,7 +99,8 @@ pub(crate) fn finish(
     answer(status, stdout, &stderr, call)
 }
 
-/// Reads to the end on a thread of its own: a pipe that some descendant holds open for ever holds up nobody.
+/// Reads to the end on a thread of its own: a pipe that some descendant holds open for ever holds
+/// up nobody.
 fn reader(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
@@ -143,7 +145,8 @@ fn tail(stderr: &[u8]) -> String {
 }
 
 fn end_group(child: &Child) {
-    // The child is not yet waited for, so its id is still its own; an error means that it has ended.
+    // The child is not yet waited for, so its id is still its own; an error means that it has
+    // ended.
     if let Ok(id) = i32::try_from(child.id()) {
         let _ = killpg(Pid::from_raw(id), Signal::SIGKILL);
     }

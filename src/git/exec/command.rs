@@ -1,18 +1,20 @@
 //! The only place that starts git.
 //!
-//! Invariant: a call runs git itself and nothing that an agent could have slipped in. Agents share `.git/config` with us, so
-//! every call overrides what git would run on its own: hooks, file-system monitor, signing, pager, editors, credential
-//! helpers, password prompts, submodule recursion, automatic maintenance, recorded resolutions. `GIT_*` variables are
-//! scrubbed (only those that say where the person's configuration lies stay), the locale is `C`, standard input is empty,
-//! directories are given explicitly and never discovered, so that a worktree whose `.git` file is gone cannot lead us
-//! into the person's checkout around it.
+//! Invariant: a call runs git itself and nothing that an agent could have slipped in. Agents share
+//! `.git/config` with us, so every call overrides what git would run on its own: hooks, file-system
+//! monitor, signing, pager, editors, credential helpers, password prompts, submodule recursion,
+//! automatic maintenance, recorded resolutions. `GIT_*` variables are scrubbed (only those that say
+//! where the person's configuration lies stay), the locale is `C`, standard input is empty,
+//! directories are given explicitly and never discovered, so that a worktree whose `.git` file is
+//! gone cannot lead us into the person's checkout around it.
 //!
-//! What cannot be overridden by name (clean, smudge and merge drivers, includes, ...) is a repository's own legitimate
-//! business, as with LFS; [`super::config_guard`] pins it to what was there when the repository was opened. What a process of
-//! the same user writes into the person's *global* configuration is beyond us.
+//! What cannot be overridden by name (clean, smudge and merge drivers, includes, ...) is a
+//! repository's own legitimate business, as with LFS; [`super::config_guard`] pins it to what was
+//! there when the repository was opened. What a process of the same user writes into the person's
+//! *global* configuration is beyond us.
 //!
-//! Standard input is a shared lock on an empty file, inherited by git. So a git that outlives a killed daemon is visible:
-//! see [`Host::orphans_gone`].
+//! Standard input is a shared lock on an empty file, inherited by git. So a git that outlives a
+//! killed daemon is visible: see [`Host::orphans_gone`].
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -109,8 +111,8 @@ impl Host {
         }
     }
 
-    /// Waits until no git started by an earlier process runs any more; false when one still does after `patience`.
-    /// Only meaningful before this process starts its own.
+    /// Waits until no git started by an earlier process runs any more; false when one still does
+    /// after `patience`. Only meaningful before this process starts its own.
     pub(crate) fn orphans_gone(&self, patience: Duration) -> Result<bool, GitError> {
         let file = File::open(&self.running).at("open", &self.running)?;
         let end = Instant::now() + patience;

@@ -1,11 +1,14 @@
-//! What in a repository's own configuration can run programs, pinned to what it was when the repository was opened.
+//! What in a repository's own configuration can run programs, pinned to what it was when the
+//! repository was opened.
 //!
-//! Invariant: while it is open, no git of ours runs a clean, smudge, textconv or merge program, or follows an include, that the
-//! repository's `.git/config` (or a `config.worktree`) did not name when it was opened. Filters such as LFS or git-crypt are
-//! legitimate and switching them off would commit wrong content, so they are kept as they were; a *new* one stops the call with
-//! [`GitError::ConfigChanged`]. The well-known commands of Git LFS may appear at any time (`git lfs install --local`).
-//! Not watched: the own configuration of a submodule that an agent has initialised; none of
-//! our calls goes into submodules but `git add`, which asks them for their state.
+//! Invariant: while it is open, no git of ours runs a clean, smudge, textconv or merge program, or
+//! follows an include, that the repository's `.git/config` (or a `config.worktree`) did not name
+//! when it was opened. Filters such as LFS or git-crypt are legitimate and switching them off would
+//! commit wrong content, so they are kept as they were; a *new* one stops the call with
+//! [`GitError::ConfigChanged`]. The well-known commands of Git LFS may appear at any time (`git lfs
+//! install --local`). Not watched: the own configuration of a submodule that an agent has
+//! initialised; none of our calls goes into submodules but `git add`, which asks them for their
+//! state.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -51,7 +54,8 @@ impl Guard {
         })
     }
 
-    /// Refuses when the configuration that git would read for `git_dir` has something new that could run programs.
+    /// Refuses when the configuration that git would read for `git_dir` has something new that
+    /// could run programs.
     pub(crate) fn check(&self, git_dir: &Path) -> Result<(), GitError> {
         match self.news(git_dir)?.into_iter().next() {
             Some((key, value)) => Err(GitError::ConfigChanged { key, value }),
@@ -59,7 +63,8 @@ impl Guard {
         }
     }
 
-    /// What the configuration that git would read for `git_dir` has that could run programs and is not pinned.
+    /// What the configuration that git would read for `git_dir` has that could run programs and is
+    /// not pinned.
     pub(crate) fn news(&self, git_dir: &Path) -> Result<Vec<Setting>, GitError> {
         let now = settings(&files(&self.common, git_dir))?;
         let is_new = |setting: &Setting| !self.pinned.contains(setting) && !is_harmless(setting);
@@ -167,7 +172,8 @@ mod tests {
         let guard = Guard::new(dir.path(), None).unwrap();
         change(
             &dir,
-            "[user]\n\tname = x\n[core]\n\thooksPath = .husky\n[filter \"lfs\"]\n\trequired = true\n\tclean = git-lfs clean -- %f\n",
+            "[user]\n\tname = x\n[core]\n\thooksPath = .husky\n[filter \"lfs\"]\n\trequired = \
+            true\n\tclean = git-lfs clean -- %f\n",
         );
         assert!(guard.check(dir.path()).is_ok());
     }

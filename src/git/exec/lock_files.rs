@@ -1,8 +1,9 @@
 //! Lock files of git (`index.lock`, `<reference>.lock`): is the one who made it still alive?
 //!
-//! Invariant: a lock is taken away only if it is dead: no process has the file open, no git process works in the
-//! directories concerned, and it is older than the moment a live git may need between closing and renaming it.
-//! Where the processes of others cannot be looked at (no `/proc`), only a lock of [`ANCIENT`] age counts as dead.
+//! Invariant: a lock is taken away only if it is dead: no process has the file open, no git process
+//! works in the directories concerned, and it is older than the moment a live git may need between
+//! closing and renaming it. Where the processes of others cannot be looked at (no `/proc`), only a
+//! lock of [`ANCIENT`] age counts as dead.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -55,7 +56,8 @@ pub(crate) fn remove_if_dead(lock: &Path) -> Result<(), GitError> {
     remove::file_if_there(lock).at("remove", lock)
 }
 
-/// The same, and a lock too new to be judged is given the moment that it takes. Whose owner lives stays.
+/// The same, and a lock too new to be judged is given the moment that it takes. Whose owner lives
+/// stays.
 pub(crate) fn outlive(lock: &Path) -> Result<(), GitError> {
     let end = Instant::now() + GRACE;
     while inspect_lock(lock)? == Lock::Held && Instant::now() < end {
@@ -106,7 +108,8 @@ fn has_owner(lock: &Path) -> Option<bool> {
     }))
 }
 
-/// Where a git that could hold this lock would work: the git directory, and the work tree that a linked one belongs to.
+/// Where a git that could hold this lock would work: the git directory, and the work tree that a
+/// linked one belongs to.
 fn directories_of(lock: &Path) -> Vec<PathBuf> {
     let git_dir = lock
         .ancestors()
@@ -138,7 +141,8 @@ fn is_git(process: &Path) -> bool {
 }
 
 fn works_in(process: &Path, near: &[PathBuf]) -> bool {
-    // The worktrees of the agents lie inside the person's checkout, but a git there is not at work on that checkout.
+    // The worktrees of the agents lie inside the person's checkout, but a git there is not at work
+    // on that checkout.
     let inside =
         |cwd: &Path, dir: &Path| cwd.starts_with(dir) && !cwd.starts_with(dir.join(".swarm"));
     fs::read_link(process.join("cwd")).is_ok_and(|cwd| near.iter().any(|dir| inside(&cwd, dir)))

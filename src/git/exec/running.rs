@@ -1,7 +1,7 @@
 //! The gits of ours that run at this moment, so that a daemon that ends leaves none behind.
 //!
-//! Invariant: a process group is signalled only while its leader has not been waited for, so its number is still its own; once closed,
-//! nothing is started any more.
+//! Invariant: a process group is signalled only while its leader has not been waited for, so its
+//! number is still its own; once closed, nothing is started any more.
 
 use std::collections::BTreeSet;
 use std::process::{Child, ExitStatus};
@@ -42,7 +42,8 @@ impl Running {
         Ok(child)
     }
 
-    /// Waits for the end of one, and takes it off the list before its number can be given to another process.
+    /// Waits for the end of one, and takes it off the list before its number can be given to
+    /// another process.
     pub(crate) fn wait(&self, child: &mut Child) -> std::io::Result<ExitStatus> {
         if let Some(pid) = group(child).and_then(rustix::process::Pid::from_raw) {
             let until_dead = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
@@ -56,8 +57,8 @@ impl Running {
         child.wait()
     }
 
-    /// From now on none is started. Those that run may end by themselves within `patience`; then they are asked to, then killed. Whether none is
-    /// left.
+    /// From now on none is started. Those that run may end by themselves within `patience`; then
+    /// they are asked to, then killed. Whether none is left.
     pub(crate) fn end(&self, patience: Duration) -> bool {
         *self.closed.write().unwrap_or_else(PoisonError::into_inner) = true;
         if self.are_over(patience) {

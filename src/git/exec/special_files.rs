@@ -1,7 +1,9 @@
-//! Files that a read would never end of: pipes, devices, sockets. An agent can put them where git and we read.
+//! Files that a read would never end of: pipes, devices, sockets. An agent can put them where git
+//! and we read.
 //!
-//! Invariant: before a worktree is used, none of the files that are always read there is one of these: git's own go, as there is nothing in
-//! them; at the others the worktree is refused. A link counts as what it leads to.
+//! Invariant: before a worktree is used, none of the files that are always read there is one of
+//! these: git's own go, as there is nothing in them; at the others the worktree is refused. A link
+//! counts as what it leads to.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};

@@ -1,14 +1,18 @@
 //! What a kill in the middle of a landing leaves in a person's checkout, and how it is put right.
 //!
-//! Invariant: before the first file is touched, the note `swarm-landing` is written beside the index, synced. With the note there and
-//! - the index still the old one: files that have the new content, or a beginning of it, or are gone, are ours and go back to the old;
-//! - the index already the new one: the two-way merge is repeated (it then does nothing) or run backwards.
+//! Invariant: before the first file is touched, the note `swarm-landing` is written beside the
+//! index, synced. With the note there and
+//! - the index still the old one: files that have the new content, or a beginning of it, or are
+//!   gone, are ours and go back to the old;
+//! - the index already the new one: the two-way merge is repeated (it then does nothing) or run
+//!   backwards.
 //!
-//! A file with any other content is the person's and stays; where it is in the way of the two-way merge, that is refused and the note stays.
-//! A checkout that is on another branch by now is left alone.
+//! A file with any other content is the person's and stays; where it is in the way of the two-way
+//! merge, that is refused and the note stays. A checkout that is on another branch by now is left
+//! alone.
 //!
-//! Before that, while it is only tried out whether the checkout can follow, the note `swarm-rehearsal` says that a lock of the index may be
-//! ours. Nothing else is put right for it.
+//! Before that, while it is only tried out whether the checkout can follow, the note
+//! `swarm-rehearsal` says that a lock of the index may be ours. Nothing else is put right for it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -45,9 +49,10 @@ pub(crate) struct Touched {
 }
 
 impl Repo {
-    /// Puts checkouts back that a killed landing left between two commits. For the start of a daemon; landings do it by themselves.
-    /// Dead locks of the packed references and of agents' branches go too: a git that was killed has left them, and every `git gc` would
-    /// stumble over them.
+    /// Puts checkouts back that a killed landing left between two commits. For the start of a
+    /// daemon; landings do it by themselves. Dead locks of the packed references and of agents'
+    /// branches go too: a git that was killed has left them, and every `git gc` would stumble over
+    /// them.
     pub fn settle_checkouts(&self) -> Result<(), GitError> {
         lock_files::outlive(&self.common_dir().join("packed-refs.lock"))?;
         lock_files::outlive_all(&self.common_dir().join(AGENTS))?;
@@ -116,16 +121,18 @@ impl Repo {
         away: bool,
     ) -> Result<(), GitError> {
         if !away && !self.index_is_at(checkout, noted)? {
-            // The branch moved, the files did not get there whole (the machine stopped): they follow now.
+            // The branch moved, the files did not get there whole (the machine stopped): they
+            // follow now.
             self.put_back(checkout, noted)?;
             self.two_way_again(checkout, noted)?;
         }
         remove_note(checkout)
     }
 
-    /// The two-way merge under the note. It is refused only if the person has since changed those very files; then the note stays, and the
-    /// person decides. A git that was killed, or that the disk failed, has left files between the two commits: they are put back, and it is
-    /// started again.
+    /// The two-way merge under the note. It is refused only if the person has since changed those
+    /// very files; then the note stays, and the person decides. A git that was killed, or that the
+    /// disk failed, has left files between the two commits: they are put back, and it is started
+    /// again.
     fn two_way_again(&self, checkout: &Worktree, step: Move<'_>) -> Result<(), GitError> {
         let mut tries = 0;
         loop {
@@ -240,7 +247,8 @@ impl Repo {
         Ok(output.pieces().all(|path| !wanted.contains(&path_of(path))))
     }
 
-    /// The index is the old one: files that a killed move had already written or deleted go back to what they were.
+    /// The index is the old one: files that a killed move had already written or deleted go back to
+    /// what they were.
     pub(crate) fn put_back(&self, checkout: &Worktree, step: Move<'_>) -> Result<(), GitError> {
         if self.index_is_at(checkout, step)? {
             return Ok(());
@@ -299,7 +307,8 @@ impl Repo {
         Ok(there)
     }
 
-    /// Whether the file has nothing but what the commit has there: without asking git, which is slow for thousands of files.
+    /// Whether the file has nothing but what the commit has there: without asking git, which is
+    /// slow for thousands of files.
     fn is_beginning_of(&self, file: &Path, path: &Path, commit: Oid) -> Result<bool, GitError> {
         let library = self.library()?;
         let tree = library.find_commit(commit).and_then(|it| it.tree());
@@ -366,7 +375,8 @@ fn refusal(checkout: &Worktree, step: Move<'_>, files: &BTreeSet<PathBuf>) -> Gi
     }
 }
 
-/// Content of a file, or target of a symbolic link. None also for what is longer than that, and for pipes and devices, which would be read for ever.
+/// Content of a file, or target of a symbolic link. None also for what is longer than that, and for
+/// pipes and devices, which would be read for ever.
 fn content(file: &Path, longest: usize) -> Option<Vec<u8>> {
     let meta = fs::symlink_metadata(file).ok()?;
     if meta.is_symlink() {
@@ -393,8 +403,8 @@ pub(crate) fn write_note(checkout: &Worktree, step: Move<'_>) -> Result<(), GitE
         .at("sync", &checkout.git_dir)
 }
 
-/// Says, before a git of ours takes the index's lock, that it may be ours. Not synced: neither is the lock, which comes later in the same
-/// directory.
+/// Says, before a git of ours takes the index's lock, that it may be ours. Not synced: neither is
+/// the lock, which comes later in the same directory.
 pub(crate) fn begin_rehearsal(checkout: &Worktree) -> Result<(), GitError> {
     let path = checkout.git_dir.join(REHEARSAL);
     fs::write(&path, "").at("write", &path)

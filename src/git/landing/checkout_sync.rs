@@ -1,10 +1,14 @@
-//! A person's checkout follows its branch from one commit to another, as `git merge --ff-only` would take it.
+//! A person's checkout follows its branch from one commit to another, as `git merge --ff-only`
+//! would take it.
 //!
-//! Invariant: what is not committed is never changed. Git's own two-way merge (`read-tree -m -u old new`) decides that: it touches a path
-//! only if index and file are the old commit's, and checks all paths before it touches the first. Where git would overwrite *ignored* files, we do
-//! not: they may be all there is of somebody's settings. Index and files go first, the branch last; in between they look like staged changes.
+//! Invariant: what is not committed is never changed. Git's own two-way merge (`read-tree -m -u old
+//! new`) decides that: it touches a path only if index and file are the old commit's, and checks
+//! all paths before it touches the first. Where git would overwrite *ignored* files, we do not:
+//! they may be all there is of somebody's settings. Index and files go first, the branch last; in
+//! between they look like staged changes.
 //!
-//! A kill at any point is healed by [`Repo::settle_checkouts`] or by the next landing: see [`super::checkout_recovery`].
+//! A kill at any point is healed by [`Repo::settle_checkouts`] or by the next landing: see
+//! [`super::checkout_recovery`].
 
 use std::fs;
 use std::path::Path;
@@ -62,7 +66,8 @@ impl Repo {
         Ok(found)
     }
 
-    /// Brings index and files from the old commit to the new one, or changes nothing and says why not.
+    /// Brings index and files from the old commit to the new one, or changes nothing and says why
+    /// not.
     pub(crate) fn follow(&self, checkout: &Worktree, step: Move<'_>) -> Result<Follow, GitError> {
         if let Some(blocked) = self.hindrance(checkout, step)? {
             return Ok(Err(blocked));
@@ -75,7 +80,8 @@ impl Repo {
                 return Ok(Err(held));
             }
             self.put_back(checkout, step)?;
-            // Somebody who changed a file since is still in the way; what was git's own trouble (killed, the disk) passes.
+            // Somebody who changed a file since is still in the way; what was git's own trouble
+            // (killed, the disk) passes.
             let now = self.hindrance(checkout, step)?;
             remove_note(checkout)?;
             return now.map_or(Err(error), |blocked| Ok(Err(blocked)));

@@ -1,7 +1,8 @@
 //! The target branch moves.
 //!
-//! Invariant: it moves by compare-and-swap from the commit that the caller verified against, and only after every checkout of a
-//! person that has it checked out was able to follow; otherwise nothing has changed. May be repeated after a kill at any point.
+//! Invariant: it moves by compare-and-swap from the commit that the caller verified against, and
+//! only after every checkout of a person that has it checked out was able to follow; otherwise
+//! nothing has changed. May be repeated after a kill at any point.
 
 use git2::Oid;
 

@@ -1,7 +1,9 @@
-//! What keeps a person's checkout from following its branch: a merge under way, a held index, or uncommitted files in the way.
+//! What keeps a person's checkout from following its branch: a merge under way, a held index, or
+//! uncommitted files in the way.
 //!
-//! Invariant: looking changes nothing of the person's. Git's own two-way merge decides, in a rehearsal (`read-tree -n`). Where git would
-//! overwrite *ignored* files we refuse: they may be all there is of somebody's settings.
+//! Invariant: looking changes nothing of the person's. Git's own two-way merge decides, in a
+//! rehearsal (`read-tree -n`). Where git would overwrite *ignored* files we refuse: they may be all
+//! there is of somebody's settings.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -121,7 +123,8 @@ impl Repo {
         }
     }
 
-    /// Waits for whoever holds the index. A lock of a dead git is removed only if the note says that it was ours.
+    /// Waits for whoever holds the index. A lock of a dead git is removed only if the note says
+    /// that it was ours.
     pub(crate) fn wait_for_index(&self, checkout: &Worktree) -> Result<Option<Blocked>, GitError> {
         let lock = checkout.git_dir.join("index.lock");
         let end = Instant::now() + self.lock_wait();
@@ -148,8 +151,8 @@ impl Repo {
         }
     }
 
-    /// Ignored files where the new commit has files that the old one had not. Git itself refuses only for the untracked ones that
-    /// are not ignored.
+    /// Ignored files where the new commit has files that the old one had not. Git itself refuses
+    /// only for the untracked ones that are not ignored.
     fn ignored_among(
         &self,
         checkout: &Worktree,
@@ -165,7 +168,8 @@ impl Repo {
         self.list(checkout, &words, there)
     }
 
-    /// Whether nothing that the move touches differs from the commit checked out, neither in the index nor as a file.
+    /// Whether nothing that the move touches differs from the commit checked out, neither in the
+    /// index nor as a file.
     fn is_as_committed(
         &self,
         checkout: &Worktree,

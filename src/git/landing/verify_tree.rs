@@ -1,7 +1,8 @@
 //! The worktree `.merge`, in which a merged tree is checked before the target moves to it.
 //!
-//! Invariant: after [`Repo::verify_tree`] its files are the commit's, and nothing untracked is beside them; only ignored files
-//! (build results of the last check) stay, which makes the next build a small one.
+//! Invariant: after [`Repo::verify_tree`] its files are the commit's, and nothing untracked is
+//! beside them; only ignored files (build results of the last check) stay, which makes the next
+//! build a small one.
 //!
 //! What it costs: see [`crate::git::worktree::pool`].
 

@@ -1,9 +1,11 @@
 //! Merges in memory: no work tree, no reference moves.
 //!
-//! Invariant: the same inputs give the same commit, dates included, so a build may be repeated after a kill; and when a build is reported,
-//! all its objects are on disk. SIMPLE conflicts are settled on the way, see [`super::three_way`].
+//! Invariant: the same inputs give the same commit, dates included, so a build may be repeated
+//! after a kill; and when a build is reported, all its objects are on disk. SIMPLE conflicts are
+//! settled on the way, see [`super::three_way`].
 //!
-//! Why the git command: `merge-tree --write-tree` (merge-ort) takes 2.7 ms on 5,000 files where git2 takes 33. Commit and blobs by git2.
+//! Why the git command: `merge-tree --write-tree` (merge-ort) takes 2.7 ms on 5,000 files where
+//! git2 takes 33. Commit and blobs by git2.
 
 use std::path::{Path, PathBuf};
 
@@ -158,7 +160,8 @@ impl Repo {
             return Ok(Settled::Tree { tree, resolved });
         }
         let only: Vec<ConflictKind> = kinds.iter().map(|(_, kind)| *kind).collect();
-        // What could be woven is in conflict all the same when the whole merge has to be settled by hand.
+        // What could be woven is in conflict all the same when the whole merge has to be settled by
+        // hand.
         let woven = texts
             .iter()
             .map(|(path, stages, _)| (*path, kind_of_text(stages)));

@@ -1,8 +1,9 @@
 //! Conflicts: what kind, and who can settle them.
 //!
-//! Invariant: pure. SIMPLE is what [`super::three_way`] settles by itself and never reaches a person. MEDIUM are conflicts of text that an agent
-//! can look over. COMPLEX is everything whose settling is a decision about files (renamed, deleted, retyped, binary, submodules), or
-//! more text than an agent should be trusted with.
+//! Invariant: pure. SIMPLE is what [`super::three_way`] settles by itself and never reaches a
+//! person. MEDIUM are conflicts of text that an agent can look over. COMPLEX is everything whose
+//! settling is a decision about files (renamed, deleted, retyped, binary, submodules), or more text
+//! than an agent should be trusted with.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -122,7 +123,8 @@ pub(crate) fn classify(kinds: &[ConflictKind], regions: &[usize]) -> ConflictCla
     }
 }
 
-/// Reads what `git merge-tree --write-tree -z` answers: the tree, the versions in conflict, an empty piece, messages.
+/// Reads what `git merge-tree --write-tree -z` answers: the tree, the versions in conflict, an
+/// empty piece, messages.
 pub(crate) fn parse(answer: &[u8]) -> Option<Merged> {
     let mut pieces = answer.split(|byte| *byte == 0);
     let tree = oid(pieces.next()?)?;

@@ -1,12 +1,13 @@
 //! Conflict markers in a file.
 //!
-//! Invariant: a row of equal signs under a headline is none; and which markers a text brought on purpose is known by the whole line, since git
-//! writes its own with what it merges.
+//! Invariant: a row of equal signs under a headline is none; and which markers a text brought on
+//! purpose is known by the whole line, since git writes its own with what it merges.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The shortest that git writes unless it is told otherwise; `conflict-marker-size` in `.gitattributes` makes them longer.
+/// The shortest that git writes unless it is told otherwise; `conflict-marker-size` in
+/// `.gitattributes` makes them longer.
 const SHORTEST: usize = 7;
 
 /// Whether the file holds a whole conflict, as git writes it: the three markers, in order.
@@ -21,8 +22,8 @@ pub(crate) fn has_markers(path: &Path) -> bool {
     wanted.peek().is_none()
 }
 
-/// The lines that begin or end a conflict or its middle part, and how often each is there. What parts the sides is not among them: a headline
-/// may look like that.
+/// The lines that begin or end a conflict or its middle part, and how often each is there. What
+/// parts the sides is not among them: a headline may look like that.
 pub(crate) fn marker_lines(text: &[u8]) -> BTreeMap<Vec<u8>, usize> {
     let mut found = BTreeMap::new();
     for line in text.split(|byte| *byte == b'\n') {

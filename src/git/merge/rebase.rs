@@ -1,8 +1,10 @@
-//! The target as it was last seen and as it is now; and, if its history was rewritten, a branch's own commits on the new one.
+//! The target as it was last seen and as it is now; and, if its history was rewritten, a branch's
+//! own commits on the new one.
 //!
-//! Invariant: replaying is done in memory and moves nothing; the same inputs give the same commits. Authors stay, the committer is the
-//! given identity at the given time. A branch with merges inside is replayed as one commit: its merges hold settled conflicts that a
-//! commit-by-commit replay would lose.
+//! Invariant: replaying is done in memory and moves nothing; the same inputs give the same commits.
+//! Authors stay, the committer is the given identity at the given time. A branch with merges inside
+//! is replayed as one commit: its merges hold settled conflicts that a commit-by-commit replay
+//! would lose.
 
 use git2::Oid;
 
@@ -86,7 +88,8 @@ impl Repo {
         })
     }
 
-    /// Keeps what a branch has lost by a force-push, under [`dropped_ref`]. A commit that is gone already cannot be kept.
+    /// Keeps what a branch has lost by a force-push, under [`dropped_ref`]. A commit that is gone
+    /// already cannot be kept.
     pub fn keep_dropped(&self, branch: &str, tip: Oid) -> Result<(), GitError> {
         if self.tree_of(tip).is_err() {
             return Ok(());
@@ -151,8 +154,8 @@ impl Repo {
         })
     }
 
-    /// The commits to replay, oldest first, each with the commit that its change is measured against; and whether it is the whole
-    /// branch as one.
+    /// The commits to replay, oldest first, each with the commit that its change is measured
+    /// against; and whether it is the whole branch as one.
     fn own_commits(&self, want: &Rebase) -> Result<(Vec<(Oid, Oid)>, bool), GitError> {
         let library = self.library()?;
         let read = || -> Result<(Vec<(Oid, Oid)>, bool), git2::Error> {
@@ -179,8 +182,9 @@ impl Repo {
         read().map_err(GitError::library("list the branch's own commits"))
     }
 
-    /// The change from `parent` to `commit`, made on `onto`. `merge-tree --merge-base` would say it directly, but only since git
-    /// 2.40; two commits written for the purpose, with a parent that has the wanted base's tree, say the same to every git.
+    /// The change from `parent` to `commit`, made on `onto`. `merge-tree --merge-base` would say it
+    /// directly, but only since git 2.40; two commits written for the purpose, with a parent that
+    /// has the wanted base's tree, say the same to every git.
     fn transplant(
         &self,
         library: &git2::Repository,

@@ -1,8 +1,9 @@
 //! Three versions of one text woven into one, where that takes no judgement.
 //!
-//! Invariant: pure. Where the line edits of both sides do not overlap, each is applied; where they do, the region is settled only if
-//! both made the same change, or one side changed nothing but its layout (then the other side's change is taken). Anything else
-//! is left open. So no side's added line is lost and no deleted line comes back, layout aside.
+//! Invariant: pure. Where the line edits of both sides do not overlap, each is applied; where they
+//! do, the region is settled only if both made the same change, or one side changed nothing but its
+//! layout (then the other side's change is taken). Anything else is left open. So no side's added
+//! line is lost and no deleted line comes back, layout aside.
 
 use std::ops::Range;
 
@@ -168,7 +169,8 @@ impl Cluster {
     }
 }
 
-/// Whether two edits touch the same lines. Side by side is not overlapping; two insertions at one place are.
+/// Whether two edits touch the same lines. Side by side is not overlapping; two insertions at one
+/// place are.
 fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
     if a.is_empty() && b.is_empty() {
         return a.start == b.start;

@@ -1,8 +1,9 @@
 //! What in a text is only layout: blanks, line ends, and where a line is broken.
 //!
-//! Invariant: pure and cautious. Two texts count as the same but for their layout only if the same words, numbers, quoted strings and runs of
-//! signs follow each other. Blanks inside quotes matter; a line break moved matters where a comment may end with its line; in languages that
-//! are indented by meaning (Python, YAML, ...) the blanks before a line matter too.
+//! Invariant: pure and cautious. Two texts count as the same but for their layout only if the same
+//! words, numbers, quoted strings and runs of signs follow each other. Blanks inside quotes matter;
+//! a line break moved matters where a comment may end with its line; in languages that are indented
+//! by meaning (Python, YAML, ...) the blanks before a line matter too.
 
 use std::path::Path;
 

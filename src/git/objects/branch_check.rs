@@ -1,7 +1,8 @@
 //! Whether a branch may be merged at all, as far as that can be told before anybody merges it.
 //!
-//! Invariant: reads only. What is found is for the branch's author to mend: a history that the target has no part in cannot be merged, and
-//! files in swarm's own directories would land among the state of the checkout that follows.
+//! Invariant: reads only. What is found is for the branch's author to mend: a history that the
+//! target has no part in cannot be merged, and files in swarm's own directories would land among
+//! the state of the checkout that follows.
 
 use git2::Oid;
 
@@ -20,7 +21,8 @@ const PRIVATE: &[&str] = &[
 /// Why a branch may not be merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BranchProblem {
-    /// It shares no commit with where it began: its history was replaced, or the branch was deleted under a commit.
+    /// It shares no commit with where it began: its history was replaced, or the branch was deleted
+    /// under a commit.
     Unrelated,
     /// It adds or changes something in these directories of swarm's own.
     Private(Vec<String>),

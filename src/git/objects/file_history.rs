@@ -1,8 +1,8 @@
-//! Which landings have changed a file, and what of that a person has not approved: what an agent wrote came in through the target, where
-//! nobody may have looked at it.
+//! Which landings have changed a file, and what of that a person has not approved: what an agent
+//! wrote came in through the target, where nobody may have looked at it.
 //!
-//! Invariant: reads only. The first-parent history of `HEAD` counts; a landing is what says so in its trailer. Contents are named by git's
-//! object ids, also those that are no objects here.
+//! Invariant: reads only. The first-parent history of `HEAD` counts; a landing is what says so in
+//! its trailer. Contents are named by git's object ids, also those that are no objects here.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -115,8 +115,8 @@ impl Repo {
     }
 }
 
-/// `\x01<commit> <idea>`, then for each file `:<mode> <mode> <before> <after> <letter>` and its path, each ended by a NUL; git puts a line
-/// break before the first colon.
+/// `\x01<commit> <idea>`, then for each file `:<mode> <mode> <before> <after> <letter>` and its
+/// path, each ended by a NUL; git puts a line break before the first colon.
 fn read(output: &[u8]) -> Option<Changes> {
     let mut changes = Changes::default();
     let mut now: Option<(Oid, Option<String>)> = None;

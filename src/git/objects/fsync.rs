@@ -1,10 +1,12 @@
 //! Objects that git wrote without syncing them, synced.
 //!
-//! Invariant: after [`Repo::make_durable`] every object that `new` needs and `known` does not have is on disk, with the
-//! directories that name it, whoever wrote it (an agent's `git commit` syncs nothing). So an event may then speak of it.
+//! Invariant: after [`Repo::make_durable`] every object that `new` needs and `known` does not have
+//! is on disk, with the directories that name it, whoever wrote it (an agent's `git commit` syncs
+//! nothing). So an event may then speak of it.
 //!
-//! Rather than `core.fsync=all` on every command: one pass over the loose objects at the end syncs each file once and takes in what agents
-//! wrote. `rev-list --objects` would name them too, but reads every tree of the known side for it (16 ms with 5,000 files, against less than one).
+//! Rather than `core.fsync=all` on every command: one pass over the loose objects at the end syncs
+//! each file once and takes in what agents wrote. `rev-list --objects` would name them too, but
+//! reads every tree of the known side for it (16 ms with 5,000 files, against less than one).
 //! Threads let the file system join several syncs into one.
 
 use std::collections::BTreeSet;
@@ -19,8 +21,8 @@ use crate::git::repo::Repo;
 const THREADS: usize = 8;
 
 impl Repo {
-    /// Syncs the objects that `new` reaches and `known` does not. Where nothing is known, what the person has checked
-    /// out counts as known: walking a whole history would take long.
+    /// Syncs the objects that `new` reaches and `known` does not. Where nothing is known, what the
+    /// person has checked out counts as known: walking a whole history would take long.
     pub fn make_durable(&self, new: Oid, known: &[Oid]) -> Result<(), GitError> {
         let files = self.loose_objects(new, known)?;
         sync_all(&files)?;
@@ -45,7 +47,8 @@ impl Repo {
     }
 }
 
-/// Each commit that the known ones do not lead to, and what its tree has that no parent's has at the same place.
+/// Each commit that the known ones do not lead to, and what its tree has that no parent's has at
+/// the same place.
 fn new_objects(
     library: &Repository,
     new: Oid,

@@ -1,7 +1,8 @@
 //! What the history says has landed: the trailers of the merge commits on a branch's own line.
 //!
-//! Invariant: reads only. Only merge commits of the first-parent history count: what lies on an agent's own branch may say anything. Of a
-//! history that somebody has rewritten with its messages intact, the landings are still found.
+//! Invariant: reads only. Only merge commits of the first-parent history count: what lies on an
+//! agent's own branch may say anything. Of a history that somebody has rewritten with its messages
+//! intact, the landings are still found.
 
 use git2::{Oid, Sort};
 
@@ -25,7 +26,8 @@ pub struct Landed {
 }
 
 impl Repo {
-    /// The landings from `tip` back to the first commit for which `known` holds, newest first, without those that `hidden` has.
+    /// The landings from `tip` back to the first commit for which `known` holds, newest first,
+    /// without those that `hidden` has.
     pub fn landings(
         &self,
         tip: Oid,

@@ -1,4 +1,5 @@
-//! Whether what a commit brings can be written: a damaged repository has the commit, and not the files.
+//! Whether what a commit brings can be written: a damaged repository has the commit, and not the
+//! files.
 //!
 //! Invariant: reads only. What both commits have is not looked at: it is there already.
 
@@ -11,7 +12,8 @@ use crate::git::repo::Repo;
 const SUBMODULE: &[u8] = b"160000";
 
 impl Repo {
-    /// An object that the checkout of `to` needs where `from` is, and git does not have, for people; none: all is there.
+    /// An object that the checkout of `to` needs where `from` is, and git does not have, for
+    /// people; none: all is there.
     pub fn missing_object(&self, from: Oid, to: Oid) -> Result<Option<String>, GitError> {
         let words = [
             "diff-tree",

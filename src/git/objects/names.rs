@@ -1,7 +1,8 @@
 //! Names on their way in (checked) and on their way out (escaped).
 //!
-//! Invariant: nothing becomes a directory of ours, a branch or a reference before it was checked here, and what git or a
-//! file system calls something is shown without control characters. Inside, paths stay bytes.
+//! Invariant: nothing becomes a directory of ours, a branch or a reference before it was checked
+//! here, and what git or a file system calls something is shown without control characters. Inside,
+//! paths stay bytes.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -39,7 +40,8 @@ pub fn check_ref(name: &str) -> Result<(), GitError> {
     })
 }
 
-/// Checks the name of a worktree: it becomes a directory beside those that begin with a dot, which are ours.
+/// Checks the name of a worktree: it becomes a directory beside those that begin with a dot, which
+/// are ours.
 pub fn check_worktree(name: &str) -> Result<(), GitError> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let fine = name.len() <= LONGEST_NAME

@@ -1,8 +1,9 @@
 //! References: compare-and-swap only, durable before they are reported.
 //!
-//! Invariant: no reference moves unless it is where the caller expected it, and when a call returns, file and directory
-//! are synced. Asking again for what is already so is not an error: every function may be repeated after a kill.
-//! git2 is used here (0.3 ms a reference against 1.9 ms by the command line; syncing adds the disk's time).
+//! Invariant: no reference moves unless it is where the caller expected it, and when a call
+//! returns, file and directory are synced. Asking again for what is already so is not an error:
+//! every function may be repeated after a kill. git2 is used here (0.3 ms a reference against 1.9
+//! ms by the command line; syncing adds the disk's time).
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -42,7 +43,8 @@ impl Repo {
         read().map_err(GitError::library("list references"))
     }
 
-    /// Makes the reference. Already there with the same object: fine. With another: [`GitError::RefMoved`].
+    /// Makes the reference. Already there with the same object: fine. With another:
+    /// [`GitError::RefMoved`].
     pub fn create_ref(&self, name: &str, oid: Oid, log: &str) -> Result<(), GitError> {
         self.swap_ref(name, None, oid, log)?;
         // libgit2 syncs the file and its directory, but not the directories that it made above.
@@ -55,12 +57,14 @@ impl Repo {
         above.into_iter().try_for_each(fsync::sync)
     }
 
-    /// Moves the reference from `expected` to `new`. Already at `new`: fine. Elsewhere: [`GitError::RefMoved`].
+    /// Moves the reference from `expected` to `new`. Already at `new`: fine. Elsewhere:
+    /// [`GitError::RefMoved`].
     pub fn move_ref(&self, name: &str, expected: Oid, new: Oid, log: &str) -> Result<(), GitError> {
         self.swap_ref(name, Some(expected), new, log)
     }
 
-    /// Removes the reference if it is at `expected`. Already gone: fine. Elsewhere: [`GitError::RefMoved`].
+    /// Removes the reference if it is at `expected`. Already gone: fine. Elsewhere:
+    /// [`GitError::RefMoved`].
     pub fn delete_ref(&self, name: &str, expected: Oid) -> Result<(), GitError> {
         check_ref(name)?;
         self.with_ref_lock(name, || {
@@ -77,8 +81,8 @@ impl Repo {
         self.free_ref(name)
     }
 
-    /// Makes an annotated tag `refs/tags/<name>` on `target`; the same arguments give the same tag object.
-    /// Already there with the same object: fine. With another: [`GitError::RefMoved`].
+    /// Makes an annotated tag `refs/tags/<name>` on `target`; the same arguments give the same tag
+    /// object. Already there with the same object: fine. With another: [`GitError::RefMoved`].
     pub fn create_tag(
         &self,
         name: &str,
@@ -145,8 +149,8 @@ impl Repo {
         })
     }
 
-    /// For a reference that is gone: a kill right after its removal, or a disk that failed then, may have left a lock, and every `git gc`
-    /// would stumble over it.
+    /// For a reference that is gone: a kill right after its removal, or a disk that failed then,
+    /// may have left a lock, and every `git gc` would stumble over it.
     pub(crate) fn free_ref(&self, name: &str) -> Result<(), GitError> {
         let locks = self.ref_locks(name);
         locks.iter().try_for_each(|lock| lock_files::outlive(lock))
@@ -156,8 +160,8 @@ impl Repo {
         [format!("{name}.lock"), "packed-refs.lock".into()].map(|lock| self.common_dir().join(lock))
     }
 
-    /// Tries while somebody else holds a lock; one left by a dead process is taken away. Removing a reference that is packed
-    /// takes the lock of the packed ones too.
+    /// Tries while somebody else holds a lock; one left by a dead process is taken away. Removing a
+    /// reference that is packed takes the lock of the packed ones too.
     fn with_ref_lock(
         &self,
         name: &str,

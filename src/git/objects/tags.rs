@@ -11,7 +11,8 @@ use crate::git::repo::Repo;
 /// A tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tag {
-    /// What its reference names: the tag's object, or a commit where the tag has no object of its own.
+    /// What its reference names: the tag's object, or a commit where the tag has no object of its
+    /// own.
     pub oid: Oid,
     /// The commit that it stands for; none: it cannot be found.
     pub commit: Option<Oid>,

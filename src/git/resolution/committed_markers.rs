@@ -1,7 +1,8 @@
 //! Conflicts that were left open, committed as they lay there or not.
 //!
-//! Invariant: a commit with markers settles nothing, whoever made it; only files that were in conflict are looked at, and only markers that
-//! neither side brought count, since a file may hold some on purpose.
+//! Invariant: a commit with markers settles nothing, whoever made it; only files that were in
+//! conflict are looked at, and only markers that neither side brought count, since a file may hold
+//! some on purpose.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -43,7 +44,8 @@ impl Repo {
         Ok(open)
     }
 
-    /// Whether the file, with these markers, holds one that a merge of the two commits would not have brought.
+    /// Whether the file, with these markers, holds one that a merge of the two commits would not
+    /// have brought.
     pub(crate) fn is_left_open(
         &self,
         path: &Path,
@@ -76,7 +78,8 @@ impl Repo {
         Ok(blob.map_or_else(Markers::new, |blob| marker_lines(blob.content())))
     }
 
-    /// Takes the branch back behind a merge whose conflict was committed as it lay there; what it had is kept under `refs/swarm/rescue/`.
+    /// Takes the branch back behind a merge whose conflict was committed as it lay there; what it
+    /// had is kept under `refs/swarm/rescue/`.
     pub(crate) fn take_back_open_merge(
         &self,
         name: &str,
@@ -96,7 +99,8 @@ impl Repo {
         self.move_ref(reference, tip, back, why)
     }
 
-    /// The commit before the one that merged `target` on the way to `tip`; where there is none, `tip`.
+    /// The commit before the one that merged `target` on the way to `tip`; where there is none,
+    /// `tip`.
     fn before_merge(&self, tip: Oid, target: Oid) -> Result<Oid, GitError> {
         let library = self.library()?;
         let parents = |commit| {

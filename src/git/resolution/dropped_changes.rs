@@ -1,7 +1,8 @@
 //! What a settled conflict has left of the work that was to be merged.
 //!
-//! Invariant: only looks, and keeps; what was settled is taken as it is. A rebase, a squash or a merge by other means leaves nothing out where
-//! each file that the work changed is still another than the target's.
+//! Invariant: only looks, and keeps; what was settled is taken as it is. A rebase, a squash or a
+//! merge by other means leaves nothing out where each file that the work changed is still another
+//! than the target's.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -38,8 +39,9 @@ struct Sides {
 }
 
 impl Repo {
-    /// What is left out of `head`, with which the conflict of `source` and `target` was settled in the worktree `name`, and keeps the work under
-    /// a reference. None: nothing; or only some files of the work, and the history has the rest. May be repeated.
+    /// What is left out of `head`, with which the conflict of `source` and `target` was settled in
+    /// the worktree `name`, and keeps the work under a reference. None: nothing; or only some files
+    /// of the work, and the history has the rest. May be repeated.
     pub fn keep_left_out(
         &self,
         name: &str,

@@ -32,7 +32,8 @@ impl Repo {
         self.create_ref(&open_ref(name), ours, "swarm: a conflict is open")
     }
 
-    /// The conflict is over, and `head` is what came of it. What it does not have of the work stays under `refs/swarm/rescue/`.
+    /// The conflict is over, and `head` is what came of it. What it does not have of the work stays
+    /// under `refs/swarm/rescue/`.
     pub(crate) fn close_conflict(&self, name: &str, head: Oid) -> Result<(), GitError> {
         let reference = open_ref(name);
         let Some(ours) = self.read_ref(&reference)? else {
@@ -44,8 +45,8 @@ impl Repo {
         self.delete_ref(&reference, ours)
     }
 
-    /// Gives the branch and its worktree back the work that a resolver threw away, and takes the merge away; whether it did. What is
-    /// uncommitted there is kept.
+    /// Gives the branch and its worktree back the work that a resolver threw away, and takes the
+    /// merge away; whether it did. What is uncommitted there is kept.
     pub(crate) fn bring_lost_work_back(
         &self,
         worktree: &Worktree,
@@ -85,7 +86,8 @@ impl Repo {
         Ok(true)
     }
 
-    /// Whether another branch than this one has the commit. Looks at all of them: to be asked seldom.
+    /// Whether another branch than this one has the commit. Looks at all of them: to be asked
+    /// seldom.
     fn is_on_another(&self, own: &str, commit: Oid) -> Result<bool, GitError> {
         let library = self.library()?;
         for (name, head) in self.list_refs("refs/heads/")? {

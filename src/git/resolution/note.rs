@@ -1,6 +1,7 @@
 //! The note beside a worktree's index: which merge lies there, and what it is made of.
 //!
-//! Invariant: it is there from before the merge begins until it is settled and on disk, and is replaced in one step.
+//! Invariant: it is there from before the merge begins until it is settled and on disk, and is
+//! replaced in one step.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -19,7 +20,8 @@ pub(crate) const RESOLUTION: &str = "swarm-resolution";
 /// What it says.
 #[derive(Debug, Clone)]
 pub(crate) struct Resolution {
-    /// Whether the conflict lies there; else its start or its end was cut short, and nothing in the worktree is of value.
+    /// Whether the conflict lies there; else its start or its end was cut short, and nothing in the
+    /// worktree is of value.
     pub(crate) started: bool,
     /// What is merged into the branch.
     pub(crate) target: Oid,
@@ -57,7 +59,8 @@ pub(crate) fn read(worktree: &Worktree) -> Option<Resolution> {
     })
 }
 
-/// Whether the start of a merge, or its end, was cut short: then the worktree holds nothing but what git wrote.
+/// Whether the start of a merge, or its end, was cut short: then the worktree holds nothing but
+/// what git wrote.
 pub(crate) fn was_cut_short(worktree: &Worktree) -> bool {
     read(worktree).is_some_and(|note| !note.started)
 }

@@ -1,8 +1,10 @@
 //! Conflicts settled by hand: an agent's or a person's, in the worktree of the attempt.
 //!
-//! Invariant: a merge is started only in a worktree without uncommitted work (nested repositories aside), so that starting over after a kill
-//! loses nothing; the note `swarm-resolution` beside the index says how far it got and which files were in conflict. It is finished only
-//! when none of those files holds conflict markers that neither side brought, and nothing that needs a decision is undecided.
+//! Invariant: a merge is started only in a worktree without uncommitted work (nested repositories
+//! aside), so that starting over after a kill loses nothing; the note `swarm-resolution` beside the
+//! index says how far it got and which files were in conflict. It is finished only when none of
+//! those files holds conflict markers that neither side brought, and nothing that needs a decision
+//! is undecided.
 
 use std::path::PathBuf;
 
@@ -55,8 +57,8 @@ pub enum Finish {
 }
 
 impl Repo {
-    /// Merges the target into the worktree and leaves the conflict there; answers with the files in conflict. May be
-    /// repeated: a merge of that target that is under way is left as it is.
+    /// Merges the target into the worktree and leaves the conflict there; answers with the files in
+    /// conflict. May be repeated: a merge of that target that is under way is left as it is.
     pub fn start_resolution(
         &self,
         name: &str,
@@ -82,7 +84,8 @@ impl Repo {
         if merge_heads(&worktree) == [target] {
             return self.open_files(&worktree, tip);
         }
-        // Somebody committed the conflict as it lay there: it is settled before another merge hides it.
+        // Somebody committed the conflict as it lay there: it is settled before another merge hides
+        // it.
         let open = self.committed_open(tip, note::read(&worktree).as_ref())?;
         if !open.is_empty() {
             return Ok(open);
@@ -112,7 +115,8 @@ impl Repo {
         let reference = branch_ref(&want.branch)?;
         let worktree = self.worktree(&want.name)?;
         worktree.free_locks(self)?;
-        // An earlier call was killed while it gave the branch its work back: the conflict is laid out again.
+        // An earlier call was killed while it gave the branch its work back: the conflict is laid
+        // out again.
         if let Some(note) = note::read(&worktree).filter(|note| !note.started) {
             let files = self.start_resolution(&want.name, &want.branch, note.target)?;
             if !files.is_empty() {
@@ -163,8 +167,9 @@ impl Repo {
         self.finished(&worktree, commit, target)
     }
 
-    /// Puts the worktree back to its branch. What was settled so far is kept under `refs/swarm/rescue/<name>`. False: no merge of ours was under
-    /// way; one that an agent began by itself is its own.
+    /// Puts the worktree back to its branch. What was settled so far is kept under
+    /// `refs/swarm/rescue/<name>`. False: no merge of ours was under way; one that an agent began
+    /// by itself is its own.
     pub fn abort_resolution(&self, want: &FinishResolution) -> Result<bool, GitError> {
         let reference = branch_ref(&want.branch)?;
         let worktree = self.worktree(&want.name)?;
@@ -205,7 +210,8 @@ impl Repo {
         self.require_clean(worktree)
     }
 
-    /// `git merge`, stopped before its commit. Exit 1 is a conflict; anything else undoes what it may have begun.
+    /// `git merge`, stopped before its commit. Exit 1 is a conflict; anything else undoes what it
+    /// may have begun.
     fn merge_into(
         &self,
         worktree: &Worktree,
@@ -282,7 +288,8 @@ impl Repo {
         Ok(shown)
     }
 
-    /// Files with markers; files that git could not merge as text and that nobody has added or removed since.
+    /// Files with markers; files that git could not merge as text and that nobody has added or
+    /// removed since.
     fn still_open(
         &self,
         worktree: &Worktree,

@@ -1,8 +1,9 @@
 //! An agent says that it is done: what it left uncommitted becomes a commit on its branch.
 //!
-//! Invariant: only the claimed branch counts, and it only moves forward, by compare-and-swap, to a commit whose date is the
-//! intention's; so a redo after a kill gives the same commit. Nothing in the work tree is changed or lost. What cannot be sealed without
-//! guessing (conflicts left open, work on another branch) is an outcome of its own, not an error.
+//! Invariant: only the claimed branch counts, and it only moves forward, by compare-and-swap, to a
+//! commit whose date is the intention's; so a redo after a kill gives the same commit. Nothing in
+//! the work tree is changed or lost. What cannot be sealed without guessing (conflicts left open,
+//! work on another branch) is an outcome of its own, not an error.
 
 use std::fs;
 use std::path::Path;
@@ -161,7 +162,8 @@ impl Repo {
         }))
     }
 
-    /// Files and index from one commit to another, refusing where something uncommitted would be lost.
+    /// Files and index from one commit to another, refusing where something uncommitted would be
+    /// lost.
     fn switch(&self, worktree: &Worktree, from: Oid, to: Oid) -> Result<(), GitError> {
         let git = worktree.git(self).long().args(["read-tree", "-m", "-u"]);
         git.args([from.to_string(), to.to_string()])
@@ -258,7 +260,8 @@ pub(crate) fn under_way(git_dir: &Path) -> Option<&'static str> {
         .map(|(_, what)| *what)
 }
 
-/// A conflict left open. A merge without one may be committed; a rebase that is not at its end may not.
+/// A conflict left open. A merge without one may be committed; a rebase that is not at its end may
+/// not.
 fn unfinished(worktree: &Worktree, entries: &[Entry]) -> Option<Sealed> {
     let what = under_way(&worktree.git_dir);
     let unmerged = entries

@@ -1,7 +1,7 @@
 //! What lies under `.swarm/worktrees` without being anybody's work, for those who make room.
 //!
-//! Invariant: only listed here; what goes, goes through [`Repo::drain_pool`] or the way of every directory there: renamed into a trash
-//! folder first.
+//! Invariant: only listed here; what goes, goes through [`Repo::drain_pool`] or the way of every
+//! directory there: renamed into a trash folder first.
 
 use std::path::PathBuf;
 

@@ -1,8 +1,9 @@
-//! An earlier attempt that left no work of its own is not gone on from: the next one begins where the target is now, so that what was
-//! mended there since reaches it.
+//! An earlier attempt that left no work of its own is not gone on from: the next one begins where
+//! the target is now, so that what was mended there since reaches it.
 //!
-//! Invariant: only a worktree without uncommitted files, on a branch whose every commit the target has, is taken away, and by a release,
-//! which keeps what turns up after all. After a kill anywhere the same call carries on.
+//! Invariant: only a worktree without uncommitted files, on a branch whose every commit the target
+//! has, is taken away, and by a release, which keeps what turns up after all. After a kill anywhere
+//! the same call carries on.
 
 use git2::Oid;
 
@@ -28,7 +29,8 @@ pub struct FreshStart {
 }
 
 impl Repo {
-    /// What is to be prepared: as asked, or, if the earlier attempt left nothing and the target has gone on, from the target's commit.
+    /// What is to be prepared: as asked, or, if the earlier attempt left nothing and the target has
+    /// gone on, from the target's commit.
     pub fn fresh_start_if_empty(
         &self,
         want: Prepare,

@@ -1,9 +1,10 @@
-//! Git repositories that an agent made inside its worktree. No commit of the branch holds what is in them, so they are moved aside,
-//! whole, before their worktree is cleaned.
+//! Git repositories that an agent made inside its worktree. No commit of the branch holds what is
+//! in them, so they are moved aside, whole, before their worktree is cleaned.
 //!
-//! Invariant: a kept repository lies under `.kept-<worktree>` at the path that it had in the worktree; one rename brings it there, so a kill
-//! leaves it in one of the two places. Nothing of swarm's deletes it but `swarm clean`, after its time. Not kept: repositories below
-//! ignored folders (dependencies that tools fetch).
+//! Invariant: a kept repository lies under `.kept-<worktree>` at the path that it had in the
+//! worktree; one rename brings it there, so a kill leaves it in one of the two places. Nothing of
+//! swarm's deletes it but `swarm clean`, after its time. Not kept: repositories below ignored
+//! folders (dependencies that tools fetch).
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -19,7 +20,8 @@ use crate::git::repo::Repo;
 const LINK: u32 = 0o160_000;
 
 impl Repo {
-    /// Moves the repositories inside `worktree` aside. `entries` is its status; without one (the index is damaged) they are looked for.
+    /// Moves the repositories inside `worktree` aside. `entries` is its status; without one (the
+    /// index is damaged) they are looked for.
     pub(crate) fn keep_nested(
         &self,
         worktree: &Worktree,
@@ -76,7 +78,8 @@ fn untracked(entries: &[Entry]) -> impl Iterator<Item = PathBuf> {
     nested.map(|entry| entry.path.clone())
 }
 
-/// Those that were added as if they were submodules. A submodule proper has its repository elsewhere.
+/// Those that were added as if they were submodules. A submodule proper has its repository
+/// elsewhere.
 fn linked(worktree: &Worktree) -> Vec<PathBuf> {
     let Ok(index) = git2::Index::open(&worktree.git_dir.join("index")) else {
         return Vec::new();
@@ -93,7 +96,8 @@ fn is_inside(path: &Path) -> bool {
         .all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// Every folder with a `.git` directory. What cannot be read is passed over; it shows when it is cleaned.
+/// Every folder with a `.git` directory. What cannot be read is passed over; it shows when it is
+/// cleaned.
 fn search(root: &Path, below: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(root.join(below))
         .into_iter()

@@ -1,7 +1,9 @@
-//! Worktrees of agents that have the target branch checked out, and commits that got onto the target from there.
+//! Worktrees of agents that have the target branch checked out, and commits that got onto the
+//! target from there.
 //!
-//! Invariant: a worktree of ours is never left on the target: its `HEAD` is set to the commit, index and files stay as they are. That an
-//! agent moves the target itself cannot be prevented; it is found out by what git noted of its worktree, as far as the agent left that.
+//! Invariant: a worktree of ours is never left on the target: its `HEAD` is set to the commit,
+//! index and files stay as they are. That an agent moves the target itself cannot be prevented; it
+//! is found out by what git noted of its worktree, as far as the agent left that.
 
 use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -18,7 +20,8 @@ use crate::git::repo::{Head, Repo};
 /// How much of the end of a worktree's log of `HEAD` is looked at, in bytes.
 const LOG_END: u64 = 256 * 1024;
 
-/// What git writes into the log of `HEAD` when a commit is made, in contrast to one that is only gone to.
+/// What git writes into the log of `HEAD` when a commit is made, in contrast to one that is only
+/// gone to.
 const MADE: &[&str] = &[
     "commit",
     "merge",
@@ -39,8 +42,9 @@ pub struct Stray {
 }
 
 impl Repo {
-    /// Takes the worktrees of ours off the target branch, and says in which of them its present commit was made, if in one. A worktree
-    /// that cannot be taken off it now (its git is at work) is left to the next time.
+    /// Takes the worktrees of ours off the target branch, and says in which of them its present
+    /// commit was made, if in one. A worktree that cannot be taken off it now (its git is at work)
+    /// is left to the next time.
     pub fn off_target(&self, target: &str) -> Result<Option<Stray>, GitError> {
         let Some(tip) = self.branch_commit(target)? else {
             return Ok(None);
@@ -51,7 +55,8 @@ impl Repo {
                 .head()
                 .is_ok_and(|head| head == Head::Branch(target.to_owned()));
             if on_it && let Err(error) = worktree.set_head(&HeadTo::Detached(tip)) {
-                tracing::warn!(%error, worktree = worktree.name, "it stays on the target branch for now");
+                tracing::warn!(%error, worktree = worktree.name, "it stays on the target branch \
+                    for now");
             }
             if made(&worktree.git_dir, tip) {
                 stray = Some(Stray {
@@ -80,7 +85,8 @@ impl Repo {
     }
 }
 
-/// Whether the worktree's log of `HEAD` says that the commit was made there. A log that is not there says nothing.
+/// Whether the worktree's log of `HEAD` says that the commit was made there. A log that is not
+/// there says nothing.
 fn made(git_dir: &Path, commit: Oid) -> bool {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = fs::File::open(git_dir.join("logs").join("HEAD"))?;

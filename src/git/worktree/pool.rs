@@ -1,10 +1,10 @@
 //! Finished worktrees, kept for the next attempt: `.pool-<n>`.
 //!
-//! Invariant: nothing of value is in the pool, who takes an entry brings it to a commit exactly, and leaving the pool is one rename, so an
-//! entry is never given out twice.
+//! Invariant: nothing of value is in the pool, who takes an entry brings it to a commit exactly,
+//! and leaving the pool is one rename, so an entry is never given out twice.
 //!
-//! Measured on 5,000 files (debug build, two cores with four times the load that they can carry: only the ratios
-//! count), in ms:
+//! Measured on 5,000 files (debug build, two cores with four times the load that they can carry:
+//! only the ratios count), in ms:
 //!
 //! | | swarm | git's own commands |
 //! | --- | --- | --- |
@@ -21,7 +21,8 @@ use super::registry::{Found, Worktree, remove_tree};
 use crate::git::error::GitError;
 use crate::git::repo::Repo;
 
-/// How the names begin of what holds nobody's work once no worktree is prepared, released or verified.
+/// How the names begin of what holds nobody's work once no worktree is prepared, released or
+/// verified.
 pub(crate) const SPARE: [&str; 4] = [".pool-", ".old-", ".new-", ".merge"];
 
 impl Repo {
@@ -30,8 +31,9 @@ impl Repo {
         Ok(self.names_with(".pool-")?.len())
     }
 
-    /// Deletes the pool, the worktree for verification and whatever earlier calls left; afterwards git knows only of worktrees that hold
-    /// somebody's work. Not to be called while worktrees are prepared, released or verified.
+    /// Deletes the pool, the worktree for verification and whatever earlier calls left; afterwards
+    /// git knows only of worktrees that hold somebody's work. Not to be called while worktrees are
+    /// prepared, released or verified.
     pub fn drain_pool(&self) -> Result<(), GitError> {
         let _held = self.registry();
         for prefix in SPARE {
@@ -39,7 +41,8 @@ impl Repo {
                 self.discard_directory(&name)?;
             }
         }
-        // A rename that was cut short is set right by looking; only then is a registration without a directory stale.
+        // A rename that was cut short is set right by looking; only then is a registration without
+        // a directory stale.
         for name in self.names_with("")? {
             if !name.starts_with(".trash-") && name != ".gitignore" {
                 self.look_up(&name)?;

@@ -1,9 +1,10 @@
 //! A worktree for an attempt: made, or taken from the pool, or taken over from an earlier attempt.
 //!
-//! Invariant: a directory with the name of a worktree is complete. It is made under `.new-<name>` (or taken over under
-//! `.take-<name>`) and gets its name by one rename, the last step; so after a kill anywhere the same call carries on, and an agent
-//! never sees half a work tree. What is taken over is never reset: neither its uncommitted files nor its index.
-//! What swarm did not make is not touched.
+//! Invariant: a directory with the name of a worktree is complete. It is made under `.new-<name>`
+//! (or taken over under `.take-<name>`) and gets its name by one rename, the last step; so after a
+//! kill anywhere the same call carries on, and an agent never sees half a work tree. What is taken
+//! over is never reset: neither its uncommitted files nor its index. What swarm did not make is not
+//! touched.
 //!
 //! What it costs: see [`super::pool`].
 
@@ -46,8 +47,9 @@ pub struct Saved {
 /// What an earlier attempt left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Earlier {
-    /// Its worktree, taken over with everything in it, uncommitted and ignored files too. One that is gone or no longer swarm's own is
-    /// left to whoever did that; then the work goes on from the branch.
+    /// Its worktree, taken over with everything in it, uncommitted and ignored files too. One that
+    /// is gone or no longer swarm's own is left to whoever did that; then the work goes on from the
+    /// branch.
     pub worktree: String,
     /// Its branch. It goes when the new branch has all of it.
     pub branch: String,
@@ -63,7 +65,8 @@ pub struct Prepared {
 }
 
 impl Prepare {
-    /// Whether the earlier attempt's worktree keeps its name: a conversation that goes on is known by the place.
+    /// Whether the earlier attempt's worktree keeps its name: a conversation that goes on is known
+    /// by the place.
     fn takes_over_in_place(&self) -> bool {
         let earlier = self.from.as_ref();
         earlier.is_some_and(|earlier| earlier.worktree == self.name)
@@ -71,7 +74,8 @@ impl Prepare {
 }
 
 impl Repo {
-    /// Makes the worktree ready. May be repeated with the same arguments at any time; what is ready stays as it is.
+    /// Makes the worktree ready. May be repeated with the same arguments at any time; what is ready
+    /// stays as it is.
     pub fn prepare_worktree(&self, want: &Prepare) -> Result<Prepared, GitError> {
         check_worktree(&want.name)?;
         let reference = branch_ref(&want.branch)?;
@@ -155,7 +159,8 @@ impl Repo {
         Ok(taken.clone())
     }
 
-    /// The earlier attempt's branch goes once the new one has all of it, unless somebody has it checked out.
+    /// The earlier attempt's branch goes once the new one has all of it, unless somebody has it
+    /// checked out.
     fn let_earlier_branch_go(&self, want: &Prepare, reference: &str) -> Result<(), GitError> {
         let (Some(from), Some(tip)) = (&want.from, self.read_ref(reference)?) else {
             return Ok(());
@@ -188,8 +193,8 @@ impl Repo {
         made
     }
 
-    /// Where the branch begins: at its own commit if there is one that goes with the base, else at the earlier attempt's if that has
-    /// gone on from the base, else at the base.
+    /// Where the branch begins: at its own commit if there is one that goes with the base, else at
+    /// the earlier attempt's if that has gone on from the base, else at the base.
     fn start_of(&self, want: &Prepare, before: Option<Oid>) -> Result<Oid, GitError> {
         if self.library()?.find_commit(want.base).is_err() {
             return Err(GitError::CommitMissing { oid: want.base });
@@ -240,7 +245,8 @@ impl Repo {
         }
     }
 
-    /// The files of the commit; of saved work those that it had, with what was not committed shown as such.
+    /// The files of the commit; of saved work those that it had, with what was not committed shown
+    /// as such.
     fn fill(
         &self,
         staged: &Worktree,
@@ -260,7 +266,8 @@ impl Repo {
         Ok(())
     }
 
-    /// After an error (a full disk, say) nothing half made stays. The error itself is what the caller hears.
+    /// After an error (a full disk, say) nothing half made stays. The error itself is what the
+    /// caller hears.
     fn unmake(
         &self,
         want: &Prepare,
@@ -275,7 +282,8 @@ impl Repo {
         Ok(())
     }
 
-    /// A worktree of that name with nothing of value in it: one that an earlier call left, one from the pool, or a new one.
+    /// A worktree of that name with nothing of value in it: one that an earlier call left, one from
+    /// the pool, or a new one.
     pub(crate) fn staged(&self, staging: &str, commit: Oid) -> Result<Worktree, GitError> {
         match self.look_up(staging)? {
             Found::Ours(worktree) => return Ok(worktree),
@@ -290,7 +298,8 @@ impl Repo {
 
     /// A new worktree, without files.
     fn added(&self, staging: &str, commit: Oid) -> Result<Worktree, GitError> {
-        // Git reads every registration when it adds one, and dies of one that another call has half written.
+        // Git reads every registration when it adds one, and dies of one that another call has half
+        // written.
         let held = self.registry();
         match self.add_worktree(staging, commit) {
             Err(GitError::Failed { .. }) if self.discard_half_registered()? => {

@@ -1,9 +1,10 @@
 //! Where worktrees lie and how git knows of them.
 //!
-//! Invariant: a worktree is a directory under `.swarm/worktrees` and an administrative directory under `.git/worktrees` that
-//! point at each other. A directory moves by one rename; the pointer back is set right afterwards, and a kill between the two is
-//! healed whenever the worktree is looked up. A worktree disappears by renaming both parts into a trash directory, so
-//! that no half of one is ever left to git. Names that begin with a dot are swarm's own:
+//! Invariant: a worktree is a directory under `.swarm/worktrees` and an administrative directory
+//! under `.git/worktrees` that point at each other. A directory moves by one rename; the pointer
+//! back is set right afterwards, and a kill between the two is healed whenever the worktree is
+//! looked up. A worktree disappears by renaming both parts into a trash directory, so that no half
+//! of one is ever left to git. Names that begin with a dot are swarm's own:
 //!
 //! | name | is |
 //! | --- | --- |
@@ -79,8 +80,8 @@ impl Worktree {
         })
     }
 
-    /// Waits, within bounds, until nobody holds a lock of the index, `HEAD` or the like (`AUTO_MERGE` of a merge); takes away those that a
-    /// dead git left.
+    /// Waits, within bounds, until nobody holds a lock of the index, `HEAD` or the like
+    /// (`AUTO_MERGE` of a merge); takes away those that a dead git left.
     pub(crate) fn free_locks(&self, repo: &Repo) -> Result<(), GitError> {
         let end = std::time::Instant::now() + repo.lock_wait();
         for lock in self.locks()? {
@@ -253,8 +254,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Registrations that a killed `git worktree add` of ours left half written; other git commands stumble over them. True if there was
-    /// one. For use while none is being added.
+    /// Registrations that a killed `git worktree add` of ours left half written; other git commands
+    /// stumble over them. True if there was one. For use while none is being added.
     pub(crate) fn discard_half_registered(&self) -> Result<bool, GitError> {
         let dir = self.common_dir().join("worktrees");
         let mut any = false;
@@ -308,7 +309,8 @@ fn unregistered(path: &Path) -> Result<Found, GitError> {
     ))
 }
 
-/// Whether the administrative directory points at `path`, or at where it lay before a rename that was cut short.
+/// Whether the administrative directory points at `path`, or at where it lay before a rename that
+/// was cut short.
 fn may_belong(git_dir: &Path, path: &Path) -> bool {
     read_pointer(git_dir).is_none_or(|back| back == path || fs::symlink_metadata(back).is_err())
 }
@@ -344,7 +346,8 @@ fn read_pointer(git_dir: &Path) -> Option<PathBuf> {
     ))
 }
 
-/// Makes `file` say `prefix` and `target`, if it does not say so already in its own way. Replaced in one step.
+/// Makes `file` say `prefix` and `target`, if it does not say so already in its own way. Replaced
+/// in one step.
 fn point_at(file: &Path, prefix: &[u8], target: &Path) -> Result<(), GitError> {
     let said = fs::read(file).ok().and_then(|text| {
         let path = path_of(text.strip_prefix(prefix)?.trim_ascii_end());
@@ -362,8 +365,9 @@ fn point_at(file: &Path, prefix: &[u8], target: &Path) -> Result<(), GitError> {
     fs::rename(&temporary, file).at("write", file)
 }
 
-/// Takes a registration away in one step. Where the worktrees lie on a disk of their own that step is the loss of its pointer, by
-/// which git and [`Repo::registered`] know it; git prunes what a kill then leaves of it.
+/// Takes a registration away in one step. Where the worktrees lie on a disk of their own that step
+/// is the loss of its pointer, by which git and [`Repo::registered`] know it; git prunes what a
+/// kill then leaves of it.
 fn discard_registration(git_dir: &Path, trash: &Path) -> Result<(), GitError> {
     match rename_new(git_dir, &trash.join("git")) {
         Err(GitError::Io { source, .. }) if source.kind() == ErrorKind::CrossesDevices => {}
@@ -385,7 +389,8 @@ pub(crate) fn rename_new(from: &Path, to: &Path) -> Result<(), GitError> {
     fs::rename(from, to).at("rename", from)
 }
 
-/// Deletes a directory, also where programs left directories without write permission (package caches do).
+/// Deletes a directory, also where programs left directories without write permission (package
+/// caches do).
 pub(crate) fn remove_tree(path: &Path) -> Result<(), GitError> {
     match remove::tree(path) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {

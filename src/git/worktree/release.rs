@@ -1,9 +1,11 @@
 //! The end of a worktree: back to the pool, its branch deleted only with proof.
 //!
-//! Invariant: before anything is cleaned, what is not in a commit of the branch lies under `refs/swarm/rescue/`: uncommitted files, and
-//! commits that were made off the branch. The rename to `.old-<name>` is the step from "somebody's work" to "nothing of
-//! value"; cleaning comes after it. A branch goes only if its commit is contained in the target, or is kept under `refs/swarm/rescue/`.
-//! Repositories inside the worktree are moved aside first: see `nested_repos`. Not kept: ignored files.
+//! Invariant: before anything is cleaned, what is not in a commit of the branch lies under
+//! `refs/swarm/rescue/`: uncommitted files, and commits that were made off the branch. The rename
+//! to `.old-<name>` is the step from "somebody's work" to "nothing of value"; cleaning comes after
+//! it. A branch goes only if its commit is contained in the target, or is kept under
+//! `refs/swarm/rescue/`. Repositories inside the worktree are moved aside first: see
+//! `nested_repos`. Not kept: ignored files.
 
 use git2::Oid;
 
@@ -21,14 +23,16 @@ use crate::git::resolution::lost_work::open_ref;
 /// Why the branch may go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proof {
-    /// The branch was at this commit when it landed, and the target is said to contain it; both are checked here.
+    /// The branch was at this commit when it landed, and the target is said to contain it; both are
+    /// checked here.
     Contained {
         /// The branch's last commit.
         tip: Oid,
         /// The branch that it landed on.
         target: String,
     },
-    /// The idea is given up: its commits are kept under `refs/swarm/rescue/<branch>`, then the branch goes.
+    /// The idea is given up: its commits are kept under `refs/swarm/rescue/<branch>`, then the
+    /// branch goes.
     Abandoned,
     /// None: the branch stays.
     Keep,
@@ -56,7 +60,8 @@ pub struct Released {
     pub branch_deleted: bool,
     /// The commit under `refs/swarm/rescue/<name>` with what was in no commit of the branch.
     pub rescued: Option<Oid>,
-    /// Whether repositories lay inside the worktree; they are in [`kept_name`](crate::git::kept_name) now.
+    /// Whether repositories lay inside the worktree; they are in
+    /// [`kept_name`](crate::git::kept_name) now.
     pub nested: bool,
 }
 
@@ -113,7 +118,8 @@ impl Repo {
             identity: want.identity.clone(),
             time: want.time,
         };
-        // A damaged index hides the list, not the work: the snapshot is taken with an index of our own.
+        // A damaged index hides the list, not the work: the snapshot is taken with an index of our
+        // own.
         let entries = self.status(worktree);
         let clean = |entries: &Vec<Entry>| entries.iter().all(|entry| entry.kind == Kind::Nested);
         let nothing_left = index_is_plain(worktree) && entries.as_ref().is_ok_and(clean);
@@ -158,8 +164,8 @@ impl Repo {
         }
     }
 
-    /// As it is: whoever takes it from the pool brings it to a commit exactly, and cleaning it twice would cost as much again. Its
-    /// `HEAD` leaves the branch, which may go now.
+    /// As it is: whoever takes it from the pool brings it to a commit exactly, and cleaning it
+    /// twice would cost as much again. Its `HEAD` leaves the branch, which may go now.
     fn recycle(&self, worktree: &Worktree) -> Result<(), GitError> {
         let detached = self.last_head(worktree).and_then(|head| {
             worktree.free_locks(self)?;

@@ -1,7 +1,9 @@
-//! Worktrees whose repository has been renamed, moved or brought back from a copy: both of their pointers lead to where it lay before.
+//! Worktrees whose repository has been renamed, moved or brought back from a copy: both of their
+//! pointers lead to where it lay before.
 //!
-//! Invariant: an administrative directory is taken for a worktree's only by the worktree's name, and only if what it points at is gone or
-//! belongs to another repository. What the worktree itself says, which an agent can write, at most decides between two that fit.
+//! Invariant: an administrative directory is taken for a worktree's only by the worktree's name,
+//! and only if what it points at is gone or belongs to another repository. What the worktree itself
+//! says, which an agent can write, at most decides between two that fit.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,8 +16,9 @@ use crate::git::objects::names::path_of;
 use crate::git::repo::Repo;
 
 impl Repo {
-    /// Sets right where worktrees and their registrations point, so that agents which go on have a git that works. For the start of a daemon.
-    /// What cannot be set right is told when the worktree is used.
+    /// Sets right where worktrees and their registrations point, so that agents which go on have a
+    /// git that works. For the start of a daemon. What cannot be set right is told when the
+    /// worktree is used.
     ///
     /// # Errors
     /// The folder of the worktrees cannot be read.
@@ -29,8 +32,8 @@ impl Repo {
     }
 }
 
-/// The administrative directory that `path`, a directory under `.swarm/worktrees`, had where the repository lay before; `all` are those
-/// that there are now.
+/// The administrative directory that `path`, a directory under `.swarm/worktrees`, had where the
+/// repository lay before; `all` are those that there are now.
 pub(crate) fn left_behind(path: &Path, all: &[Registered]) -> Option<PathBuf> {
     fs::symlink_metadata(path)
         .ok()
@@ -48,7 +51,8 @@ pub(crate) fn left_behind(path: &Path, all: &[Registered]) -> Option<PathBuf> {
     }
 }
 
-/// The administrative directory that a worktree points at, wherever that is, and whether or not it is there.
+/// The administrative directory that a worktree points at, wherever that is, and whether or not it
+/// is there.
 pub(crate) fn named_by(path: &Path) -> Option<PathBuf> {
     let text = special_files::read(&path.join(".git")).ok()?;
     let named = path.join(path_of(text.strip_prefix(b"gitdir: ")?.trim_ascii_end()));

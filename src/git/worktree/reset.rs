@@ -1,11 +1,14 @@
-//! A work tree brought to a commit exactly. Only for worktrees of ours in which nothing of value is left.
+//! A work tree brought to a commit exactly. Only for worktrees of ours in which nothing of value is
+//! left.
 //!
-//! Invariant: afterwards index and files are the commit's, whatever state they were in: dirty, in the middle of a merge, with a
-//! damaged index, with files marked as never changed or left out. Untracked files are gone, nested repositories included. The note of a merge
-//! that was under way ([`crate::git::resolution::start_finish`]) goes last: killed before, that starts over.
+//! Invariant: afterwards index and files are the commit's, whatever state they were in: dirty, in
+//! the middle of a merge, with a damaged index, with files marked as never changed or left out.
+//! Untracked files are gone, nested repositories included. The note of a merge that was under way
+//! ([`crate::git::resolution::start_finish`]) goes last: killed before, that starts over.
 //!
-//! `checkout -f --detach`, and `HEAD` set to the branch afterwards, so that no branch moves. `read-tree --reset -u` would do too, but forgets
-//! which trees the index holds and reads them all again (28 ms of processor time for 5,000 files, against 17). Figures: see [`super::pool`].
+//! `checkout -f --detach`, and `HEAD` set to the branch afterwards, so that no branch moves.
+//! `read-tree --reset -u` would do too, but forgets which trees the index holds and reads them all
+//! again (28 ms of processor time for 5,000 files, against 17). Figures: see [`super::pool`].
 
 use git2::Oid;
 
@@ -38,8 +41,9 @@ pub(crate) enum HeadTo {
 }
 
 impl Worktree {
-    /// Points `HEAD` of the worktree, whatever it said. Not synced, no more than the files of the worktree are: after a power
-    /// cut `prepare_worktree` makes it again from the branch, which is synced.
+    /// Points `HEAD` of the worktree, whatever it said. Not synced, no more than the files of the
+    /// worktree are: after a power cut `prepare_worktree` makes it again from the branch, which is
+    /// synced.
     pub(crate) fn set_head(&self, to: &HeadTo) -> Result<(), GitError> {
         let doing = || format!("set HEAD of {}", self.name);
         let library = git2::Repository::open(&self.git_dir).map_err(GitError::library(doing()))?;
@@ -81,7 +85,8 @@ impl Repo {
         forget_file(worktree, RESOLUTION)
     }
 
-    /// Merges and rebases that were under way, sparse patterns, an index that cannot be trusted: all forgotten.
+    /// Merges and rebases that were under way, sparse patterns, an index that cannot be trusted:
+    /// all forgotten.
     fn forget_state(&self, worktree: &Worktree) -> Result<(), GitError> {
         self.library_at(&worktree.git_dir)?
             .cleanup_state()

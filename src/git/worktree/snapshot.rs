@@ -1,8 +1,10 @@
-//! The uncommitted work of a worktree as a commit under a private reference, without touching the worktree.
+//! The uncommitted work of a worktree as a commit under a private reference, without touching the
+//! worktree.
 //!
-//! Invariant: neither files nor index nor branch change; an index of our own is used. Untracked files are in, ignored ones and the inside of
-//! nested repositories are not. The same content with the same time gives the same commit. An earlier commit under
-//! the reference is never lost: the new one has it as a parent.
+//! Invariant: neither files nor index nor branch change; an index of our own is used. Untracked
+//! files are in, ignored ones and the inside of nested repositories are not. The same content with
+//! the same time gives the same commit. An earlier commit under the reference is never lost: the
+//! new one has it as a parent.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -51,7 +53,8 @@ pub struct KeptWork {
 }
 
 impl Repo {
-    /// Keeps all the work of an attempt under the reference: of its worktree, or, where that is gone, of its branch. None: there is neither.
+    /// Keeps all the work of an attempt under the reference: of its worktree, or, where that is
+    /// gone, of its branch. None: there is neither.
     pub fn keep_attempt(
         &self,
         want: &Snapshot,
@@ -85,13 +88,15 @@ impl Repo {
         Ok(Some(KeptWork { tip, wip }))
     }
 
-    /// Keeps a commit under the reference, so that git does not throw it away; answers with the name that it has by then.
+    /// Keeps a commit under the reference, so that git does not throw it away; answers with the
+    /// name that it has by then.
     pub fn keep_commit(&self, reference: &str, commit: Oid) -> Result<String, GitError> {
         check_ref(reference)?;
         self.keep_also(reference, commit)
     }
 
-    /// Keeps this commit under the reference; what an earlier call has put there, and this commit does not have, under the next free name.
+    /// Keeps this commit under the reference; what an earlier call has put there, and this commit
+    /// does not have, under the next free name.
     fn keep_also(&self, reference: &str, commit: Oid) -> Result<String, GitError> {
         self.make_durable(commit, &[])?;
         let mut name = reference.to_owned();
@@ -162,7 +167,8 @@ impl Repo {
         }
     }
 
-    /// The commit checked out; if its branch is gone, the last one that the worktree's own log knows.
+    /// The commit checked out; if its branch is gone, the last one that the worktree's own log
+    /// knows.
     pub(crate) fn last_head(&self, worktree: &Worktree) -> Result<Oid, GitError> {
         match self.head_commit(worktree) {
             Err(error @ GitError::BranchMissing { .. }) => last_logged(worktree).ok_or(error),
@@ -202,7 +208,8 @@ impl Repo {
         Ok(tree)
     }
 
-    /// The worktree's own index if it can be trusted (then unchanged files need not be read), else one made from the commit.
+    /// The worktree's own index if it can be trusted (then unchanged files need not be read), else
+    /// one made from the commit.
     fn copied_index(&self, worktree: &Worktree, head: Oid) -> Result<PathBuf, GitError> {
         let index = worktree.git_dir.join(INDEX);
         for left in [
@@ -244,8 +251,8 @@ impl Repo {
     }
 }
 
-/// With its time: a file whose content changed in the same tick of the clock as the index looks unchanged, and git reads it only because it
-/// is not older than the index.
+/// With its time: a file whose content changed in the same tick of the clock as the index looks
+/// unchanged, and git reads it only because it is not older than the index.
 fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
     let mut from = File::open(from)?;
     let modified = from.metadata()?.modified()?;
@@ -266,7 +273,8 @@ fn last_logged(worktree: &Worktree) -> Option<Oid> {
     oids.into_iter().flatten().find(|oid| !oid.is_zero())
 }
 
-/// Everything but ignored files and the given nested repositories (which git would record as commits that nobody else has).
+/// Everything but ignored files and the given nested repositories (which git would record as
+/// commits that nobody else has).
 pub(crate) fn add_all<'a>(git: Git<'a>, nested: &[PathBuf]) -> Git<'a> {
     let without = nested.iter().map(|path| {
         let mut word = OsString::from(":(exclude,top,literal)");

@@ -1,6 +1,7 @@
 //! What is in a worktree: its uncommitted files and how far its branch has come.
 //!
-//! Invariant: looking changes nothing, not even the index (`GIT_OPTIONAL_LOCKS=0`), so it may be done beside a working agent.
+//! Invariant: looking changes nothing, not even the index (`GIT_OPTIONAL_LOCKS=0`), so it may be
+//! done beside a working agent.
 
 use std::path::PathBuf;
 
@@ -19,7 +20,8 @@ pub struct WorktreeState {
     pub head: Oid,
     /// Whether anything is uncommitted, untracked files included, ignored ones not.
     pub dirty: bool,
-    /// What differs from where the branch's own work begins, committed or not, escaped for people, sorted.
+    /// What differs from where the branch's own work begins, committed or not, escaped for people,
+    /// sorted.
     pub files_modified: Vec<String>,
     /// Commits that `head` has and neither the base nor the target.
     pub commits_ahead: usize,
@@ -50,8 +52,8 @@ pub(crate) enum Kind {
 }
 
 impl Repo {
-    /// Looks at the worktree; `base` is the commit that its branch started from. What it has from the target by now, others' landings
-    /// among it, is not its own.
+    /// Looks at the worktree; `base` is the commit that its branch started from. What it has from
+    /// the target by now, others' landings among it, is not its own.
     pub fn inspect(
         &self,
         name: &str,
@@ -85,8 +87,8 @@ impl Repo {
         })
     }
 
-    /// The commit from which on what `head` has is its own: where it left the target, unless that is before its base, because the target
-    /// has gone back.
+    /// The commit from which on what `head` has is its own: where it left the target, unless that
+    /// is before its base, because the target has gone back.
     fn own_begins(&self, head: Oid, base: Oid, target: Option<Oid>) -> Result<Oid, GitError> {
         let base = self.merge_base(head, base)?.unwrap_or(base);
         let left = match target {

@@ -1,10 +1,12 @@
-//! Putting new files into the place of old ones, so that a kill at any moment leaves the old state or a repair that can be finished.
+//! Putting new files into the place of old ones, so that a kill at any moment leaves the old state
+//! or a repair that can be finished.
 //!
-//! Order: the old files get a second name under `doctor-<time>/old/`; the new ones are written under `doctor-<time>/new/`; all of it is
-//! synced; then `repair.json` says what is going to be moved, and nothing reads the log any more; the moves; a full load; `repair.json` goes.
+//! Order: the old files get a second name under `doctor-<time>/old/`; the new ones are written
+//! under `doctor-<time>/new/`; all of it is synced; then `repair.json` says what is going to be
+//! moved, and nothing reads the log any more; the moves; a full load; `repair.json` goes.
 //!
-//! Invariant: each step after `repair.json` may be repeated. A folder that still has its `new/` without a `repair.json` is one that a kill
-//! kept from beginning, and goes.
+//! Invariant: each step after `repair.json` may be repeated. A folder that still has its `new/`
+//! without a `repair.json` is one that a kill kept from beginning, and goes.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Write as _};
@@ -50,8 +52,8 @@ pub fn is_unfinished(state_dir: &Path) -> bool {
     fs::symlink_metadata(state_dir.join(REPAIR_FILE)).is_ok()
 }
 
-/// Finishes the repair whose intention is on disk, if there is one: the moves, `verify`, and the intention goes. Returns the folder with the
-/// old files.
+/// Finishes the repair whose intention is on disk, if there is one: the moves, `verify`, and the
+/// intention goes. Returns the folder with the old files.
 pub fn finish<X: From<JournalError>>(
     state_dir: &Path,
     verify: impl FnOnce() -> Result<(), X>,
@@ -116,7 +118,8 @@ impl Repair {
         write_new(&self.path("old").join(name), content)
     }
 
-    /// Keeps the old files and makes the intention durable; from here on the repair is finished sooner or later, by [`finish`].
+    /// Keeps the old files and makes the intention durable; from here on the repair is finished
+    /// sooner or later, by [`finish`].
     pub(super) fn intend(mut self) -> Result<(), JournalError> {
         let dir = self.state_dir.clone();
         self.intention

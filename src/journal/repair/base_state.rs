@@ -1,7 +1,8 @@
-//! A log that begins with a whole state: its first record has a seq above 1 and names, by its SHA-256, the file beside it that has the state
-//! after that record.
+//! A log that begins with a whole state: its first record has a seq above 1 and names, by its
+//! SHA-256, the file beside it that has the state after that record.
 //!
-//! Invariant: the file is believed only when its bytes have that hash. It is never removed: the log cannot be read without it.
+//! Invariant: the file is believed only when its bytes have that hash. It is never removed: the log
+//! cannot be read without it.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -52,7 +53,8 @@ fn path_of(state_dir: &Path, sha256: &str) -> Option<PathBuf> {
     is_hash.then(|| state_dir.join(name_of(sha256)))
 }
 
-/// What the first line of a log must follow on: nothing, unless it says that it begins with a state, and that state is there.
+/// What the first line of a log must follow on: nothing, unless it says that it begins with a
+/// state, and that state is there.
 pub(in crate::journal) fn origin_of(first: &SegmentCandidate) -> Result<ChainStart, JournalError> {
     let head = first.head()?;
     let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! What is wrong with the log and its snapshots, file by file.
 //!
-//! Invariant: nothing is changed and nothing is believed that does not follow, by its crc, on the record before it; what is read beyond
-//! the first damage (see `beyond`) is evidence, not truth.
+//! Invariant: nothing is changed and nothing is believed that does not follow, by its crc, on the
+//! record before it; what is read beyond the first damage (see `beyond`) is evidence, not truth.
 
 use std::convert::Infallible;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -161,7 +161,8 @@ impl Diagnosis {
     }
 }
 
-/// Looks at every byte of the log and at the snapshots. Needs no lock: what is written meanwhile is no damage.
+/// Looks at every byte of the log and at the snapshots. Needs no lock: what is written meanwhile is
+/// no damage.
 pub fn diagnose(state_dir: &Path) -> Result<Diagnosis, JournalError> {
     // Before the log, which has by then what a snapshot was taken of.
     let proof = snapshot::highest_seq(state_dir);
@@ -249,7 +250,8 @@ impl Diagnosis {
         let is_later = file.claimed.is_some_and(|first| first > start.next_seq);
         if is_later && !goes_on && !file.is_live {
             let why = format!(
-                "the file's name says that it begins with record {}: the records before it are missing",
+                "the file's name says that it begins with record {}: the records before it are \
+                missing",
                 file.claimed.unwrap_or_default()
             );
             self.move_to(index, Progress::new(start, 0));
@@ -291,7 +293,8 @@ impl Diagnosis {
         })
     }
 
-    /// After a failed sync the next file has the end of this one once more; then this one ends before that.
+    /// After a failed sync the next file has the end of this one once more; then this one ends
+    /// before that.
     fn written_again(
         &self,
         index: usize,

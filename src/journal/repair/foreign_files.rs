@@ -1,7 +1,7 @@
 //! Files that have the name of a segment and are no part of the log: copies, under whatever name.
 //!
-//! Invariant: a file is one of these only when it goes on at no good record (see `order`) and its records come before the end of the good ones;
-//! so nothing is lost when it goes.
+//! Invariant: a file is one of these only when it goes on at no good record (see `order`) and its
+//! records come before the end of the good ones; so nothing is lost when it goes.
 
 use crate::journal::error::JournalError;
 use crate::journal::segment_candidates::SegmentCandidate;
@@ -12,8 +12,8 @@ use super::base_state::origin_of;
 use super::diagnose::{Damage, Diagnosis, all_of, looks, name_of, walk};
 
 impl Diagnosis {
-    /// Whether this file, at which nothing goes on, is one that the log goes on without: the records it begins with, or should by its name, are
-    /// in others.
+    /// Whether this file, at which nothing goes on, is one that the log goes on without: the
+    /// records it begins with, or should by its name, are in others.
     pub(super) fn others_have(
         &self,
         index: usize,

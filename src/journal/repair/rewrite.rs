@@ -1,7 +1,7 @@
 //! The new files of each way out.
 //!
-//! Invariant: good records keep their seq and their data. The files that are going to be there are whole by construction; the full load that
-//! follows proves it.
+//! Invariant: good records keep their seq and their data. The files that are going to be there are
+//! whole by construction; the full load that follows proves it.
 
 use std::path::Path;
 
@@ -30,8 +30,9 @@ fn unencodable(error: EncodeError, seq: u64) -> JournalError {
 }
 
 impl Diagnosis {
-    /// Keeps the good records byte for byte, puts `events` after them, and makes the intention durable; [`finish`](super::finish) does the
-    /// rest. `events` is told the folder that has the old files; `ideas`, the view of what may be lost, is kept there too. The caller holds the
+    /// Keeps the good records byte for byte, puts `events` after them, and makes the intention
+    /// durable; [`finish`](super::finish) does the rest. `events` is told the folder that has the
+    /// old files; `ideas`, the view of what may be lost, is kept there too. The caller holds the
     /// lock.
     pub fn cut<E: JournalEvent>(
         &self,
@@ -74,8 +75,9 @@ impl Diagnosis {
         repair.intend()
     }
 
-    /// Begins the log anew with a state, puts the good records after it behind that, each with its seq and its data, and makes
-    /// the intention durable; [`finish`](super::finish) does the rest. The caller holds the lock.
+    /// Begins the log anew with a state, puts the good records after it behind that, each with its
+    /// seq and its data, and makes the intention durable; [`finish`](super::finish) does the rest.
+    /// The caller holds the lock.
     pub fn restore<E: JournalEvent>(
         &self,
         state_dir: &Path,
@@ -122,7 +124,8 @@ pub struct Begin<'a, E> {
     pub state: &'a [u8],
     /// The time of the record that the state is of.
     pub at: Timestamp,
-    /// The record that takes its place; it is told the SHA-256 of the state and the folder that has the old files.
+    /// The record that takes its place; it is told the SHA-256 of the state and the folder that has
+    /// the old files.
     pub first: &'a dyn Fn(&str, &str) -> E,
     /// The records at the end; they are told the folder.
     pub last: &'a dyn Fn(&str) -> Vec<E>,

@@ -1,7 +1,9 @@
-//! What lies behind the damage: the lines that can still be read, and a snapshot that the log can begin with.
+//! What lies behind the damage: the lines that can still be read, and a snapshot that the log can
+//! begin with.
 //!
-//! Invariant: a line is read only when it fits the crc that the line before it has, as far as that is there. That makes it evidence of what
-//! was, no part of the log: only a [`Restorable`]'s lines follow, each by its crc, on a record that is known whole.
+//! Invariant: a line is read only when it fits the crc that the line before it has, as far as that
+//! is there. That makes it evidence of what was, no part of the log: only a [`Restorable`]'s lines
+//! follow, each by its crc, on a record that is known whole.
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -64,7 +66,8 @@ impl Restorable {
 /// What can still be read behind the first damage.
 #[derive(Debug)]
 pub struct Rest<E> {
-    /// Records whose bytes still parse, in the order of the files, each with a higher seq than the one before.
+    /// Records whose bytes still parse, in the order of the files, each with a higher seq than the
+    /// one before.
     pub records: Vec<Record<E>>,
     /// The highest seq that there was, as far as lines tell: one that cannot be read counts as one.
     pub highest: u64,
@@ -112,8 +115,9 @@ impl Diagnosis {
         Ok(rest)
     }
 
-    /// The snapshots that the log can begin with, taken at or behind the damage and with only good lines after them: first the one that keeps
-    /// the latest record, and of two that keep the same the older, which leaves more of the history.
+    /// The snapshots that the log can begin with, taken at or behind the damage and with only good
+    /// lines after them: first the one that keeps the latest record, and of two that keep the same
+    /// the older, which leaves more of the history.
     pub fn restorable(&self, state_dir: &Path) -> Vec<Restorable> {
         let from = self.damage.as_ref().map_or(u64::MAX, |damage| damage.seq);
         let taken = self.snapshots.iter();
@@ -138,8 +142,8 @@ impl Diagnosis {
         fit
     }
 
-    /// All lines that follow on `start`, if there is none among the later ones that does not, and the seq of the last, or of that before `start`;
-    /// a torn tail ends them.
+    /// All lines that follow on `start`, if there is none among the later ones that does not, and
+    /// the seq of the last, or of that before `start`; a torn tail ends them.
     fn good_after(&self, start: ChainStart) -> Option<(Vec<u8>, u64)> {
         let mut good = Vec::new();
         let mut chain = start;
@@ -173,7 +177,8 @@ impl Diagnosis {
 }
 
 impl<E: DeserializeOwned> Rest<E> {
-    /// Takes a line that fits the crc which the line before it has, or that has the seq by which its file is named; returns its own crc.
+    /// Takes a line that fits the crc which the line before it has, or that has the seq by which
+    /// its file is named; returns its own crc.
     fn take(&mut self, line: &[u8], before: Option<u32>, named: Option<u64>) -> Option<u32> {
         let written = record::split_crc(line);
         let fits = written.is_some_and(|(body, crc)| {

@@ -1,7 +1,8 @@
 //! Which file of the log comes after which: by what they have, not by what they are called.
 //!
-//! Invariant: a file whose first line follows, by its crc, on the last good record goes on there, whatever its name. So neither a file under
-//! a wrong name nor a copy costs a record that some file has.
+//! Invariant: a file whose first line follows, by its crc, on the last good record goes on there,
+//! whatever its name. So neither a file under a wrong name nor a copy costs a record that some file
+//! has.
 
 use std::path::Path;
 
@@ -36,7 +37,8 @@ impl Diagnosis {
         files.try_fold(false, |found, file| Ok(found || file.follows_on(start)?))
     }
 
-    /// Brings the file that goes on at `start` to the place `index`, if there is one there or later; the others keep their order.
+    /// Brings the file that goes on at `start` to the place `index`, if there is one there or
+    /// later; the others keep their order.
     pub(super) fn bring_next(
         &mut self,
         index: usize,
@@ -62,7 +64,8 @@ impl Diagnosis {
         files.find(|(_, file)| is_it(file)).map(|(index, _)| index)
     }
 
-    /// Of the files that go on at `start` the one with the most good records, and of two such the one whose name fits.
+    /// Of the files that go on at `start` the one with the most good records, and of two such the
+    /// one whose name fits.
     fn farthest(&self, from: usize, start: ChainStart) -> Result<Option<usize>, JournalError> {
         let mut best = None;
         for (index, file) in self.files.iter().enumerate().skip(from) {
@@ -107,8 +110,8 @@ impl Diagnosis {
         Ok(good)
     }
 
-    /// Good files before the last that are to be written anew: under a name that is not theirs, or with more in them than good records; and the
-    /// record that each begins with.
+    /// Good files before the last that are to be written anew: under a name that is not theirs, or
+    /// with more in them than good records; and the record that each begins with.
     pub(super) fn to_be_written(&self) -> Result<Vec<(usize, u64)>, JournalError> {
         let mut found = self.misnamed()?;
         for index in (0..self.at_file).filter(|index| !self.is_stray(*index)) {
@@ -122,8 +125,8 @@ impl Diagnosis {
         Ok(found)
     }
 
-    /// Where nothing is lost, it is for a start to say whether the files are as they should be: it takes some that others have too, and refuses
-    /// some that have too much.
+    /// Where nothing is lost, it is for a start to say whether the files are as they should be: it
+    /// takes some that others have too, and refuses some that have too much.
     pub(super) fn as_a_start_has_it(&mut self, state_dir: &Path) {
         match verify(state_dir) {
             Ok(last) if last == self.last_good() => self.damage = None,
@@ -134,7 +137,8 @@ impl Diagnosis {
         }
     }
 
-    /// A start goes by the names, and refuses a log with such files; nothing of it is lost when they get their own.
+    /// A start goes by the names, and refuses a log with such files; nothing of it is lost when
+    /// they get their own.
     pub(super) fn misnamed_is_damage(&mut self) -> Result<(), JournalError> {
         for (index, first) in self.misnamed()? {
             let file = &self.files[index];

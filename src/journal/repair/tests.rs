@@ -1,4 +1,5 @@
-//! Damage of every kind at every place: the diagnosis says what a full read says, and each way out gives a whole log.
+//! Damage of every kind at every place: the diagnosis says what a full read says, and each way out
+//! gives a whole log.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,8 @@ impl JournalEvent for Fact {
     }
 }
 
-/// Batches of one to three records in several segments, a snapshot after record `snapshot`, and a clean end.
+/// Batches of one to three records in several segments, a snapshot after record `snapshot`, and a
+/// clean end.
 fn log(dir: &Path, random: &mut Random, snapshot: u64) -> u64 {
     let (mut journal, _) = Journal::open_with(dir, SEGMENT, Box::new(Disk)).unwrap();
     let mut last = 0;
@@ -85,7 +87,8 @@ fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
-/// The numbers of the records that the log tells of, with those that a state it begins with stands for.
+/// The numbers of the records that the log tells of, with those that a state it begins with stands
+/// for.
 fn numbers(dir: &Path) -> Result<Vec<u64>, JournalError> {
     let mut found = Vec::new();
     replay(dir, 1, None, |record: Record<Fact>| match record.event {
@@ -139,7 +142,8 @@ fn copy(from: &Path) -> tempfile::TempDir {
     dir
 }
 
-/// Says what a full read says, and each way that is open works; whether there is damage, and whether the snapshot helps.
+/// Says what a full read says, and each way that is open works; whether there is damage, and
+/// whether the snapshot helps.
 fn check(dir: &Path, last: u64, snapshot: u64, what: &str) -> (bool, bool) {
     if let Ok(found) = diagnose(dir)
         && found.damage.is_some()
@@ -151,7 +155,8 @@ fn check(dir: &Path, last: u64, snapshot: u64, what: &str) -> (bool, bool) {
     check_ways(dir, last, snapshot, what)
 }
 
-/// The same, where it is not known how much is lost: what cannot be read under a wrong name may be there twice.
+/// The same, where it is not known how much is lost: what cannot be read under a wrong name may be
+/// there twice.
 fn check_ways(dir: &Path, last: u64, snapshot: u64, what: &str) -> (bool, bool) {
     let found = diagnose(dir).unwrap();
     let read = verify(dir);
@@ -225,8 +230,9 @@ fn any_flipped_bit_is_judged_as_by_a_full_read_and_each_way_gives_a_whole_log() 
     assert!(counts.1 > 10 && counts.0 > counts.1, "{counts:?}");
 }
 
-/// The live segment's first line is what names its first record. Where that number is damaged, no earlier file is cut short by it, and a line
-/// that nothing proves to have been acknowledged stays a torn tail.
+/// The live segment's first line is what names its first record. Where that number is damaged, no
+/// earlier file is cut short by it, and a line that nothing proves to have been acknowledged stays
+/// a torn tail.
 #[test]
 fn any_flipped_bit_of_the_live_segments_first_number_costs_no_good_record() {
     let mut random = Random::from_environment();
@@ -354,7 +360,8 @@ fn files_under_any_names_are_put_together_without_a_loss() {
     assert!(damaged > 30, "{damaged}");
 }
 
-/// Lines of another file behind a file's own, also where names were swapped: a cut takes them away, and nothing else.
+/// Lines of another file behind a file's own, also where names were swapped: a cut takes them away,
+/// and nothing else.
 #[test]
 fn what_was_appended_to_a_file_goes_without_a_loss() {
     let mut random = Random::from_environment();

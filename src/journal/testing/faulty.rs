@@ -1,7 +1,8 @@
 //! A disk that fails when it is told to.
 //!
-//! Every operation has a number. At a chosen one the disk answers with an error (perhaps after a part of the bytes), or
-//! the process is "killed": that operation does a part of its work or none, and all later ones fail.
+//! Every operation has a number. At a chosen one the disk answers with an error (perhaps after a
+//! part of the bytes), or the process is "killed": that operation does a part of its work or none,
+//! and all later ones fail.
 
 use std::collections::BTreeMap;
 use std::io;

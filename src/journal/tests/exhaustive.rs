@@ -1,9 +1,10 @@
-//! A segment of 64 KiB and its snapshot, cut at every byte and with every bit flipped: all of it is seen, and of what was acknowledged
-//! nothing is ever taken for a torn tail.
+//! A segment of 64 KiB and its snapshot, cut at every byte and with every bit flipped: all of it is
+//! seen, and of what was acknowledged nothing is ever taken for a torn tail.
 //!
-//! The verdict on each is worked out from what was appended, not from the bytes. Each of the half million scans begins at the line it
-//! concerns, as a scan of a later segment would; that this makes no difference, and what a start does with it, is tried at places that the
-//! seed chooses. `SWARM_EXHAUSTIVE=1` tries that at many more (minutes).
+//! The verdict on each is worked out from what was appended, not from the bytes. Each of the half
+//! million scans begins at the line it concerns, as a scan of a later segment would; that this
+//! makes no difference, and what a start does with it, is tried at places that the seed chooses.
+//! `SWARM_EXHAUSTIVE=1` tries that at many more (minutes).
 
 use std::ops::Range;
 
@@ -124,7 +125,8 @@ impl Log {
         self.records.partition_point(|r| r.bytes.end <= byte) as u64 + 1
     }
 
-    /// Scans `bytes`, a changed copy, from the line of record `seq`. The offsets are the whole segment's.
+    /// Scans `bytes`, a changed copy, from the line of record `seq`. The offsets are the whole
+    /// segment's.
     fn scan_from(&self, seq: u64, bytes: &[u8], known_durable: u64) -> (usize, u64, Tail) {
         let known = self.known(seq);
         let start = known.bytes.start;
@@ -149,7 +151,8 @@ impl Log {
         (start + scan.end, scan.last_seq, tail)
     }
 
-    /// The same bytes, scanned from the beginning, give the same verdict (the texts have other offsets in them).
+    /// The same bytes, scanned from the beginning, give the same verdict (the texts have other
+    /// offsets in them).
     fn assert_same_from_the_beginning(&self, seq: u64, bytes: &[u8], known_durable: u64) {
         let (end, last_seq, tail) = self.scan_from(seq, bytes, known_durable);
         let full = scan(bytes, ChainStart::ORIGIN, known_durable);
@@ -179,7 +182,8 @@ fn places(random: &mut Random, limit: usize, count: usize) -> Vec<usize> {
     (first..limit).step_by(step).collect()
 }
 
-/// Does `each` with every number below `limit`, half of them on each of two threads; sums what it counts.
+/// Does `each` with every number below `limit`, half of them on each of two threads; sums what it
+/// counts.
 fn on_two_threads<const N: usize>(
     limit: usize,
     each: impl Fn(Range<usize>) -> [u64; N] + Sync,
@@ -207,7 +211,8 @@ fn every_flipped_bit_of_a_segment_is_seen() {
         counts
     });
     println!(
-        "{} flips: {damaged} refused as damage, {torn} of records that nothing proves cut off, {newer} refused as newer",
+        "{} flips: {damaged} refused as damage, {torn} of records that nothing proves cut off, \
+        {newer} refused as newer",
         damaged + torn + newer
     );
     assert_eq!(damaged + torn + newer, log.bytes.len() as u64 * 8);
@@ -273,8 +278,8 @@ fn a_segment_cut_at_every_byte_keeps_each_whole_record_and_no_snapshot_is_forgot
     }
 }
 
-/// Starts on a copy of the log whose segment is `bytes`: the state, if it is not refused, and how many of the bytes are good. What is
-/// refused is left as it was.
+/// Starts on a copy of the log whose segment is `bytes`: the state, if it is not refused, and how
+/// many of the bytes are good. What is refused is left as it was.
 fn open_copy(log: &Log, bytes: &[u8]) -> Result<(Vec<String>, u64), JournalError> {
     let dir = quick_dir();
     let snapshot = dir.path().join(SNAPSHOT_FILE);

@@ -1,6 +1,7 @@
 //! Every released format stays readable: a log and a snapshot of each are kept in `tests/golden/`.
 //!
-//! `cargo test golden_of_the_present_format -- --ignored` writes those of a new format; what is there is never overwritten.
+//! `cargo test golden_of_the_present_format -- --ignored` writes those of a new format; what is
+//! there is never overwritten.
 
 use std::path::PathBuf;
 

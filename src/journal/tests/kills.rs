@@ -1,4 +1,5 @@
-//! Killed at every operation, at a start as well as at work: nothing acknowledged is lost, and the log goes on.
+//! Killed at every operation, at a start as well as at work: nothing acknowledged is lost, and the
+//! log goes on.
 
 use super::faulty::{EIO, Fault, Faults};
 use super::*;

@@ -1,5 +1,6 @@
-//! Every operation of the disk, failing in every way: once, or from then on. At a start, at work and at rotations, and while a snapshot is
-//! written. What was acknowledged is there afterwards, what was refused without doubt has left no byte, and no failed sync is tried again.
+//! Every operation of the disk, failing in every way: once, or from then on. At a start, at work
+//! and at rotations, and while a snapshot is written. What was acknowledged is there afterwards,
+//! what was refused without doubt has left no byte, and no failed sync is tried again.
 
 use super::faulty::{EDQUOT, EINTR, EIO, ENOSPC, EROFS, Fault, Faults};
 use super::*;
@@ -24,7 +25,8 @@ impl Trouble {
     }
 }
 
-/// Runs with each trouble at each operation, until a run is over before its operation comes. Returns how many runs there were.
+/// Runs with each trouble at each operation, until a run is over before its operation comes.
+/// Returns how many runs there were.
 fn at_every_operation(run: impl Fn(Trouble) -> Faults) -> usize {
     let mut runs = 0;
     let errors = [EIO, ENOSPC, EDQUOT, EROFS, EINTR];
@@ -58,7 +60,8 @@ fn log_bytes(dir: &Path) -> Vec<u8> {
     bytes.collect::<Vec<_>>().concat()
 }
 
-/// Appends, through a rotation or more. Returns the last seq that was acknowledged, and the last that may be there.
+/// Appends, through a rotation or more. Returns the last seq that was acknowledged, and the last
+/// that may be there.
 fn work(dir: &Path, journal: &mut Journal, context: &str) -> (u64, u64) {
     let mut acknowledged = journal.position().seq;
     for count in [2, 1, 3, 1, 1, 2] {
@@ -85,7 +88,8 @@ fn work(dir: &Path, journal: &mut Journal, context: &str) -> (u64, u64) {
     (acknowledged, acknowledged)
 }
 
-/// A file whose sync has failed is not synced again, but where it was opened anew and what is in doubt written again, or is another file by now.
+/// A file whose sync has failed is not synced again, but where it was opened anew and what is in
+/// doubt written again, or is another file by now.
 fn assert_no_sync_is_tried_again(faults: &Faults, trouble: Trouble) {
     let operations = faults.operations();
     let Some((failed, later)) = operations
@@ -113,7 +117,8 @@ fn assert_no_sync_is_tried_again(faults: &Faults, trouble: Trouble) {
     }
 }
 
-/// A disk that works again: all that was acknowledged is there, at most what was under way besides, and the log goes on.
+/// A disk that works again: all that was acknowledged is there, at most what was under way besides,
+/// and the log goes on.
 fn assert_recovers(dir: &Path, (least, most): (u64, u64), context: &str) {
     let (mut journal, opened) = open_small(dir);
     let found = opened.position.seq;
@@ -309,7 +314,8 @@ fn while_a_snapshot_is_written() {
     println!("{runs} runs");
 }
 
-/// A name that is not on disk when its record is acknowledged may be the old one's after a power failure.
+/// A name that is not on disk when its record is acknowledged may be the old one's after a power
+/// failure.
 #[test]
 fn each_name_that_was_given_is_synced_before_anything_counts_on_it() {
     let dir = quick_dir();

@@ -1,4 +1,5 @@
-//! The journal as a whole, on a real directory: what it promises after a kill, a full disk, a failed sync, a flipped bit.
+//! The journal as a whole, on a real directory: what it promises after a kill, a full disk, a
+//! failed sync, a flipped bit.
 
 mod exhaustive;
 mod faults;
@@ -27,7 +28,8 @@ fn notes(from: u64, count: u64) -> Vec<Note> {
         .collect()
 }
 
-/// A directory where a sync costs nothing, if the system has one: what a sync does is not what these tests can see.
+/// A directory where a sync costs nothing, if the system has one: what a sync does is not what
+/// these tests can see.
 fn quick_dir() -> tempfile::TempDir {
     let in_memory = tempfile::tempdir_in("/dev/shm");
     in_memory.or_else(|_| tempfile::tempdir()).unwrap()

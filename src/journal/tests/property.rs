@@ -1,4 +1,5 @@
-//! Whatever was written, and whatever a crash made of what was not synced: no acknowledged record is lost.
+//! Whatever was written, and whatever a crash made of what was not synced: no acknowledged record
+//! is lost.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -18,7 +19,8 @@ fn batches() -> impl Strategy<Value = Vec<Vec<Note>>> {
     vec(vec(event(), 1..5), 1..10)
 }
 
-/// Writes the batches; returns the length of the live segment before the last one, and its first seq.
+/// Writes the batches; returns the length of the live segment before the last one, and its first
+/// seq.
 fn write(dir: &Path, segment_bytes: u64, batches: &[Vec<Note>]) -> (usize, u64) {
     let (mut journal, _) = Journal::open_with(dir, segment_bytes, Box::new(Disk)).unwrap();
     let mut before = journal.position();
@@ -77,7 +79,8 @@ proptest! {
                 let kept = usize::try_from(found).unwrap();
                 prop_assert_eq!(&read[..kept], &batches.concat()[..kept]);
             }
-            // Several flips may make a line that says too much, or a newer format: then nothing is touched.
+            // Several flips may make a line that says too much, or a newer format: then nothing is
+            // touched.
             Err(error) => {
                 prop_assert!(error.is_damage() && flips.len() > usize::from(zeros.is_none()) || matches!(error, JournalError::Newer { .. }), "{}", error);
                 prop_assert_eq!(files(dir.path()), before);

@@ -1,5 +1,6 @@
-//! A power cut while a batch was being written: any of the sectors written since the last sync may be there, lost, zero, old, in another's
-//! place or twice. No acknowledged record is lost and no start is refused.
+//! A power cut while a batch was being written: any of the sectors written since the last sync may
+//! be there, lost, zero, old, in another's place or twice. No acknowledged record is lost and no
+//! start is refused.
 //!
 //! `SWARM_SECTOR_CASES` (100000) is the number of cases; one in fifty goes through a whole start.
 
@@ -10,7 +11,8 @@ use crate::journal::testing::number;
 struct Unsynced {
     /// All bytes, the last batch's too.
     bytes: Vec<u8>,
-    /// What an earlier last batch, torn and cut off since, has left in the sectors after the synced bytes.
+    /// What an earlier last batch, torn and cut off since, has left in the sectors after the synced
+    /// bytes.
     stale: Vec<u8>,
     /// Bytes that are synced, and their end.
     synced: usize,
@@ -44,7 +46,8 @@ impl Unsynced {
         }
     }
 
-    /// What the disk has of it after a power cut. The synced bytes that share a sector with others are as they were.
+    /// What the disk has of it after a power cut. The synced bytes that share a sector with others
+    /// are as they were.
     fn after_a_cut(&self, random: &mut Random, counts: &mut [u64; 6]) -> Vec<u8> {
         let sector = if random.below(2) == 0 { 512 } else { 4096 };
         let first = self.synced / sector;
@@ -61,7 +64,8 @@ impl Unsynced {
             counts[fate] += 1;
             let other = random.below(number);
             let (from, source) = match fate {
-                // Written, lost with what was there before, zero, another's content, its neighbour's, this twice over.
+                // Written, lost with what was there before, zero, another's content, its
+                // neighbour's, this twice over.
                 0 => (index, Some(&self.bytes)),
                 1 => (index, Some(&self.stale)),
                 2 => (index, None),
@@ -158,7 +162,8 @@ fn whatever_became_of_the_unsynced_sectors_nothing_acknowledged_is_lost_and_no_s
     }
     let [written, old, zero, others, next, before] = fates;
     println!(
-        "{cases} power cuts: {} clean, {} torn; sectors: {written} written, {old} old, {zero} zero, {others} another's, {next} the next one's, {before} the one's before",
+        "{cases} power cuts: {} clean, {} torn; sectors: {written} written, {old} old, {zero} \
+        zero, {others} another's, {next} the next one's, {before} the one's before",
         verdicts[0], verdicts[1]
     );
     assert!(verdicts.iter().all(|count| *count > 0));

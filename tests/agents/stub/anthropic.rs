@@ -1,4 +1,5 @@
-//! Anthropic Messages. What was read fresh, from the cache and into the cache are told apart, so the sum is what was read.
+//! Anthropic Messages. What was read fresh, from the cache and into the cache are told apart, so
+//! the sum is what was read.
 
 use serde_json::{Value, json};
 use swarm::domain::usage::Tokens;

@@ -1,6 +1,7 @@
 //! What the stub remembers of a request.
 //!
-//! Invariant: an entry is made when the request has come, and only its end and what was used are filled in later.
+//! Invariant: an entry is made when the request has come, and only its end and what was used are
+//! filled in later.
 
 use std::fmt;
 

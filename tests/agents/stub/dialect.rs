@@ -1,6 +1,7 @@
 //! The languages that agents speak with models.
 //!
-//! Invariant: what a dialect writes carries exactly the usage that it was given, in that dialect's own way of counting.
+//! Invariant: what a dialect writes carries exactly the usage that it was given, in that dialect's
+//! own way of counting.
 
 use serde_json::{Map, Value, json};
 use swarm::domain::usage::Tokens;
@@ -57,7 +58,8 @@ pub struct Answer<'a> {
 /// A server-sent event: its name, where the dialect has any, and its data.
 pub type Frame = (Option<String>, Value);
 
-/// An answer, ready to be sent: all at once, or as events with the text's pieces between `head` and `tail`.
+/// An answer, ready to be sent: all at once, or as events with the text's pieces between `head` and
+/// `tail`.
 #[derive(Debug)]
 pub struct Written {
     /// In one piece.

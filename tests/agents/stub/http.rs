@@ -1,4 +1,5 @@
-//! As much of HTTP/1.1 as the agents' clients speak: one request on a connection, one answer, then it is closed.
+//! As much of HTTP/1.1 as the agents' clients speak: one request on a connection, one answer, then
+//! it is closed.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read as _, Write};
@@ -77,7 +78,8 @@ pub fn document(
     text: &str,
 ) -> io::Result<()> {
     let mut head = format!(
-        "HTTP/1.1 {status} Stub\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n",
+        "HTTP/1.1 {status} Stub\r\nContent-Type: application/json\r\nContent-Length: \
+        {}\r\nConnection: close\r\n",
         text.len()
     );
     for (name, value) in more {
@@ -93,7 +95,8 @@ pub fn document(
 pub fn half(stream: &mut impl Write, text: &str) -> io::Result<()> {
     write!(
         stream,
-        "HTTP/1.1 200 Stub\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 200 Stub\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: \
+        close\r\n\r\n",
         text.len()
     )?;
     stream.write_all(&text.as_bytes()[..text.len() / 2])?;
@@ -103,7 +106,8 @@ pub fn half(stream: &mut impl Write, text: &str) -> io::Result<()> {
 /// Begins an answer of server-sent events; its end is the connection's.
 pub fn begin_events(stream: &mut impl Write) -> io::Result<()> {
     stream.write_all(
-        b"HTTP/1.1 200 Stub\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nConnection: close\r\n\r\n",
+        b"HTTP/1.1 200 Stub\r\nContent-Type: text/event-stream\r\nCache-Control: \
+            no-cache\r\nConnection: close\r\n\r\n",
     )?;
     stream.flush()
 }

@@ -1,9 +1,11 @@
-//! A scripted model on loopback, for real agent programs: it makes them call their own shell tool, answer, fail, wait.
+//! A scripted model on loopback, for real agent programs: it makes them call their own shell tool,
+//! answer, fail, wait.
 //!
 //! A prompt carries its script, a JSON list of steps ([`script::Step`]) after `STUB:`.
 //!
-//! Invariant: every request for an answer is remembered, with what the agent had seen by then and how it ended; what an answer says that
-//! it used is remembered with it, different for each, so that sums can be compared.
+//! Invariant: every request for an answer is remembered, with what the agent had seen by then and
+//! how it ended; what an answer says that it used is remembered with it, different for each, so
+//! that sums can be compared.
 
 mod anthropic;
 mod asked;

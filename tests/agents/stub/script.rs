@@ -1,7 +1,8 @@
 //! What the model does, step by step, and which step a request is at.
 //!
-//! Invariant: the place in a script is read off the conversation that the request carries, never off the connection or the time. A run
-//! that is killed and taken up again finds its place by what its program remembered, and a fresh conversation begins at the first step.
+//! Invariant: the place in a script is read off the conversation that the request carries, never
+//! off the connection or the time. A run that is killed and taken up again finds its place by what
+//! its program remembered, and a fresh conversation begins at the first step.
 
 use std::collections::HashSet;
 
@@ -19,7 +20,8 @@ pub struct Step {
     pub sh: Option<String>,
     /// What is said, before the tool is called or as the whole answer.
     pub text: String,
-    /// A signal, on a line of its own after the text. In a prompt it must not stand in its own form.
+    /// A signal, on a line of its own after the text. In a prompt it must not stand in its own
+    /// form.
     pub say: Option<String>,
     /// An HTTP failure instead.
     pub fail: Option<Failure>,
@@ -47,7 +49,8 @@ pub struct Failure {
     /// `retry-after`, in seconds.
     #[serde(default)]
     pub retry_after: Option<u64>,
-    /// The account's limit is used up and reset at this time (seconds since 1970); from then on nothing fails.
+    /// The account's limit is used up and reset at this time (seconds since 1970); from then on
+    /// nothing fails.
     #[serde(default)]
     pub reset: Option<u64>,
     /// The message; one that fits the status where it is left out.
@@ -92,8 +95,9 @@ pub struct Place {
 }
 
 impl Place {
-    /// Each tool result and each finished answer since the script is one step; at its end the last step is repeated. What the model is
-    /// said to have said counts only if it was really `served`: programs write their own messages into a conversation.
+    /// Each tool result and each finished answer since the script is one step; at its end the last
+    /// step is repeated. What the model is said to have said counts only if it was really `served`:
+    /// programs write their own messages into a conversation.
     pub fn of(items: &[Item], served: &HashSet<String>) -> Self {
         let mut place = Self::default();
         let mut ended = false;

@@ -12,8 +12,9 @@ fn commands() {
     let mut root = Cli::command().term_width(100);
     root.build();
     let mut page = String::from(
-        "# Commands\n\n`swarm --help` and `swarm COMMAND --help` show the same. Data goes to standard output, messages to standard \
-         error.\nWhere a command asks for a yes and there is no terminal, it fails at once and names `--yes`.\n\n",
+        "# Commands\n\n`swarm --help` and `swarm COMMAND --help` show the same. Data goes to \
+        standard output, messages to standard error.\nWhere a command asks for a yes and there is \
+        no terminal, it fails at once and names `--yes`.\n\n",
     );
     page.push_str("## Global options\n\nEvery command takes these.\n\n");
     for arg in root.get_arguments().filter(|arg| arg.is_global_set()) {
@@ -124,7 +125,8 @@ fn entry(arg: &Arg) -> String {
     text
 }
 
-/// What stands below the options: paragraphs as they are, what is set out by hand and examples as code.
+/// What stands below the options: paragraphs as they are, what is set out by hand and examples as
+/// code.
 fn below(text: &str) -> String {
     let mut told = String::new();
     for paragraph in text.split("\n\n") {

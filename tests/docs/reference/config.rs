@@ -7,26 +7,24 @@ use serde_json::Value;
 use super::schema::{allowed, resolved};
 use super::{cell, whole};
 
-/// Objects whose keys are names that people choose: what stands for the name, and the name of the type.
+/// Objects whose keys are names that people choose: what stands for the name, and the name of the
+/// type.
 const NAMED: &[(&str, &str)] = &[("agents.profiles", "NAME"), ("pricing", "MODEL")];
 
 #[test]
 fn configuration() {
     let schema = swarm::config::schema::schema();
     let mut page = String::from(
-        "# Configuration\n\nThe configuration is `.swarm/config.json`. A JSON Schema lies beside it, so editors complete and explain \
-         its keys.\nAn unknown key or a bad value is an error that names the place and what is allowed.\n\n\
-         - `swarm config check` says everything that is wrong.\n\
-         - `swarm config show` shows each value and where it comes from.\n\
-         - `swarm config schema` prints the schema.\n\n\
-         A later source wins over an earlier one: defaults, `config.json`, `config.local.json` (for one machine, ignored by\n\
-         git), environment variables, options of the command line. The daemon picks up changes while it runs, for what starts after\n\
-         them.\n\n\
-         | variable | sets |\n| --- | --- |\n\
-         | `SWARM_MODE` | `mode` |\n\
-         | `SWARM_MAX_AGENTS` | `agents.maxParallel` |\n\
-         | `SWARM_TIMEOUT` | `agents.timeoutMinutes` |\n\
-         | `SWARM_MODEL` | the model of the default profile |\n",
+        "# Configuration\n\nThe configuration is `.swarm/config.json`. A JSON Schema lies beside \
+        it, so editors complete and explain its keys.\nAn unknown key or a bad value is an error \
+        that names the place and what is allowed.\n\n- `swarm config check` says everything that \
+        is wrong.\n- `swarm config show` shows each value and where it comes from.\n- `swarm \
+        config schema` prints the schema.\n\nA later source wins over an earlier one: defaults, \
+        `config.json`, `config.local.json` (for one machine, ignored by\ngit), environment \
+        variables, options of the command line. The daemon picks up changes while it runs, for \
+        what starts after\nthem.\n\n| variable | sets |\n| --- | --- |\n| `SWARM_MODE` | `mode` \
+        |\n| `SWARM_MAX_AGENTS` | `agents.maxParallel` |\n| `SWARM_TIMEOUT` | \
+        `agents.timeoutMinutes` |\n| `SWARM_MODEL` | the model of the default profile |\n",
     );
     let mut sections = Vec::new();
     page.push_str("\n## At the top\n\n");

@@ -1,4 +1,5 @@
-//! `reference/json.md`: what `--json` and the API say, from the description that the daemon itself serves.
+//! `reference/json.md`: what `--json` and the API say, from the description that the daemon itself
+//! serves.
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -72,7 +73,10 @@ fn json() {
         )
         .unwrap();
     }
-    page.push_str("\n## Paths\n\nAll begin with `/api/v1`.\n\n| request | does | answer |\n| --- | --- | --- |\n");
+    page.push_str(
+        "\n## Paths\n\nAll begin with `/api/v1`.\n\n| request | does | answer |\n| --- | \
+        --- | --- |\n",
+    );
     for (path, operations) in document["paths"].as_object().unwrap() {
         let path = path.trim_start_matches("/api/v1");
         for (method, operation) in operations.as_object().unwrap() {
@@ -162,7 +166,10 @@ fn answer(document: &Value, operation: &Value) -> String {
 /// The description, from a daemon.
 fn description() -> Value {
     let mut stage = Stage::new();
-    stage.set_up("swarm init --yes && git add .swarm && git commit -qm 'Set up swarm' && swarm start --detach");
+    stage.set_up(
+        "swarm init --yes && git add .swarm && git commit -qm 'Set up swarm' && swarm \
+        start --detach",
+    );
     let named = stage.run("cat .swarm/state/daemon.json").shown.join("\n");
     let named: Value = serde_json::from_str(&named).unwrap();
     let socket = stage.inside("home/hello").join(".swarm/state/swarm.sock");

@@ -13,7 +13,8 @@ use std::fs;
 use crate::page::{HOW_TO_BLESS, blesses, root};
 
 /// Stands at the top of a page that is written by a test.
-const GENERATED: &str = "<!-- Written by tests/docs; do not edit. To write it anew: SWARM_BLESS=1 cargo test --test docs -->";
+const GENERATED: &str = "<!-- Written by tests/docs; do not edit. To write it anew: SWARM_BLESS=1 \
+    cargo test --test docs -->";
 
 /// A page that is generated as a whole.
 fn whole(path: &str, text: &str) {

@@ -18,7 +18,8 @@ pub fn name_of(schema: &Value) -> Option<&str> {
     schema["$ref"].as_str()?.rsplit('/').next()
 }
 
-/// What is allowed; `link` makes a link of a type's name, or gives none where the type is to be described in place.
+/// What is allowed; `link` makes a link of a type's name, or gives none where the type is to be
+/// described in place.
 pub fn allowed(document: &Value, schema: &Value, link: &dyn Fn(&str) -> Option<String>) -> String {
     if let Some(link) = name_of(schema).and_then(link) {
         return link;

@@ -1,6 +1,7 @@
 //! The scripted agent: a POSIX shell script that does what the idea's text says.
 //!
-//! A line `DO: ...` of the prompt is shell code; `RESOLVE: ...` is what it does instead where it finds a conflict in its worktree.
+//! A line `DO: ...` of the prompt is shell code; `RESOLVE: ...` is what it does instead where it
+//! finds a conflict in its worktree.
 
 /// The script. `$OUT` is the sandbox's folder for traces.
 pub const SCRIPT: &str = r#"#!/bin/sh

@@ -11,13 +11,15 @@ use serde_json::Value;
 use super::Sandbox;
 
 impl Sandbox {
-    /// Posts this below `/api/v1/`; the answer's status and body. A daemon that is not there, or goes away before it has answered, is an error.
+    /// Posts this below `/api/v1/`; the answer's status and body. A daemon that is not there, or
+    /// goes away before it has answered, is an error.
     pub fn post(&self, path: &str, body: &Value) -> io::Result<(u16, Value)> {
         let mut stream = UnixStream::connect(self.socket()?)?;
         let body = body.to_string();
         write!(
             stream,
-            "POST /api/v1/{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            "POST /api/v1/{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: \
+            application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         )?;
         let mut answer = String::new();

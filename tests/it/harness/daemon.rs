@@ -156,7 +156,8 @@ impl Daemon<'_> {
 
 impl Drop for Daemon<'_> {
     fn drop(&mut self) {
-        // Of a test that passed, the sandbox says what is left; this daemon counts as left if it still ran.
+        // Of a test that passed, the sandbox says what is left; this daemon counts as left if it
+        // still ran.
         if !std::thread::panicking() {
             assert!(self.exited().is_some(), "the daemon was not ended");
         }

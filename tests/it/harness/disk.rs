@@ -11,7 +11,8 @@ fn as_root() -> bool {
 }
 
 impl Sandbox {
-    /// Starts a daemon for which this folder is an empty disk of `size`, as `mount` writes it (`2m`).
+    /// Starts a daemon for which this folder is an empty disk of `size`, as `mount` writes it
+    /// (`2m`).
     pub fn start_on_disk(&self, folder: &Path, size: &str) -> Daemon<'_> {
         let script = format!(
             "mount -t tmpfs -o size={size},mode=700 tmpfs '{}' && exec '{}' start",

@@ -12,7 +12,8 @@ use sha2::{Digest as _, Sha256};
 pub struct Fingerprint(BTreeMap<PathBuf, String>);
 
 impl Fingerprint {
-    /// Of what lies in `folder` now. The lock file's content is whose lock it was last; holding it is no change.
+    /// Of what lies in `folder` now. The lock file's content is whose lock it was last; holding it
+    /// is no change.
     pub fn of(folder: &Path) -> Self {
         let mut found = BTreeMap::new();
         let mut open = vec![folder.to_owned()];

@@ -53,7 +53,8 @@ impl Sandbox {
         rotated.chain([live]).collect()
     }
 
-    /// The numbers run from 1 without gaps, the snapshot and the events after it give the same state as all events.
+    /// The numbers run from 1 without gaps, the snapshot and the events after it give the same
+    /// state as all events.
     pub fn assert_log_sound(&self) {
         let mut last = 0;
         for segment in self.segments() {

@@ -1,7 +1,9 @@
-//! A sandbox: a temporary folder with a home, a repository and a scripted agent, and the programs run in it.
+//! A sandbox: a temporary folder with a home, a repository and a scripted agent, and the programs
+//! run in it.
 //!
-//! Invariants: nothing outside the folder is read or written; every wait has a deadline and shows the daemon's output when it fails; on
-//! drop everything that carries the folder's path is ended, and a test that passed must not have left anything to end.
+//! Invariants: nothing outside the folder is read or written; every wait has a deadline and shows
+//! the daemon's output when it fails; on drop everything that carries the folder's path is ended,
+//! and a test that passed must not have left anything to end.
 
 mod agent;
 mod ask;
@@ -79,7 +81,8 @@ impl Sandbox {
     pub fn new() -> Self {
         let sandbox = Self::empty();
         sandbox.git(&["init", "-q", "-b", "main"]);
-        // A test that takes `.swarm/.gitignore` away must not stumble over views that are being written.
+        // A test that takes `.swarm/.gitignore` away must not stumble over views that are being
+        // written.
         let exclude = sandbox.repo().join(".git/info/exclude");
         fs::create_dir_all(exclude.parent().unwrap()).unwrap();
         fs::write(exclude, "/.swarm/.view-*.tmp\n").unwrap();

@@ -1,4 +1,5 @@
-//! Which processes belong to a sandbox: those that carry its path in their environment, command line or working directory.
+//! Which processes belong to a sandbox: those that carry its path in their environment, command
+//! line or working directory.
 
 use std::fs;
 use std::path::Path;

@@ -7,7 +7,8 @@ use std::process::{Child, Command};
 use nix::fcntl::OFlag;
 use nix::pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt};
 
-/// See the module. Dropping it closes the terminal: whoever has it as his own gets a hang-up, and can write to it no more.
+/// See the module. Dropping it closes the terminal: whoever has it as his own gets a hang-up, and
+/// can write to it no more.
 pub struct Terminal {
     master: PtyMaster,
 }
@@ -22,7 +23,8 @@ impl Terminal {
         Self { master }
     }
 
-    /// Starts a program on it, in a session of its own, whose terminal this is. What it writes is not read.
+    /// Starts a program on it, in a session of its own, whose terminal this is. What it writes is
+    /// not read.
     pub fn start(&self, command: &Command) -> Child {
         let mut through = Command::new("setsid");
         // It makes standard input the session's terminal.

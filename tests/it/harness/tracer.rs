@@ -1,8 +1,9 @@
-//! A `swarm` command under the tracer, which sees each system call that changes the disk, of the daemon, its runners and its git commands,
-//! and kills or fails at one of them.
+//! A `swarm` command under the tracer, which sees each system call that changes the disk, of the
+//! daemon, its runners and its git commands, and kills or fails at one of them.
 //!
-//! strace counts its `when=N` for each thread on its own, so that it cannot name one call of a whole life; the tracer beside this file
-//! counts over all processes and gives each call a name that is the same in each run.
+//! strace counts its `when=N` for each thread on its own, so that it cannot name one call of a
+//! whole life; the tracer beside this file counts over all processes and gives each call a name
+//! that is the same in each run.
 
 use std::fs;
 use std::io::Write as _;

@@ -1,7 +1,8 @@
 //! Kills one of the demo's agents, as an accident would.
 //!
-//! Invariant: only a child of one of the demo's runs is killed, when its output says that it waits for that, and only after its identity (boot,
-//! number, start time) was compared with what its runner wrote down.
+//! Invariant: only a child of one of the demo's runs is killed, when its output says that it waits
+//! for that, and only after its identity (boot, number, start time) was compared with what its
+//! runner wrote down.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -98,7 +99,8 @@ fn waits(runs: &Path, run: &RunId) -> bool {
     tail(&dir.stdout(), TAIL).is_ok_and(|text| text.contains(WAITING_TO_BE_KILLED))
 }
 
-/// The child is our runner's, which has not reaped it as long as its identity exists: its number is still its own.
+/// The child is our runner's, which has not reaped it as long as its identity exists: its number is
+/// still its own.
 fn strike(runs: &Path, run: &RunId) -> bool {
     let Ok(dir) = RunDir::open(runs, run.as_str()) else {
         return false;

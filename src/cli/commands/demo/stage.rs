@@ -1,4 +1,5 @@
-//! The demo's repository: made by the library, so that nothing of the user's git configuration is used or needed.
+//! The demo's repository: made by the library, so that nothing of the user's git configuration is
+//! used or needed.
 //!
 //! Invariant: everything lies below the given folder.
 

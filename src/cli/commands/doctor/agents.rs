@@ -1,6 +1,8 @@
-//! Whether agents can work: each profile as the daemon would start it, and the agents that are here and that no profile uses.
+//! Whether agents can work: each profile as the daemon would start it, and the agents that are here
+//! and that no profile uses.
 //!
-//! Invariant: what the daemon's start refuses fails here, with the same words. No secret is read or shown.
+//! Invariant: what the daemon's start refuses fails here, with the same words. No secret is read or
+//! shown.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +17,8 @@ use crate::cli::repo::Repo;
 use crate::config::{Adapter, Config};
 use crate::daemon::preflight::{self, MissingProgram, Preflight, Seen};
 
-/// Looks at each profile, then for others, then for the programs of the quality commands and which budgets hold.
+/// Looks at each profile, then for others, then for the programs of the quality commands and which
+/// budgets hold.
 pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
     let environment = environment(repo);
     let muster = Preflight {
@@ -99,11 +102,13 @@ fn of_other(seen: &Seen) -> Option<Check> {
         message = format!("{message}\n{}", fault.what);
     }
     Some(Check::ok("agent", message).advice(format!(
-        "to use it: \"{name}\": {{\"adapter\": \"{name}\"}} in agents.profiles of .swarm/config.json"
+        "to use it: \"{name}\": {{\"adapter\": \"{name}\"}} in agents.profiles of \
+        .swarm/config.json"
     )))
 }
 
-/// The environment that agents are looked up in: that of the daemon that runs, where the system shows it, else our own.
+/// The environment that agents are looked up in: that of the daemon that runs, where the system
+/// shows it, else our own.
 fn environment(repo: &Repo) -> Environment {
     let daemon = Daemon::connect(repo).ok().flatten();
     let of_daemon = daemon.and_then(|it| fs::read(format!("/proc/{}/environ", it.pid())).ok());

@@ -1,7 +1,7 @@
 //! The single checks. Each looks at one thing and says what it found.
 //!
-//! Invariant: nothing is changed but with `fix`, and then only permissions of our own folders and the traces of a daemon that is proven dead:
-//! nobody holds the lock.
+//! Invariant: nothing is changed but with `fix`, and then only permissions of our own folders and
+//! the traces of a daemon that is proven dead: nobody holds the lock.
 
 use std::fs::{self, Metadata, Permissions};
 use std::io;
@@ -311,7 +311,8 @@ fn checkpoints(paths: &Paths) -> Vec<Check> {
     checks
 }
 
-/// Whether the clock has gone back behind what was written last: times stand still until it has caught up.
+/// Whether the clock has gone back behind what was written last: times stand still until it has
+/// caught up.
 fn clock(paths: &Paths) -> Option<Check> {
     let last = offline::read(paths).ok()?.swarm.last_event_at;
     let behind = last.since(wall());
@@ -363,7 +364,8 @@ fn without_daemon(repo: &Repo, fix: bool) -> Check {
     }
 }
 
-/// Removes the socket and the file that names it. Only a socket is removed: the file could name anything.
+/// Removes the socket and the file that names it. Only a socket is removed: the file could name
+/// anything.
 fn tidy_up(repo: &Repo, left: &DaemonFile) -> io::Result<()> {
     use std::os::unix::fs::FileTypeExt;
     let kind = fs::symlink_metadata(&left.socket).map(|metadata| metadata.file_type());

@@ -1,7 +1,7 @@
 //! Damaged state: what is shown of it and of the ways out, and taking one.
 //!
-//! Invariant: a way is taken only after what it loses was shown and somebody said yes to it; an interrupted repair was agreed to before and is
-//! finished without asking.
+//! Invariant: a way is taken only after what it loses was shown and somebody said yes to it; an
+//! interrupted repair was agreed to before and is finished without asking.
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -85,7 +85,8 @@ fn done_check(done: &Repaired) -> Check {
     mended(
         "repair",
         format!(
-            "the state is repaired; the files as they were, and the texts of all ideas: .swarm/state/{copy}/old/"
+            "the state is repaired; the files as they were, and the texts of all ideas: \
+            .swarm/state/{copy}/old/"
         ),
     )
 }
@@ -122,17 +123,19 @@ pub(super) fn checks(findings: &Findings) -> Vec<Check> {
         }));
     }
     if !findings.is_damaged() && !findings.ways.is_empty() {
-        let message = "there is no event, but ideas.jsonl or the worktrees tell of ideas: the log was removed?";
+        let message = "there is no event, but ideas.jsonl or the worktrees tell of ideas: the log \
+            was removed?";
         checks.push(Check::fail("log", message).advice(
-            "put .swarm/state/ back from where it went, or see below; to begin anew instead: mv .swarm/ideas.jsonl ideas-before.jsonl",
+            "put .swarm/state/ back from where it went, or see below; to begin anew instead: mv \
+            .swarm/ideas.jsonl ideas-before.jsonl",
         ));
     }
     if !findings.running.is_empty() {
         let message = format!("still at work: {}", findings.running.join(", "));
-        checks.push(
-            Check::warn("agents", message)
-                .advice("a repair waits for their end, at the latest `agents.leaseMinutes` after their daemon was gone"),
-        );
+        checks.push(Check::warn("agents", message).advice(
+            "a repair waits for their end, at the latest `agents.leaseMinutes` after \
+                    their daemon was gone",
+        ));
     }
     for snapshot in &found.snapshots {
         if let Some(wrong) = &snapshot.wrong {

@@ -1,6 +1,7 @@
 //! The file in the service manager's folder, and whether it is ours.
 //!
-//! Invariant: the first line of ours says who wrote it, with the digest of all that follows; so one that was edited is told from one that was not.
+//! Invariant: the first line of ours says who wrote it, with the digest of all that follows; so one
+//! that was edited is told from one that was not.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;

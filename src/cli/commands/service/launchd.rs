@@ -1,6 +1,7 @@
 //! The launchd agent.
 //!
-//! Invariant: the property list is well-formed XML and reads back as exactly the paths that were put in.
+//! Invariant: the property list is well-formed XML and reads back as exactly the paths that were
+//! put in.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! Logins that the person has and the service will not: a service manager hands on `PATH` and what it knows of the user, and nothing of a shell.
+//! Logins that the person has and the service will not: a service manager hands on `PATH` and what
+//! it knows of the user, and nothing of a shell.
 //!
 //! Invariant: of a login only its place is told.
 
@@ -37,7 +38,8 @@ pub(super) fn left_behind(repo: &Repo) -> Vec<String> {
             let profile = preflight::profile(&layered.config, name)?;
             match (here.login(&profile)?, there.login(&profile)?) {
                 (Login::By(place), Login::Missing(_)) => Some(format!(
-                    "the agent profile `{name}` is logged in by {place} here, and the service will not have it"
+                    "the agent profile `{name}` is logged in by {place} here, and the service will \
+                    not have it"
                 )),
                 _ => None,
             }

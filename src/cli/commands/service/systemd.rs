@@ -1,6 +1,7 @@
 //! The systemd user unit.
 //!
-//! Invariant: whatever the paths hold, systemd reads back exactly them: quotes, backslashes, its own `%` and `$`, control characters.
+//! Invariant: whatever the paths hold, systemd reads back exactly them: quotes, backslashes, its
+//! own `%` and `$`, control characters.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -8,7 +9,8 @@ use std::path::PathBuf;
 use super::{Plan, folder_of, home, manager, utf8};
 use crate::cli::error::{CliError, Kind};
 
-/// After these exit codes a new start would end the same way: refused, usage, agent unusable, damaged; and after a second Ctrl+C nobody wants one.
+/// After these exit codes a new start would end the same way: refused, usage, agent unusable,
+/// damaged; and after a second Ctrl+C nobody wants one.
 const NO_RESTART: [Kind; 5] = [
     Kind::Refused,
     Kind::Usage,
@@ -77,7 +79,8 @@ fn program(plan: &Plan) -> Result<&str, CliError> {
     let odd = |c: char| c.is_control() || ['"', '\'', '\\'].contains(&c);
     if program.contains(odd) {
         return Err(CliError::refused(format!(
-            "systemd runs no program whose path holds quotes, backslashes or control characters: {}",
+            "systemd runs no program whose path holds quotes, backslashes or control characters: \
+            {}",
             program.escape_debug()
         ))
         .hint("put swarm at another path and run it from there: cargo install --path ."));
@@ -117,7 +120,8 @@ fn systemctl(words: &[&str]) -> Vec<String> {
     all.map(ToString::to_string).collect()
 }
 
-/// Whether the service is stopped to be started again. The manager keeps such a job as `restart` until it has stopped.
+/// Whether the service is stopped to be started again. The manager keeps such a job as `restart`
+/// until it has stopped.
 pub(super) fn is_restarting(unit: &str) -> Result<bool, CliError> {
     let jobs = manager::one(&systemctl(&["list-jobs", "--plain", "--no-legend", unit]))?;
     Ok(restarts(&jobs, unit))

@@ -1,7 +1,8 @@
 //! The daemon in the background: this program again, in a session of its own.
 //!
-//! Invariant: the command returns with success only when the daemon answers on its socket, or has done its work and ended well already; the
-//! daemon's own error is the command's error, with the same exit code.
+//! Invariant: the command returns with success only when the daemon answers on its socket, or has
+//! done its work and ended well already; the daemon's own error is the command's error, with the
+//! same exit code.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -26,7 +27,8 @@ use crate::cli::repo::Repo;
 
 /// Between two looks whether it answers.
 const PAUSE: Duration = Duration::from_millis(20);
-/// After this a word is said; a long log takes its time to be read, so it is waited for all the same.
+/// After this a word is said; a long log takes its time to be read, so it is waited for all the
+/// same.
 const LONG: Duration = Duration::from_secs(5);
 /// The most that is read of what the daemon said before it ended.
 const MAX_SAID: u64 = 64 * 1024;
@@ -104,7 +106,8 @@ fn wait(
     }
 }
 
-/// Whether it is this daemon that answers. Errors are its affair: if they last, it ends with a reason.
+/// Whether it is this daemon that answers. Errors are its affair: if they last, it ends with a
+/// reason.
 fn answers(pid: u32, repo: &Repo) -> bool {
     let daemon = Daemon::connect(repo);
     daemon.is_ok_and(|daemon| daemon.is_some_and(|daemon| daemon.pid() == pid))

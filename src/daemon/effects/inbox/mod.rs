@@ -193,7 +193,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     halves.map(digit).collect()
 }
 
-/// Moves a file that became an idea out of the inbox; one that is gone, or was written anew, is left alone.
+/// Moves a file that became an idea out of the inbox; one that is gone, or was written anew, is
+/// left alone.
 pub(crate) fn archive(folder: &Path, name: &str, sha256: &str) -> Outcome {
     let path = folder.join(name);
     match read(&path) {
@@ -206,7 +207,8 @@ pub(crate) fn archive(folder: &Path, name: &str, sha256: &str) -> Outcome {
             Outcome::Done
         }
         Err(error) => failed(format!(
-            ".swarm/inbox/{name} became an idea, but could not be moved to accepted/: {error}; move it by hand"
+            ".swarm/inbox/{name} became an idea, but could not be moved to accepted/: {error}; \
+            move it by hand"
         )),
     }
 }

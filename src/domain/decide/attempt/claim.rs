@@ -26,7 +26,8 @@ pub(crate) fn next(plan: &mut Plan<'_>, settings: &Settings) {
     }
 }
 
-/// What an agent was redirected to is next, also where attempts that have begun wait for a slot: one of those gave its own.
+/// What an agent was redirected to is next, also where attempts that have begun wait for a slot:
+/// one of those gave its own.
 pub(crate) fn reserved(plan: &mut Plan<'_>, settings: &Settings) {
     let mut ideas = plan.state.ideas.open();
     if plan.state.slots_free() > 0 && ideas.any(|(_, idea)| idea.reserved.is_some()) {
@@ -59,7 +60,8 @@ fn claim(plan: &mut Plan<'_>, settings: &Settings, wanted: impl Fn(&Idea) -> boo
     });
 }
 
-/// The worktree of the conversation that goes on, under the name that it has: programs know their conversations by the place.
+/// The worktree of the conversation that goes on, under the name that it has: programs know their
+/// conversations by the place.
 fn worktree(idea: &Idea, profile: &ProfileName, settings: &Settings) -> Option<String> {
     let kept = idea.kept.as_deref().filter(|_| settings.resume_sessions)?;
     let session = kept.session.as_ref()?;

@@ -1,6 +1,8 @@
-//! Iterations that need no input to begin: whose turn it is, what may still hold one, how long it may take.
+//! Iterations that need no input to begin: whose turn it is, what may still hold one, how long it
+//! may take.
 //!
-//! Invariant: as in [`advance`](mod@crate::domain::decide::advance); an iteration begins only for an attempt that has a slot, and while the swarm runs.
+//! Invariant: as in [`advance`](mod@crate::domain::decide::advance); an iteration begins only for
+//! an attempt that has a slot, and while the swarm runs.
 
 use super::outcomes::time_out;
 use super::provider;
@@ -14,7 +16,8 @@ use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmPhase};
 use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, State, Task};
 
-/// Attempts at their boundary go on when time and slots allow; those that have a slot begin their next iteration.
+/// Attempts at their boundary go on when time and slots allow; those that have a slot begin their
+/// next iteration.
 pub(crate) fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let running = may_start(plan);
@@ -24,7 +27,8 @@ pub(crate) fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
             return;
         }
         match attempt.phase {
-            // After a torn log its worktree is prepared once more, and that may still fail: until then nothing runs in it.
+            // After a torn log its worktree is prepared once more, and that may still fail: until
+            // then nothing runs in it.
             AttemptPhase::Starting if is_being_prepared(state, agent) => {}
             AttemptPhase::Starting if running && must_wait(plan, attempt, settings) => {
                 plan.move_attempt(agent, AttemptInput::Hold);
@@ -75,7 +79,8 @@ fn begin_or_ask(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, setting
     }
 }
 
-/// Whether anything new may be started: while room on the disk is awaited, one attempt after the other finds out.
+/// Whether anything new may be started: while room on the disk is awaited, one attempt after the
+/// other finds out.
 pub(crate) fn may_start(plan: &Plan<'_>) -> bool {
     let state = plan.state;
     let held = state.swarm.held_until.is_some_and(|until| until > plan.now);

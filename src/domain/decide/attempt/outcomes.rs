@@ -1,7 +1,7 @@
 //! What an attempt's effects came to: the worktree, the iterations, the gate.
 //!
-//! Invariant: an outcome counts only in the phase that asked for it, and not for an attempt that is to end: that one ends as soon as
-//! nothing of it is under way.
+//! Invariant: an outcome counts only in the phase that asked for it, and not for an attempt that is
+//! to end: that one ends as soon as nothing of it is under way.
 
 use super::provider::{self, Judged};
 use super::run_end::{
@@ -122,7 +122,8 @@ fn working<'a>(plan: &Plan<'a>, agent: &AgentId, phase: AttemptPhase) -> Option<
         .filter(|attempt| attempt.phase == phase && attempt.ending.is_none())
 }
 
-/// What an iteration came to. A last word counts before the exit code: agents that said COMPLETE may end as they like.
+/// What an iteration came to. A last word counts before the exit code: agents that said COMPLETE
+/// may end as they like.
 fn judge(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &RunId, end: &RunEnd) {
     let asked = is_asked_to_end(plan.state, run, &end.how);
     let last_word = attempt.said.as_ref().filter(|_| counts(end));
@@ -196,7 +197,8 @@ fn ended_badly(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, run: &Ru
         RunEndKind::Exited { code } => {
             let words = words(": ");
             let why = format!(
-                "the agent exited with code {code}{words}; its output: swarm agent logs {agent} (run {run})"
+                "the agent exited with code {code}{words}; its output: swarm agent logs {agent} \
+                (run {run})"
             );
             fail(plan, agent, why);
         }
@@ -247,7 +249,8 @@ fn warn_when_stuck(
         plan.warn(
             &key,
             &format!(
-                "{agent} has made no commit on {} for {threshold} or more iterations{why}; look: swarm agent logs {agent}",
+                "{agent} has made no commit on {} for {threshold} or more iterations{why}; look: \
+                swarm agent logs {agent}",
                 attempt.idea
             ),
         );

@@ -1,8 +1,9 @@
-//! What follows where the service behind an agent is to blame: a limit, an overload, a login, a conversation that cannot be taken up, an
-//! output that is cut off.
+//! What follows where the service behind an agent is to blame: a limit, an overload, a login, a
+//! conversation that cannot be taken up, an output that is cut off.
 //!
-//! Invariant: such an iteration counts neither as one nor as a failure; nothing of the account is started until the time is over or a person
-//! says so, and then one run tries it first. Waits grow, and what fails without its account being to blame does so a bounded number of times.
+//! Invariant: such an iteration counts neither as one nor as a failure; nothing of the account is
+//! started until the time is over or a person says so, and then one run tries it first. Waits grow,
+//! and what fails without its account being to blame does so a bounded number of times.
 
 use crate::domain::decide::decision::{Plan, shorten};
 use crate::domain::event::{
@@ -241,7 +242,8 @@ fn doubled(first: i64, times: u32, most: i64) -> i64 {
     (first << times.min(20)).min(most)
 }
 
-/// Up to a fifth more or less, the same for the same account and number: not everybody comes at the same moment.
+/// Up to a fifth more or less, the same for the same account and number: not everybody comes at the
+/// same moment.
 fn jittered(wait: i64, account: &str, times: u32) -> i64 {
     let seed = account.bytes().fold(
         u64::from(times).wrapping_mul(0x9E37_79B9_7F4A_7C15),
@@ -352,13 +354,15 @@ fn session_failed(plan: &mut Plan<'_>, agent: &AgentId, session: &Session, messa
         plan.warn(
             &format!("session-{agent}"),
             &format!(
-                "{agent} could not go on with its conversation ({why}); it begins a new one, with all that is known of its work"
+                "{agent} could not go on with its conversation ({why}); it begins a new one, with \
+                all that is known of its work"
             ),
         );
     }
     let until = plan.now.plus_millis(CUT_MS);
     plan.excuse(agent, Excuse::Session, Some(until));
-    // Last: what is judged again after a torn log must still know that there was a conversation to be taken up.
+    // Last: what is judged again after a torn log must still know that there was a conversation to
+    // be taken up.
     if drops {
         plan.emit(SessionDropped {
             agent: agent.clone(),

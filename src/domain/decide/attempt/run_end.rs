@@ -1,6 +1,8 @@
-//! How a run ended, and what that says: whether it was asked to, whether it came through, how a command failed.
+//! How a run ended, and what that says: whether it was asked to, whether it came through, how a
+//! command failed.
 //!
-//! Invariant: what is written down of an end is complete: what the run used by itself is in the same event.
+//! Invariant: what is written down of an end is complete: what the run used by itself is in the
+//! same event.
 
 use super::provider;
 use crate::domain::decide::budget::unpriced;
@@ -12,8 +14,8 @@ use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
 use crate::domain::state::State;
 use crate::domain::verdict::Verdict;
 
-/// Whether a run was asked to end: then how it ended says nothing about it. Where the machine goes down, the daemon is not the only one who
-/// asks: everything gets the signal at the same time.
+/// Whether a run was asked to end: then how it ended says nothing about it. Where the machine goes
+/// down, the daemon is not the only one who asks: everything gets the signal at the same time.
 pub(crate) fn is_stopped(state: &State, run: &RunId, how: &RunEndKind) -> bool {
     let by_signal = match how {
         RunEndKind::Signalled { .. } | RunEndKind::Lost => true,
@@ -41,8 +43,9 @@ fn run_end(outcome: &Outcome) -> Option<RunEnd> {
     }
 }
 
-/// Writes down that a run is over, and how. One that was ended, and that nobody had asked to end, has lost its runner like one whose runner
-/// was killed: else what ends its runner itself would be begun again and again, and never counted.
+/// Writes down that a run is over, and how. One that was ended, and that nobody had asked to end,
+/// has lost its runner like one whose runner was killed: else what ends its runner itself would be
+/// begun again and again, and never counted.
 pub(crate) fn run_ended(plan: &mut Plan<'_>, run: &RunId, outcome: &Outcome) -> Option<RunEnd> {
     ended_as(plan, run, outcome, |end| end)
 }
@@ -78,7 +81,8 @@ pub(crate) fn iteration_ended(
         if let Some(session) = &end.session {
             provider::session_seen(plan, run, session);
         }
-        // Nobody may have heard the answer itself. Before the end, with which it is no longer known who tried.
+        // Nobody may have heard the answer itself. Before the end, with which it is no longer known
+        // who tried.
         if counts(end) && is_complete(end) {
             provider::answered(plan, run);
         }
@@ -96,13 +100,15 @@ pub(crate) fn is_asked_to_end(state: &State, run: &RunId, how: &RunEndKind) -> b
         || matches!(how, RunEndKind::Stopped | RunEndKind::LeaseExpired)
 }
 
-/// Whether what an agent said last counts. Of one that ended by itself, only where its program was through, too.
+/// Whether what an agent said last counts. Of one that ended by itself, only where its program was
+/// through, too.
 pub(crate) fn counts(end: &RunEnd) -> bool {
     let through = matches!(end.verdict, None | Some(Verdict::Complete));
     through || !matches!(end.how, RunEndKind::Exited { .. })
 }
 
-/// Whether it ended by itself and well. A program that has words for that also knows which exit codes belong to them.
+/// Whether it ended by itself and well. A program that has words for that also knows which exit
+/// codes belong to them.
 pub(crate) fn is_complete(end: &RunEnd) -> bool {
     match end.how {
         RunEndKind::Exited { code } => code == 0 || end.verdict == Some(Verdict::Complete),
@@ -110,7 +116,8 @@ pub(crate) fn is_complete(end: &RunEnd) -> bool {
     }
 }
 
-/// Agents answer a signal in many ways; one that fails while the daemon ends begins again without a penalty.
+/// Agents answer a signal in many ways; one that fails while the daemon ends begins again without a
+/// penalty.
 fn is_cut_short(state: &State, how: &RunEndKind) -> bool {
     state.swarm.phase == SwarmPhase::Draining && matches!(how, RunEndKind::Exited { .. })
 }

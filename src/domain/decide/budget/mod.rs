@@ -1,8 +1,9 @@
 //! What may be spent: by an idea, and on a day.
 //!
-//! Invariant: a budget that is used up stops nothing in the middle of an iteration, unless `budget.hardStop` is set; complete work is checked
-//! and lands whatever it cost. At four fifths there is a warning. The limits of a day pause the swarm once a day: a person who resumes it
-//! has decided, and is reminded of that; other limits are another matter.
+//! Invariant: a budget that is used up stops nothing in the middle of an iteration, unless
+//! `budget.hardStop` is set; complete work is checked and lands whatever it cost. At four fifths
+//! there is a warning. The limits of a day pause the swarm once a day: a person who resumes it has
+//! decided, and is reminded of that; other limits are another matter.
 
 pub(super) mod unpriced;
 
@@ -121,8 +122,8 @@ fn pause_or_warn(plan: &mut Plan<'_>, settings: &Settings, used: &Used) {
     let running = plan.state.swarm.phase == SwarmPhase::Running;
     if running && is_decided(plan, settings) {
         let warning = format!(
-            "the budget of this day is used up: {}; since it was resumed the swarm goes on all the same, until tomorrow (UTC) or until that is \
-             changed; to stop it: swarm pause",
+            "the budget of this day is used up: {}; since it was resumed the swarm goes on all the \
+            same, until tomorrow (UTC) or until that is changed; to stop it: swarm pause",
             used.limit
         );
         return plan.warn(DAY, &warning);
@@ -146,7 +147,8 @@ fn pause(plan: &mut Plan<'_>, settings: &Settings, used: &Used) {
         return;
     }
     let reason = format!(
-        "the budget of this day is used up: {}; raise it or wait for tomorrow (UTC), then: swarm resume",
+        "the budget of this day is used up: {}; raise it or wait for tomorrow (UTC), then: swarm \
+        resume",
         used.words
     );
     plan.emit(PauseSet {
@@ -183,7 +185,8 @@ pub(super) fn may_begin(
         return true;
     }
     let why = format!(
-        "its budget is used up: {}; raise that or not, then: swarm idea retry {id} (begins a new budget)",
+        "its budget is used up: {}; raise that or not, then: swarm idea retry {id} (begins a new \
+        budget)",
         used.words
     );
     plan.end(
@@ -204,8 +207,8 @@ fn used_up(state: &State, idea: &IdeaId, settings: &Settings) -> Option<Used> {
     used.filter(|used| used.up)
 }
 
-/// Whether a resolver may begin: complete work lands whatever it costs, but for a budget that also stops in the middle of an iteration. That
-/// would stop it again and again; a person decides.
+/// Whether a resolver may begin: complete work lands whatever it costs, but for a budget that also
+/// stops in the middle of an iteration. That would stop it again and again; a person decides.
 pub(super) fn may_resolve(
     plan: &mut Plan<'_>,
     agent: &AgentId,
@@ -220,7 +223,8 @@ pub(super) fn may_resolve(
         return true;
     };
     let why = format!(
-        "its budget is used up: {}, and no agent may settle the conflict (budget.hardStop); do it yourself, or raise that, then: swarm merge retry {id}",
+        "its budget is used up: {}, and no agent may settle the conflict (budget.hardStop); do it \
+        yourself, or raise that, then: swarm merge retry {id}",
         used.words
     );
     conflict::leave_to_person(plan, agent, entry, &why);

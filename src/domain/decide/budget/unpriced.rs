@@ -1,7 +1,8 @@
 //! Money that is spent out of a budget's sight: a model that no price is known for.
 //!
-//! Invariant: said only where a budget is in dollars, and once for each model under the same configuration; another configuration takes it
-//! back, and what is still so is said again when it is seen again.
+//! Invariant: said only where a budget is in dollars, and once for each model under the same
+//! configuration; another configuration takes it back, and what is still so is said again when it
+//! is seen again.
 
 use crate::domain::decide::attempt::provider;
 use crate::domain::decide::decision::Plan;
@@ -13,7 +14,8 @@ use crate::domain::verdict::Verdict;
 
 /// Begins the key of the warning about a model; its name follows.
 const MODEL: &str = "unpriced-";
-/// Begins the key of the warning about a profile whose program does not name its model; its name follows.
+/// Begins the key of the warning about a profile whose program does not name its model; its name
+/// follows.
 const PROFILE: &str = "unnamed-model-";
 /// So many stand at a time: the names are those that programs tell.
 const MOST: usize = 8;
@@ -56,15 +58,17 @@ pub(super) fn watch(
         Some(model) => (
             format!("{MODEL}{model}"),
             format!(
-                "there is no price for the model `{model}`, {unseen}; add it to .swarm/config.json, in dollars for a million tokens: \
-                 \"pricing\": {{{model:?}: {{\"input\": N, \"cached\": N, \"cacheWritten\": N, \"output\": N}}}}"
+                "there is no price for the model `{model}`, {unseen}; add it to \
+                .swarm/config.json, in dollars for a million tokens: \"pricing\": {{{model:?}: \
+                {{\"input\": N, \"cached\": N, \"cacheWritten\": N, \"output\": N}}}}"
             ),
         ),
         None => (
             format!("{PROFILE}{profile}"),
             format!(
-                "the program of the profile `{profile}` does not say which model it uses, and there is no price without a name, {unseen}; \
-                 name the model in agents.profiles.{profile}.model of .swarm/config.json, and its price in pricing"
+                "the program of the profile `{profile}` does not say which model it uses, and \
+                there is no price without a name, {unseen}; name the model in \
+                agents.profiles.{profile}.model of .swarm/config.json, and its price in pricing"
             ),
         ),
     };

@@ -1,6 +1,8 @@
-//! Merge conflicts: laid out in the attempt's worktree, settled by a resolver agent or by a person, concluded.
+//! Merge conflicts: laid out in the attempt's worktree, settled by a resolver agent or by a person,
+//! concluded.
 //!
-//! Invariant: the decisions only record where a conflict stands; what is to be done next follows from that in [`train`](super::queue).
+//! Invariant: the decisions only record where a conflict stands; what is to be done next follows
+//! from that in [`train`](super::queue).
 
 use crate::domain::decide::attempt::outcomes::fail;
 use crate::domain::decide::attempt::provider::{self, Judged};
@@ -18,7 +20,8 @@ use crate::domain::state::{Attempt, MergeEntry, Said, Task, Waits};
 
 /// Work that is kept lies under such references.
 const RESCUED: &str = "refs/swarm/rescue/";
-/// Begins the key of the warning about work that a conflict was settled without: the name of the reference that keeps it.
+/// Begins the key of the warning about work that a conflict was settled without: the name of the
+/// reference that keeps it.
 pub const LEFT_OUT: &str = "left-out-";
 
 /// The merge has a conflict.
@@ -73,7 +76,8 @@ pub(crate) fn resolution_started(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Out
     }
 }
 
-/// The entry, if its conflict is still to be settled. The log may know that it is settled, and not yet that the entry is back in the queue.
+/// The entry, if its conflict is still to be settled. The log may know that it is settled, and not
+/// yet that the entry is back in the queue.
 fn unsettled<'a>(plan: &mut Plan<'a>, id: &IdeaId) -> Option<&'a MergeEntry> {
     let conflicted =
         |entry: &&MergeEntry| matches!(entry.phase, MergePhase::Resolver | MergePhase::Person);
@@ -168,7 +172,8 @@ fn say_what_is_left_out(plan: &mut Plan<'_>, id: &IdeaId, left_out: &LeftOut) {
         ));
     }
     let message = format!(
-        "the conflict of {id} was settled {}; its work is kept, look at it: git log -p {kept}; if nothing is missing: git update-ref -d {kept}",
+        "the conflict of {id} was settled {}; its work is kept, look at it: git log -p {kept}; if \
+        nothing is missing: git update-ref -d {kept}",
         without.join(", and ")
     );
     plan.warn(kept.trim_start_matches(RESCUED), &message);

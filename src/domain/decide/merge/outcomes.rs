@@ -1,6 +1,8 @@
-//! The merge queue: what building, verifying and landing came to, and what people ask of it. Conflicts are in [`conflict`](super::conflict).
+//! The merge queue: what building, verifying and landing came to, and what people ask of it.
+//! Conflicts are in [`conflict`](super::conflict).
 //!
-//! Invariant: an outcome counts only in the phase that asked for it. One is a fact whatever the phase: that the target contains the work.
+//! Invariant: an outcome counts only in the phase that asked for it. One is a fact whatever the
+//! phase: that the target contains the work.
 
 use super::conflict::{back_to_work, conflicted, may_resolve};
 use super::queue::request_finish;
@@ -24,7 +26,8 @@ use crate::domain::state::{AttemptEnd, Ending, Feedback, IdeaStatus, MergeEntry,
 
 /// How long a merge waits before it looks again at a checkout that is in its way.
 const CHECKOUT_WAIT_MS: i64 = 10_000;
-/// How long a merge waits before it tries again whether there is room on the disk, or the repository is in order.
+/// How long a merge waits before it tries again whether there is room on the disk, or the
+/// repository is in order.
 const ROOM_WAIT_MS: i64 = 60_000;
 /// So many quality commands in a row whose runner was killed, and a person is asked.
 pub(crate) const LOST_RUNS: u32 = 3;
@@ -39,7 +42,8 @@ pub(crate) fn built(plan: &mut Plan<'_>, id: &IdeaId, source: &Oid, outcome: &Ou
         return;
     };
     if entry.source != *source {
-        // The log was torn when the branch had been brought over: this is of the branch as it was before.
+        // The log was torn when the branch had been brought over: this is of the branch as it was
+        // before.
         plan.move_merge(id, MergeInput::Requeue);
         return;
     }
@@ -125,7 +129,8 @@ fn nothing_to_merge(plan: &mut Plan<'_>, entry: &MergeEntry) {
     );
 }
 
-/// A merge that cannot go on: for want of room or for trouble with the repository it tries again by itself, otherwise it waits until somebody says `merge retry`.
+/// A merge that cannot go on: for want of room or for trouble with the repository it tries again by
+/// itself, otherwise it waits until somebody says `merge retry`.
 fn cannot(plan: &mut Plan<'_>, id: &IdeaId, kind: FailureKind, message: &str) {
     let again = plan.now.plus_millis(ROOM_WAIT_MS);
     let passes = matches!(kind, FailureKind::NoSpace | FailureKind::Repository);
@@ -255,7 +260,8 @@ pub(crate) fn landed(plan: &mut Plan<'_>, id: &IdeaId, commit: &Oid, outcome: &O
     }
 }
 
-/// The target contains the work: a fact, whatever the phase. The log may know it already, and not yet that the attempt is over.
+/// The target contains the work: a fact, whatever the phase. The log may know it already, and not
+/// yet that the attempt is over.
 fn has_landed(plan: &mut Plan<'_>, id: &IdeaId, commit: &Oid) {
     if plan.entry(id).is_some() {
         plan.emit(IdeaLanded {
@@ -295,7 +301,8 @@ fn entry_of<'a>(plan: &Plan<'a>, id: &IdeaId, what: &str) -> Result<&'a MergeEnt
     })
 }
 
-/// What a person was asked for, and what is tried again anyway, is tried at once: a start that ends at rest would end before its time.
+/// What a person was asked for, and what is tried again anyway, is tried at once: a start that ends
+/// at rest would end before its time.
 pub(crate) fn look_again(plan: &mut Plan<'_>) {
     for entry in &plan.state.queue {
         let asked = entry.waits.as_ref().is_some_and(|waits| waits.person);
@@ -344,8 +351,8 @@ pub(crate) fn resolve(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection>
     Ok(())
 }
 
-/// While the conflict is being laid out or concluded nothing else may touch the worktree. `what` is the command as it is typed. Whether a
-/// daemon is there to do that is not known here.
+/// While the conflict is being laid out or concluded nothing else may touch the worktree. `what` is
+/// the command as it is typed. Whether a daemon is there to do that is not known here.
 fn refuse_while_settling(plan: &Plan<'_>, entry: &MergeEntry, what: &str) -> Result<(), Rejection> {
     if !plan.state.is_under_way(&entry.agent, &entry.idea) {
         return Ok(());

@@ -1,7 +1,9 @@
-//! The merge queue's rules that need no input: one entry at a time is built, verified and landed; conflicts are laid out and concluded.
+//! The merge queue's rules that need no input: one entry at a time is built, verified and landed;
+//! conflicts are laid out and concluded.
 //!
-//! Invariant: as in [`advance`](mod@crate::domain::decide::advance); at most one entry is building, verifying or landing, and nothing is requested for an idea
-//! of which something is still under way.
+//! Invariant: as in [`advance`](mod@crate::domain::decide::advance); at most one entry is building,
+//! verifying or landing, and nothing is requested for an idea of which something is still under
+//! way.
 
 use crate::domain::decide::advance::may_merge;
 use crate::domain::decide::decision::Plan;
@@ -15,7 +17,8 @@ use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, MergeEntry, State};
 use crate::domain::time::Timestamp;
 
-/// Whether an entry's turn can come. It waits for a person, a time, the ideas that its own comes after, and what is still under way.
+/// Whether an entry's turn can come. It waits for a person, a time, the ideas that its own comes
+/// after, and what is still under way.
 fn is_eligible(state: &State, entry: &MergeEntry, now: Timestamp) -> bool {
     let for_person = entry.waits.as_ref().is_some_and(|waits| waits.person);
     let due = match entry.not_before {
@@ -109,7 +112,8 @@ pub(crate) fn title_of(state: &State, id: &IdeaId) -> String {
     format!("{}...", short.trim_end())
 }
 
-/// The quality commands on the merged tree. One that passed them before, of the same two commits, need not pass again.
+/// The quality commands on the merged tree. One that passed them before, of the same two commits,
+/// need not pass again.
 pub(crate) fn verify(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let Some(entry) = idle_in(state, MergePhase::Verifying) else {
@@ -158,7 +162,8 @@ fn start_verify(plan: &mut Plan<'_>, entry: &MergeEntry, command: &str, settings
     plan.request_run(run, purpose, settings.quality_timeout_ms);
 }
 
-/// The target moves, also while the daemon ends: the work is done and checked. A checkpoint that is being made has to be of one moment.
+/// The target moves, also while the daemon ends: the work is done and checked. A checkpoint that is
+/// being made has to be of one moment.
 pub(crate) fn land(plan: &mut Plan<'_>, settings: &Settings) {
     if plan.state.is_pending(Effect::is_checkpoint) {
         return;
@@ -167,7 +172,8 @@ pub(crate) fn land(plan: &mut Plan<'_>, settings: &Settings) {
         return;
     };
     if next_check(entry, settings).is_some() {
-        // It waited for a checkpoint, or the log was torn here, and the checks were configured meanwhile.
+        // It waited for a checkpoint, or the log was torn here, and the checks were configured
+        // meanwhile.
         plan.move_merge(&entry.idea, MergeInput::Requeue);
         return;
     }
@@ -184,7 +190,8 @@ pub(crate) fn land(plan: &mut Plan<'_>, settings: &Settings) {
     }
 }
 
-/// Conflicts are laid out in their worktrees, and concluded when the resolver is through; work that was given back catches up with the target.
+/// Conflicts are laid out in their worktrees, and concluded when the resolver is through; work that
+/// was given back catches up with the target.
 pub(crate) fn settle(plan: &mut Plan<'_>, _: &Settings) {
     let state = plan.state;
     let merging = may_merge(state);
