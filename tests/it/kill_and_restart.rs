@@ -392,6 +392,78 @@ fn a_run_that_was_prepared_and_never_launched_is_launched_without_a_penalty() {
     assert_eq!(sandbox.notes("runs").len(), 1);
 }
 
+/// How often an effect is tried before it has failed.
+const TRIES: usize = 3;
+
+#[test]
+fn a_runner_that_always_dies_is_launched_three_times_and_no_more() {
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"agents": {"maxParallel": 1}}));
+    sandbox.idea("say COMPLETE");
+    let visits = sandbox.path("out/visits");
+    let mut start = sandbox.swarm_command(&["start"]);
+    start.env(crash::VARIABLE, "runner.locked");
+    start.env(crash::VISITS, &visits);
+    let daemon = sandbox.spawn(start);
+    let error = sandbox.wait_for("the failed run", || {
+        let finished = sandbox.logged("effectFinished").into_iter();
+        finished
+            .map(|one| one.data["error"].clone())
+            .find(Value::is_string)
+    });
+    let error = error.as_str().unwrap();
+    assert!(error.contains("died before it could begin"), "{error}");
+    daemon.kill();
+    let visits = fs::read_to_string(visits).unwrap();
+    let count = |label: &str| visits.lines().filter(|line| line.ends_with(label)).count();
+    // A further effect may have begun before the kill.
+    let effects = count("effect.run.begin");
+    let launches = count(" run.launched");
+    assert!((1..=2).contains(&effects), "{visits}");
+    assert!((TRIES..=TRIES * effects).contains(&launches), "{visits}");
+}
+
+#[test]
+fn a_git_that_is_always_killed_is_started_three_times_and_no_more() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let sandbox = Sandbox::ready();
+    sandbox.configure(&json!({"agents": {"maxParallel": 1}}));
+    sandbox.idea("say COMPLETE");
+    let path = std::env::var("PATH").unwrap();
+    let real = std::env::split_paths(&path)
+        .map(|folder| folder.join("git"))
+        .find(|git| git.is_file())
+        .unwrap();
+    let killed = sandbox.path("out/killed");
+    let script = format!(
+        "#!/bin/sh\ncase \" $* \" in *\" worktree add \"*) echo >>'{}'; kill -9 $$ ;; esac\n\
+         exec '{}' \"$@\"\n",
+        killed.display(),
+        real.display()
+    );
+    let bin = sandbox.path("bin");
+    fs::create_dir_all(&bin).unwrap();
+    fs::write(bin.join("git"), script).unwrap();
+    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut start = sandbox.swarm_command(&["start"]);
+    start.env("PATH", format!("{}:{path}", bin.display()));
+    let daemon = sandbox.spawn(start);
+    sandbox.wait_for("the failed worktree", || {
+        let finished = sandbox.logged("effectFinished").into_iter();
+        finished
+            .map(|one| one.data["error"].clone())
+            .find(Value::is_string)
+    });
+    daemon.kill();
+    let starts = fs::read_to_string(killed).unwrap().lines().count();
+    // A further effect may have begun before the kill.
+    assert!(
+        (TRIES..=2 * TRIES).contains(&starts),
+        "started {starts} times"
+    );
+}
+
 #[test]
 fn crashes_of_one_idea_are_bounded_and_then_a_person_is_asked() {
     let sandbox = Sandbox::ready();

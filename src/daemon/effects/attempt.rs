@@ -18,13 +18,9 @@ use crate::git::{
 
 type Done = Result<Outcome, GitError>;
 
-/// So often a git that somebody killed is started again.
-const TRIES: usize = 3;
-
-/// Carries out an effect in git. Blocks. A git that was killed (for want of memory, say) says
-/// nothing about the work: an effect may be repeated, so it is.
+/// Carries out an effect in git, once. Blocks.
 pub(crate) fn perform(context: &DriverContext, id: EffectId, effect: &Effect) -> Outcome {
-    persistent(|| attempt(context, id, effect))
+    attempt(context, id, effect).unwrap_or_else(|error| failure(&error))
 }
 
 /// The same for a checkpoint, which keeps this state.
@@ -34,18 +30,7 @@ pub(crate) fn made(
     id: EffectId,
     effect: &Effect,
 ) -> Outcome {
-    persistent(|| checkpoints::create(context, state, id, effect))
-}
-
-fn persistent(attempt: impl Fn() -> Done) -> Outcome {
-    let mut last = attempt();
-    for _ in 1..TRIES {
-        match last {
-            Err(ref error) if error.was_killed() => last = attempt(),
-            _ => break,
-        }
-    }
-    last.unwrap_or_else(|error| failure(&error))
+    checkpoints::create(context, state, id, effect).unwrap_or_else(|error| failure(&error))
 }
 
 fn attempt(context: &DriverContext, id: EffectId, effect: &Effect) -> Done {

@@ -24,8 +24,8 @@ use crate::domain::observation::{FailureKind, Observation, Outcome};
 /// Git work at a time; more only makes the disk slower.
 const GIT_AT_ONCE: usize = 4;
 
-/// How long until an effect that failed is done again. A call to the disk that fails now and then
-/// is no fact about anybody's work.
+/// The pauses before an effect that failed is tried again; the only place that retries one. A disk
+/// error that passes, a killed git or a dead runner says nothing about anybody's work.
 const AGAIN_AFTER: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
 
 /// Where the actor's effects go.

@@ -29,8 +29,6 @@ use crate::process::{
 
 /// How often it is seen to that a runner is not stopped.
 const AWAKE: Duration = Duration::from_secs(1);
-/// Runners that may die before anything is executed.
-const LAUNCHES: u32 = 3;
 /// How long what a killed runner left behind may take to end.
 const SURVIVORS: Duration = Duration::from_secs(5);
 /// How long an end waits for runs that are killed; their runners see to it in any case.
@@ -98,41 +96,21 @@ async fn carry(
         None => launch_record::recall(context, handle, &dir, run, purpose).await?,
     };
     let began = began.map(Arc::new);
-    let mut tries = 0;
-    let mut ear;
-    let end = loop {
-        let launched = match looked_at(&dir).await? {
-            RunStatus::Prepared if tries == LAUNCHES => return never_began(context, dir).await,
-            RunStatus::Prepared => {
-                tries += 1;
-                let launched = start(context, &dir).await?;
-                crash::point("run.launched");
-                Some(launched)
-            }
-            RunStatus::Running { .. } | RunStatus::Exited(_) | RunStatus::Lost { .. } => None,
-        };
-        let followed = follow::follow(handle, run, &dir, launched, began.as_deref());
-        let (end, heard) = kept_awake(&dir, followed).await?;
-        ear = heard;
-        match end {
-            process::RunEnd::Exited(record) => break ended(record),
-            // Its runner died before anything was executed: to launch it again is safe.
-            process::RunEnd::Lost if looked_at(&dir).await? == RunStatus::Prepared => {}
-            process::RunEnd::Lost => break lost(&dir).await?,
+    let launched = launch_if_prepared(context, &dir).await?;
+    let followed = follow::follow(handle, run, &dir, launched, began.as_deref());
+    let (end, ear) = kept_awake(&dir, followed).await?;
+    let end = match end {
+        process::RunEnd::Exited(record) => ended(record),
+        // Nothing was executed, so the dispatcher may launch the run again.
+        process::RunEnd::Lost if looked_at(&dir).await? == RunStatus::Prepared => {
+            return never_began(context, dir).await;
         }
+        process::RunEnd::Lost => lost(&dir).await?,
     };
     let (runs, purpose_of, how) = (context.paths.runs.clone(), purpose.clone(), end.how.clone());
     let last_words = match end_diagnosis::diagnose_end(dir.clone(), runs, purpose_of, how).await? {
         EndDiagnosis::LastWords(words) => words,
-        EndDiagnosis::DiskFull => {
-            return Ok(Outcome::Failed {
-                kind: FailureKind::NoSpace,
-                message: format!(
-                    "the disk is full, and run {run} ended badly on it; make room, and it goes on \
-                    by itself"
-                ),
-            });
-        }
+        EndDiagnosis::DiskFull => return Ok(disk_full(run)),
     };
     crash::point("run.over");
     let head = launch::head_after(context, handle, purpose).await;
@@ -148,6 +126,31 @@ async fn carry(
         session: concluded.session,
         ..end
     }))
+}
+
+fn disk_full(run: &RunId) -> Outcome {
+    Outcome::Failed {
+        kind: FailureKind::NoSpace,
+        message: format!(
+            "the disk is full, and run {run} failed because of it. Free some space; swarm then \
+            goes on by itself"
+        ),
+    }
+}
+
+/// Launches a run that was only prepared. `None`: it is running or over, and is adopted.
+async fn launch_if_prepared(
+    context: &Arc<DriverContext>,
+    dir: &RunDir,
+) -> Result<Option<Launched>, RunError> {
+    match looked_at(dir).await? {
+        RunStatus::Prepared => {
+            let launched = start(context, dir).await?;
+            crash::point("run.launched");
+            Ok(Some(launched))
+        }
+        RunStatus::Running { .. } | RunStatus::Exited(_) | RunStatus::Lost { .. } => Ok(None),
+    }
 }
 
 /// Where a run is now.
@@ -175,7 +178,7 @@ async fn kept_awake<T>(dir: &RunDir, end: impl Future<Output = T>) -> T {
     }
 }
 
-/// Runner after runner died before it could begin.
+/// The failure of a run whose runner died before it could begin.
 async fn never_began(context: &DriverContext, dir: RunDir) -> Result<Outcome, RunError> {
     let runs = context.paths.runs.clone();
     let looked = move || {
@@ -189,7 +192,7 @@ async fn never_began(context: &DriverContext, dir: RunDir) -> Result<Outcome, Ru
         } else {
             FailureKind::Other
         },
-        message: format!("its runner died {LAUNCHES} times before it could begin: {log}"),
+        message: format!("its runner died before it could begin: {log}"),
     })
 }
 

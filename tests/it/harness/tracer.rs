@@ -95,7 +95,7 @@ impl Traced<'_> {
         let code = fs::read_to_string(self.file("end")).ok();
         if code.is_none() && tracer.is_some() {
             self.sandbox.fail(&format!(
-                "the tracer ended with {tracer:?}; are strace and gdb permitted here (ptrace)?"
+                "the tracer ended with {tracer:?}; does this machine permit ptrace?"
             ));
         }
         code.map(|code| code.parse().unwrap())
