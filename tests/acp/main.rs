@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
+#[path = "../it/harness/required_tools.rs"]
+mod required_tools;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
@@ -105,6 +108,9 @@ fn failed(turn: &Turn) -> (Cause, String) {
 
 #[test]
 fn a_turn_is_told_from_its_prompt_to_its_end() {
+    if required_tools::are_missing(&["python3"]) {
+        return;
+    }
     let lab = Lab::new();
     let turn = lab.turn("works", &[]);
     assert_eq!(
@@ -161,6 +167,9 @@ fn a_turn_is_told_from_its_prompt_to_its_end() {
 
 #[test]
 fn a_conversation_goes_on_without_what_was_said_before() {
+    if required_tools::are_missing(&["python3"]) {
+        return;
+    }
     for (way, asked) in [("works", "load s-1"), ("resumes", "resume s-1")] {
         let lab = Lab::new();
         let turn = lab.turn(way, &["--resume", "s-1"]);
@@ -188,6 +197,9 @@ fn a_conversation_goes_on_without_what_was_said_before() {
 
 #[test]
 fn a_model_is_asked_for_where_there_is_a_choice() {
+    if required_tools::are_missing(&["python3"]) {
+        return;
+    }
     let lab = Lab::new();
     let turn = lab.turn("models", &["--model", "big"]);
     assert_eq!(
@@ -209,6 +221,9 @@ fn a_model_is_asked_for_where_there_is_a_choice() {
 
 #[test]
 fn failures_say_what_was_to_blame() {
+    if required_tools::are_missing(&["python3"]) {
+        return;
+    }
     for (way, cause, words) in [
         ("not-logged-in", Cause::Login, "Authentication required"),
         ("limit", Cause::Limit { until: None }, "slow down"),
@@ -229,6 +244,9 @@ fn failures_say_what_was_to_blame() {
 
 #[test]
 fn an_agent_that_is_gone_in_the_middle_is_cut_off() {
+    if required_tools::are_missing(&["python3"]) {
+        return;
+    }
     for (way, status) in [
         ("dies", "exit status: 3"),
         ("leaves-a-child", "exit status: 4"),
@@ -248,6 +266,9 @@ fn an_agent_that_is_gone_in_the_middle_is_cut_off() {
 
 #[test]
 fn what_is_no_protocol_is_noted_and_no_failure() {
+    if required_tools::are_missing(&["python3"]) {
+        return;
+    }
     let turn = Lab::new().turn("garbage", &[]);
     assert_eq!(
         turn.conclusion.verdict,
@@ -265,6 +286,9 @@ fn what_is_no_protocol_is_noted_and_no_failure() {
 
 #[test]
 fn an_agent_that_does_not_leave_is_ended() {
+    if required_tools::are_missing(&["python3"]) {
+        return;
+    }
     let turn = Lab::new().turn("lingers", &[]);
     assert_eq!(
         (turn.conclusion.verdict, turn.code),
@@ -276,6 +300,9 @@ fn an_agent_that_does_not_leave_is_ended() {
 
 #[test]
 fn an_agent_that_cannot_be_started_is_a_clear_failure() {
+    if required_tools::are_missing(&["python3"]) {
+        return;
+    }
     let output = Command::new(EXE)
         .args(["__acp", "--", "/no/such/agent"])
         .stdin(Stdio::null())
@@ -296,6 +323,9 @@ fn an_agent_that_cannot_be_started_is_a_clear_failure() {
 
 #[test]
 fn an_end_of_the_bridge_is_one_of_the_agent() {
+    if required_tools::are_missing(&["python3"]) {
+        return;
+    }
     let lab = Lab::new();
     let mut child = lab.start("waits", &[]);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();

@@ -43,6 +43,9 @@ fn assert_no_account_waits(lab: &Lab) {
 
 #[test]
 fn a_refused_request_fails_the_idea_with_its_message() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = Lab::new();
     let message = "this prompt is longer than allowed";
     let ideas =
@@ -61,6 +64,9 @@ fn a_refused_request_fails_the_idea_with_its_message() {
 
 #[test]
 fn a_refused_login_waits_for_a_person() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = Lab::new();
     lab.configure(&lab.impatient());
     let ideas = lab.ideas(|name| after(name, &json!({"fail": {"status": 401}})));
@@ -94,6 +100,9 @@ fn a_refused_login_waits_for_a_person() {
 
 #[test]
 fn a_rate_limit_that_passes_harms_nothing() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = Lab::new();
     let fail = json!({"fail": {"status": 429, "times": 2, "retryAfter": 1}});
     let ideas = lab.ideas(|name| after(name, &fail));
@@ -106,6 +115,9 @@ fn a_rate_limit_that_passes_harms_nothing() {
 
 #[test]
 fn a_limit_with_a_reset_is_waited_for() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = Lab::new();
     lab.configure(&lab.subscribed());
     // Codex tells the minute only. Claude takes seconds until it has met the limit.
@@ -147,6 +159,9 @@ fn a_limit_with_a_reset_is_waited_for() {
 
 #[test]
 fn an_overload_without_an_end_is_waited_for() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = Lab::new();
     lab.configure(&lab.impatient());
     let ideas = lab.ideas(|name| after(name, &json!({"fail": {"status": 529}})));
@@ -178,6 +193,9 @@ fn an_overload_without_an_end_is_waited_for() {
 
 #[test]
 fn an_answer_that_is_cut_off_is_asked_for_again() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = Lab::new();
     lab.configure(&lab.impatient());
     let text = "A long answer that is cut off in its middle, more than once.";
@@ -195,6 +213,9 @@ fn an_answer_that_is_cut_off_is_asked_for_again() {
 
 #[test]
 fn an_answer_that_always_breaks_off_fails_its_idea_and_holds_up_nobody_elses() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = Lab::new();
     lab.configure(&lab.impatient());
     let text = "An answer that is cut off in its middle, each time.";

@@ -25,6 +25,9 @@ fn steps(asked: &[Asked]) -> Vec<usize> {
 
 #[test]
 fn a_killed_daemon_finds_its_agents_at_work() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = Lab::new();
     let ideas = lab.ideas(|name| script(&lab, name));
     let daemon = lab.sandbox.start();
@@ -56,6 +59,9 @@ fn a_killed_daemon_finds_its_agents_at_work() {
 
 #[test]
 fn when_everything_was_killed_conversations_go_on_where_they_were() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = Lab::new();
     let ideas = lab.ideas(|name| script(&lab, name));
     let daemon = lab.sandbox.start();
@@ -110,6 +116,9 @@ fn assert_used(name: &str, idea: &Value, lab: &Lab, before: &[Asked]) {
 
 #[test]
 fn an_agent_that_is_interrupted_from_outside_is_not_taken_for_done() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = Lab::new();
     let ideas = lab.ideas(|name| script(&lab, name));
     let daemon = lab.sandbox.start();
@@ -139,6 +148,9 @@ fn an_agent_that_is_interrupted_from_outside_is_not_taken_for_done() {
 
 #[test]
 fn a_conversation_that_is_gone_begins_anew() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = Lab::new();
     let ideas = lab.ideas(|name| script(&lab, name));
     let daemon = lab.sandbox.start();

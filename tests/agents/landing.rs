@@ -8,6 +8,9 @@ use crate::stub::End;
 
 #[test]
 fn what_real_agents_commit_lands() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = Lab::with(&json!({
         "qualityCommands": ["test -e claude.txt || test -e codex.txt"],
         "pricing": {"gpt-5": {"input": 2.0, "output": 10.0, "cached": 0.5}},
@@ -72,6 +75,9 @@ fn assert_costs(lab: &Lab) {
 
 #[test]
 fn what_fails_the_check_is_mended_in_the_same_conversation() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let check = "test ! -e broken || { echo the file is called $(cat broken); false; }";
     let lab = Lab::with(&json!({"qualityCommands": [check]}));
     let ideas = lab.ideas(|name| {
@@ -107,6 +113,9 @@ fn what_fails_the_check_is_mended_in_the_same_conversation() {
 
 #[test]
 fn eight_at_once_get_through() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = Lab::with(&json!({"agents": {"maxParallel": 8}}));
     let base = lab.sandbox.head("main");
     let names = || (0..4).flat_map(|number| BOTH.map(|name| format!("{name}-{number}")));

@@ -14,6 +14,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 #[test]
 #[ignore = "takes minutes"]
 fn a_model_that_hangs_is_given_up_and_asked_again() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = Lab::with(&json!({"agents": {"idleMinutes": 1, "timeoutMinutes": 30}}));
     let text = "A long answer that stops in its middle and never comes.";
     let ideas = lab.ideas(|name| {
@@ -48,6 +51,9 @@ fn a_model_that_hangs_is_given_up_and_asked_again() {
 #[test]
 #[ignore = "takes minutes"]
 fn an_attempt_that_takes_too_long_is_ended_with_its_tree() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = Lab::with(&json!({"agents": {"timeoutMinutes": 1}}));
     // Codex goes on to ask the model, which does not answer.
     let ideas = lab.ideas(|name| {
@@ -74,6 +80,9 @@ fn an_attempt_that_takes_too_long_is_ended_with_its_tree() {
 #[test]
 #[ignore = "takes minutes"]
 fn a_million_tiny_pieces_are_read_in_bounded_memory() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     for name in BOTH {
         let lab = Lab::new();
         let idea = lab.idea(

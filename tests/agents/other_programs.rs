@@ -80,6 +80,9 @@ fn assert_one_conversation(lab: &Lab, name: &str) {
 #[test]
 #[ignore = "installs more programs"]
 fn what_the_others_commit_lands_and_what_fails_the_check_is_mended() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = lab();
     let base = lab.sandbox.head("main");
     let ideas = NAMES.map(|name| {
@@ -119,6 +122,9 @@ fn what_the_others_commit_lands_and_what_fails_the_check_is_mended() {
 #[test]
 #[ignore = "installs more programs"]
 fn when_everything_was_killed_the_others_go_on_where_they_were() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = lab();
     let ideas = NAMES.map(|name| {
         lab.idea(

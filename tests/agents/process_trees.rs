@@ -52,6 +52,9 @@ fn wait_gone(lab: &Lab, what: &str, pids: &BTreeSet<i32>) {
 
 #[test]
 fn nothing_outlives_an_agent_however_it_ends() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = Lab::new();
     // It leaves something behind and stands still, each time that it begins or goes on.
     let ideas = lab.ideas(|name| {
@@ -106,6 +109,9 @@ fn nothing_outlives_an_agent_however_it_ends() {
 
 #[test]
 fn what_is_spent_ends_an_agent_and_its_tree() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = Lab::with(&json!({"budget": {"tokensPerIdea": 1500}}));
     // Two answers are more than that. It has not said that it is through.
     let ideas = lab.ideas(|name| {
@@ -135,6 +141,9 @@ fn what_is_spent_ends_an_agent_and_its_tree() {
 
 #[test]
 fn a_hard_stop_ends_an_agent_in_the_middle() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     // The first answer, of about 1,100 tokens, is within it; with the second one it is used up.
     let lab = Lab::with(&json!({"budget": {"tokensPerIdea": 1500, "hardStop": true}}));
     // Codex does not tell what it used before it is through.

@@ -1,7 +1,7 @@
 //! Where the agents' programs are: in `SWARM_AGENTS_DIR`, else installed now.
 //!
 //! Invariant: a test never goes without them: where they cannot be installed it fails and names the
-//! command.
+//! command. Only where `npm` is missing it is skipped.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -6,6 +6,9 @@ use crate::lab::Lab;
 
 #[test]
 fn logs_can_be_read_and_are_there_as_they_were_written() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = Lab::new();
     lab.ideas(|name| {
         let work = format!("echo the tool of {name} said this; {}", lab.hold(name));
@@ -48,6 +51,9 @@ fn logs_can_be_read_and_are_there_as_they_were_written() {
 
 #[test]
 fn what_the_adapter_gives_itself_is_refused_in_args() {
+    if crate::harness::required_tools::are_missing(&["npm"]) {
+        return;
+    }
     let lab = Lab::new();
     for (name, arg) in [("claude", "--output-format=text"), ("codex", "--json")] {
         let mut profile = lab.profile(name);

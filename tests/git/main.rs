@@ -12,5 +12,7 @@ mod lost_work;
 mod merging;
 mod open_repository;
 mod relocated_repository;
+#[path = "../it/harness/required_tools.rs"]
+mod required_tools;
 mod resolution;
 mod worktrees;

@@ -350,6 +350,9 @@ fn usage_errors_have_their_own_code() {
 /// A file system of its own for the worktrees, too small for one: only this daemon sees it.
 #[test]
 fn a_disk_without_room_for_a_worktree() {
+    if crate::harness::required_tools::mounts_are_forbidden() {
+        return;
+    }
     let sandbox = Sandbox::new();
     // Hardly compressible, so that the repository itself does not hide how large a worktree is.
     sandbox.write("large.txt", &"0123456789abcdef".repeat(256 * 1024));

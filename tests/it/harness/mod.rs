@@ -13,6 +13,7 @@ mod fingerprint;
 mod git;
 mod journal;
 pub mod processes;
+pub mod required_tools;
 mod terminal;
 mod tracer;
 
