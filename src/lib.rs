@@ -22,9 +22,10 @@
 //!
 //! Every room may use `domain`. `daemon`, `api` and `cli` may use `view`. `journal`, `process`,
 //! `git` and `config` do not know each other. `agents` stands on them, then come `daemon`, `api`
-//! and `cli`. Two small files serve every room but `domain`: [`crash`], the points at which tests
-//! kill the program, and [`remove`], the only place that removes files. A test reads the sources
-//! and fails when a room uses one that it must not know.
+//! and `cli`. Three small files serve every room but `domain`: [`crash`], the points at which tests
+//! kill the program, [`remove`], the only place that removes files, and [`plain_file`], which opens
+//! files that an agent may have replaced. A test reads the sources and fails when a room uses one
+//! that it must not know.
 //!
 //! ## The loop
 //!
@@ -64,6 +65,7 @@ pub mod domain;
 pub mod git;
 pub mod hooks;
 pub mod journal;
+pub mod plain_file;
 pub mod process;
 pub mod remove;
 pub mod view;

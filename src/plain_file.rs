@@ -1,8 +1,9 @@
-//! Opens regular files in directories that others can write to.
+//! Opens regular files in directories that others can write to. Every room that reads a file an
+//! agent or a person may have replaced opens it here.
 //!
-//! Invariant: never follows a link as the last component, never blocks on a pipe, and returns only
-//! regular files.
+//! Invariant: never blocks on a pipe, and returns only regular files.
 
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -10,38 +11,69 @@ use std::path::Path;
 
 use nix::libc;
 
-/// Opens a regular file for reading.
+/// Opens a regular file for reading. A link as the last component is refused.
 ///
 /// # Errors
-/// [`InvalidData`](io::ErrorKind::InvalidData) for anything else at `path` (a link, a pipe, a
-/// directory, a socket, a device), and [`NotFound`](io::ErrorKind::NotFound) for nothing.
-pub fn open_plain_file(path: &Path) -> io::Result<File> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
+/// [`InvalidData`](io::ErrorKind::InvalidData) for anything else at `path`, see [`other_kind`], and
+/// [`NotFound`](io::ErrorKind::NotFound) for nothing.
+pub fn open(path: &Path) -> io::Result<File> {
+    open_with(path, libc::O_NOFOLLOW)
+}
+
+/// Opens a regular file, or what a link there leads to, for reading.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_through_links(path: &Path) -> io::Result<File> {
+    open_with(path, 0)
+}
+
+/// What was there instead of a regular file ("a symbolic link"), when that is why it was refused.
+pub fn other_kind(error: &io::Error) -> Option<&'static str> {
+    let inner = error.get_ref()?.downcast_ref::<NotRegular>()?;
+    Some(inner.0)
+}
+
+fn open_with(path: &Path, flags: libc::c_int) -> io::Result<File> {
+    let flags = flags | libc::O_NONBLOCK | libc::O_CLOEXEC;
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
-        // A link, or a socket or device without a server.
-        Some(libc::ELOOP | libc::ENXIO | libc::ENODEV) => odd(path),
+        Some(libc::ELOOP) => not_regular("a symbolic link"),
+        Some(libc::ENXIO | libc::ENODEV) => not_regular(SPECIAL),
         _ => error,
     })?;
-    if file.metadata()?.is_file() {
+    let kind = file.metadata()?.file_type();
+    if kind.is_file() {
         Ok(file)
+    } else if kind.is_dir() {
+        Err(not_regular("a directory"))
     } else {
-        Err(odd(path))
+        Err(not_regular(SPECIAL))
     }
 }
 
-/// Whether [`open_plain_file`] refused something other than a regular file.
-pub(super) fn is_odd(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::InvalidData
+const SPECIAL: &str = "a pipe, a socket or a device";
+
+/// What is there instead of a regular file.
+#[derive(Debug)]
+struct NotRegular(&'static str);
+
+impl fmt::Display for NotRegular {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "it is {}, not a regular file", self.0)
+    }
 }
 
-fn odd(path: &Path) -> io::Error {
-    let message = format!("`{}` is not a regular file", path.display());
-    io::Error::new(io::ErrorKind::InvalidData, message)
+impl std::error::Error for NotRegular {}
+
+fn not_regular(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, NotRegular(what))
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)] // a test fails by panicking
+
     use std::fs;
     use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
@@ -61,12 +93,18 @@ mod tests {
         nix::unistd::mkfifo(&at("pipe"), Mode::S_IRWXU).unwrap();
         fs::create_dir(at("folder")).unwrap();
         let _listener = UnixListener::bind(at("socket")).unwrap();
-        assert!(open_plain_file(&at("file")).is_ok());
+        assert!(open(&at("file")).is_ok());
         for odd in ["link", "zero", "loop", "pipe", "folder", "socket"] {
-            let error = open_plain_file(&at(odd)).unwrap_err();
+            let error = open(&at(odd)).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{odd}: {error}");
+            assert!(other_kind(&error).is_some(), "{odd}: {error}");
         }
-        let missing = open_plain_file(&at("none")).unwrap_err();
+        assert!(open_through_links(&at("link")).is_ok());
+        for odd in ["zero", "loop", "pipe", "folder", "socket"] {
+            let error = open_through_links(&at(odd)).unwrap_err();
+            assert!(other_kind(&error).is_some(), "{odd}: {error}");
+        }
+        let missing = open(&at("none")).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }
 }

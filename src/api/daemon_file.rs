@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::socket;
 use crate::domain::time::Timestamp;
-use crate::process::open_plain_file;
+use crate::plain_file;
 use crate::remove;
 
 const NAME: &str = "daemon.json";
@@ -61,7 +61,7 @@ impl DaemonFile {
     /// Reads it; none: no daemon of this directory has left one. What is no regular file is an
     /// error, and not waited for.
     pub fn read(state_dir: &Path) -> io::Result<Option<Self>> {
-        match open_plain_file(&state_dir.join(NAME)) {
+        match plain_file::open(&state_dir.join(NAME)) {
             Ok(file) => {
                 let file: Self = serde_json::from_reader(BufReader::new(file))?;
                 Ok(file.is_of(state_dir)?.then_some(file))

@@ -5,16 +5,15 @@
 //! one block, however long a file or a line is, and by what the reader of a structured stream
 //! holds. Everything here blocks.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-
-use nix::fcntl::OFlag;
 
 use super::readable::{Length, Readable};
 use crate::daemon;
 use crate::domain::ids::RunId;
+use crate::plain_file;
 
 /// Bytes that are read at a time.
 pub(super) const BLOCK: usize = 64 * 1024;
@@ -155,7 +154,7 @@ impl Place {
         if self.file.is_some() {
             return Ok(false);
         }
-        self.file = match open(path) {
+        self.file = match plain_file::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             opened => Some(opened?),
         };
@@ -189,20 +188,6 @@ impl Place {
         self.readable = again;
         Ok(found)
     }
-}
-
-/// Opens a plain file; what an agent may have put in its place is refused.
-fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits())
-        .open(path)?;
-    if file.metadata()?.is_file() {
-        return Ok(file);
-    }
-    let message = format!("`{}` is not a file", path.display());
-    Err(io::Error::new(io::ErrorKind::InvalidData, message))
 }
 
 /// Where the last `lines` lines before `end` begin, and how many of them there are. A last line

@@ -4,15 +4,13 @@
 //! reads more than [`MAX_FILE_BYTES`].
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-
-use nix::libc;
 
 use super::errors::{ConfigError, Origin, Problem, ProblemKind};
 use super::layers::{Flag, Layered, Sources, VARIABLES, layer};
+use crate::plain_file;
 
 /// Largest configuration file, in bytes.
 pub const MAX_FILE_BYTES: u64 = 1024 * 1024;
@@ -82,25 +80,13 @@ fn read(path: &Path) -> Result<String, ProblemKind> {
 }
 
 fn open(path: &Path) -> Result<File, ProblemKind> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
-    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
-    let file = opened.map_err(|error| match error.raw_os_error() {
-        Some(libc::ENOENT) => ProblemKind::NoFile,
-        Some(libc::ELOOP) => not_regular("a symbolic link"),
-        _ => unreadable(&error),
-    })?;
-    let kind = file.metadata().map_err(|e| unreadable(&e))?.file_type();
-    match kind {
-        _ if kind.is_file() => Ok(file),
-        _ if kind.is_dir() => Err(not_regular("a directory")),
-        _ => Err(not_regular("a pipe or a device")),
-    }
-}
-
-fn not_regular(what: &str) -> ProblemKind {
-    ProblemKind::NotRegular {
-        what: what.to_owned(),
-    }
+    plain_file::open(path).map_err(|error| match plain_file::other_kind(&error) {
+        Some(what) => ProblemKind::NotRegular {
+            what: what.to_owned(),
+        },
+        None if error.kind() == io::ErrorKind::NotFound => ProblemKind::NoFile,
+        None => unreadable(&error),
+    })
 }
 
 fn unreadable(error: &io::Error) -> ProblemKind {

@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use super::plain_file::{is_odd, open_plain_file};
+use crate::plain_file;
 
 /// A good buffer size for reading in pieces: 64 KiB.
 pub const PIECE: usize = 64 * 1024;
@@ -119,9 +119,14 @@ fn tail_bytes(path: &Path, max: u64) -> io::Result<(bool, Vec<u8>)> {
 }
 
 fn open_if_there(path: &Path) -> io::Result<Option<File>> {
-    match open_plain_file(path) {
+    match plain_file::open(path) {
         Ok(file) => Ok(Some(file)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound || is_odd(&error) => Ok(None),
+        Err(error)
+            if error.kind() == io::ErrorKind::NotFound
+                || plain_file::other_kind(&error).is_some() =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }

@@ -14,11 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{ProcessError, Result};
 use super::identity::Identity;
-use super::plain_file::{is_odd, open_plain_file};
 use super::rundir::RunDir;
 use crate::crash;
 use crate::domain::time::Timestamp;
-use crate::remove;
+use crate::{plain_file, remove};
 
 /// Format version of these records and of `spec.json`. A change that this version would misread
 /// raises `v`; format 1 has no `v`.
@@ -144,7 +143,12 @@ pub(super) fn now() -> Timestamp {
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let bytes = match whole(path) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound || is_odd(&error) => return Ok(None),
+        Err(error)
+            if error.kind() == io::ErrorKind::NotFound
+                || plain_file::other_kind(&error).is_some() =>
+        {
+            return Ok(None);
+        }
         Err(source) => {
             return Err(ProcessError::Io {
                 action: "read",
@@ -168,7 +172,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
 
 fn whole(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_plain_file(path)?.read_to_end(&mut bytes)?;
+    plain_file::open(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -11,9 +11,9 @@ use super::error::{Context as _, ProcessError, Result};
 use super::handle::ProcessHandle;
 use super::launch::Launched;
 use super::lock;
-use super::plain_file::open_plain_file;
 use super::record::{self, ExitRecord, Started};
 use super::rundir::RunDir;
+use crate::plain_file;
 
 /// Status of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub fn inspect(dir: &RunDir) -> Result<RunStatus> {
         }
         match claimed {
             Some(started) => return Ok(RunStatus::Lost { started }),
-            None => match open_plain_file(&dir.started()) {
+            None => match plain_file::open(&dir.started()) {
                 Ok(_) => {} // claimed in between: inspect again
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return Ok(RunStatus::Prepared);

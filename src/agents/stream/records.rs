@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::json::Object;
 use super::{Line, Lines};
-use crate::process::open_plain_file;
+use crate::plain_file;
 
 /// How much is read at once, in bytes.
 const PIECE: usize = 64 * 1024;
@@ -19,7 +19,7 @@ const MOST: u64 = 1024 * 1024 * 1024;
 
 /// Has each object of a file of lines looked at, in order. What is no regular file holds none.
 pub fn each(path: &Path, look: impl FnMut(&Object)) -> io::Result<()> {
-    let file = match open_plain_file(path) {
+    let file = match plain_file::open(path) {
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
             tracing::warn!(%error, "cannot read the conversation's records");
             return Ok(());

@@ -23,7 +23,8 @@ use crate::daemon::effects::context::DriverContext;
 use crate::domain::effect::Purpose;
 use crate::domain::ids::RunId;
 use crate::domain::state::{Attempt, State};
-use crate::process::{RunDir, open_plain_file};
+use crate::plain_file;
+use crate::process::RunDir;
 
 /// The prompt's file in the run's directory.
 pub(crate) const PROMPT: &str = "prompt.md";
@@ -249,7 +250,7 @@ fn started_as(dir: &Path) -> io::Result<StartedAs> {
 /// A whole file, where it is a regular one of this size at most.
 pub(crate) fn text(path: &Path, max: u64) -> io::Result<String> {
     let mut text = Vec::new();
-    open_plain_file(path)?
+    plain_file::open(path)?
         .take(max + 1)
         .read_to_end(&mut text)?;
     if text.len() as u64 > max {

@@ -5,15 +5,12 @@
 //! these: git's own go, as there is nothing in them; at the others the worktree is refused. A link
 //! counts as what it leads to.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use nix::fcntl::OFlag;
-
 use crate::git::error::{At, GitError};
-use crate::remove;
+use crate::{plain_file, remove};
 
 /// Read in the administrative directory by every git.
 const ADMINISTRATIVE: &[&str] = &[
@@ -63,28 +60,6 @@ fn is_special(path: &Path) -> bool {
 /// It is no file, or cannot be read.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes)?;
+    plain_file::open_through_links(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// Opens a file to read it, and nothing else.
-fn open(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    let file = options
-        .read(true)
-        .custom_flags(OFlag::O_NONBLOCK.bits())
-        .open(path)?;
-    let meta = file.metadata()?;
-    if meta.is_file() {
-        return Ok(file);
-    }
-    let what = if meta.is_dir() {
-        "a directory"
-    } else {
-        "a pipe, a socket or a device"
-    };
-    Err(io::Error::new(
-        io::ErrorKind::InvalidInput,
-        format!("it is {what}, not a file"),
-    ))
 }
