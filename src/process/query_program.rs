@@ -1,25 +1,23 @@
 //! Runs a program for a short query, such as its version, with a time limit.
 //!
-//! Invariant: after the answer, nothing of the program is left running. Every process with the
-//! query's mark in its environment is ended, and so are its descendants. As with runs, a process
-//! escapes if it changed its environment *and* lost every ancestor that had not.
+//! Invariant: after the answer, nothing of the program's process group is left running.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use super::handle::ProcessHandle;
-use super::stop::end_all;
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 
-/// Environment variable that marks the processes of a query.
-const MARK: &str = "SWARM_QUESTION";
+use super::handle::ProcessHandle;
+
 /// Limit on the bytes read from each output.
 const HEARD: u64 = 64 * 1024;
-/// Time limit for ending leftover processes.
-const END_WITHIN: Duration = Duration::from_secs(2);
 /// Time limit for reading the output after all its writers have ended.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -43,8 +41,8 @@ pub enum Answer {
 /// until it ends, at most `limit`.
 ///
 /// # Errors
-/// The system does not allow swarm to inspect or end the program's processes. A failure of the
-/// program itself is an [`Answer`].
+/// The system does not allow swarm to watch or kill the program. A failure of the program itself is
+/// an [`Answer`].
 pub fn query_program(
     program: &Path,
     args: &[String],
@@ -53,14 +51,13 @@ pub fn query_program(
     limit: Duration,
 ) -> io::Result<Answer> {
     let deadline = Instant::now() + limit;
-    let name = uuid::Uuid::new_v4().to_string();
     let mut command = Command::new(program);
     command
         .args(args)
         .env_clear()
         .envs(env)
-        .env(MARK, &name)
         .current_dir(cwd)
+        .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -75,19 +72,12 @@ pub fn query_program(
         Some(handle) => handle.wait_until(deadline)?,
         None => true,
     };
-    // A child that still runs has the mark too, so its descendants are found through it.
-    let mark = format!("{MARK}={name}");
-    let carries = |environ: &[u8]| {
-        let mut entries = environ.split(|byte| *byte == 0);
-        entries.any(|entry| entry == mark.as_bytes())
-    };
-    let ended = end_all("a program query", END_WITHIN, carries);
-    if !in_time {
-        // In case its mark could not be read. The pid is still its own.
-        child.kill()?;
+    // The child is not reaped yet, so the group's number is still its own too.
+    match killpg(Pid::from_raw(pid), Signal::SIGKILL) {
+        Ok(()) | Err(Errno::ESRCH) => {}
+        Err(error) => return Err(error.into()),
     }
     let status = child.wait()?;
-    ended.map_err(io::Error::other)?;
     if !in_time {
         return Ok(Answer::TooLate);
     }
@@ -132,14 +122,19 @@ mod tests {
         query_program(Path::new("/bin/sh"), &args, &env, Path::new("/"), limit).unwrap()
     }
 
-    /// Whether a process has this variable in its environment.
-    fn runs(variable: &str) -> bool {
-        tree::all().unwrap().keys().any(|pid| {
+    /// Waits until no process has this variable in its environment.
+    fn wait_until_gone(variable: &str) {
+        let deadline = Instant::now() + LONG;
+        let has_it = |pid: &i32| {
             let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             environ
                 .split(|byte| *byte == 0)
                 .any(|entry| entry == variable.as_bytes())
-        })
+        };
+        while tree::all().unwrap().keys().any(has_it) {
+            assert!(Instant::now() < deadline, "{variable} is still running");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     #[test]
@@ -168,20 +163,20 @@ mod tests {
 
     #[test]
     fn a_program_that_takes_too_long_is_killed_with_its_descendants() {
-        let script = "OF=too-long-a-question; export OF; setsid sleep 600 & sleep 600";
+        let script = "OF=too-long-a-question; export OF; sleep 600 & sleep 600";
         let answer = shell(script, Duration::from_millis(300));
         assert!(matches!(answer, Answer::TooLate), "{answer:?}");
-        assert!(!runs("OF=too-long-a-question"));
+        wait_until_gone("OF=too-long-a-question");
     }
 
     #[test]
     fn processes_left_behind_are_killed() {
-        let script = "OF=left-by-a-question; export OF; setsid sleep 600 & echo 1.2.3";
+        let script = "OF=left-by-a-question; export OF; sleep 600 & echo 1.2.3";
         let Answer::Said { stdout, .. } = shell(script, LONG) else {
             panic!("it ends on its own");
         };
         assert_eq!(&*stdout, b"1.2.3\n");
-        assert!(!runs("OF=left-by-a-question"));
+        wait_until_gone("OF=left-by-a-question");
     }
 
     #[test]
