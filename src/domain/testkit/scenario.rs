@@ -146,13 +146,22 @@ impl Scenario {
         let name = super::checkpoint_name(name);
         self.command(Command::CreateCheckpoint { name });
         let (effect, asked) = self.last_asked();
-        let outcome = good(&asked, effect.0);
-        self.when(Observation::EffectDone { effect, outcome })
+        self.done(effect, good(&asked, effect.0))
     }
 
     /// The look at the checkpoint of a rollback goes well; all ideas came later.
     pub(crate) fn looked(&mut self) -> &mut Self {
-        self.answer("checkRollback", Outcome::RollbackReady(BTreeMap::new()))
+        self.rollback_ready(BTreeMap::new())
+    }
+
+    /// The look at the checkpoint of a rollback goes well; it has these ideas.
+    pub(crate) fn rollback_ready(&mut self, ideas: BTreeMap<IdeaId, IdeaThen>) -> &mut Self {
+        self.answer("checkRollback", Outcome::RollbackReady(ideas))
+    }
+
+    /// A run was told to end.
+    pub(crate) fn stop_delivered(&mut self) -> &mut Self {
+        self.answer("stopRun", Outcome::StopDelivered)
     }
 
     /// The newest effect that waits for its outcome.
@@ -224,6 +233,11 @@ impl Scenario {
             let asked: Vec<&str> = self.state.outbox.values().map(name_of).collect();
             panic!("{name} is not asked for; what is: {asked:?}");
         };
+        self.done(effect, outcome)
+    }
+
+    /// This very effect comes to this.
+    pub(crate) fn done(&mut self, effect: EffectId, outcome: Outcome) -> &mut Self {
         self.when(Observation::EffectDone { effect, outcome })
     }
 
@@ -259,12 +273,17 @@ impl Scenario {
     /// A run ends.
     pub(crate) fn run_ends(&mut self, run: &RunId, how: RunEndKind) -> &mut Self {
         let (effect, _) = self.state.run_effect(run).expect("no such run");
-        let outcome = Outcome::RunEnded(RunEnd {
+        let end = RunEnd {
             stdout_bytes: 100,
             duration_ms: 1_000,
             ..RunEnd::new(how)
-        });
-        self.when(Observation::EffectDone { effect, outcome })
+        };
+        self.run_over(effect, end)
+    }
+
+    /// The run of this effect ends.
+    pub(crate) fn run_over(&mut self, effect: EffectId, end: RunEnd) -> &mut Self {
+        self.done(effect, Outcome::RunEnded(end))
     }
 
     /// The call of a hook that runs ends.
@@ -338,8 +357,7 @@ impl Scenario {
                 signal: Signal::Complete(None),
             });
         }
-        let outcome = good(&asked, effect.0);
-        self.when(Observation::EffectDone { effect, outcome });
+        self.done(effect, good(&asked, effect.0));
         true
     }
 }

@@ -10,6 +10,7 @@ use crate::domain::lifecycle::{AttemptPhase, SwarmPhase};
 use crate::domain::observation::{FailureKind, Observation, Outcome, RunEnd, RunEndKind};
 use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, IdeaStatus};
+use crate::domain::testkit::outcomes::{prepared, sealed};
 use crate::domain::testkit::scenario::{exit, failed};
 use crate::domain::testkit::{Scenario, agent, idea, oid};
 use crate::view::{self, Rest};
@@ -31,8 +32,7 @@ fn silent(s: &mut Scenario, bytes: u64, millis: i64, head: Option<u64>) {
         head: head.map(oid),
         ..RunEnd::new(exit(0))
     };
-    let outcome = Outcome::RunEnded(end);
-    s.when(Observation::EffectDone { effect, outcome });
+    s.run_over(effect, end);
 }
 
 #[test]
@@ -262,8 +262,7 @@ fn an_agent_that_a_check_sends_back_without_a_new_commit_is_stuck_too() {
         assert_eq!((s.attempt(1).iteration, stuck(&s)), (iteration, None));
         s.says(&agent(1), Signal::Complete(None));
         silent(&mut s, 100, 2_000, Some(1));
-        let (head, committed) = (oid(1), false);
-        s.answer("seal", Outcome::Sealed { head, committed });
+        s.answer("seal", sealed(1, false));
         s.well_until("gate").check(exit(127));
         s.well_until("iteration");
     }
@@ -589,13 +588,7 @@ fn fewer_slots_end_nobody() {
     s.add("one").add("two").add("three").well_until("iteration");
     s.well_until("iteration")
         .load(|settings| settings.max_parallel = 1);
-    s.answer(
-        "prepareWorktree",
-        Outcome::WorktreePrepared {
-            head: oid(1),
-            base: oid(1),
-        },
-    );
+    s.answer("prepareWorktree", prepared());
     assert_eq!(s.state.slots_used(), 2);
     s.iteration(&agent(1), RunEndKind::Lost).quietly().wait(500);
     assert_snapshot!(s.then(), @"");

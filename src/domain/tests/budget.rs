@@ -7,7 +7,7 @@ use super::usage::{tokens, used};
 use crate::domain::command::Command;
 use crate::domain::event::{Event, WarningRaised};
 use crate::domain::lifecycle::SwarmPhase;
-use crate::domain::observation::{Observation, Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{Observation, RunEnd, RunEndKind};
 use crate::domain::settings::Budget;
 use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, IdeaStatus};
@@ -239,7 +239,7 @@ fn a_hard_stop_ends_the_run_of_an_idea() {
     usageSeen {agent: ed-001, bill: {cost: 1000000, tokens: {input: 10, output: 0}}, run: r0001-ed-001-i1}
     ask #3 stopRun r0001-ed-001-i1
     ");
-    s.answer("stopRun", Outcome::StopDelivered);
+    s.stop_delivered();
     over(&mut s, 1, ended(1_000_000));
     s.all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Blocked);
@@ -254,7 +254,7 @@ fn a_hard_stop_counts_what_was_seen_where_the_end_tells_nothing() {
         ..of_idea(1_000_000)
     });
     seen(&mut s, 1_000_000);
-    s.answer("stopRun", Outcome::StopDelivered);
+    s.stop_delivered();
     over(&mut s, 1, RunEnd::new(RunEndKind::Lost));
     s.all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Blocked);
@@ -274,7 +274,7 @@ fn a_hard_stop_ends_all_runs_of_a_day_and_pauses() {
     phaseChanged {phase: pausing, reason: the budget of this day is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait for tomorrow (UTC), then: swarm resume}
     budgetReached {day: 2026-01-01, limits: {usd: 1000000}}
     ");
-    s.answer("stopRun", Outcome::StopDelivered);
+    s.stop_delivered();
     over(&mut s, 1, ended(1_000_000));
     assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
     assert_eq!(s.idea(1).status, IdeaStatus::Pending);

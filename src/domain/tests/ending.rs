@@ -5,12 +5,13 @@ use insta::assert_snapshot;
 use crate::domain::command::Command;
 use crate::domain::effect::ConflictLevel;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
-use crate::domain::observation::{FailureKind, Outcome, RunEndKind};
+use crate::domain::observation::{FailureKind, RunEndKind};
 use crate::domain::settings::Mode;
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
+use crate::domain::testkit::outcomes::{conflicted, prepared, resolution_started, sealed};
 use crate::domain::testkit::scenario::{exit, failed};
-use crate::domain::testkit::{Scenario, agent, idea, oid};
+use crate::domain::testkit::{Scenario, agent, idea};
 use crate::view::{self, Rest};
 
 const SHUTDOWN: Command = Command::Shutdown { keep_agents: false };
@@ -40,7 +41,7 @@ fn a_stopped_agent_leaves_its_idea_pending_and_its_worktree_kept() {
     ");
     // Asking twice asks once.
     s.command(Command::StopAgent { id: agent(1) });
-    s.answer("stopRun", Outcome::StopDelivered).wait(100);
+    s.stop_delivered().wait(100);
     assert_snapshot!(s.then(), @r"end #3");
     s.iteration(&agent(1), RunEndKind::Stopped);
     assert_snapshot!(s.then(), @r"
@@ -66,10 +67,7 @@ fn a_stopped_agent_leaves_its_idea_pending_and_its_worktree_kept() {
 fn an_agent_is_stopped_whatever_it_does() {
     // Before its worktree is there: when it is, and also when it never will be.
     for outcome in [
-        Outcome::WorktreePrepared {
-            head: oid(1),
-            base: oid(1),
-        },
+        prepared(),
         failed(FailureKind::Other, "no"),
         failed(FailureKind::NoSpace, "no room"),
     ] {
@@ -102,13 +100,7 @@ fn an_agent_is_stopped_whatever_it_does() {
     let mut s = working();
     s.completes(&agent(1)).quietly();
     s.command(Command::StopAgent { id: agent(1) });
-    s.answer(
-        "seal",
-        Outcome::Sealed {
-            head: oid(5),
-            committed: true,
-        },
-    );
+    s.answer("seal", sealed(5, true));
     assert_snapshot!(s.then(), @r"
     endingAsked {agent: ed-001, ending: stopped}
     ed-001 -> Stopping
@@ -179,26 +171,10 @@ fn a_cancelled_idea_leaves_nothing() {
     // Its conflict is being laid out: that comes to its end first.
     let mut s = working();
     s.well_until("buildMerge");
-    let (target, level, files) = (oid(9), ConflictLevel::Complex, vec!["a.rs".into()]);
-    s.answer(
-        "buildMerge",
-        Outcome::Conflicted {
-            target,
-            level,
-            files,
-        },
-    )
-    .quietly();
+    s.answer("buildMerge", conflicted(ConflictLevel::Complex, &["a.rs"]))
+        .quietly();
     s.command(cancel(1));
-    let files = vec!["a.rs".into()];
-    s.answer(
-        "startResolution",
-        Outcome::ResolutionStarted {
-            head: oid(5),
-            files,
-            left_out: None,
-        },
-    );
+    s.answer("startResolution", resolution_started(5, &["a.rs"]));
     assert_snapshot!(s.then(), @r"
     endingAsked {agent: ed-001, ending: cancelled}
     conflictLaidOut {files: [a.rs], id: idea-001}
@@ -330,15 +306,12 @@ fn a_drain_takes_iterations_at_their_boundary() {
 fn a_drain_stops_what_still_runs_at_the_deadline_and_kills_what_does_not_stop() {
     let mut s = working();
     s.command(SHUTDOWN).quietly();
-    s.wait_for_deadline()
-        .answer("stopRun", Outcome::StopDelivered);
+    s.wait_for_deadline().stop_delivered();
     assert_snapshot!(s.then(), @r"
     ask #3 stopRun r0001-ed-001-i1
     end #3
     ");
-    s.wait_for_deadline()
-        .answer("stopRun", Outcome::StopDelivered)
-        .wait(50);
+    s.wait_for_deadline().stop_delivered().wait(50);
     assert_snapshot!(s.then(), @r"
     ask #4 stopRun r0001-ed-001-i1 now
     end #4
@@ -429,15 +402,7 @@ fn a_drain_keeps_what_the_merge_queue_has_under_way() {
     // A resolver goes on, and does not begin from the beginning.
     let mut s = working();
     s.well_until("buildMerge");
-    let (target, level, files) = (oid(9), ConflictLevel::Medium, vec!["a.rs".into()]);
-    s.answer(
-        "buildMerge",
-        Outcome::Conflicted {
-            target,
-            level,
-            files,
-        },
-    );
+    s.answer("buildMerge", conflicted(ConflictLevel::Medium, &["a.rs"]));
     s.well_until("iteration")
         .command(SHUTDOWN)
         .wait_for_deadline();

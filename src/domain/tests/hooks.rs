@@ -8,12 +8,15 @@ use crate::domain::effect::ConflictLevel;
 use crate::domain::event::{Event, HookCutOff, HookFinished, HookStarted};
 use crate::domain::hook::{HookName, HookSettings, Passage};
 use crate::domain::lifecycle::{MergePhase, SwarmPhase};
-use crate::domain::observation::{FailureKind, Outcome, RunEndKind};
+use crate::domain::observation::{FailureKind, RunEndKind};
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
+use crate::domain::testkit::outcomes::{
+    built, checkout_blocked, conflicted, prepared, sealed, target_moved,
+};
 use crate::domain::testkit::scenario::{exit, failed, good};
-use crate::domain::testkit::{Scenario, agent, idea, oid};
+use crate::domain::testkit::{Scenario, agent, idea};
 use crate::view::{self, Rest};
 
 const HOOK: HookSettings = HookSettings {
@@ -31,13 +34,6 @@ fn with(names: &[HookName]) -> Scenario {
     let mut s = Scenario::with(|settings| hooks(settings, names));
     s.add("one").quietly();
     s
-}
-
-fn prepared() -> Outcome {
-    Outcome::WorktreePrepared {
-        head: oid(1),
-        base: oid(1),
-    }
 }
 
 /// Which hooks were called, in order.
@@ -196,8 +192,7 @@ fn while_pre_merge_runs_the_queue_waits_and_other_agents_work() {
             "iteration" => drop(s.completes(&agent(2))),
             "gate" => drop(s.check(exit(0))),
             "seal" => {
-                let (head, committed) = (oid(7), false);
-                s.answer("seal", Outcome::Sealed { head, committed });
+                s.answer("seal", sealed(7, false));
             }
             other => panic!("{other}"),
         }
@@ -211,24 +206,14 @@ fn while_pre_merge_runs_the_queue_waits_and_other_agents_work() {
 fn the_same_work_on_the_same_target_is_asked_about_once() {
     let mut s = with(&[HookName::PreMerge]);
     s.well_until("pre-merge").hook("pre-merge", exit(0));
-    let blocked = Outcome::CheckoutBlocked {
-        reason: "local changes".into(),
-        files: vec!["a.rs".into()],
-    };
-    s.answer("land", blocked).wait_for_deadline();
-    s.answer("buildMerge", built(1));
+    s.answer("land", checkout_blocked("local changes", &["a.rs"]))
+        .wait_for_deadline();
+    s.answer("buildMerge", built(0x51, 1));
     assert!(s.pending("land").is_some(), "it is not asked again");
-    s.answer("land", Outcome::TargetMoved { found: oid(9) });
-    s.answer("buildMerge", built(9)).well_until("pre-merge");
+    s.answer("land", target_moved(9));
+    s.answer("buildMerge", built(0x59, 9))
+        .well_until("pre-merge");
     assert_eq!(called(&s).len(), 2);
-}
-
-fn built(target: u64) -> Outcome {
-    Outcome::Built {
-        commit: oid(0x50 + target),
-        target: oid(target),
-        resolved: vec![],
-    }
 }
 
 #[test]
@@ -363,7 +348,7 @@ fn an_end_cuts_calls_off_and_the_next_daemon_makes_them() {
     s.command(Command::Shutdown { keep_agents: false });
     assert_eq!(s.state.swarm.phase, SwarmPhase::Draining);
     s.wait(5_000);
-    s.answer("stopRun", Outcome::StopDelivered);
+    s.stop_delivered();
     s.hook("post-merge", RunEndKind::Stopped).all_goes_well();
     assert_eq!(s.state.swarm.phase, SwarmPhase::Stopped);
     assert_eq!(s.state.hooks.len(), 1);
@@ -377,7 +362,7 @@ fn what_a_hook_stood_before_can_be_given_up() {
     let mut s = with(&[HookName::PreStart]);
     s.answer("prepareWorktree", prepared());
     s.command(Command::CancelIdea { id: idea(1) });
-    s.answer("stopRun", Outcome::StopDelivered);
+    s.stop_delivered();
     s.hook("pre-start", RunEndKind::Stopped).all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Cancelled);
     assert!(s.state.hooks.is_empty());
@@ -467,11 +452,7 @@ fn learnings_pauses_conflicts_and_errors_are_told() {
     s.well_until("buildMerge").all_hooks();
     s.answer(
         "buildMerge",
-        Outcome::Conflicted {
-            target: oid(9),
-            level: ConflictLevel::Medium,
-            files: vec!["src/a.rs".into(), "b".into()],
-        },
+        conflicted(ConflictLevel::Medium, &["src/a.rs", "b"]),
     );
     assert_snapshot!(told(&s).replace('\n', "|"), @"on-conflict FILES=src/a.rs|b IDEA_ID=idea-001 \
         LEVEL=MEDIUM");

@@ -10,6 +10,10 @@ use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::observation::{FailureKind, LeftOut, Outcome, RunEndKind};
 use crate::domain::signal::Signal;
 use crate::domain::state::{IdeaStatus, Task, Waits};
+use crate::domain::testkit::outcomes::{
+    built, checkout_blocked, conflicted, prepared, resolution_finished, resolution_started, sealed,
+    still_conflicted, target_moved, target_rewritten,
+};
 use crate::domain::testkit::scenario::{checkpoint, exit, failed};
 use crate::domain::testkit::{Scenario, agent, idea, oid, profile};
 use crate::view::{self, Rest};
@@ -22,26 +26,11 @@ fn building() -> Scenario {
 }
 
 fn conflict(level: ConflictLevel) -> Outcome {
-    Outcome::Conflicted {
-        target: oid(9),
-        level,
-        files: vec!["src/a.rs".into()],
-    }
-}
-
-fn prepared() -> Outcome {
-    Outcome::WorktreePrepared {
-        head: oid(1),
-        base: oid(1),
-    }
+    conflicted(level, &["src/a.rs"])
 }
 
 fn laid_out(files: &[&str]) -> Outcome {
-    Outcome::ResolutionStarted {
-        head: oid(0x2001),
-        files: files.iter().map(ToString::to_string).collect(),
-        left_out: None,
-    }
+    resolution_started(0x2001, files)
 }
 
 fn resolving() -> Scenario {
@@ -56,19 +45,10 @@ fn resolving() -> Scenario {
 fn first_come_first_served_and_one_at_a_time() {
     let mut s = Scenario::running();
     s.add("one").add("two").well_until("iteration");
-    s.answer(
-        "prepareWorktree",
-        Outcome::WorktreePrepared {
-            head: oid(1),
-            base: oid(1),
-        },
-    );
+    s.answer("prepareWorktree", prepared());
     s.completes(&agent(2)).completes(&agent(1));
     // Whatever is complete first is merged first.
-    let seal = Outcome::Sealed {
-        head: oid(2),
-        committed: false,
-    };
+    let seal = sealed(2, false);
     s.answer("seal", seal.clone()).answer("seal", seal);
     s.check(exit(0)).check(exit(0));
     let order: Vec<_> = s
@@ -128,14 +108,7 @@ fn without_auto_merge_a_person_says_go() {
 fn without_verify_the_merged_tree_lands_at_once() {
     let mut s = Scenario::with(|settings| settings.verify = false);
     s.add("one").well_until("buildMerge").quietly();
-    s.answer(
-        "buildMerge",
-        Outcome::Built {
-            commit: oid(5),
-            target: oid(1),
-            resolved: vec![],
-        },
-    );
+    s.answer("buildMerge", built(5, 1));
     assert_snapshot!(s.then(), @r"
     mergeBuilt {commit: 0005, id: idea-001, target: 0001}
     merge idea-001 -> Verifying
@@ -188,13 +161,7 @@ fn a_medium_conflict_goes_to_a_resolver() {
     ");
     s.says(&agent(1), Signal::Resolved(None))
         .iteration(&agent(1), exit(0));
-    s.answer(
-        "finishResolution",
-        Outcome::ResolutionFinished {
-            head: oid(0x2002),
-            left_out: None,
-        },
-    );
+    s.answer("finishResolution", resolution_finished(0x2002));
     assert_snapshot!(s.then(), @r"
     signalSeen {agent: ed-001, offset: 10, run: r0003-ed-001-i2, signal: resolved}
     run r0003-ed-001-i2 Exited { code: 0 }
@@ -255,8 +222,7 @@ fn a_resolver_tries_so_often_and_then_a_person_is_asked() {
     ask #8 run r0004-ed-001-i3 as ed
     ");
     s.iteration(&agent(1), exit(0));
-    let files = vec!["src/a.rs".into()];
-    s.answer("finishResolution", Outcome::StillConflicted { files });
+    s.answer("finishResolution", still_conflicted(&["src/a.rs"]));
     assert_snapshot!(s.then(), @r"
     run r0004-ed-001-i3 Exited { code: 0 }
     ed-001 -> ReadyToMerge
@@ -309,8 +275,7 @@ fn a_complex_conflict_goes_to_a_person_who_settles_it() {
     s.answer("startResolution", laid_out(&["src/a.rs"]))
         .quietly();
     s.command(resolve.clone()).command(resolve.clone());
-    let files = vec!["src/a.rs".into()];
-    s.answer("finishResolution", Outcome::StillConflicted { files });
+    s.answer("finishResolution", still_conflicted(&["src/a.rs"]));
     assert_snapshot!(s.then(), @r"
     ask #7 finishResolution idea-001
     merge idea-001 -> Person: still in conflict: src/a.rs []
@@ -393,25 +358,17 @@ fn a_merged_tree_that_fails_goes_back_to_its_agent_so_often_only() {
 fn a_checkout_in_the_way_is_looked_at_again_without_verifying_again() {
     let mut s = building();
     s.well_until("land").quietly();
-    let (reason, files) = (
-        "local changes are in the way".into(),
-        vec!["src/a.rs".into()],
+    s.answer(
+        "land",
+        checkout_blocked("local changes are in the way", &["src/a.rs"]),
     );
-    s.answer("land", Outcome::CheckoutBlocked { reason, files });
     assert_snapshot!(s.then(), @r#"
     merge idea-001 -> Queued until 2026-01-01T00:00:10.000Z: local changes are in the way ["src/a.rs"]
     end #8
     "#);
     assert_snapshot!(view::needs_you(&s.state)[0].message, @r"the merge of idea-001 waits: local changes are in the way: src/a.rs");
     s.wait_for_deadline();
-    s.answer(
-        "buildMerge",
-        Outcome::Built {
-            commit: oid(0x77),
-            target: oid(1),
-            resolved: vec![],
-        },
-    );
+    s.answer("buildMerge", built(0x77, 1));
     assert_snapshot!(s.then(), @r"
     merge idea-001 -> Building
     ask #9 buildMerge idea-001 1003
@@ -427,8 +384,7 @@ fn a_checkout_in_the_way_is_looked_at_again_without_verifying_again() {
 fn a_start_looks_at_once_whether_the_checkout_is_still_in_the_way() {
     let mut s = building();
     s.well_until("land");
-    let (reason, files) = ("local changes".into(), vec![]);
-    s.answer("land", Outcome::CheckoutBlocked { reason, files });
+    s.answer("land", checkout_blocked("local changes", &[]));
     assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
     s.restart();
     assert_eq!(view::rest(&s.state), Rest::Busy);
@@ -440,8 +396,7 @@ fn a_start_looks_at_once_whether_the_checkout_is_still_in_the_way() {
 fn other_quality_commands_are_asked_about_a_tree_that_had_passed() {
     let mut s = building();
     s.well_until("land");
-    let (reason, files) = ("local changes".into(), vec![]);
-    s.answer("land", Outcome::CheckoutBlocked { reason, files });
+    s.answer("land", checkout_blocked("local changes", &[]));
     s.load(|settings| settings.quality_commands.push("lint".into()));
     s.wait_for_deadline().well_until("prepareVerify");
 }
@@ -450,15 +405,8 @@ fn other_quality_commands_are_asked_about_a_tree_that_had_passed() {
 fn a_target_that_moved_is_merged_and_verified_again() {
     let mut s = building();
     s.well_until("land").quietly();
-    s.answer("land", Outcome::TargetMoved { found: oid(0x66) });
-    s.answer(
-        "buildMerge",
-        Outcome::Built {
-            commit: oid(0x67),
-            target: oid(0x66),
-            resolved: vec![],
-        },
-    );
+    s.answer("land", target_moved(0x66));
+    s.answer("buildMerge", built(0x67, 0x66));
     assert_snapshot!(s.then(), @r"
     merge idea-001 -> Queued
     end #8
@@ -488,13 +436,7 @@ fn nothing_to_merge_is_done_too() {
 fn rewritten() -> Scenario {
     let mut s = Scenario::running();
     s.add("one").well_until("buildMerge").quietly();
-    s.answer(
-        "buildMerge",
-        Outcome::TargetRewritten {
-            found: oid(0x99),
-            dropped: vec![],
-        },
-    );
+    s.answer("buildMerge", target_rewritten(0x99));
     s
 }
 
@@ -561,17 +503,9 @@ fn giving_up_after_a_force_push_waits_for_a_resolver_that_works() {
     let mut s = resolving();
     s.add("two");
     s.answer("prepareWorktree", prepared()).completes(&agent(2));
-    let (head, committed) = (oid(5), false);
-    s.answer("seal", Outcome::Sealed { head, committed });
+    s.answer("seal", sealed(5, false));
     s.check(exit(0));
-    s.answer(
-        "buildMerge",
-        Outcome::TargetRewritten {
-            found: oid(0x99),
-            dropped: vec![],
-        },
-    )
-    .quietly();
+    s.answer("buildMerge", target_rewritten(0x99)).quietly();
     s.command(Command::SettleTarget {
         choice: TargetChoice::Cancel,
     });
@@ -621,14 +555,7 @@ fn files_beyond_measure_are_counted_and_not_listed() {
         .map(|number| format!("src/file-{number}.rs"))
         .collect();
     let level = ConflictLevel::Complex;
-    s.answer(
-        "buildMerge",
-        Outcome::Conflicted {
-            target: oid(9),
-            level,
-            files,
-        },
-    );
+    s.answer("buildMerge", conflicted(level, &files));
     let conflict = s.entry(1).conflict.clone().unwrap();
     assert_eq!(conflict.files.len(), 101);
     assert_eq!(conflict.files[100], "... and 4900 more");
@@ -692,8 +619,7 @@ fn the_merge_worktree_has_one_user_also_after_a_torn_log() {
     })]);
     s.restart();
     s.answer("prepareWorktree", prepared()).completes(&agent(2));
-    let (head, committed) = (oid(5), false);
-    s.answer("seal", Outcome::Sealed { head, committed });
+    s.answer("seal", sealed(5, false));
     s.check(exit(0));
     assert_eq!(s.entry(2).phase, MergePhase::Queued);
     s.answer("prepareVerify", Outcome::VerifyReady);
@@ -707,14 +633,7 @@ fn nothing_lands_while_a_checkpoint_is_being_made() {
     s.command(Command::CreateCheckpoint {
         name: "one".parse().unwrap(),
     });
-    s.answer(
-        "buildMerge",
-        Outcome::Built {
-            commit: oid(7),
-            target: oid(1),
-            resolved: vec![],
-        },
-    );
+    s.answer("buildMerge", built(7, 1));
     s.answer("prepareVerify", Outcome::VerifyReady)
         .check(exit(0));
     assert_eq!(s.entry(1).phase, MergePhase::Landing);

@@ -6,11 +6,12 @@ use crate::domain::command::{Command, NewIdea};
 use crate::domain::effect::{self, Effect};
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::lifecycle::AttemptPhase;
-use crate::domain::observation::{Observation, Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{Observation, RunEnd, RunEndKind};
 use crate::domain::provider::HoldKind;
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, IdeaStatus};
+use crate::domain::testkit::outcomes::prepared;
 use crate::domain::testkit::scenario::exit;
 use crate::domain::testkit::{Scenario, agent, idea, new_idea, profile};
 use crate::domain::time::Timestamp;
@@ -54,8 +55,7 @@ pub(super) fn run_of(s: &Scenario, number: u64) -> (AgentId, RunId) {
 pub(super) fn over(s: &mut Scenario, number: u64, end: RunEnd) {
     let (_, run) = run_of(s, number);
     let (effect, _) = s.state.run_effect(&run).unwrap();
-    let outcome = Outcome::RunEnded(end);
-    s.when(Observation::EffectDone { effect, outcome });
+    s.run_over(effect, end);
 }
 
 pub(super) fn answers(s: &mut Scenario, number: u64) {
@@ -76,11 +76,7 @@ fn working(count: usize) -> Scenario {
     for _ in 0..count {
         s.add("do it").well_until("iteration");
         while s.pending("prepareWorktree").is_some() {
-            let good = Outcome::WorktreePrepared {
-                head: crate::domain::testkit::oid(1),
-                base: crate::domain::testkit::oid(1),
-            };
-            s.answer("prepareWorktree", good);
+            s.answer("prepareWorktree", prepared());
         }
     }
     s.quietly();
@@ -234,7 +230,7 @@ fn where_the_trying_run_is_stopped_lost_or_cut_another_tries() {
     over(&mut s, 2, limit(None));
     s.wait_for_deadline();
     s.command(Command::StopAgent { id: agent(1) });
-    s.answer("stopRun", Outcome::StopDelivered);
+    s.stop_delivered();
     over(&mut s, 1, RunEnd::new(RunEndKind::Stopped));
     assert_eq!(
         s.state.accounts["claude"].tried_by,
@@ -345,9 +341,7 @@ fn a_profile_without_an_account_waits_for_itself() {
     add_for(&mut s, "two", "finn");
     s.well_until("iteration").quietly();
     while s.pending("prepareWorktree").is_some() {
-        let prepared = crate::domain::testkit::oid(1);
-        let (head, base) = (prepared.clone(), prepared);
-        s.answer("prepareWorktree", Outcome::WorktreePrepared { head, base });
+        s.answer("prepareWorktree", prepared());
     }
     over(&mut s, 1, blamed(Cause::Overloaded));
     assert_eq!(s.attempt(1).phase, AttemptPhase::Backoff);

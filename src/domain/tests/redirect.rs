@@ -4,13 +4,14 @@ use insta::assert_snapshot;
 
 use super::table::SITUATIONS;
 use crate::domain::command::{Command, IdeaEdit};
-use crate::domain::effect::{self, Effect, Saved};
+use crate::domain::effect::{self, Effect};
 use crate::domain::ids::IdeaId;
 use crate::domain::lifecycle::AttemptPhase;
-use crate::domain::observation::{FailureKind, Observation, Outcome, RunEndKind};
+use crate::domain::observation::{FailureKind, Observation, RunEndKind};
 use crate::domain::settings::Mode;
 use crate::domain::signal::Signal;
 use crate::domain::state::{AttemptEnd, IdeaStatus};
+use crate::domain::testkit::outcomes::work_saved;
 use crate::domain::testkit::scenario::{exit, failed, fold};
 use crate::domain::testkit::{Scenario, agent, checkpoint_name, idea, oid, profile};
 use crate::view::idea_detail;
@@ -49,7 +50,7 @@ fn its_work_is_committed_and_the_other_idea_takes_over_its_worktree() {
     let mut s = working();
     s.command(redirect(2));
     assert_eq!(s.attempt(1).phase, AttemptPhase::Stopping);
-    s.answer("stopRun", Outcome::StopDelivered);
+    s.stop_delivered();
     s.iteration(&agent(1), RunEndKind::Stopped);
     assert_snapshot!(s.then(), @r"
     agentRedirected {agent: ed-001, to: idea-002}
@@ -60,16 +61,7 @@ fn its_work_is_committed_and_the_other_idea_takes_over_its_worktree() {
     end #2
     ask #4 saveWork ed-001
     ");
-    s.answer(
-        "saveWork",
-        Outcome::WorkSaved {
-            saved: Saved {
-                tip: oid(7),
-                wip: None,
-            },
-            committed: true,
-        },
-    );
+    s.answer("saveWork", work_saved(7, None));
     assert_snapshot!(s.then(), @r"
     workSaved {agent: ed-001, committed: true, saved: {tip: 0007}}
     end #4
@@ -99,7 +91,7 @@ fn its_work_is_committed_and_the_other_idea_takes_over_its_worktree() {
 fn in_a_new_worktree_the_old_one_stays_with_its_idea() {
     let mut s = working();
     s.command(in_a_new_one(2));
-    s.answer("stopRun", Outcome::StopDelivered);
+    s.stop_delivered();
     s.iteration(&agent(1), RunEndKind::Stopped);
     s.well_until("prepareWorktree");
     let Effect::PrepareWorktree(effect::PrepareWorktree { idea: to, from, .. }) =
@@ -206,7 +198,7 @@ fn one_with_work_of_its_own_goes_on_from_that() {
     });
     s.well_until("iteration");
     s.command(Command::StopAgent { id: agent(1) });
-    s.answer("stopRun", Outcome::StopDelivered);
+    s.stop_delivered();
     s.iteration(&agent(1), RunEndKind::Stopped);
     s.command(Command::AssignIdea {
         id: idea(2),
@@ -223,7 +215,7 @@ fn one_with_work_of_its_own_goes_on_from_that() {
     swarm agent redirect ed-002 idea-001 --new-worktree
     ");
     s.command(ask(true));
-    s.answer("stopRun", Outcome::StopDelivered);
+    s.stop_delivered();
     s.iteration(&agent(2), RunEndKind::Stopped);
     s.well_until("prepareWorktree");
     let Effect::PrepareWorktree(effect::PrepareWorktree { from, .. }) =
@@ -255,16 +247,7 @@ fn the_profile_stays_and_what_waits_for_a_slot_waits_on() {
     });
     s.add("three");
     s.command(redirect(3)).well_until("saveWork");
-    s.answer(
-        "saveWork",
-        Outcome::WorkSaved {
-            saved: Saved {
-                tip: oid(7),
-                wip: Some(oid(8)),
-            },
-            committed: true,
-        },
-    );
+    s.answer("saveWork", work_saved(7, Some(8)));
     assert_eq!(at_work(&s), [idea(2)]);
     assert!(s.idea(3).reserved.is_some());
     s.well_until("prepareWorktree");
@@ -312,7 +295,7 @@ fn the_other_idea_waits_for_the_end_of_the_agent_although_a_slot_is_free() {
         profile: None,
     });
     s.well_until("iteration").command(redirect(2));
-    s.answer("stopRun", Outcome::StopDelivered);
+    s.stop_delivered();
     assert_eq!(at_work(&s), [idea(1)]);
     s.iteration(&agent(1), RunEndKind::Stopped);
     assert_eq!(at_work(&s), [idea(1)], "its work is not committed yet");
@@ -328,7 +311,7 @@ fn a_stop_takes_it_back() {
     s.command(redirect(2));
     s.command(Command::StopAgent { id: agent(1) });
     assert!(s.idea(2).reserved.is_none());
-    s.answer("stopRun", Outcome::StopDelivered);
+    s.stop_delivered();
     s.iteration(&agent(1), RunEndKind::Stopped);
     assert_eq!(s.state.ended[&agent(1)].end, AttemptEnd::Stopped);
     let kept = s.idea(1).kept.clone().map(|kept| kept.worktree.worktree);
@@ -343,7 +326,7 @@ fn a_cancelled_idea_gives_its_place_away_and_takes_nothing_along() {
     let mut s = working();
     s.command(redirect(2));
     s.command(Command::CancelIdea { id: idea(1) });
-    s.answer("stopRun", Outcome::StopDelivered);
+    s.stop_delivered();
     s.iteration(&agent(1), RunEndKind::Stopped);
     assert_eq!(s.idea(1).status, IdeaStatus::Cancelled);
     assert_eq!(at_work(&s), [idea(2)]);
@@ -356,7 +339,7 @@ fn if_the_other_idea_is_cancelled_meanwhile_the_worktree_stays_with_its_own() {
     let mut s = working();
     s.command(redirect(2));
     s.command(Command::CancelIdea { id: idea(2) });
-    s.answer("stopRun", Outcome::StopDelivered);
+    s.stop_delivered();
     s.iteration(&agent(1), RunEndKind::Stopped);
     s.well_until("prepareWorktree");
     let Effect::PrepareWorktree(effect::PrepareWorktree { idea: of, from, .. }) =
@@ -373,7 +356,7 @@ fn while_paused_the_other_idea_waits_and_has_the_worktree() {
     let mut s = working();
     s.command(Command::Pause { reason: None });
     s.command(redirect(2));
-    s.answer("stopRun", Outcome::StopDelivered);
+    s.stop_delivered();
     s.iteration(&agent(1), RunEndKind::Stopped);
     s.all_goes_well();
     assert_eq!(at_work(&s), [] as [IdeaId; 0]);
@@ -411,7 +394,7 @@ fn a_rollback_overtakes_it() {
         s.well_until("iteration");
         s.command(redirect(2));
         if steps > 0 {
-            s.answer("stopRun", Outcome::StopDelivered);
+            s.stop_delivered();
             s.iteration(&agent(1), RunEndKind::Stopped);
         }
         if steps > 1 {
@@ -449,7 +432,7 @@ fn a_log_that_ends_anywhere_in_it_goes_on_with_it() {
         } else {
             redirect(2)
         });
-        s.answer("stopRun", Outcome::StopDelivered);
+        s.stop_delivered();
         s.iteration(&agent(1), RunEndKind::Stopped);
         s.well_until("iteration").all_goes_well();
         for end in from + 1..s.log.len() {
@@ -550,7 +533,7 @@ fn an_attempt_goes_on_with_the_text_that_it_began_with() {
 fn an_idea_whose_worktree_went_to_another_is_shown_without_one() {
     let mut s = working();
     s.command(redirect(2));
-    s.answer("stopRun", Outcome::StopDelivered);
+    s.stop_delivered();
     s.iteration(&agent(1), RunEndKind::Stopped);
     s.well_until("prepareWorktree");
     let shown = idea_detail(&s.state, &idea(1)).unwrap();

@@ -7,7 +7,7 @@ use super::usage::used;
 use crate::domain::command::Command;
 use crate::domain::effect::ConflictLevel;
 use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
-use crate::domain::observation::{Observation, Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{Observation, RunEnd, RunEndKind};
 use crate::domain::settings::{Budget, Settings};
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
@@ -208,7 +208,7 @@ fn a_budget_with_a_hard_stop_leaves_the_conflict_to_a_person() {
         ..Usage::default()
     };
     s.when(Observation::UsageSeen { run, usage });
-    s.answer("stopRun", Outcome::StopDelivered);
+    s.stop_delivered();
     over(
         &mut s,
         1,
@@ -311,7 +311,7 @@ fn ended_meanwhile_the_attempt_leaves_its_own_conversation() {
     let mut s = resolving("finn", |_| ());
     named(&mut s, "theirs");
     s.command(Command::CancelIdea { id: idea(1) });
-    s.answer("stopRun", Outcome::StopDelivered);
+    s.stop_delivered();
     over(&mut s, 1, RunEnd::new(RunEndKind::Stopped));
     s.all_goes_well();
     let ended = &s.state.ended[&agent(1)];

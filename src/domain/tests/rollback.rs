@@ -15,6 +15,7 @@ use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::{Observation, Outcome};
 use crate::domain::settings::Mode;
 use crate::domain::state::{IdeaStatus, State};
+use crate::domain::testkit::outcomes::{checkout_blocked, target_moved};
 use crate::domain::testkit::scenario::{checkpoint, exit, fold, held};
 use crate::domain::testkit::{Scenario, agent, checkpoint_name, idea, oid};
 use crate::view::{self, Rest};
@@ -36,7 +37,7 @@ pub(super) fn all_the_way(
     let mut keep = Some(keep);
     let ideas = held(&s.state, |work| keep.take().and_then(|keep| keep(work)));
     s.command(to(name, true));
-    s.answer("checkRollback", Outcome::RollbackReady(ideas));
+    s.rollback_ready(ideas);
     s.all_goes_well();
     assert_eq!(rolled_back(s), 1, "{name}");
 }
@@ -209,10 +210,7 @@ fn a_log_that_ends_anywhere_in_it_goes_on_with_it() {
 }
 
 fn blocked() -> Outcome {
-    Outcome::CheckoutBlocked {
-        reason: "local changes".into(),
-        files: vec!["a.rs".into()],
-    }
+    checkout_blocked("local changes", &["a.rs"])
 }
 
 fn cannot() -> Outcome {
@@ -228,7 +226,7 @@ fn given_up_at_any_step_it_changes_nothing_and_work_goes_on() {
         ("checkRollback", blocked()),
         ("checkRollback", cannot()),
         ("makeCheckpoint", cannot()),
-        ("moveTarget", Outcome::TargetMoved { found: oid(0x66) }),
+        ("moveTarget", target_moved(0x66)),
         ("moveTarget", blocked()),
         ("moveTarget", cannot()),
     ];
@@ -425,8 +423,7 @@ fn ideas_are_what_they_were_and_later_ones_stay() {
     assert_eq!(statuses(&s.state), [Done, Done, Done, Pending]);
     let first = s.idea(1).clone();
     s.command(to("first", false));
-    s.answer("checkRollback", Outcome::RollbackReady(ideas))
-        .all_goes_well();
+    s.rollback_ready(ideas).all_goes_well();
     assert_eq!(statuses(&s.state), [Done, Pending, Pending, Pending]);
     assert_eq!(*s.idea(1), first, "it is as it was");
     assert!(first.commit.is_some());
@@ -464,22 +461,19 @@ fn rolling_back_to_its_safety_checkpoint_undoes_it_and_that_again() {
     let before = s.state.clone();
     let after_all = held(&before, |_| None);
     s.command(to("first", false));
-    s.answer("checkRollback", Outcome::RollbackReady(ideas.clone()))
-        .all_goes_well();
+    s.rollback_ready(ideas.clone()).all_goes_well();
     let safety = newest(&s);
     assert!(safety.as_str().starts_with("before-rollback-"));
     let rolled = s.state.clone();
     s.command(to(safety.as_str(), false));
-    s.answer("checkRollback", Outcome::RollbackReady(after_all))
-        .all_goes_well();
+    s.rollback_ready(after_all).all_goes_well();
     assert_eq!(statuses(&s.state), statuses(&before));
     for (id, idea) in &before.ideas {
         assert_eq!(s.state.ideas[id].commit, idea.commit, "{id}");
         assert_eq!(s.state.ideas[id].kept, idea.kept, "{id}");
     }
     s.command(to("first", false));
-    s.answer("checkRollback", Outcome::RollbackReady(ideas))
-        .all_goes_well();
+    s.rollback_ready(ideas).all_goes_well();
     assert_eq!(statuses(&s.state), statuses(&rolled));
     assert_eq!(rolled_back(&s), 3);
     assert_eq!(s.state.counters.at_least(before.counters), s.state.counters);
@@ -511,8 +505,7 @@ fn what_ended_badly_at_the_checkpoint_ends_so_again_and_what_came_later_is_forgo
         .all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
     s.command(to("first", false));
-    s.answer("checkRollback", Outcome::RollbackReady(ideas))
-        .all_goes_well();
+    s.rollback_ready(ideas).all_goes_well();
     let now = s.idea(1);
     assert_eq!(
         (now.status, &now.last_error),
@@ -531,9 +524,7 @@ fn the_worktrees_of_now_are_given_back() {
     s.checkpoint("first").add("one").well_until("iteration");
     let ideas = held(&s.state, |_| None);
     s.command(to("first", true));
-    s.answer("checkRollback", Outcome::RollbackReady(ideas))
-        .quietly()
-        .all_goes_well();
+    s.rollback_ready(ideas).quietly().all_goes_well();
     assert!(s.then().contains("releaseWorktree ed-001-idea-001"));
     assert!(s.idea(1).kept.is_none());
 }

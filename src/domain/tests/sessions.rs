@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use super::provider::{accounts, add_for, blamed, end, over, run_of};
 use crate::domain::command::Command;
 use crate::domain::effect::{self, Effect};
-use crate::domain::observation::{Observation, Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{Observation, RunEnd, RunEndKind};
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::{Scenario, agent, idea, profile};
 use crate::domain::verdict::{Cause, Verdict};
@@ -92,7 +92,7 @@ fn after_a_stop_too_unless_another_profile_takes_over() {
         let mut s = talking();
         s.command(Command::Pause { reason: None });
         s.command(Command::StopAgent { id: agent(1) });
-        s.answer("stopRun", Outcome::StopDelivered);
+        s.stop_delivered();
         over(&mut s, 1, RunEnd::new(RunEndKind::Stopped));
         let (id, profile) = (idea(1), Some(profile(name)));
         s.command(Command::AssignIdea { id, profile });
@@ -125,7 +125,7 @@ fn a_redirect_takes_it_along_in_the_same_place() {
             idea: idea(2),
             new_worktree,
         });
-        s.answer("stopRun", Outcome::StopDelivered);
+        s.stop_delivered();
         over(&mut s, 1, RunEnd::new(RunEndKind::Stopped));
         s.all_goes_well().command(Command::Resume);
         let taken = session(&s, 2);

@@ -12,28 +12,21 @@ use crate::domain::lifecycle::{
     AttemptInput, AttemptPhase, MergeInput, MergePhase, SwarmInput, SwarmPhase, attempt, merge,
     step, swarm,
 };
-use crate::domain::observation::{Observation, Outcome, RunEndKind};
+use crate::domain::observation::{Observation, RunEndKind};
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
+use crate::domain::testkit::outcomes::{conflicted, target_rewritten};
 use crate::domain::testkit::scenario::exit;
-use crate::domain::testkit::{Scenario, agent, checkpoint_name, idea, new_idea, oid};
+use crate::domain::testkit::{Scenario, agent, checkpoint_name, idea, new_idea};
 
 /// A way to get somewhere.
 pub(super) type Way = fn(&mut Scenario);
 
 /// The merge of its work has a conflict of this level.
 pub(super) fn conflict(s: &mut Scenario, level: ConflictLevel) {
-    let (target, files) = (oid(9), vec!["a.rs".into()]);
     s.well_until("buildMerge");
-    s.answer(
-        "buildMerge",
-        Outcome::Conflicted {
-            target,
-            level,
-            files,
-        },
-    );
+    s.answer("buildMerge", conflicted(level, &["a.rs"]));
 }
 
 fn silent(s: &mut Scenario) {
@@ -44,8 +37,7 @@ fn silent(s: &mut Scenario) {
         duration_ms: 1,
         ..crate::domain::observation::RunEnd::new(exit(0))
     };
-    let outcome = Outcome::RunEnded(end);
-    s.when(Observation::EffectDone { effect, outcome });
+    s.run_over(effect, end);
 }
 
 /// Where the first idea can stand, and its attempt, and its merge.
@@ -123,13 +115,7 @@ pub(super) const SITUATIONS: &[(&str, Way)] = &[
     }),
     ("target rewritten", |s| {
         s.add("one").well_until("buildMerge");
-        s.answer(
-            "buildMerge",
-            Outcome::TargetRewritten {
-                found: oid(9),
-                dropped: vec![],
-            },
-        );
+        s.answer("buildMerge", target_rewritten(9));
     }),
     ("verifying", |s| {
         s.add("one").well_until("verify");
@@ -428,13 +414,7 @@ const PHASES: &[(&str, Way)] = &[
     }),
     ("target rewritten", |s| {
         s.add("one").well_until("buildMerge");
-        s.answer(
-            "buildMerge",
-            Outcome::TargetRewritten {
-                found: oid(9),
-                dropped: vec![],
-            },
-        );
+        s.answer("buildMerge", target_rewritten(9));
     }),
 ];
 

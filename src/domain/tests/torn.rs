@@ -9,12 +9,13 @@ use crate::domain::effect::{self, ConflictLevel, Effect};
 use crate::domain::event::{Event, IterationStarted};
 use crate::domain::ids::RunId;
 use crate::domain::lifecycle::MergePhase;
-use crate::domain::observation::{FailureKind, Observation, Outcome, RunEnd};
+use crate::domain::observation::{FailureKind, RunEnd};
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
 use crate::domain::state::IdeaStatus;
+use crate::domain::testkit::outcomes::{conflicted, still_conflicted, target_moved};
 use crate::domain::testkit::scenario::{self, exit, fold};
-use crate::domain::testkit::{Scenario, agent, idea, oid, profile};
+use crate::domain::testkit::{Scenario, agent, idea, profile};
 use crate::domain::usage::{Tokens, Usage};
 use crate::domain::verdict::{Cause, Verdict};
 use crate::view::{self, Rest};
@@ -105,16 +106,9 @@ fn of_conflicts() {
     for level in [ConflictLevel::Medium, ConflictLevel::Complex] {
         let mut s = Scenario::running();
         s.add("one").well_until("buildMerge");
-        let (target, files) = (oid(9), vec!["a.rs".into()]);
-        s.answer(
-            "buildMerge",
-            Outcome::Conflicted {
-                target,
-                level,
-                files,
-            },
-        )
-        .all_goes_well();
+
+        s.answer("buildMerge", conflicted(level, &["a.rs"]))
+            .all_goes_well();
         if level == ConflictLevel::Complex {
             s.command(Command::ResolveMerge { id: idea(1) })
                 .all_goes_well();
@@ -127,19 +121,10 @@ fn of_conflicts() {
 fn of_a_resolver_that_fails() {
     let mut s = Scenario::running();
     s.add("one").well_until("buildMerge");
-    let (target, level, files) = (oid(9), ConflictLevel::Medium, vec!["a.rs".into()]);
-    s.answer(
-        "buildMerge",
-        Outcome::Conflicted {
-            target,
-            level,
-            files,
-        },
-    );
+    s.answer("buildMerge", conflicted(ConflictLevel::Medium, &["a.rs"]));
     s.well_until("iteration").iteration(&agent(1), exit(1));
     s.well_until("finishResolution");
-    let files = vec!["a.rs".into()];
-    s.answer("finishResolution", Outcome::StillConflicted { files });
+    s.answer("finishResolution", still_conflicted(&["a.rs"]));
     s.command(Command::ResolveMerge { id: idea(1) })
         .all_goes_well();
     every_beginning_goes_on(&s);
@@ -159,7 +144,7 @@ fn of_a_merged_tree_that_fails() {
 fn of_a_target_that_moves_and_of_a_clean_end() {
     let mut s = Scenario::running();
     s.add("one").well_until("land");
-    s.answer("land", Outcome::TargetMoved { found: oid(0x66) });
+    s.answer("land", target_moved(0x66));
     s.command(Command::Shutdown { keep_agents: false })
         .all_goes_well();
     s.restart().all_goes_well();
@@ -171,8 +156,7 @@ fn over(s: &mut Scenario, end: RunEnd) {
     let (_, attempt) = s.state.attempt_at(&idea(1)).unwrap();
     let run = attempt.run.clone().unwrap();
     let (effect, _) = s.state.run_effect(&run).unwrap();
-    let outcome = Outcome::RunEnded(end);
-    s.when(Observation::EffectDone { effect, outcome });
+    s.run_over(effect, end);
 }
 
 fn failed(cause: Cause) -> RunEnd {
@@ -220,8 +204,7 @@ fn every_beginning_with_the_same_ends_goes_on(whole: &Scenario, ends: &BTreeMap<
                 _ => None,
             });
             if let Some((effect, end)) = asked {
-                let outcome = Outcome::RunEnded(end);
-                s.when(Observation::EffectDone { effect, outcome });
+                s.run_over(effect, end);
                 continue;
             }
             if s.state.swarm.paused || s.state.accounts.values().any(|hold| hold.until.is_none()) {
@@ -320,12 +303,7 @@ fn of_a_resolver_whose_service_fails() {
     s.says(&agent(1), Signal::Complete(None));
     ending(&mut s, well());
     s.well_until("buildMerge");
-    let (target, level, files) = (oid(9), ConflictLevel::Medium, vec!["a.rs".into()]);
-    let conflicted = Outcome::Conflicted {
-        target,
-        level,
-        files,
-    };
+    let conflicted = conflicted(ConflictLevel::Medium, &["a.rs"]);
     s.answer("buildMerge", conflicted);
     for end in ends {
         s.well_until("iteration");
@@ -397,8 +375,7 @@ fn of_an_iteration_that_does_not_count() {
             torn.restart();
             let asked = torn.pending("iteration");
             if let Some(effect) = asked {
-                let outcome = Outcome::RunEnded(end.clone());
-                torn.when(Observation::EffectDone { effect, outcome });
+                torn.run_over(effect, end.clone());
             }
             let attempt = torn.attempt(1);
             let last = &torn.log[length - 1].1;

@@ -4,7 +4,7 @@ use super::provider::{accounts, end, over, run_of};
 use crate::domain::command::Command;
 use crate::domain::event::{Event, RunEnded};
 use crate::domain::lifecycle::SwarmPhase;
-use crate::domain::observation::{Observation, Outcome, RunEnd, RunEndKind};
+use crate::domain::observation::{Observation, RunEnd, RunEndKind};
 use crate::domain::settings::Mode;
 use crate::domain::state::IdeaStatus;
 use crate::domain::testkit::scenario::{exit, fold};
@@ -119,8 +119,7 @@ fn an_end_that_is_told_twice_is_counted_once() {
     })]);
     s.restart();
     let (effect, _) = s.state.run_effect(&run).unwrap();
-    let outcome = Outcome::RunEnded(end);
-    s.when(Observation::EffectDone { effect, outcome });
+    s.run_over(effect, end);
     assert_eq!(sum(&s), (10, 100, 1));
 }
 
@@ -179,12 +178,14 @@ fn what_a_run_used_counts_however_its_attempt_is_ended() {
                     s.restart();
                 }
                 let (effect, _) = s.state.run_effect(&run).expect("it is waited for");
-                let outcome = Outcome::RunEnded(RunEnd {
-                    how: how.clone(),
-                    verdict: None,
-                    ..used(Scope::Run, 10, 100)
-                });
-                s.when(Observation::EffectDone { effect, outcome });
+                s.run_over(
+                    effect,
+                    RunEnd {
+                        how: how.clone(),
+                        verdict: None,
+                        ..used(Scope::Run, 10, 100)
+                    },
+                );
                 assert_eq!(sum(&s), (10, 100, 1), "{command:?}, {how:?}");
                 let day = s.state.used.values().next().unwrap();
                 assert_eq!(*day, s.idea(1).used, "{command:?}, {how:?}");
