@@ -1,8 +1,7 @@
-//! What can go wrong between swarm and git.
+//! Why a git operation failed.
 //!
-//! Invariant: an error says what was being done, why it did not work and what to do next, and it
-//! leaves the repository as it was found, or in a state that the same call, made again, carries on
-//! from.
+//! Invariant: an error says what was attempted, why it failed and what to do next. It leaves the
+//! repository unchanged, or in a state from which the same call, repeated, continues.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,306 +10,269 @@ use git2::Oid;
 
 use super::objects::names::shown;
 
-/// The status of a command that got SIGKILL.
+/// Status text of a command that was killed with SIGKILL.
 const KILLED: &str = "ended by signal 9";
 
-/// Why a call of this room failed.
+/// Error of every call in this room.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // for fields whose names say it all
 pub enum GitError {
-    /// There is no `git` on the path, or it cannot be started.
-    #[error(
-        "git cannot be started: {source}. Install git {minimum} or newer, or put it on the PATH"
-    )]
+    /// `git` is not on the PATH or cannot be started.
+    #[error("cannot start git: {source}. Install git {minimum} or newer and put it on the PATH")]
     GitMissing {
-        /// The oldest version that will do.
+        /// Oldest supported version.
         minimum: &'static str,
-        /// What the system said.
+        /// Error from the operating system.
         source: std::io::Error,
     },
-    /// The installed git lacks what swarm relies on.
+    /// The installed git lacks a feature that swarm needs.
     #[error(
-        "git {found} is too old: swarm needs {minimum} or newer (for merges in memory). Upgrade git"
+        "git {found} is too old: swarm needs {minimum} or newer to merge in memory. Upgrade git"
     )]
     GitTooOld {
-        /// The version as git tells it.
+        /// Version as printed by `git --version`.
         found: String,
-        /// The oldest version that will do.
+        /// Oldest supported version.
         minimum: &'static str,
     },
-    /// The directory lies in no repository.
-    #[error("{} is not in a git repository. Go to one, or make one with `git init`", shown(.path))]
+    /// The directory is not inside a repository.
+    #[error("{} is not in a git repository. Change to a repository, or create one with `git init`", shown(.path))]
     NotARepository {
-        /// Where was looked.
+        /// Directory that was searched.
         path: PathBuf,
     },
-    /// The repository has no work tree of its own.
-    #[error("{} is a bare repository, without a work tree. Make a clone with one and run swarm \
-        there", shown(.path))]
-    Bare {
-        /// The repository.
-        path: PathBuf,
-    },
-    /// `HEAD` is unborn.
-    #[error("{} has no commit yet. Make the first one: git commit --allow-empty -m 'First commit'", shown(.path))]
-    NoCommits {
-        /// The repository.
-        path: PathBuf,
-    },
-    /// A directory of swarm's own is a symbolic link and could lead anywhere.
-    #[error("{} is a symbolic link; swarm writes only into a real directory. Replace the link by a \
-        directory", shown(.path))]
-    SymbolicLink {
-        /// The link.
-        path: PathBuf,
-    },
-    /// The repository uses something that the library or git itself refuses.
-    #[error("git will not open {}: {why}. Put that right and start again", shown(.path))]
+    /// The repository is bare.
+    #[error("{} is a bare repository without a work tree. Clone it and run swarm in the clone", shown(.path))]
+    Bare { path: PathBuf },
+    /// `HEAD` points to a branch without commits.
+    #[error("{} has no commit yet. Create the first one: git commit --allow-empty -m 'First commit'", shown(.path))]
+    NoCommits { path: PathBuf },
+    /// A directory that swarm writes to is a symbolic link.
+    #[error("{} is a symbolic link; swarm writes only to real directories. Replace the link \
+        with a directory", shown(.path))]
+    SymbolicLink { path: PathBuf },
+    /// The repository uses a feature that libgit2 or git refuses.
+    #[error("git cannot open {}: {why}. Fix this and start swarm again", shown(.path))]
     Unsupported {
-        /// The repository.
         path: PathBuf,
-        /// What was refused.
+        /// Error from libgit2, or the ownership problem.
         why: String,
     },
-    /// A name may not become a branch, reference or directory.
+    /// The name is not valid for a branch, reference or worktree.
     #[error("`{name}` cannot be a {what}: {why}. Choose another name")]
     BadName {
-        /// What it was to become.
+        /// `branch`, `reference` or `worktree`.
         what: &'static str,
-        /// The name.
         name: String,
-        /// The rule that it breaks.
+        /// The rule that it violates.
         why: &'static str,
     },
-    /// The repository's own configuration would now run a program or read a file that it did not
-    /// when it was opened.
+    /// The repository's configuration gained a setting that can run a program or include a file.
     #[error(
-        "the git configuration of this repository now has `{key} = {}`, which was not there when \
-        swarm began to work here and can run programs. An agent may have put it there. Remove it \
-        (`git config --unset-all {key}`); or, if it is yours, accept it (`swarm config trust-git`) \
-        and start swarm again",
+        "the git configuration of this repository now has `{key} = {}`, which can run programs and \
+        was added after swarm opened the repository, perhaps by an agent. Remove it \
+        (`git config --unset-all {key}`), or accept it (`swarm config trust-git`) and start swarm \
+        again",
         value.escape_debug()
     )]
     ConfigChanged {
-        /// The key, lower case.
+        /// Key, in lower case.
         key: String,
-        /// What it says.
+        /// Value.
         value: String,
     },
-    /// A git command ended with an unexpected status.
+    /// A git command exited with an unexpected status.
     #[error("`{command}` failed ({status}): {stderr}")]
     Failed {
-        /// The command without its fixed options.
+        /// Command line without the fixed options.
         command: String,
-        /// Exit code or signal.
+        /// Exit code or signal, as text.
         status: String,
-        /// The end of what it said.
+        /// Last part of its standard error.
         stderr: String,
     },
-    /// A git command did not end in time and was ended.
-    #[error("`{command}` did not end within {} s and was ended. Look for a hanging filter or a \
-        very slow disk, then try again", after.as_secs())]
+    /// A git command ran into its time limit and was killed.
+    #[error("`{command}` did not finish within {} s and was stopped. Check for a hanging filter or \
+        a very slow disk, then try again", after.as_secs())]
     TimedOut {
-        /// The command without its fixed options.
+        /// Command line without the fixed options.
         command: String,
-        /// How long it was given.
+        /// The time limit.
         after: Duration,
     },
-    /// The daemon is ending, and starts no git any more.
-    #[error("the daemon is ending; the next start does it")]
+    /// The daemon is shutting down and starts no more git commands.
+    #[error("the daemon is shutting down; the next start completes this")]
     Ending,
-    /// No room.
-    #[error("the disk is full ({doing}); nothing was left half made. Free some room and try again")]
+    /// The disk or the quota is full.
+    #[error(
+        "the disk is full ({doing}); nothing was left half written. Free some space and try again"
+    )]
     DiskFull {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
     },
     /// A file operation failed.
     #[error("cannot {doing} {}: {source}", shown(.path))]
     Io {
-        /// The verb.
+        /// Verb of the message.
         doing: &'static str,
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// Error from the operating system.
         source: std::io::Error,
     },
     /// An operation on objects or references failed.
     #[error("cannot {doing}: {source}")]
     Library {
-        /// The verb and its object.
+        /// Verb and object of the message.
         doing: String,
-        /// What libgit2 said.
+        /// Error from libgit2.
         source: git2::Error,
     },
-    /// git answered in a form that is not understood.
+    /// git printed something that swarm cannot parse.
     #[error(
-        "`{command}` answered with something unexpected: {found}. Report this with the version of \
-        your git"
+        "cannot understand the output of `{command}`: {found}. Please report this with your git \
+        version"
     )]
     Unreadable {
-        /// The command.
         command: &'static str,
-        /// The beginning of what was found.
+        /// First part of the output.
         found: String,
     },
-    /// A lock file of git stands in the way.
-    #[error("{} is there: {why}. {next}", shown(.path))]
+    /// A git lock file exists.
+    #[error("{} exists: {why}. {next}", shown(.path))]
     Locked {
-        /// The lock file.
         path: PathBuf,
-        /// Who seems to hold it.
+        /// Probable holder.
         why: String,
-        /// What to do.
+        /// The next step for a person.
         next: String,
     },
-    /// Something that swarm did not make lies where a worktree should go.
+    /// A path that a worktree needs holds something that swarm did not create.
     #[error("{} is in the way: {why}. Move it elsewhere and try again", shown(.path))]
     PathTaken {
-        /// What is in the way.
         path: PathBuf,
-        /// Why it is not taken for one of swarm's.
+        /// Why swarm does not treat it as its own.
         why: String,
     },
-    /// A branch of that name exists and does not begin at the base.
+    /// The branch exists but does not start at the base.
     #[error(
-        "branch {branch} is there already, at {found}, and does not start from {base}. Rename or \
+        "branch {branch} already exists at {found} and does not start from {base}. Rename or \
         delete it and try again"
     )]
     BranchTaken {
-        /// The branch.
         branch: String,
-        /// Its commit.
+        /// Its current commit.
         found: Oid,
-        /// Where it should start.
+        /// Expected starting commit.
         base: Oid,
     },
-    /// A branch is gone.
+    /// The branch does not exist.
     #[error(
-        "branch {branch} does not exist (any more). Bring it back with `git branch {branch} \
-        <commit>` (see `git reflog`)"
+        "branch {branch} does not exist. If it was deleted, find its commit with `git reflog` and \
+        restore it: `git branch {branch} <commit>`"
     )]
-    BranchMissing {
-        /// The branch.
-        branch: String,
-    },
-    /// A reference is not where it was expected, so it was left alone.
+    BranchMissing { branch: String },
+    /// A reference is not at the expected commit; it was not changed.
     #[error(
-        "{name} is at {}, not at {}; it was left as it is",
-        spot(found.as_ref()),
-        spot(expected.as_ref())
+        "{name} is at {}, not at {}; it was not changed",
+        oid_or_nothing(found.as_ref()),
+        oid_or_nothing(expected.as_ref())
     )]
     RefMoved {
-        /// The whole name of the reference.
+        /// Full reference name.
         name: String,
-        /// Where it is; none when missing.
+        /// Actual commit; `None` if missing.
         found: Option<Oid>,
-        /// Where it was expected; none when it should not exist.
+        /// Expected commit; `None` if it must not exist.
         expected: Option<Oid>,
     },
-    /// A worktree is gone.
+    /// There is no such worktree.
     #[error(
-        "there is no worktree {name} under .swarm/worktrees. Its branch, if there is one, still \
-        has its commits"
+        "there is no worktree {name} in .swarm/worktrees. Commits on its branch are not affected"
     )]
-    WorktreeMissing {
-        /// Its name.
-        name: String,
-    },
-    /// A worktree is no longer what swarm made.
+    WorktreeMissing { name: String },
+    /// A worktree does not look as swarm left it.
     #[error("worktree {} is damaged: {why}. {next}", shown(.path))]
     WorktreeBroken {
-        /// The worktree.
         path: PathBuf,
-        /// What was found.
+        /// What is wrong.
         why: String,
-        /// What to do.
+        /// The next step for a person.
         next: String,
     },
-    /// An index cannot be read.
-    #[error("the index of {} is damaged: {why}. Delete {}/index and run `git reset` there: the \
-        files are not touched", shown(.worktree), shown(.git_dir))]
+    /// The index of a worktree cannot be read.
+    #[error("the index of {} is damaged: {why}. Delete {}/index and run `git reset` in the \
+        worktree; this does not touch the files", shown(.worktree), shown(.git_dir))]
     IndexCorrupt {
-        /// The worktree.
         worktree: PathBuf,
-        /// Its git directory.
+        /// Its administrative directory.
         git_dir: PathBuf,
-        /// What git said.
+        /// Error text from git.
         why: String,
     },
-    /// Uncommitted work stands in the way.
+    /// The worktree has uncommitted work.
     #[error("worktree {name} has uncommitted work ({}). Commit it first", files.join(", "))]
-    Dirty {
-        /// Its name.
-        name: String,
-        /// The files.
-        files: Vec<String>,
-    },
-    /// The worktree does not have its own branch checked out.
+    Dirty { name: String, files: Vec<String> },
+    /// The worktree has something other than its own branch checked out.
     #[error(
-        "worktree {name} is on {found}, not on branch {branch}. Run `git switch {branch}` there, \
-        bring over what is needed, and try again"
+        "worktree {name} is on {found}, not on branch {branch}. Bring the work you need to \
+        {branch}, run `git switch {branch}` there and try again"
     )]
     OffBranch {
-        /// Its name.
         name: String,
-        /// What it is on.
+        /// The branch or commit checked out.
         found: String,
-        /// Its own branch.
+        /// Expected branch.
         branch: String,
     },
-    /// A merge, rebase or the like of somebody else is under way.
-    #[error("in worktree {name} {what} is under way. Finish it or abort it, and try again")]
+    /// Another merge, rebase or similar operation is in progress.
+    #[error("{what} is in progress in worktree {name}. Finish or abort it, then try again")]
     UnderWay {
-        /// Its name.
         name: String,
-        /// What it is.
+        /// For example `a rebase`.
         what: String,
     },
-    /// A killed move of the target left a checkout between two commits, and its person has changed
-    /// the same files since.
+    /// swarm was killed while it updated a checkout, and the person has changed the same files
+    /// since.
     #[error(
-        "swarm was killed while it updated {}, and these files were changed since: {}. They were \
-        left as they are. Move your versions aside, and start swarm again: {command}",
+        "swarm was killed while it updated {}, and these files have changed since: {}. They were \
+        not touched. Move your versions aside and start swarm again: {command}",
         shown(.checkout),
         files.join(", ")
     )]
     ChangedSince {
-        /// The checkout.
         checkout: PathBuf,
-        /// The files.
         files: Vec<String>,
-        /// The shell command that moves them aside.
+        /// Shell command that moves them aside.
         command: String,
     },
-    /// A commit is not in the repository.
+    /// The commit does not exist in this repository.
     #[error("commit {oid} is not in this repository")]
-    CommitMissing {
-        /// The commit.
-        oid: Oid,
-    },
+    CommitMissing { oid: Oid },
 }
 
-fn spot(oid: Option<&Oid>) -> String {
+fn oid_or_nothing(oid: Option<&Oid>) -> String {
     oid.map_or_else(|| "nothing".to_owned(), Oid::to_string)
 }
 
-/// Whether text of git or the system speaks of a full disk or quota.
+/// Whether an error text from git or the system reports a full disk or quota.
 pub(crate) fn speaks_of_full_disk(text: &str) -> bool {
     const SIGNS: [&str; 4] = [
         "No space left on device",
         "Disk quota exceeded",
         "ENOSPC",
-        // A checkout that could create the file, and not write it: git does not pass on why.
+        // `git checkout` prints this when it could create a file but not write it, without the
+        // reason.
         "error: unable to write file ",
     ];
     SIGNS.iter().any(|sign| text.contains(sign))
 }
 
-/// Free space (bytes) under which a write that failed for no stated reason is taken to have failed
-/// for want of room.
-const LITTLE: u64 = 64 << 20;
+/// Free bytes below which an unexplained write failure is attributed to a full disk.
+const LOW_SPACE_BYTES: u64 = 64 << 20;
 
-/// A checkout says only "unable to write file": whether the disk explains it.
+/// Whether the disk that holds `place` is so full that it explains the failed write in `text`.
 pub(crate) fn is_from_full_disk(text: &str, place: &std::path::Path) -> bool {
     let writes = [
         "unable to write",
@@ -323,20 +285,19 @@ pub(crate) fn is_from_full_disk(text: &str, place: &std::path::Path) -> bool {
         return false;
     }
     nix::sys::statvfs::statvfs(place).is_ok_and(|disk| {
-        #[allow(clippy::useless_conversion)] // On some systems the counters are narrower.
+        #[allow(clippy::useless_conversion)] // The counters are narrower on some systems.
         let free = u64::from(disk.blocks_available()).saturating_mul(disk.fragment_size());
-        free < LITTLE || (disk.files() > 0 && disk.files_available() == 0)
+        free < LOW_SPACE_BYTES || (disk.files() > 0 && disk.files_available() == 0)
     })
 }
 
 impl GitError {
-    /// Whether a git command was killed from outside before it could say anything.
+    /// Whether a git command got SIGKILL from outside before it reported anything.
     pub fn was_killed(&self) -> bool {
         matches!(self, Self::Failed { status, .. } if status == KILLED)
     }
 
-    /// Whether this is about the repository as a whole, so that every call meets it until a person
-    /// has put it right.
+    /// Whether the whole repository is affected, so that every call fails until a person fixes it.
     pub fn is_of_the_repository(&self) -> bool {
         match self {
             Self::ConfigChanged { .. } | Self::GitMissing { .. } | Self::Unsupported { .. } => true,
@@ -371,7 +332,7 @@ impl GitError {
     }
 }
 
-/// `result.at("rename", path)?`: an I/O error with its verb and path.
+/// Turns an I/O error into a [`GitError`] with a verb and a path: `result.at("rename", path)?`.
 pub(crate) trait At<T> {
     fn at(self, doing: &'static str, path: &std::path::Path) -> Result<T, GitError>;
 }
@@ -387,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_is_seen_whoever_reports_it() {
+    fn a_full_disk_is_recognised_in_every_kind_of_error() {
         let system = GitError::io(
             "write",
             "x".as_ref(),

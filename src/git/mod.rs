@@ -1,30 +1,28 @@
-//! Everything that touches the git repository: worktrees, merges in memory, landings, references.
+//! The git repository: worktrees, merges in memory, landings, references. [`Repo`] is the entry
+//! point.
 //!
-//! All of it is synchronous, takes plain arguments and knows nothing of events. [`Repo`] is the way
-//! in. What the whole room keeps to:
-//!
-//! - **Nothing of a person's is lost.** Uncommitted work is never overwritten; what swarm itself
-//!   throws away it keeps under `refs/swarm/rescue/` first.
-//! - **Every call may be made again.** After a kill at any instruction the same call with the same
-//!   arguments ends as if nothing had happened. Dates come from the caller, so commits are the same
+//! - Calls are synchronous, take plain arguments and know nothing of events. `daemon` calls them.
+//! - Uncommitted work is never overwritten. What swarm itself discards is saved under
+//!   `refs/swarm/rescue/` first.
+//! - Every call can be repeated after a kill. Dates come from the caller, so commits are identical
 //!   too.
-//! - **References move by compare-and-swap**, after the objects that they need are on disk.
-//! - **Agents share `.git` with us**, so nothing that it says is run unless it was there when the
-//!   repository was opened: see `exec`.
-//! - **Paths are bytes**, shown to people with [`printable`].
+//! - References move by compare-and-swap, after the objects they need are on disk.
+//! - Agents share `.git` with us, so configured programs run only if they were there at opening:
+//!   see `exec`.
+//! - Paths are bytes; people see them through [`printable`].
 //!
-//! | folder | does |
+//! | file or folder | does |
 //! | --- | --- |
-//! | `exec` | starts git and ends it; what in a repository can get in its way |
-//! | `objects` | commits, references and names; what has landed |
-//! | `worktree` | the life of a worktree, and the work in it |
+//! | `error` | what can go wrong |
+//! | `exec` | starts and stops git; guards against what in a repository could block or hijack it |
+//! | `landing` | verifies the merged tree, moves the target, updates the person's checkout |
 //! | `merge` | merges in memory |
-//! | `resolution` | conflicts settled in a worktree |
-//! | `landing` | the merged tree, the target, the person's checkout |
+//! | `objects` | commits, references and names; what has landed |
+//! | `repo` | the repository itself |
+//! | `resolution` | conflicts resolved in a worktree |
+//! | `worktree` | the life of a worktree, and the work in it |
 //!
-//! `repo` is the repository itself, `error` what can go wrong with it.
-//!
-//! At the start of a daemon: [`Repo::orphans_gone`], then [`Repo::settle_checkouts`].
+//! A starting daemon calls [`Repo::wait_for_orphans`], then [`Repo::settle_checkouts`].
 
 mod error;
 mod exec;

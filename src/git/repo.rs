@@ -1,9 +1,9 @@
-//! One repository: where its parts lie, who commits, what its branches are.
+//! An open repository: its directories, its committer, its branches.
 //!
-//! Invariant: a [`Repo`] always means the *main* repository and its own work tree, whichever
-//! subdirectory, linked worktree or agent's worktree it was opened from; swarm's directory `.swarm`
-//! lies at the root of that work tree. It holds no open files, may be cloned and used from several
-//! threads at once, and every directory that it hands to git is given, never discovered.
+//! Invariant: a [`Repo`] always stands for the *main* repository and its work tree, even if it was
+//! opened from a subdirectory, a linked worktree or an agent's worktree. `.swarm` lies at the root
+//! of that work tree. A [`Repo`] holds no open files and may be cloned and used from several
+//! threads. Directories are passed to git explicitly, never discovered.
 
 use std::ffi::OsString;
 use std::fs;
@@ -20,15 +20,15 @@ use super::exec::running::Running;
 use super::objects::names::branch_ref;
 use crate::domain::time::Timestamp;
 
-/// How a repository is opened, where the defaults do not fit.
+/// Options of [`Repo::open_with`].
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// More variables for every git that is started; they win over the inherited ones.
+    /// Extra environment variables for every git command; they override inherited ones.
     pub environment: Vec<(OsString, OsString)>,
-    /// How long a lock that a live process holds is waited for.
+    /// How long to wait for a lock held by a live process.
     pub lock_wait: Duration,
-    /// What in the repository's configuration may run programs, as [`Repo::programs`] told it at an
-    /// earlier opening. None: what is there now.
+    /// Settings that may run programs, as returned by an earlier [`Repo::programs`]. `None`: trust
+    /// the current ones.
     pub trusted: Option<Vec<Setting>>,
 }
 
@@ -42,26 +42,26 @@ impl Default for Settings {
     }
 }
 
-/// Who commits.
+/// Author and committer of swarm's commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// `user.name`, or `swarm`.
     pub name: String,
     /// `user.email`, or `swarm@localhost`.
     pub email: String,
-    /// Whether git's configuration has both.
+    /// Whether git's configuration sets both.
     pub configured: bool,
 }
 
-/// An answer about who commits, and when the repository's own configuration had been written then.
+/// A cached identity, with the modification time of the repository's configuration file.
 #[derive(Debug)]
-struct Asked {
+struct CachedIdentity {
     at: Instant,
     changed: Option<SystemTime>,
     identity: Identity,
 }
 
-/// How old an answer about who commits may be.
+/// Maximum age of a cached identity.
 const IDENTITY_AGE: Duration = Duration::from_secs(30);
 
 /// An open repository. Cheap to clone; every method is synchronous and may block on the disk.
@@ -74,20 +74,19 @@ struct Inner {
     common: PathBuf,
     host: Host,
     lock_wait: Duration,
-    /// Held while worktrees are registered, renamed or taken from the pool: a few milliseconds.
+    /// Held for a few milliseconds while a worktree is registered, renamed or taken from the pool.
     registry: Mutex<()>,
-    /// Asked of git seldom: it costs two commands.
-    identity: Mutex<Option<Asked>>,
+    /// Cached because a lookup takes two git commands.
+    identity: Mutex<Option<CachedIdentity>>,
 }
 
 impl Repo {
-    /// Opens the repository that `dir` lies in. Refuses what swarm cannot work with: see
-    /// [`GitError`].
+    /// Opens the repository that contains `dir`. [`GitError`] lists what is refused.
     pub fn open(dir: &Path) -> Result<Self, GitError> {
         Self::open_with(dir, Settings::default())
     }
 
-    /// [`Repo::open`] with other settings.
+    /// [`Repo::open`] with options.
     pub fn open_with(dir: &Path, settings: Settings) -> Result<Self, GitError> {
         let version = command::version(&settings.environment)?;
         let (root, common) = find(dir)?;
@@ -114,17 +113,17 @@ impl Repo {
         Ok(Self(Arc::new(inner)))
     }
 
-    /// The root of the main work tree.
+    /// Root of the main work tree.
     pub fn root(&self) -> &Path {
         &self.0.root
     }
 
-    /// The git directory that all worktrees share.
+    /// Git directory shared by all worktrees.
     pub fn common_dir(&self) -> &Path {
         &self.0.common
     }
 
-    /// The branch checked out in the main work tree; none if `HEAD` is detached.
+    /// Branch checked out in the main work tree; `None` if `HEAD` is detached.
     pub fn head_branch(&self) -> Result<Option<String>, GitError> {
         Ok(match read_head(&self.0.common)? {
             Head::Branch(branch) => Some(branch),
@@ -132,18 +131,17 @@ impl Repo {
         })
     }
 
-    /// The commit that the local branch is at; none if there is no such branch.
+    /// Commit of a local branch; `None` if the branch does not exist.
     pub fn branch_commit(&self, branch: &str) -> Result<Option<Oid>, GitError> {
         self.read_ref(&branch_ref(branch)?)
     }
 
-    /// Whether there is a local branch of that name.
+    /// Whether a local branch of this name exists.
     pub fn target_exists(&self, branch: &str) -> Result<bool, GitError> {
         Ok(self.branch_commit(branch)?.is_some())
     }
 
-    /// Whether `ancestor` is `commit` or one of its ancestors. A commit that is not in the
-    /// repository is nobody's ancestor.
+    /// Whether `ancestor` is `commit` or one of its ancestors. False if either commit is missing.
     pub fn contains(&self, commit: Oid, ancestor: Oid) -> Result<bool, GitError> {
         let library = self.library()?;
         if commit == ancestor || library.find_commit(ancestor).is_err() {
@@ -156,7 +154,7 @@ impl Repo {
             )))
     }
 
-    /// The commits that `tip` has and `base` has not, newest first, with their subjects.
+    /// Commits in `tip` but not in `base`, newest first, with their subjects.
     pub fn commits_between(&self, base: Oid, tip: Oid) -> Result<Vec<(Oid, String)>, GitError> {
         let library = self.library()?;
         let read = || -> Result<Vec<(Oid, String)>, git2::Error> {
@@ -170,8 +168,8 @@ impl Repo {
         read().map_err(GitError::library(format!("list the commits {base}..{tip}")))
     }
 
-    /// Who commits here, by git's configuration (system, global, repository, includes), as it was
-    /// within the last half minute, and since the repository's own was last written.
+    /// Identity from git's configuration (system, global, repository, includes). Cached for up to
+    /// 30 s, or until the repository's configuration file changes.
     pub fn identity(&self) -> Result<Identity, GitError> {
         let mut known = self
             .0
@@ -180,7 +178,8 @@ impl Repo {
             .unwrap_or_else(PoisonError::into_inner);
         let config = fs::metadata(self.0.common.join("config"));
         let changed = config.and_then(|file| file.modified()).ok();
-        let fresh = |asked: &&Asked| asked.at.elapsed() < IDENTITY_AGE && asked.changed == changed;
+        let fresh =
+            |asked: &&CachedIdentity| asked.at.elapsed() < IDENTITY_AGE && asked.changed == changed;
         if let Some(asked) = known.as_ref().filter(fresh) {
             return Ok(asked.identity.clone());
         }
@@ -190,7 +189,7 @@ impl Repo {
             name: name.unwrap_or_else(|| "swarm".into()),
             email: email.unwrap_or_else(|| "swarm@localhost".into()),
         };
-        *known = Some(Asked {
+        *known = Some(CachedIdentity {
             at: Instant::now(),
             changed,
             identity: identity.clone(),
@@ -198,56 +197,54 @@ impl Repo {
         Ok(identity)
     }
 
-    /// What in the repository's configuration may run programs; to be kept and given back as
-    /// [`Settings::trusted`].
+    /// Settings that may run programs; keep them for the next [`Settings::trusted`].
     pub fn programs(&self) -> Vec<Setting> {
         self.0.host.guard.pinned()
     }
 
-    /// What in the configuration can run programs now and is not among [`Repo::programs`].
+    /// Current settings that can run programs and are not in [`Repo::programs`].
     pub fn new_programs(&self) -> Result<Vec<Setting>, GitError> {
-        self.0.host.guard.news(&self.0.common)
+        self.0.host.guard.unpinned(&self.0.common)
     }
 
-    /// The version of the installed git (major, minor).
+    /// Version of the installed git: major, minor.
     pub fn git_version(&self) -> (u32, u32) {
         self.0.host.version
     }
 
-    /// At the start of a daemon, before its first command: waits for the gits that a killed daemon
-    /// left running. False if one still runs after `patience`.
-    pub fn orphans_gone(&self, patience: Duration) -> Result<bool, GitError> {
-        self.0.host.orphans_gone(patience)
+    /// Waits for git commands that a killed daemon left running. Called by a starting daemon before
+    /// its first git command. Returns false if one is still running after `patience`.
+    pub fn wait_for_orphans(&self, patience: Duration) -> Result<bool, GitError> {
+        self.0.host.wait_for_orphans(patience)
     }
 
-    /// At the end of a daemon: from now on no git is started. Those that run may end by themselves
-    /// within `patience`; then they are ended. Blocks until none runs any more; false if one is
-    /// left all the same.
+    /// Stops git for good when the daemon shuts down: no new commands; running ones get `patience`
+    /// to finish, then are killed. Blocks; returns false if one is still running.
     pub fn end_commands(&self, patience: Duration) -> bool {
         self.0.host.commands.end(patience)
     }
 
-    /// git on the main repository and its work tree.
+    /// A git command on the main repository and its work tree.
     pub(crate) fn git(&self) -> Git<'_> {
         self.git_at(&self.0.common, &self.0.root)
     }
 
-    /// git on a worktree.
+    /// A git command on a worktree.
     pub(crate) fn git_at(&self, git_dir: &Path, work_tree: &Path) -> Git<'_> {
         self.0.host.git(git_dir, work_tree)
     }
 
-    /// libgit2 on the main repository, with synced writes.
+    /// A libgit2 handle on the main repository that syncs what it writes.
     pub(crate) fn library(&self) -> Result<git2::Repository, GitError> {
         self.library_at(&self.0.common)
     }
 
-    /// libgit2 on the git directory of a worktree, with synced writes.
+    /// A libgit2 handle on a worktree's git directory that syncs what it writes.
     ///
     /// git2 has no safe call for libgit2's global switch, but a repository that reads
-    /// `core.fsyncObjectFiles` syncs objects, references and their directories alike. The setting
-    /// is added to this handle only, from a file of ours: in the person's own configuration git
-    /// would warn about it.
+    /// `core.fsyncObjectFiles` syncs objects, references and their directories. The setting comes
+    /// from a file of ours and applies to this handle only: git would warn about it in the person's
+    /// configuration.
     pub(crate) fn library_at(&self, git_dir: &Path) -> Result<git2::Repository, GitError> {
         let open = || -> Result<git2::Repository, git2::Error> {
             let repository = git2::Repository::open(git_dir)?;
@@ -265,7 +262,7 @@ impl Repo {
     }
 
     pub(crate) fn registry(&self) -> MutexGuard<'_, ()> {
-        // It guards no data, so a panic elsewhere has spoilt nothing.
+        // The mutex guards no data, so a panic elsewhere cannot have left it inconsistent.
         self.0
             .registry
             .lock()
@@ -283,7 +280,7 @@ impl Repo {
     }
 }
 
-/// A commit to be written.
+/// Arguments of [`write_commit`].
 pub(crate) struct NewCommit<'a> {
     pub(crate) tree: Oid,
     pub(crate) parents: &'a [Oid],
@@ -292,7 +289,7 @@ pub(crate) struct NewCommit<'a> {
     pub(crate) committer: &'a git2::Signature<'a>,
 }
 
-/// Writes the commit object, synced.
+/// Writes a commit object and syncs it.
 pub(crate) fn write_commit(
     library: &git2::Repository,
     new: &NewCommit<'_>,
@@ -327,14 +324,14 @@ impl Identity {
     }
 }
 
-/// What `HEAD` says.
+/// What `HEAD` points to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Head {
     Branch(String),
     Detached(Oid),
 }
 
-/// Reads `HEAD` of a git directory. The branch may be unborn.
+/// Reads `HEAD` of a git directory. The branch may have no commit yet.
 pub(crate) fn read_head(git_dir: &Path) -> Result<Head, GitError> {
     let file = git_dir.join("HEAD");
     let bytes = match super::exec::special_files::read(&file) {
@@ -351,7 +348,7 @@ pub(crate) fn read_head(git_dir: &Path) -> Result<Head, GitError> {
         .map(Head::Detached)
         .map_err(|_| GitError::WorktreeBroken {
             path: git_dir.to_owned(),
-            why: "its HEAD names neither a branch nor a commit".into(),
+            why: "HEAD points to neither a branch nor a commit".into(),
             next: "Run `git switch --detach <commit>` there".into(),
         })
 }
@@ -376,7 +373,7 @@ fn ensure_file(path: &Path, content: &str) -> Result<PathBuf, GitError> {
     Ok(path.to_owned())
 }
 
-/// The main work tree and the shared git directory.
+/// Finds the main work tree and the shared git directory.
 fn find(dir: &Path) -> Result<(PathBuf, PathBuf), GitError> {
     let nearest = git2::Repository::discover(dir).map_err(|error| refused(dir, &error))?;
     let common = nearest.commondir().to_owned();
@@ -431,7 +428,7 @@ fn refuse_links(root: &Path) -> Result<(), GitError> {
 mod tests {
     use super::*;
 
-    /// Whether files are synced does not show in what a call does, only in what a power cut leaves.
+    /// Only a power cut would show a missing sync, so the test checks the setting.
     #[test]
     fn library_calls_sync_what_they_write() {
         let dir = tempfile::tempdir().unwrap();
@@ -452,7 +449,7 @@ mod tests {
                 .unwrap()
                 .get_bool("core.fsyncObjectFiles")
                 .is_err(),
-            "the person's own is as it was"
+            "the person's configuration must not change"
         );
     }
 }

@@ -811,7 +811,12 @@ fn killed_after(fixture: &Fixture, words: &str, delay: Duration) {
     std::thread::sleep(delay);
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(fixture.repo.orphans_gone(Duration::from_secs(60)).unwrap());
+    assert!(
+        fixture
+            .repo
+            .wait_for_orphans(Duration::from_secs(60))
+            .unwrap()
+    );
 }
 
 fn many_files(fixture: &Fixture) {

@@ -166,7 +166,7 @@ fn a_worktree_that_lost_its_pointer_never_leads_into_the_persons_checkout() {
 #[test]
 fn a_git_that_outlives_its_daemon_is_seen() {
     let fixture = Fixture::new();
-    assert!(fixture.repo.orphans_gone(Duration::ZERO).unwrap());
+    assert!(fixture.repo.wait_for_orphans(Duration::ZERO).unwrap());
     let running = fixture.repo.common_dir().join("swarm/running");
     // What a git of ours does: hold the inherited lock until it ends.
     let lock = fs::File::open(&running).unwrap();
@@ -182,12 +182,17 @@ fn a_git_that_outlives_its_daemon_is_seen() {
     assert!(
         !fixture
             .repo
-            .orphans_gone(Duration::from_millis(50))
+            .wait_for_orphans(Duration::from_millis(50))
             .unwrap()
     );
     drop(child.stdin.take());
     child.wait().unwrap();
-    assert!(fixture.repo.orphans_gone(Duration::from_secs(5)).unwrap());
+    assert!(
+        fixture
+            .repo
+            .wait_for_orphans(Duration::from_secs(5))
+            .unwrap()
+    );
     assert!(try_git(&fixture.root(), &["status"]).status.success());
     git(&fixture.root(), &["status"]);
 }

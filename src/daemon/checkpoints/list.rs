@@ -294,7 +294,7 @@ fn commits(repo: &Repo, state: &State, preview: &mut Preview) -> Result<(), GitE
         preview.problem = Some(format!("the repository is damaged: {gone}"));
         return Ok(());
     }
-    for blocked in repo.in_the_way_of(target, now, then)? {
+    for blocked in repo.checkouts_blocking(target, now, then)? {
         if blocked.command.is_empty() {
             preview.problem = Some(told(&blocked));
         } else {

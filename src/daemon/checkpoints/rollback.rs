@@ -63,7 +63,7 @@ pub(in crate::daemon) fn check(context: &DriverContext, effect: &Effect) -> Done
     if let Some(gone) = context.repo.missing_object(now, oid(commit)?)? {
         return Ok(refused(name, &format!("the repository is damaged: {gone}")));
     }
-    let in_the_way = context.repo.in_the_way_of(target, now, oid(commit)?)?;
+    let in_the_way = context.repo.checkouts_blocking(target, now, oid(commit)?)?;
     Ok(match in_the_way.into_iter().next() {
         Some(blocked) => blocked_by(blocked),
         None => Outcome::RollbackReady(ideas),

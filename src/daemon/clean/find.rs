@@ -163,7 +163,7 @@ fn pool(site: &Site<'_>, plan: &mut Plan) -> Result<(), DaemonError> {
         Some("daemonRuns")
     } else if !site.state.outbox.is_empty() {
         Some("unfinished")
-    } else if !site.repo.orphans_gone(ORPHANS)? {
+    } else if !site.repo.wait_for_orphans(ORPHANS)? {
         Some("gitRuns")
     } else {
         None

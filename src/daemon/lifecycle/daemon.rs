@@ -142,7 +142,7 @@ impl Daemon {
             process::hold(&paths.lease()).map_err(DaemonError::io("hold .swarm/state/lease"))?;
         // The lock is ours: whatever git of an earlier daemon still runs is an orphan, and what it
         // left half done is ours to settle.
-        if !repo.orphans_gone(ORPHANS)? {
+        if !repo.wait_for_orphans(ORPHANS)? {
             tracing::warn!(
                 "a git command of an earlier daemon still runs; what it holds is waited for"
             );

@@ -1,7 +1,7 @@
-//! A started git, up to its answer.
+//! Follows a started git process until it answers.
 //!
-//! Invariant: it ends. After its time its whole process group is killed, and a pipe that some
-//! descendant holds open holds up nobody.
+//! Invariant: it always ends. At its time limit the whole process group is killed, and a descendant
+//! that keeps a pipe open blocks nobody.
 
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
@@ -21,7 +21,7 @@ use crate::git::objects::names::printable;
 
 const STDERR_KEPT: usize = 2_000;
 
-/// What git answered.
+/// Output and exit code of a git command.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) code: i32,
@@ -30,7 +30,7 @@ pub(crate) struct Output {
     pub(crate) call: Call,
 }
 
-/// What was run and where, for messages.
+/// Command line and directory, for error messages.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) command: String,
@@ -38,7 +38,7 @@ pub(crate) struct Call {
 }
 
 impl Output {
-    /// The error that this answer amounts to.
+    /// Turns this output into [`GitError::Failed`].
     pub(crate) fn failure(&self) -> GitError {
         if speaks_of_full_disk(&self.stderr) || is_from_full_disk(&self.stderr, &self.call.place) {
             return GitError::DiskFull {
@@ -52,20 +52,20 @@ impl Output {
         }
     }
 
-    /// The pieces of an answer in which each is ended by a NUL.
+    /// Pieces of NUL-terminated output.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
         self.stdout
             .split(|byte| *byte == 0)
             .filter(|piece| !piece.is_empty())
     }
 
-    /// An answer of one line.
+    /// Output of a command that prints one line.
     pub(crate) fn line(&self) -> &[u8] {
         self.stdout.trim_ascii_end()
     }
 }
 
-/// A missing directory looks to the system like a missing program.
+/// Blames the directory if it is missing: the system reports that like a missing program.
 pub(crate) fn not_started(place: &Path, source: std::io::Error) -> GitError {
     if place.is_dir() {
         return GitError::GitMissing {
@@ -76,7 +76,7 @@ pub(crate) fn not_started(place: &Path, source: std::io::Error) -> GitError {
     GitError::io("enter", place, source)
 }
 
-/// Collects the output and the end of a child; ends its whole group when `limit` is over.
+/// Collects output and exit status; kills the process group after `limit`.
 pub(crate) fn finish(
     mut child: Child,
     limit: Duration,
@@ -99,17 +99,16 @@ pub(crate) fn finish(
     answer(status, stdout, &stderr, call)
 }
 
-/// Reads to the end on a thread of its own: a pipe that some descendant holds open for ever holds
-/// up nobody.
+/// Reads the pipe on its own thread, so that a descendant that never closes it blocks nobody.
 fn reader(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
-            // A pipe that breaks ends the output; the exit status then tells.
+            // A broken pipe ends the output; the exit status then shows the failure.
             let _ = pipe.read_to_end(&mut bytes);
         }
-        // Fails only when nobody waits any more.
+        // Fails only when the receiver has stopped waiting.
         let _ = sender.send(bytes);
     });
     receiver
@@ -145,7 +144,7 @@ fn tail(stderr: &[u8]) -> String {
 }
 
 fn end_group(child: &Child) {
-    // The child is not yet waited for, so its id is still its own; an error means that it has
+    // The child has not been waited for, so its id is still valid. An error means that it has
     // ended.
     if let Ok(id) = i32::try_from(child.id()) {
         let _ = killpg(Pid::from_raw(id), Signal::SIGKILL);
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_is_ended_with_its_children() {
+    fn a_command_past_its_limit_is_killed_with_its_children() {
         let stuck = shell("sleep 600 & wait");
         let group = i32::try_from(stuck.id()).unwrap();
         let refused = finish(
@@ -197,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_is_an_error_and_a_code_is_an_answer() {
+    fn a_signal_is_an_error_but_an_exit_code_is_not() {
         let limit = Duration::from_secs(60);
         let running = Running::default();
         let answered = finish(

@@ -1,20 +1,11 @@
 //! The only place that starts git.
 //!
-//! Invariant: a call runs git itself and nothing that an agent could have slipped in. Agents share
-//! `.git/config` with us, so every call overrides what git would run on its own: hooks, file-system
-//! monitor, signing, pager, editors, credential helpers, password prompts, submodule recursion,
-//! automatic maintenance, recorded resolutions. `GIT_*` variables are scrubbed (only those that say
-//! where the person's configuration lies stay), the locale is `C`, standard input is empty,
-//! directories are given explicitly and never discovered, so that a worktree whose `.git` file is
-//! gone cannot lead us into the person's checkout around it.
-//!
-//! What cannot be overridden by name (clean, smudge and merge drivers, includes, ...) is a
-//! repository's own legitimate business, as with LFS; [`super::config_guard`] pins it to what was
-//! there when the repository was opened. What a process of the same user writes into the person's
-//! *global* configuration is beyond us.
-//!
-//! Standard input is a shared lock on an empty file, inherited by git. So a git that outlives a
-//! killed daemon is visible: see [`Host::orphans_gone`].
+//! Invariant: a call runs git and nothing that an agent could have configured. [`OVERRIDES`]
+//! disables the programs that git would start by itself; `GIT_*` variables are removed except those
+//! that locate the person's configuration; the locale is `C`, standard input is empty, and
+//! directories are explicit. Programs that cannot be overridden by name (filters, merge drivers,
+//! includes) are pinned by [`super::config_guard`]. A process of the same user can still change the
+//! *global* configuration.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -30,14 +21,14 @@ use crate::git::GitError;
 use crate::git::error::At;
 use crate::git::objects::names::printable;
 
-/// The oldest git that will do: the first with `merge-tree --write-tree`.
+/// Oldest supported git: the first with `merge-tree --write-tree`.
 pub const MINIMUM: &str = "2.38";
-/// The first git that reads attributes from a tree, whatever is checked out.
+/// First git with `GIT_ATTR_SOURCE`, which reads attributes from a tree.
 const ATTRIBUTES_FROM_TREE: (u32, u32) = (2, 41);
 
-/// For calls that only read or write a few objects.
+/// Limit for calls that only read or write a few objects.
 const QUICK: Duration = Duration::from_secs(120);
-/// For calls that may write a whole work tree.
+/// Limit for calls that may write a whole work tree.
 const LONG: Duration = Duration::from_secs(1_800);
 
 const OVERRIDES: &[&str] = &[
@@ -58,7 +49,7 @@ const OVERRIDES: &[&str] = &[
     "protocol.allow=never",
     "gc.auto=0",
     "maintenance.auto=false",
-    // What would make the same call do something else for another person.
+    // Settings that would make the same call behave differently for another person.
     "submodule.recurse=false",
     "rerere.enabled=false",
     "merge.conflictStyle=diff3",
@@ -70,30 +61,31 @@ const OVERRIDES: &[&str] = &[
     "color.ui=false",
 ];
 
-/// Variables that only say where the person's own configuration lies.
+/// Variables that only locate the person's configuration.
 const KEPT_VARIABLES: &[&str] = &[
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_SYSTEM",
     "GIT_CONFIG_NOSYSTEM",
 ];
 
-/// What a service manager tells the daemon alone.
+/// Variables that a service manager sets for the daemon only.
 const SUPERVISORS_VARIABLES: &[&str] = &["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"];
 
-/// How git is called for one repository.
+/// Settings of every git command on one repository.
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) environment: Vec<(OsString, OsString)>,
-    /// The empty file whose shared lock every running git of ours holds.
+    /// Empty file that every running git has as its standard input, with a shared lock. So a git
+    /// that outlives a killed daemon is visible: see [`Host::wait_for_orphans`].
     pub(crate) running: PathBuf,
     pub(crate) version: (u32, u32),
     pub(crate) guard: Guard,
-    /// Those that run.
+    /// Commands running now.
     pub(crate) commands: Running,
 }
 
 impl Host {
-    /// A git command on the repository or worktree whose git directory and work tree are given.
+    /// A git command with an explicit git directory and work tree.
     pub(crate) fn git(&self, git_dir: &Path, work_tree: &Path) -> Git<'_> {
         let mut command = plain(&self.environment);
         for setting in OVERRIDES {
@@ -111,9 +103,9 @@ impl Host {
         }
     }
 
-    /// Waits until no git started by an earlier process runs any more; false when one still does
-    /// after `patience`. Only meaningful before this process starts its own.
-    pub(crate) fn orphans_gone(&self, patience: Duration) -> Result<bool, GitError> {
+    /// Waits until no git started by an earlier process is running. Returns false if one is left
+    /// after `patience`. Call it before this process starts its own.
+    pub(crate) fn wait_for_orphans(&self, patience: Duration) -> Result<bool, GitError> {
         let file = File::open(&self.running).at("open", &self.running)?;
         let end = Instant::now() + patience;
         loop {
@@ -135,12 +127,12 @@ impl Host {
     }
 }
 
-/// Between two looks at something that another process will change.
+/// Waits between two polls of something that another process will change.
 pub(crate) fn pause() {
     std::thread::sleep(Duration::from_millis(10));
 }
 
-/// `2.47.3` of `git version 2.47.3 (Apple Git-146)`, checked against [`MINIMUM`].
+/// Parses `git version 2.47.3 (Apple Git-146)` and checks it against [`MINIMUM`].
 pub(crate) fn version(environment: &[(OsString, OsString)]) -> Result<(u32, u32), GitError> {
     let output = plain(environment)
         .arg("version")
@@ -198,7 +190,7 @@ fn joined(option: &str, path: &Path) -> OsString {
     text
 }
 
-/// One call of git, built up and then run.
+/// Builder for one git command.
 pub(crate) struct Git<'a> {
     host: &'a Host,
     concerned: PathBuf,
@@ -208,7 +200,7 @@ pub(crate) struct Git<'a> {
 }
 
 impl Git<'_> {
-    /// A word of the command; never something that was not checked to begin without a dash.
+    /// Adds an argument. Untrusted values must have been checked not to start with a dash.
     pub(crate) fn arg(mut self, word: impl AsRef<OsStr>) -> Self {
         self.words.push(printable(word.as_ref().as_encoded_bytes()));
         self.command.arg(word);
@@ -219,13 +211,13 @@ impl Git<'_> {
         words.into_iter().fold(self, Self::arg)
     }
 
-    /// `--`, then each path taken literally, from the root of the work tree.
+    /// Adds `--` and the paths, taken literally and relative to the root of the work tree.
     pub(crate) fn paths<P: AsRef<OsStr>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
         self.command.env("GIT_LITERAL_PATHSPECS", "1");
         self.arg("--").args(paths)
     }
 
-    /// One more setting, stronger than the fixed ones. Comes before the first word of the command.
+    /// Adds a setting that overrides the fixed ones. Call it before the first argument.
     pub(crate) fn config(mut self, setting: &str) -> Self {
         debug_assert!(
             self.words.is_empty(),
@@ -240,7 +232,7 @@ impl Git<'_> {
         self
     }
 
-    /// Attributes come from this tree and not from whatever is checked out, where git can do that.
+    /// Reads attributes from this tree instead of the checkout, where git supports that.
     pub(crate) fn attributes_of(self, tree: git2::Oid) -> Self {
         if self.host.version >= ATTRIBUTES_FROM_TREE {
             return self.env("GIT_ATTR_SOURCE", tree.to_string());
@@ -248,20 +240,20 @@ impl Git<'_> {
         self
     }
 
-    /// For a call that may write a whole work tree.
+    /// Raises the time limit for a call that may write a whole work tree.
     pub(crate) fn long(mut self) -> Self {
         self.limit = LONG;
         self
     }
 
-    /// Runs it; whatever the exit code, that is an answer.
+    /// Runs the command. Any exit code is a result, not an error.
     pub(crate) fn run(mut self) -> Result<Output, GitError> {
         self.host.guard.check(&self.concerned)?;
         self.command
             .stdin(self.host.standard_input()?)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // Ctrl+C in the terminal of the daemon must not cut through a checkout.
+            // Ctrl+C in the daemon's terminal must not interrupt a checkout.
             .process_group(0);
         let call = Call {
             command: format!("git {}", self.words.join(" ")),
@@ -275,12 +267,12 @@ impl Git<'_> {
             let spawned = self.command.spawn();
             spawned.map_err(|error| not_started(&call.place, error))
         })?;
-        // Our copy of the lock on standard input must not outlive the child's.
+        // Our copy of the lock on standard input must not wait_out the child's.
         self.command.stdin(Stdio::null());
         finish(child, self.limit, call, &self.host.commands)
     }
 
-    /// Runs it; any exit code but 0 is an error.
+    /// Runs the command. A non-zero exit code is an error.
     pub(crate) fn ok(self) -> Result<Output, GitError> {
         let output = self.run()?;
         if output.code == 0 {
@@ -304,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_installed_git_will_do() {
+    fn the_installed_git_is_new_enough() {
         assert!(version(&[]).unwrap() >= parse_version(MINIMUM));
     }
 }

@@ -1,25 +1,22 @@
-//! What in a repository's own configuration can run programs, pinned to what it was when the
-//! repository was opened.
+//! Pins the settings of a repository that can run programs to what they were at opening.
 //!
-//! Invariant: while it is open, no git of ours runs a clean, smudge, textconv or merge program, or
-//! follows an include, that the repository's `.git/config` (or a `config.worktree`) did not name
-//! when it was opened. Filters such as LFS or git-crypt are legitimate and switching them off would
-//! commit wrong content, so they are kept as they were; a *new* one stops the call with
-//! [`GitError::ConfigChanged`]. The well-known commands of Git LFS may appear at any time (`git lfs
-//! install --local`). Not watched: the own configuration of a submodule that an agent has
-//! initialised; none of our calls goes into submodules but `git add`, which asks them for their
-//! state.
+//! Invariant: while the repository is open, git runs no filter, textconv or merge program and
+//! follows no include that `.git/config` or a `config.worktree` did not name at opening. LFS and
+//! git-crypt need their filters, so pinned ones stay; a *new* one fails the call with
+//! [`GitError::ConfigChanged`]. The standard commands of Git LFS may appear at any time. Not
+//! watched: the configuration of submodules, which only `git add` enters, to ask for their state.
+//! `exec::command` checks before every call.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::git::GitError;
 
-/// Key (lower case but for the middle part) and value.
+/// Key and value. The key is in lower case except for its middle part.
 pub type Setting = (String, String);
 
 const HARMLESS: &[(&str, &str)] = &[
-    // `git sparse-checkout` sets it; what it adds, the `config.worktree` files, is watched as well.
+    // Set by `git sparse-checkout`. The `config.worktree` files that it enables are watched too.
     ("extensions.worktreeconfig", "true"),
     ("filter.lfs.clean", "git-lfs clean -- %f"),
     ("filter.lfs.smudge", "git-lfs smudge -- %f"),
@@ -42,7 +39,7 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Pins `trusted`, or what is there now.
+    /// Pins `trusted`, or the current settings if it is `None`.
     pub(crate) fn new(common: &Path, trusted: Option<Vec<Setting>>) -> Result<Self, GitError> {
         let pinned = match trusted {
             Some(trusted) => trusted.into_iter().collect(),
@@ -54,24 +51,24 @@ impl Guard {
         })
     }
 
-    /// Refuses when the configuration that git would read for `git_dir` has something new that
-    /// could run programs.
+    /// Fails if the configuration that git reads for `git_dir` has an unpinned setting that can run
+    /// programs.
     pub(crate) fn check(&self, git_dir: &Path) -> Result<(), GitError> {
-        match self.news(git_dir)?.into_iter().next() {
+        match self.unpinned(git_dir)?.into_iter().next() {
             Some((key, value)) => Err(GitError::ConfigChanged { key, value }),
             None => Ok(()),
         }
     }
 
-    /// What the configuration that git would read for `git_dir` has that could run programs and is
-    /// not pinned.
-    pub(crate) fn news(&self, git_dir: &Path) -> Result<Vec<Setting>, GitError> {
+    /// Unpinned settings that can run programs, from the configuration that git reads for
+    /// `git_dir`.
+    pub(crate) fn unpinned(&self, git_dir: &Path) -> Result<Vec<Setting>, GitError> {
         let now = settings(&files(&self.common, git_dir))?;
         let is_new = |setting: &Setting| !self.pinned.contains(setting) && !is_harmless(setting);
         Ok(now.into_iter().filter(is_new).collect())
     }
 
-    /// What is pinned, to be written down and given back at the next opening.
+    /// The pinned settings, to be stored and passed to the next opening.
     pub(crate) fn pinned(&self) -> Vec<Setting> {
         self.pinned.iter().cloned().collect()
     }
@@ -144,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_stays_allowed_and_what_is_new_is_refused() {
+    fn a_setting_from_before_opening_is_allowed_and_a_new_one_refused() {
         let crypt = "[filter \"git-crypt\"]\n\tclean = git-crypt clean\n";
         let dir = repository(crypt);
         let guard = Guard::new(dir.path(), None).unwrap();
@@ -167,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_settings_and_lfs_may_come_and_go() {
+    fn harmless_settings_and_lfs_may_change() {
         let dir = repository("");
         let guard = Guard::new(dir.path(), None).unwrap();
         change(
@@ -179,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn an_include_is_followed() {
+    fn a_change_in_an_included_file_is_noticed() {
         let dir = repository("[include]\n\tpath = more\n");
         std::fs::write(dir.path().join("more"), "").unwrap();
         let guard = Guard::new(dir.path(), None).unwrap();

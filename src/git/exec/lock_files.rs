@@ -1,9 +1,8 @@
-//! Lock files of git (`index.lock`, `<reference>.lock`): is the one who made it still alive?
+//! Git lock files (`index.lock`, `<reference>.lock`): decides whether their owner is still alive.
 //!
-//! Invariant: a lock is taken away only if it is dead: no process has the file open, no git process
-//! works in the directories concerned, and it is older than the moment a live git may need between
-//! closing and renaming it. Where the processes of others cannot be looked at (no `/proc`), only a
-//! lock of [`ANCIENT`] age counts as dead.
+//! Invariant: a lock is removed only if it is dead: no process has it open, no git process works in
+//! its directories, and it is older than [`GRACE`], the moment a live git may need between closing
+//! and renaming it. Without `/proc`, only a lock older than [`ANCIENT`] is dead.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,10 +14,10 @@ use crate::git::error::At;
 use crate::remove;
 
 const GRACE: Duration = Duration::from_millis(300);
-/// No git holds a lock that long; only used where it cannot be seen who does.
+/// No git holds a lock for this long. Used only where the owner cannot be determined.
 const ANCIENT: Duration = Duration::from_secs(600);
 
-/// What is known of a lock file.
+/// State of a lock file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lock {
     Absent,
@@ -26,20 +25,20 @@ pub(crate) enum Lock {
     Dead,
 }
 
-/// Looks at the lock.
+/// Determines the state of a lock.
 pub(crate) fn inspect_lock(lock: &Path) -> Result<Lock, GitError> {
     let meta = match fs::symlink_metadata(lock) {
         Ok(meta) => meta,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Lock::Absent),
         Err(error) => return Err(GitError::io("look at", lock, error)),
     };
-    // A clock that went back makes a lock look new; then it is held for a moment longer.
+    // If the clock went back, a lock looks new and counts as held a little longer.
     let age = meta
         .modified()
         .ok()
         .and_then(|time| time.elapsed().ok())
         .unwrap_or_default();
-    // Looking at all processes takes a few milliseconds, so a new lock is not looked at any closer.
+    // Scanning all processes takes a few milliseconds, so a new lock is not examined.
     let dead = age >= GRACE
         && match has_owner(lock) {
             Some(owned) => !owned,
@@ -48,7 +47,7 @@ pub(crate) fn inspect_lock(lock: &Path) -> Result<Lock, GitError> {
     Ok(if dead { Lock::Dead } else { Lock::Held })
 }
 
-/// Takes the lock away if it is dead.
+/// Removes the lock if it is dead.
 pub(crate) fn remove_if_dead(lock: &Path) -> Result<(), GitError> {
     if inspect_lock(lock)? != Lock::Dead {
         return Ok(());
@@ -56,9 +55,9 @@ pub(crate) fn remove_if_dead(lock: &Path) -> Result<(), GitError> {
     remove::file_if_there(lock).at("remove", lock)
 }
 
-/// The same, and a lock too new to be judged is given the moment that it takes. Whose owner lives
-/// stays.
-pub(crate) fn outlive(lock: &Path) -> Result<(), GitError> {
+/// Waits up to [`GRACE`] for a held lock to disappear or become dead, then removes a dead one. A
+/// lock with a live owner stays.
+pub(crate) fn wait_out(lock: &Path) -> Result<(), GitError> {
     let end = Instant::now() + GRACE;
     while inspect_lock(lock)? == Lock::Held && Instant::now() < end {
         super::command::pause();
@@ -66,8 +65,8 @@ pub(crate) fn outlive(lock: &Path) -> Result<(), GitError> {
     remove_if_dead(lock)
 }
 
-/// The same for all locks below a folder.
-pub(crate) fn outlive_all(folder: &Path) -> Result<(), GitError> {
+/// [`wait_out`] for all locks below a folder.
+pub(crate) fn wait_out_all(folder: &Path) -> Result<(), GitError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -76,24 +75,24 @@ pub(crate) fn outlive_all(folder: &Path) -> Result<(), GitError> {
     for entry in entries {
         let path = entry.at("list", folder)?.path();
         if path.extension().is_some_and(|ending| ending == "lock") {
-            outlive(&path)?;
+            wait_out(&path)?;
         } else if path.is_dir() && !path.is_symlink() {
-            outlive_all(&path)?;
+            wait_out_all(&path)?;
         }
     }
     Ok(())
 }
 
-/// The error for a lock that did not go away.
+/// Error for a lock that is still held.
 pub(crate) fn held(lock: &Path) -> GitError {
     GitError::Locked {
         path: lock.to_owned(),
-        why: "another git command seems to be running there".into(),
-        next: "Wait for it; if there is none, delete the file".into(),
+        why: "another git command seems to be running".into(),
+        next: "Wait for it to finish; if none is running, delete the file".into(),
     }
 }
 
-/// Whether a live process may own the lock; none when that cannot be seen here.
+/// Whether a live process may own the lock; `None` if processes cannot be inspected.
 fn has_owner(lock: &Path) -> Option<bool> {
     let lock = fs::canonicalize(lock).ok()?;
     let near = directories_of(&lock);
@@ -108,8 +107,7 @@ fn has_owner(lock: &Path) -> Option<bool> {
     }))
 }
 
-/// Where a git that could hold this lock would work: the git directory, and the work tree that a
-/// linked one belongs to.
+/// Directories in which the owner would run: the git directory and its work tree.
 fn directories_of(lock: &Path) -> Vec<PathBuf> {
     let git_dir = lock
         .ancestors()
@@ -141,8 +139,8 @@ fn is_git(process: &Path) -> bool {
 }
 
 fn works_in(process: &Path, near: &[PathBuf]) -> bool {
-    // The worktrees of the agents lie inside the person's checkout, but a git there is not at work
-    // on that checkout.
+    // Agents' worktrees lie inside the person's checkout, but a git there does not work on that
+    // checkout.
     let inside =
         |cwd: &Path, dir: &Path| cwd.starts_with(dir) && !cwd.starts_with(dir.join(".swarm"));
     fs::read_link(process.join("cwd")).is_ok_and(|cwd| near.iter().any(|dir| inside(&cwd, dir)))
@@ -164,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_dead_when_nobody_has_it_open() {
+    fn a_lock_is_dead_when_no_process_has_it_open() {
         let dir = tempfile::tempdir().unwrap();
         let lock = dir.path().join("index.lock");
         assert_eq!(inspect_lock(&lock).unwrap(), Lock::Absent);
@@ -178,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_lock_is_given_a_moment() {
+    fn a_new_lock_counts_as_held() {
         let dir = tempfile::tempdir().unwrap();
         let lock = dir.path().join("index.lock");
         fs::write(&lock, "").unwrap();

@@ -1,9 +1,9 @@
-//! Starting git and ending it, and what in a repository can get in its way.
+//! Starts and stops git, and guards against what in a repository could block or hijack it.
 //!
-//! `command` is the only place that starts git; `child` follows a started one to its answer;
-//! `running` ends those still running when the daemon ends. `config_guard` pins the settings that
-//! can run programs, `lock_files` decides whether a lock file's owner is alive, and `special_files`
-//! opens nothing that a read would never come back from. The whole room calls this.
+//! `command` is the only place that starts git, `child` follows a started one until it answers, and
+//! `running` stops those still running at shutdown. `config_guard` pins settings that can run
+//! programs, `lock_files` decides whether a lock's owner is alive, and `special_files` refuses
+//! files that a read would block on. The whole room calls this.
 
 pub(super) mod child;
 pub(super) mod command;

@@ -1,7 +1,7 @@
-//! The gits of ours that run at this moment, so that a daemon that ends leaves none behind.
+//! Registry of running git commands, so that a daemon leaves none behind when it exits.
 //!
-//! Invariant: a process group is signalled only while its leader has not been waited for, so its
-//! number is still its own; once closed, nothing is started any more.
+//! Invariant: a process group is signalled only before its leader has been waited for, so its
+//! number cannot have been reused. Once closed, nothing is started any more.
 
 use std::collections::BTreeSet;
 use std::process::{Child, ExitStatus};
@@ -15,12 +15,11 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 use super::command::pause;
 use crate::git::GitError;
 
-/// How long a git may take to remove its lock files when it is asked to end.
+/// Time for git to remove its lock files after SIGTERM.
 const TERM_GRACE: Duration = Duration::from_millis(80);
-/// How long one that is killed may take to be gone.
+/// Time to disappear after SIGKILL.
 const KILL_GRACE: Duration = Duration::from_millis(50);
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Running {
     closed: RwLock<bool>,
@@ -28,7 +27,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts one, unless the daemon is ending.
+    /// Starts a command, unless the daemon is shutting down.
     pub(crate) fn start(
         &self,
         spawn: impl FnOnce() -> Result<Child, GitError>,
@@ -42,12 +41,11 @@ impl Running {
         Ok(child)
     }
 
-    /// Waits for the end of one, and takes it off the list before its number can be given to
-    /// another process.
+    /// Waits for a command to exit, and unregisters it before its number can be reused.
     pub(crate) fn wait(&self, child: &mut Child) -> std::io::Result<ExitStatus> {
         if let Some(pid) = group(child).and_then(rustix::process::Pid::from_raw) {
             let until_dead = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-            // An error means that there is nothing to wait for; what follows tells why.
+            // An error means there is nothing to wait for; `child.wait` below reports why.
             while matches!(
                 waitid(WaitId::Pid(pid), until_dead),
                 Err(rustix::io::Errno::INTR)
@@ -57,8 +55,8 @@ impl Running {
         child.wait()
     }
 
-    /// From now on none is started. Those that run may end by themselves within `patience`; then
-    /// they are asked to, then killed. Whether none is left.
+    /// Refuses new commands. Running ones get `patience` to finish, then SIGTERM, then SIGKILL.
+    /// Returns whether none is left.
     pub(crate) fn end(&self, patience: Duration) -> bool {
         *self.closed.write().unwrap_or_else(PoisonError::into_inner) = true;
         if self.are_over(patience) {
@@ -86,7 +84,7 @@ impl Running {
     fn signal(&self, signal: Signal) {
         self.with(|groups| {
             for group in groups.iter() {
-                // An error means that it has ended meanwhile.
+                // An error means that it has already ended.
                 let _ = killpg(Pid::from_raw(*group), signal);
             }
         });
@@ -121,7 +119,7 @@ mod tests {
             .unwrap()
     }
 
-    /// Started, and waited for on a thread as the callers do; gives how it ended.
+    /// Starts a script and waits for it on a thread, as the callers do.
     fn started(running: &Arc<Running>, script: &str) -> std::thread::JoinHandle<ExitStatus> {
         let mut child = running.start(|| Ok(shell(script))).unwrap();
         let running = Arc::clone(running);
@@ -129,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_about_to_end_is_let_go() {
+    fn a_command_that_finishes_in_time_is_not_signalled() {
         let running = Arc::new(Running::default());
         let short = started(&running, "sleep 0.05; exit 3");
         assert!(running.end(Duration::from_secs(20)));
@@ -137,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_hangs_is_ended_with_its_children_and_none_begins_again() {
+    fn hanging_commands_are_killed_with_their_children_and_no_new_one_starts() {
         let running = Arc::new(Running::default());
         let polite = started(&running, "sleep 30 & wait");
         let folder = tempfile::tempdir().unwrap();
@@ -150,7 +148,10 @@ mod tests {
         let groups: Vec<i32> = running.with(|groups| groups.iter().copied().collect());
         let patience = Instant::now() + Duration::from_secs(5);
         while !running.end(Duration::ZERO) {
-            assert!(Instant::now() < patience, "what ignores TERM runs on");
+            assert!(
+                Instant::now() < patience,
+                "a command that ignores SIGTERM is still running"
+            );
         }
         assert!(polite.join().unwrap().signal().is_some());
         assert!(stubborn.join().unwrap().signal().is_some());

@@ -1,9 +1,9 @@
-//! Files that a read would never end of: pipes, devices, sockets. An agent can put them where git
-//! and we read.
+//! Pipes, devices and sockets, on which a read would block for ever. An agent can put them where
+//! git and swarm read.
 //!
-//! Invariant: before a worktree is used, none of the files that are always read there is one of
-//! these: git's own go, as there is nothing in them; at the others the worktree is refused. A link
-//! counts as what it leads to.
+//! Invariant: before a worktree is used, none of the files that are always read there is special.
+//! Git's own are removed, since they hold nothing; for the others the worktree is refused. A link
+//! counts as its target.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -12,7 +12,7 @@ use std::path::Path;
 use crate::git::error::{At, GitError};
 use crate::{plain_file, remove};
 
-/// Read in the administrative directory by every git.
+/// Files that every git reads in the administrative directory.
 const ADMINISTRATIVE: &[&str] = &[
     "HEAD",
     "commondir",
@@ -23,21 +23,22 @@ const ADMINISTRATIVE: &[&str] = &[
     "config.worktree",
     "info/sparse-checkout",
 ];
-/// Read at the top of the files, beside `.git`.
+/// Files that git reads at the top of the work tree.
 const ON_TOP: &[&str] = &[".gitignore", ".gitattributes", ".gitmodules"];
 
-/// Why the files of a worktree must not be looked at; none: they may.
-pub(crate) fn trap(path: &Path) -> Option<String> {
+/// Why the files of a worktree must not be read; `None` if they may be.
+pub(crate) fn find_special(path: &Path) -> Option<String> {
     let name = ON_TOP.iter().find(|name| is_special(&path.join(name)))?;
-    Some(format!("{name} is a pipe, a socket or a device there"))
+    Some(format!("{name} is a pipe, a socket or a device"))
 }
 
-/// Takes `.git` away if it is one. It holds nothing, and is written anew.
+/// Removes `.git` if it is a special file. It is written again later.
 pub(crate) fn clear_pointer(path: &Path) -> Result<(), GitError> {
     clear(&path.join(".git"))
 }
 
-/// The same with what every git reads of the worktree, also those that work in others.
+/// Removes special files from the administrative directory, which git also reads from other
+/// worktrees.
 pub(crate) fn clear_administrative(git_dir: &Path) -> Result<(), GitError> {
     let mut names = ADMINISTRATIVE.iter();
     names.try_for_each(|name| clear(&git_dir.join(name)))
@@ -54,10 +55,10 @@ fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
 }
 
-/// `fs::read` that refuses what is no file, instead of waiting for it.
+/// `fs::read` that fails on a special file instead of blocking.
 ///
 /// # Errors
-/// It is no file, or cannot be read.
+/// The path is not a regular file, or cannot be read.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     plain_file::open_through_links(path)?.read_to_end(&mut bytes)?;

@@ -1,18 +1,11 @@
-//! What a kill in the middle of a landing leaves in a person's checkout, and how it is put right.
+//! Repairs a person's checkout after a kill in the middle of a landing.
 //!
 //! Invariant: before the first file is touched, the note `swarm-landing` is written beside the
-//! index, synced. With the note there and
-//! - the index still the old one: files that have the new content, or a beginning of it, or are
-//!   gone, are ours and go back to the old;
-//! - the index already the new one: the two-way merge is repeated (it then does nothing) or run
-//!   backwards.
-//!
-//! A file with any other content is the person's and stays; where it is in the way of the two-way
-//! merge, that is refused and the note stays. A checkout that is on another branch by now is left
-//! alone.
-//!
-//! Before that, while it is only tried out whether the checkout can follow, the note
-//! `swarm-rehearsal` says that a lock of the index may be ours. Nothing else is put right for it.
+//! index and synced. If the index is still the old one, files that are missing, or hold the new
+//! content or a beginning of it, are ours and restored. If it is the new one, the two-way merge is
+//! repeated or undone. Any other file is the person's and stays; if it blocks the merge, the note
+//! stays too. A checkout on another branch is left alone. The note `swarm-rehearsal` only says that
+//! a lock of the index may be ours.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,35 +24,34 @@ use crate::git::worktree::registry::Worktree;
 use crate::git::worktree::status::Kind;
 use crate::remove;
 
-/// Where the branches of agents are.
+/// Directory of the agents' branches.
 const AGENTS: &str = "refs/heads/agent";
 const NOTE: &str = "swarm-landing";
 const REHEARSAL: &str = "swarm-rehearsal";
-/// So often a two-way merge that failed in the middle is begun.
+/// Attempts at a two-way merge that fails in the middle.
 const TRIES: u32 = 3;
-/// Paths on one command line.
+/// Maximum number of paths on one command line.
 const AT_ONCE: usize = 400;
 
-/// A path that a move changes.
+/// A path changed by a move of the branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Touched {
     pub(crate) path: PathBuf,
-    /// The old commit has no such path.
+    /// Whether the path is new.
     pub(crate) added: bool,
 }
 
 impl Repo {
-    /// Puts checkouts back that a killed landing left between two commits. For the start of a
-    /// daemon; landings do it by themselves. Dead locks of the packed references and of agents'
-    /// branches go too: a git that was killed has left them, and every `git gc` would stumble over
-    /// them.
+    /// Repairs checkouts that a killed landing left between two commits. Called by a starting
+    /// daemon; landings call it themselves. Also removes dead locks of `packed-refs` and of agents'
+    /// branches, on which every `git gc` would fail.
     pub fn settle_checkouts(&self) -> Result<(), GitError> {
-        lock_files::outlive(&self.common_dir().join("packed-refs.lock"))?;
-        lock_files::outlive_all(&self.common_dir().join(AGENTS))?;
+        lock_files::wait_out(&self.common_dir().join("packed-refs.lock"))?;
+        lock_files::wait_out_all(&self.common_dir().join(AGENTS))?;
         self.settle_all(None)
     }
 
-    /// The same; the checkouts that are on their way through `current` are left to it.
+    /// Repairs checkouts, except those that are being moved through `current`.
     pub(crate) fn settle_all(&self, current: Option<Move<'_>>) -> Result<(), GitError> {
         for checkout in self.peoples_checkouts()? {
             if let Some((branch, old, new)) = read_note(&checkout) {
@@ -68,7 +60,7 @@ impl Repo {
                     old,
                     new,
                 };
-                self.settle_one(&checkout, noted, current == Some(noted))?;
+                self.recover_checkout(&checkout, noted, current == Some(noted))?;
             } else if is_ours(&checkout) {
                 // If somebody else holds the index now, the lock is theirs.
                 self.wait_for_index(&checkout)?;
@@ -78,7 +70,7 @@ impl Repo {
         Ok(())
     }
 
-    fn settle_one(
+    fn recover_checkout(
         &self,
         checkout: &Worktree,
         noted: Move<'_>,
@@ -89,18 +81,18 @@ impl Repo {
             return Err(GitError::Locked {
                 path,
                 why: held.reason,
-                next: "Wait for it, then try again".into(),
+                next: "Wait for it to finish, then try again".into(),
             });
         }
         let away = checkout.head()? != Head::Branch(noted.branch.to_owned());
         let tip = self.branch_commit(noted.branch)?;
         if away || tip == Some(noted.new) {
-            return self.settle_away(checkout, noted, away);
+            return self.recover_moved_checkout(checkout, noted, away);
         }
         if !self.index_is_at(checkout, noted)? {
             self.put_back(checkout, noted)?;
         } else if is_current {
-            // The landing goes on from here: its two-way merge finds the work done.
+            // The landing continues: its two-way merge finds the work done.
             return Ok(());
         } else if self.still_old(tip, noted)? {
             let back = Move {
@@ -113,26 +105,25 @@ impl Repo {
         remove_note(checkout)
     }
 
-    /// The person is elsewhere by now, or the branch has moved: nothing is to be put back.
-    fn settle_away(
+    /// Handles a checkout that is on another branch, or whose branch has moved: nothing needs to be
+    /// restored.
+    fn recover_moved_checkout(
         &self,
         checkout: &Worktree,
         noted: Move<'_>,
         away: bool,
     ) -> Result<(), GitError> {
         if !away && !self.index_is_at(checkout, noted)? {
-            // The branch moved, the files did not get there whole (the machine stopped): they
-            // follow now.
+            // The branch moved but the files were incomplete (a power cut): they are updated now.
             self.put_back(checkout, noted)?;
             self.two_way_again(checkout, noted)?;
         }
         remove_note(checkout)
     }
 
-    /// The two-way merge under the note. It is refused only if the person has since changed those
-    /// very files; then the note stays, and the person decides. A git that was killed, or that the
-    /// disk failed, has left files between the two commits: they are put back, and it is started
-    /// again.
+    /// Repeats the two-way merge under the note. If it is refused because the person has changed
+    /// those files, the note stays and the person decides. If git was killed or the disk failed in
+    /// between, the files are restored and it starts again.
     fn two_way_again(&self, checkout: &Worktree, step: Move<'_>) -> Result<(), GitError> {
         let mut tries = 0;
         loop {
@@ -144,7 +135,7 @@ impl Repo {
                 return Err(error);
             }
             self.put_back(checkout, step)?;
-            // The rehearsal refreshes the index too: what was put back looks changed before.
+            // The rehearsal refreshes the index too; restored files look changed before that.
             if self.rehearse(checkout, step)?.is_err() {
                 let files = self.changed_since(checkout, step)?;
                 return Err(if files.is_empty() {
@@ -156,7 +147,7 @@ impl Repo {
         }
     }
 
-    /// What the person has made or staged since in the way of the move.
+    /// Files on the move's way that the person has created or staged since.
     fn changed_since(
         &self,
         checkout: &Worktree,
@@ -168,13 +159,13 @@ impl Repo {
         let staged = ["diff-index", "--cached", "-z", "--name-only", &old];
         let mut files = self.list(checkout, &["diff-files", "-z", "--name-only"], &paths)?;
         files.extend(obstacles(checkout, &touched));
-        // Where a file is merely gone, the two-way merge goes on.
+        // If a file is merely missing, the two-way merge continues.
         files.retain(|file| is_there(checkout, file));
         files.extend(self.list(checkout, &staged, &paths)?);
         Ok(files.into_iter().collect())
     }
 
-    /// Whether the branch, wherever it is now, has none of the noted change.
+    /// Whether the branch, wherever it is now, lacks the noted change.
     fn still_old(&self, tip: Option<Oid>, noted: Move<'_>) -> Result<bool, GitError> {
         let Some(tip) = tip else { return Ok(false) };
         let ours: BTreeSet<PathBuf> = self
@@ -185,7 +176,7 @@ impl Repo {
         Ok(theirs.iter().all(|path| !ours.contains(path)))
     }
 
-    /// The paths that the move changes, renames not followed.
+    /// Paths changed by the move, without rename detection.
     pub(crate) fn touched_paths(&self, step: Move<'_>) -> Result<Vec<Touched>, GitError> {
         let words = [
             "diff-tree",
@@ -208,7 +199,7 @@ impl Repo {
         Ok(touched.collect())
     }
 
-    /// Answers of a listing command for many paths; a command line holds only so much.
+    /// Runs a listing command for many paths in batches, since a command line is limited.
     pub(crate) fn list(
         &self,
         checkout: &Worktree,
@@ -223,7 +214,7 @@ impl Repo {
         Ok(found)
     }
 
-    /// Whether the index holds the new commit's version of every path that the move changes.
+    /// Whether the index has the new commit's version of every path of the move.
     fn index_is_at(&self, checkout: &Worktree, step: Move<'_>) -> Result<bool, GitError> {
         let wanted: BTreeSet<PathBuf> = self
             .changed_paths(step.old, step.new)?
@@ -247,8 +238,7 @@ impl Repo {
         Ok(output.pieces().all(|path| !wanted.contains(&path_of(path))))
     }
 
-    /// The index is the old one: files that a killed move had already written or deleted go back to
-    /// what they were.
+    /// With the old index: restores files that a killed move had written or deleted.
     pub(crate) fn put_back(&self, checkout: &Worktree, step: Move<'_>) -> Result<(), GitError> {
         if self.index_is_at(checkout, step)? {
             return Ok(());
@@ -280,7 +270,7 @@ impl Repo {
         self.restore(checkout, &restored)
     }
 
-    /// Writes the index's version of the paths; what the index does not have stays as it is.
+    /// Writes the index's version of the paths; paths not in the index stay.
     fn restore(&self, checkout: &Worktree, paths: &[PathBuf]) -> Result<(), GitError> {
         let known = self.list(checkout, &["ls-files", "-z", "--cached"], paths)?;
         for some in known.chunks(AT_ONCE) {
@@ -290,7 +280,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Those that are there, and of which the index has nothing.
+    /// Existing paths that are not in the index.
     fn untracked_among(
         &self,
         checkout: &Worktree,
@@ -307,8 +297,8 @@ impl Repo {
         Ok(there)
     }
 
-    /// Whether the file has nothing but what the commit has there: without asking git, which is
-    /// slow for thousands of files.
+    /// Whether the file equals the commit's content or a beginning of it. Does not ask git, which
+    /// is slow for thousands of files.
     fn is_beginning_of(&self, file: &Path, path: &Path, commit: Oid) -> Result<bool, GitError> {
         let library = self.library()?;
         let tree = library.find_commit(commit).and_then(|it| it.tree());
@@ -321,7 +311,7 @@ impl Repo {
         }))
     }
 
-    /// Whether the file is the new commit's, or a beginning of it, as a checkout would write it.
+    /// Whether the file equals what a checkout of the new commit writes, or a beginning of it.
     fn is_written_by_us(
         &self,
         checkout: &Worktree,
@@ -338,7 +328,7 @@ impl Repo {
         }))
     }
 
-    /// What a checkout of the commit would write there.
+    /// Content that a checkout of the commit writes.
     fn as_checked_out(
         &self,
         checkout: &Worktree,
@@ -357,7 +347,7 @@ fn is_there(checkout: &Worktree, file: &Path) -> bool {
     fs::symlink_metadata(checkout.path.join(file)).is_ok()
 }
 
-/// The refusal to go on over what a person did after a kill, with the command that moves it aside.
+/// The error for files that a person changed after a kill, with a command that moves them aside.
 fn refusal(checkout: &Worktree, step: Move<'_>, files: &BTreeSet<PathBuf>) -> GitError {
     let mut command = vec![format!("cd {}", quoted(&checkout.path))];
     for file in files.iter().filter(|file| is_there(checkout, file)) {
@@ -375,8 +365,8 @@ fn refusal(checkout: &Worktree, step: Move<'_>, files: &BTreeSet<PathBuf>) -> Gi
     }
 }
 
-/// Content of a file, or target of a symbolic link. None also for what is longer than that, and for
-/// pipes and devices, which would be read for ever.
+/// Content of a file, or target of a symbolic link. `None` if it is longer than `longest`, or a
+/// pipe or device, on which a read would block.
 fn content(file: &Path, longest: usize) -> Option<Vec<u8>> {
     let meta = fs::symlink_metadata(file).ok()?;
     if meta.is_symlink() {
@@ -390,7 +380,8 @@ fn content(file: &Path, longest: usize) -> Option<Vec<u8>> {
     fs::read(file).ok()
 }
 
-/// The branch is last: its name may hold anything but a line end.
+/// Writes `<old> <new> <branch>`. The branch comes last: its name may contain anything but a line
+/// end.
 pub(crate) fn write_note(checkout: &Worktree, step: Move<'_>) -> Result<(), GitError> {
     let path = checkout.git_dir.join(NOTE);
     let text = format!("{} {} {}\n", step.old, step.new, step.branch);
@@ -403,19 +394,19 @@ pub(crate) fn write_note(checkout: &Worktree, step: Move<'_>) -> Result<(), GitE
         .at("sync", &checkout.git_dir)
 }
 
-/// Says, before a git of ours takes the index's lock, that it may be ours. Not synced: neither is
-/// the lock, which comes later in the same directory.
+/// Records that a lock of the index may be ours, before git takes it. Not synced: neither is the
+/// lock, which appears later in the same directory.
 pub(crate) fn begin_rehearsal(checkout: &Worktree) -> Result<(), GitError> {
     let path = checkout.git_dir.join(REHEARSAL);
     fs::write(&path, "").at("write", &path)
 }
 
-/// Nothing of ours is at the index any more, or the landing's note says so.
+/// Ends the rehearsal: no git of ours uses the index, or the landing's note says so.
 pub(crate) fn end_rehearsal(checkout: &Worktree) -> Result<(), GitError> {
     remove(&checkout.git_dir.join(REHEARSAL))
 }
 
-/// Whether a lock that nobody holds is ours.
+/// Whether a dead lock of the index is ours.
 pub(crate) fn is_ours(checkout: &Worktree) -> bool {
     checkout.git_dir.join(REHEARSAL).exists() || read_note(checkout).is_some()
 }
@@ -424,7 +415,7 @@ fn remove(path: &Path) -> Result<(), GitError> {
     remove::file_if_there(path).at("delete", path)
 }
 
-/// None also for a note that a kill left half written: then nothing had been touched yet.
+/// `None` also for a half-written note: then nothing had been touched.
 pub(crate) fn read_note(checkout: &Worktree) -> Option<(String, Oid, Oid)> {
     let text = fs::read_to_string(checkout.git_dir.join(NOTE)).ok()?;
     let mut fields = text.strip_suffix('\n')?.splitn(3, ' ');

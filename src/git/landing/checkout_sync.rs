@@ -1,14 +1,10 @@
-//! A person's checkout follows its branch from one commit to another, as `git merge --ff-only`
-//! would take it.
+//! Updates a person's checkout from one commit to another, as `git merge --ff-only` does.
 //!
-//! Invariant: what is not committed is never changed. Git's own two-way merge (`read-tree -m -u old
-//! new`) decides that: it touches a path only if index and file are the old commit's, and checks
-//! all paths before it touches the first. Where git would overwrite *ignored* files, we do not:
-//! they may be all there is of somebody's settings. Index and files go first, the branch last; in
-//! between they look like staged changes.
-//!
-//! A kill at any point is healed by [`Repo::settle_checkouts`] or by the next landing: see
-//! [`super::checkout_recovery`].
+//! Invariant: uncommitted work is never changed. Git's two-way merge (`read-tree -m -u old new`)
+//! touches a path only if index and file match the old commit, and checks all paths first. Ignored
+//! files, which git would overwrite, block the update too: they may hold somebody's only settings.
+//! Index and files change first and look like staged changes until the branch moves.
+//! [`Repo::settle_checkouts`] or the next landing repairs a kill: see [`super::checkout_recovery`].
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +19,7 @@ use crate::git::objects::names::shown;
 use crate::git::repo::{Head, Repo};
 use crate::git::worktree::registry::Worktree;
 
-/// One move of a branch.
+/// A move of a branch between two commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Move<'a> {
     pub(crate) branch: &'a str,
@@ -34,7 +30,7 @@ pub(crate) struct Move<'a> {
 type Follow = Result<(), Blocked>;
 
 impl Repo {
-    /// The main work tree and the linked ones that are not ours.
+    /// The main work tree, and linked worktrees that are not swarm's.
     pub(crate) fn peoples_checkouts(&self) -> Result<Vec<Worktree>, GitError> {
         let ours = self.worktrees_dir()?;
         let main = Worktree {
@@ -54,7 +50,7 @@ impl Repo {
         Ok(std::iter::once(main).chain(linked).collect())
     }
 
-    /// Those that have the branch checked out, or are about to have it again.
+    /// Checkouts with this branch, including those that a rebase will return to it.
     pub(crate) fn checkouts_of(&self, branch: &str) -> Result<Vec<Worktree>, GitError> {
         let mut found = self.peoples_checkouts()?;
         found.retain(|checkout| {
@@ -66,23 +62,22 @@ impl Repo {
         Ok(found)
     }
 
-    /// Brings index and files from the old commit to the new one, or changes nothing and says why
-    /// not.
+    /// Updates index and files from the old commit to the new one; or changes nothing and returns
+    /// the reason.
     pub(crate) fn follow(&self, checkout: &Worktree, step: Move<'_>) -> Result<Follow, GitError> {
-        if let Some(blocked) = self.hindrance(checkout, step)? {
+        if let Some(blocked) = self.find_obstacle(checkout, step)? {
             return Ok(Err(blocked));
         }
         write_note(checkout, step)?;
         crash::point("git.land.noted");
         if let Err(error) = self.two_way(checkout, step.old, step.new, &[]) {
-            // A killed git leaves its lock; only under the note is it known to be ours.
+            // A killed git leaves its lock; only the note shows that it is ours.
             if let Some(held) = self.wait_for_index(checkout)? {
                 return Ok(Err(held));
             }
             self.put_back(checkout, step)?;
-            // Somebody who changed a file since is still in the way; what was git's own trouble
-            // (killed, the disk) passes.
-            let now = self.hindrance(checkout, step)?;
+            // Files changed since still block; a failure of git itself (killed, disk) may pass.
+            let now = self.find_obstacle(checkout, step)?;
             remove_note(checkout)?;
             return now.map_or(Err(error), |blocked| Ok(Err(blocked)));
         }
@@ -90,13 +85,13 @@ impl Repo {
         Ok(Ok(()))
     }
 
-    /// Back from the new commit to the old one, after the branch could not be moved.
+    /// Returns the checkout to the old commit after the branch could not be moved.
     pub(crate) fn unfollow(&self, checkout: &Worktree, step: Move<'_>) -> Result<(), GitError> {
         self.two_way(checkout, step.new, step.old, &[])?;
         remove_note(checkout)
     }
 
-    /// The landing is done.
+    /// Removes the note after the landing.
     pub(crate) fn followed(checkout: &Worktree) -> Result<(), GitError> {
         remove_note(checkout)
     }

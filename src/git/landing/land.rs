@@ -1,8 +1,8 @@
-//! The target branch moves.
+//! Moves the target branch.
 //!
-//! Invariant: it moves by compare-and-swap from the commit that the caller verified against, and
-//! only after every checkout of a person that has it checked out was able to follow; otherwise
-//! nothing has changed. May be repeated after a kill at any point.
+//! Invariant: it moves by compare-and-swap from the commit that was verified against, and only
+//! after every checkout of it was updated; otherwise nothing changes. May be repeated after a kill
+//! at any point.
 
 use git2::Oid;
 
@@ -14,37 +14,37 @@ use crate::git::objects::names::branch_ref;
 use crate::git::repo::Repo;
 use crate::git::worktree::registry::Worktree;
 
-/// What is to land.
+/// Arguments of [`Repo::land`] and [`Repo::move_target`].
 #[derive(Debug, Clone)]
 pub struct Land {
-    /// The target branch.
+    /// Name of the target branch.
     pub branch: String,
-    /// The commit that it was verified on: the target must still be there.
+    /// Commit that the target must still be at: the one verified against.
     pub expected: Oid,
-    /// The commit that it moves to.
+    /// New commit of the target.
     pub commit: Oid,
 }
 
-/// How it went.
+/// Result of a landing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LandOutcome {
-    /// The target is at the commit now.
+    /// The target is now at the commit.
     Landed,
-    /// It was there, or further, before this call.
+    /// The target already contained the commit before this call.
     AlreadyLanded,
-    /// The target is elsewhere: merge and verify again.
+    /// The target has moved: merge and verify again.
     TargetMoved {
-        /// Where; none if the branch is gone.
+        /// Its current commit; `None` if the branch is gone.
         found: Option<Oid>,
     },
-    /// A person's checkout cannot follow.
+    /// A person's checkout could not be updated.
     CheckoutBlocked(Blocked),
-    /// The commit does not contain `expected`, so it would take commits away from the target.
+    /// The commit does not contain `expected`, so landing would remove commits from the target.
     NotAFastForward,
 }
 
 impl Repo {
-    /// Moves the target forward, to a commit that [`Repo::build_merge`] has put on disk.
+    /// Moves the target forward to a commit from [`Repo::build_merge`].
     pub fn land(&self, want: &Land) -> Result<LandOutcome, GitError> {
         let reference = branch_ref(&want.branch)?;
         self.tree_of(want.commit)?;
@@ -60,7 +60,8 @@ impl Repo {
         self.move_with_checkouts(want, &reference)
     }
 
-    /// Moves the target to any commit, backwards too: for a rollback. Same safety, same outcomes.
+    /// Moves the target to any commit, even backwards, for a rollback. Same safety and outcomes as
+    /// [`Repo::land`].
     pub fn move_target(&self, want: &Land) -> Result<LandOutcome, GitError> {
         let reference = branch_ref(&want.branch)?;
         self.tree_of(want.commit)?;
@@ -84,14 +85,14 @@ impl Repo {
             return Ok(LandOutcome::TargetMoved { found });
         }
         let checkouts = self.checkouts_of(&want.branch)?;
-        if let Err(blocked) = self.all_follow(&checkouts, step)? {
+        if let Err(blocked) = self.update_all(&checkouts, step)? {
             return Ok(LandOutcome::CheckoutBlocked(blocked));
         }
         crash::point("git.land.before-ref");
         match self.move_ref(reference, step.old, step.new, "swarm: landed") {
             Ok(()) => {}
             Err(error) => {
-                self.none_follow(&checkouts, step)?;
+                self.undo_updates(&checkouts, step)?;
                 return match error {
                     GitError::RefMoved { found, .. } => Ok(LandOutcome::TargetMoved { found }),
                     other => Err(other),
@@ -103,8 +104,8 @@ impl Repo {
         Ok(LandOutcome::Landed)
     }
 
-    /// All of them, or none.
-    fn all_follow(
+    /// Updates all checkouts, or none.
+    fn update_all(
         &self,
         checkouts: &[Worktree],
         step: Move<'_>,
@@ -112,14 +113,14 @@ impl Repo {
         for (at, checkout) in checkouts.iter().enumerate() {
             let outcome = self.follow(checkout, step);
             if !matches!(outcome, Ok(Ok(()))) {
-                self.none_follow(&checkouts[..at], step)?;
+                self.undo_updates(&checkouts[..at], step)?;
                 return outcome;
             }
         }
         Ok(Ok(()))
     }
 
-    fn none_follow(&self, checkouts: &[Worktree], step: Move<'_>) -> Result<(), GitError> {
+    fn undo_updates(&self, checkouts: &[Worktree], step: Move<'_>) -> Result<(), GitError> {
         checkouts
             .iter()
             .rev()

@@ -1,9 +1,9 @@
-//! The target branch moves, and the person's checkout of it follows.
+//! Moves the target branch and updates the person's checkout of it.
 //!
-//! `verify_tree` has the merged tree checked out for the quality commands, `land` moves the target,
-//! `checkout_sync` takes the person's checkout along, `obstacles` says what keeps it from
-//! following. After a kill `checkout_recovery` puts the checkout right. Invariant: uncommitted work
-//! is never overwritten.
+//! `verify_tree` checks out the merged tree for the quality commands, `land` moves the target,
+//! `checkout_sync` updates the person's checkout, `obstacles` finds what prevents that, and
+//! `checkout_recovery` repairs the checkout after a kill. Invariant: uncommitted work is never
+//! overwritten.
 
 pub(super) mod checkout_recovery;
 pub(super) mod checkout_sync;

@@ -1,9 +1,9 @@
-//! What keeps a person's checkout from following its branch: a merge under way, a held index, or
-//! uncommitted files in the way.
+//! Finds what prevents a person's checkout from following its branch: a merge in progress, a locked
+//! index, or uncommitted files.
 //!
-//! Invariant: looking changes nothing of the person's. Git's own two-way merge decides, in a
-//! rehearsal (`read-tree -n`). Where git would overwrite *ignored* files we refuse: they may be all
-//! there is of somebody's settings.
+//! Invariant: nothing of the person's is changed. Git's two-way merge decides, in a dry run
+//! (`read-tree -n`). Ignored files, which git would overwrite, count as obstacles: they may hold
+//! somebody's only settings.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,25 +24,25 @@ use crate::git::worktree::registry::Worktree;
 use crate::git::worktree::reset::index_is_plain;
 use crate::git::worktree::status::Kind;
 
-/// With more files than this in the way, the command that stashes them names the whole checkout.
+/// With more files than this, the stash command names the whole checkout.
 const NAMED: usize = 20;
 
-/// Why a checkout cannot follow now. Nothing was changed.
+/// Why a checkout cannot be updated. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blocked {
-    /// The checkout.
+    /// Root of the checkout.
     pub worktree: PathBuf,
-    /// What is in the way, for people.
+    /// The reason, for people.
     pub reason: String,
-    /// The files in the way, if it is files.
+    /// Files that would be overwritten, if that is the reason.
     pub files: Vec<String>,
-    /// The shell command that puts these files aside; empty where it is not files.
+    /// Shell command that stashes these files; empty if there are none.
     pub command: String,
 }
 
 impl Repo {
-    /// What would stop the branch from moving from one commit to the other, in each checkout of it.
-    pub fn in_the_way_of(
+    /// Obstacles to moving the branch from one commit to another, in each checkout of it.
+    pub fn checkouts_blocking(
         &self,
         branch: &str,
         from: Oid,
@@ -56,19 +56,19 @@ impl Repo {
         };
         let mut found = Vec::new();
         for checkout in self.checkouts_of(branch)? {
-            found.extend(self.hindrance(&checkout, step)?);
+            found.extend(self.find_obstacle(&checkout, step)?);
         }
         Ok(found)
     }
 
-    /// What keeps this checkout from following the move; `None` if nothing does.
-    pub(crate) fn hindrance(
+    /// The obstacle to updating this checkout, if any.
+    pub(crate) fn find_obstacle(
         &self,
         checkout: &Worktree,
         step: Move<'_>,
     ) -> Result<Option<Blocked>, GitError> {
         if let Some(what) = under_way(&checkout.git_dir) {
-            let reason = format!("a {what} is under way there");
+            let reason = format!("a {what} is in progress there");
             return Ok(Some(blocked(checkout, reason)));
         }
         if let Some(held) = self.wait_for_index(checkout)? {
@@ -76,7 +76,7 @@ impl Repo {
         }
         let touched = self.touched_paths(step)?;
         let there = obstacles(checkout, &touched);
-        // The rehearsal reads all of both trees, so it is spared where it cannot be refused.
+        // The dry run reads both trees completely, so it is skipped where git cannot refuse.
         if there.is_empty() && self.is_as_committed(checkout, step.old, &touched)? {
             return Ok(None);
         }
@@ -95,7 +95,7 @@ impl Repo {
         Ok(Some(in_the_way(checkout, &files, !hidden.is_empty())))
     }
 
-    /// The two-way merge without touching anything; the reason if it would be refused.
+    /// Dry run of the two-way merge; the reason if git would refuse it.
     pub(crate) fn rehearse(
         &self,
         checkout: &Worktree,
@@ -104,11 +104,11 @@ impl Repo {
         if self.two_way(checkout, step.old, step.new, &["-n"]).is_ok() {
             return Ok(Ok(()));
         }
-        // A killed git has left its lock.
+        // A killed git may have left its lock.
         if let Some(held) = self.wait_for_index(checkout)? {
             return Ok(Err(held.reason));
         }
-        // A touched file looks changed until the index is refreshed. The exit code of this refresh
+        // A touched file looks changed until the index is refreshed. The exit code of the refresh
         // reports real changes only.
         checkout
             .git(self)
@@ -123,8 +123,8 @@ impl Repo {
         }
     }
 
-    /// Waits for whoever holds the index. A lock of a dead git is removed only if the note says
-    /// that it was ours.
+    /// Waits until the index is unlocked. A lock of a dead git is removed only if the note says
+    /// that it is ours.
     pub(crate) fn wait_for_index(&self, checkout: &Worktree) -> Result<Option<Blocked>, GitError> {
         let lock = checkout.git_dir.join("index.lock");
         let end = Instant::now() + self.lock_wait();
@@ -137,12 +137,12 @@ impl Repo {
                 Lock::Held => {
                     return Ok(Some(blocked(
                         checkout,
-                        "another program holds the index (index.lock)".into(),
+                        "another program has locked the index (index.lock)".into(),
                     )));
                 }
                 Lock::Dead => {
                     let reason = format!(
-                        "a git that is gone has left {}; delete that file",
+                        "a git command that no longer runs left {}; delete that file",
                         shown(&lock)
                     );
                     return Ok(Some(blocked(checkout, reason)));
@@ -151,8 +151,8 @@ impl Repo {
         }
     }
 
-    /// Ignored files where the new commit has files that the old one had not. Git itself refuses
-    /// only for the untracked ones that are not ignored.
+    /// Ignored files at paths that the new commit adds. Git itself refuses to overwrite only
+    /// untracked files that are not ignored.
     fn ignored_among(
         &self,
         checkout: &Worktree,
@@ -168,8 +168,7 @@ impl Repo {
         self.list(checkout, &words, there)
     }
 
-    /// Whether nothing that the move touches differs from the commit checked out, neither in the
-    /// index nor as a file.
+    /// Whether all paths of the move match the commit checked out, in the index and as files.
     fn is_as_committed(
         &self,
         checkout: &Worktree,
@@ -198,7 +197,7 @@ impl Repo {
                 .iter()
                 .any(|other| other.path.starts_with(path) || path.starts_with(&other.path))
         };
-        // A file that is merely gone is never in the way; an empty directory in its place is.
+        // A missing file is no obstacle; an empty directory in its place is.
         let there = entries.into_iter().filter(|entry| {
             entry.kind != Kind::Missing || checkout.path.join(&entry.path).is_dir()
         });
@@ -209,7 +208,7 @@ impl Repo {
     }
 }
 
-/// What lies where the new commit has files that the old one had not.
+/// Existing files at paths that the new commit adds.
 pub(crate) fn obstacles(checkout: &Worktree, touched: &[Touched]) -> Vec<PathBuf> {
     let added = touched.iter().filter(|one| one.added);
     let there: BTreeSet<PathBuf> = added
@@ -218,7 +217,7 @@ pub(crate) fn obstacles(checkout: &Worktree, touched: &[Touched]) -> Vec<PathBuf
     there.into_iter().collect()
 }
 
-/// What is on the way to the path: itself, or a file where it needs a directory.
+/// What occupies the path: the path itself, or a file where it needs a directory.
 fn obstacle(root: &Path, path: &Path) -> Option<PathBuf> {
     let mut at = PathBuf::new();
     for part in path.components() {
@@ -253,10 +252,10 @@ fn in_the_way(checkout: &Worktree, files: &BTreeSet<PathBuf>, some_ignored: bool
     }
 }
 
-/// The command that puts these files aside.
+/// Command that stashes these files.
 fn stash(checkout: &Worktree, files: &BTreeSet<PathBuf>, some_ignored: bool) -> String {
     let git = format!("git -C {} stash push", quoted(&checkout.path));
-    // Git cannot stash a deletion that is staged by its path alone.
+    // Git cannot stash a staged deletion by its path alone.
     let all_there = files
         .iter()
         .all(|path| fs::symlink_metadata(checkout.path.join(path)).is_ok());

@@ -1,10 +1,9 @@
-//! The worktree `.merge`, in which a merged tree is checked before the target moves to it.
+//! The worktree `.merge`, in which quality commands check a merged tree before the target moves to
+//! it.
 //!
-//! Invariant: after [`Repo::verify_tree`] its files are the commit's, and nothing untracked is
-//! beside them; only ignored files (build results of the last check) stay, which makes the next
-//! build a small one.
-//!
-//! What it costs: see [`crate::git::worktree::pool`].
+//! Invariant: after [`Repo::verify_tree`] its files are the commit's, without untracked files.
+//! Ignored files (build results of the last check) stay, so that the next build is faster. For the
+//! cost see [`crate::git::worktree::pool`].
 
 use std::path::PathBuf;
 
@@ -15,11 +14,12 @@ use crate::git::repo::Repo;
 use crate::git::worktree::registry::Found;
 use crate::git::worktree::reset::{Clean, HeadTo};
 
-/// The name of the worktree in which merged trees are checked.
+/// Name of the worktree in which merged trees are checked.
 pub const MERGE: &str = ".merge";
 
 impl Repo {
-    /// Brings the merge worktree to the commit; answers with its directory. One caller at a time.
+    /// Resets the merge worktree to the commit and returns its directory. Must not run
+    /// concurrently.
     pub fn verify_tree(&self, commit: Oid) -> Result<PathBuf, GitError> {
         self.tree_of(commit)?;
         if let Found::Ours(kept) = self.look_up(MERGE)?
@@ -29,7 +29,7 @@ impl Repo {
         {
             return Ok(kept.path);
         }
-        // Not there yet, or in a state that only a new one mends.
+        // It does not exist yet, or is in a state that only a new one fixes.
         if !matches!(self.look_up(MERGE)?, Found::Nothing) {
             self.discard_directory(MERGE)?;
         }

@@ -1,11 +1,9 @@
-//! Merges in memory: no work tree, no reference moves.
+//! Builds merges in memory, without a work tree and without moving a reference.
 //!
-//! Invariant: the same inputs give the same commit, dates included, so a build may be repeated
-//! after a kill; and when a build is reported, all its objects are on disk. SIMPLE conflicts are
-//! settled on the way, see [`super::three_way`].
-//!
-//! Why the git command: `merge-tree --write-tree` (merge-ort) takes 2.7 ms on 5,000 files where
-//! git2 takes 33. Commit and blobs by git2.
+//! Invariant: the same inputs, dates included, give the same commit, so a build can be repeated
+//! after a kill. When a build is reported, all its objects are on disk. SIMPLE conflicts are
+//! resolved on the way, see [`super::three_way`]. The git command merges because `merge-tree
+//! --write-tree` takes 2.7 ms on 5,000 files where git2 takes 33 ms; git2 writes commit and blobs.
 
 use std::path::{Path, PathBuf};
 
@@ -19,50 +17,47 @@ use crate::git::error::GitError;
 use crate::git::objects::names::{printable, shown};
 use crate::git::repo::{Identity, NewCommit, Repo, write_commit};
 
-/// What is to be merged.
+/// Arguments of [`Repo::build_merge`].
 #[derive(Debug, Clone)]
+#[allow(missing_docs)] // for fields whose names say it all
 pub struct BuildMerge {
-    /// The branch to merge onto, as it is now.
+    /// Branch to merge onto, at its current commit.
     pub target_branch: String,
-    /// The commit to merge, sealed: its objects are on disk.
+    /// Commit to merge; its objects are on disk.
     pub source: Oid,
-    /// Subject, body and trailers.
+    /// Full commit message, with trailers.
     pub message: String,
-    /// Author and committer.
     pub identity: Identity,
-    /// Of the intention.
+    /// Date of the commit, fixed when the merge was requested.
     pub time: Timestamp,
 }
 
-/// What came of it.
+/// Result of [`Repo::build_merge`].
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)] // for fields whose names say it all
 pub enum BuildOutcome {
-    /// A merge commit, on disk, that no branch has yet.
+    /// A merge commit on disk; no branch contains it yet.
     Built {
-        /// The merge commit; its first parent is `target`.
+        /// Merge commit; its first parent is `target`.
         commit: Oid,
-        /// The commit of the target that it was built on.
+        /// Target commit that it was built on.
         target: Oid,
-        /// Files whose SIMPLE conflicts were settled.
+        /// Files whose SIMPLE conflicts were resolved.
         simple_resolved: Vec<String>,
     },
-    /// It takes judgement.
+    /// The conflict needs judgement.
     Conflict {
-        /// The commit of the target that it was tried on.
+        /// Target commit that it was tried on.
         target: Oid,
-        /// Who can settle it.
+        /// Who can resolve it.
         class: ConflictClass,
-        /// All files in conflict.
         files: Vec<ConflictFile>,
     },
-    /// The target has the commit already.
-    NothingToMerge {
-        /// The commit of the target.
-        target: Oid,
-    },
+    /// The target already contains the commit.
+    NothingToMerge { target: Oid },
 }
 
-/// A tree, or why there is none.
+/// The merged tree, or the conflict.
 pub(crate) enum Settled {
     Tree {
         tree: Oid,
@@ -74,7 +69,7 @@ pub(crate) enum Settled {
     },
 }
 
-/// Texts that are larger are not woven.
+/// Larger texts (bytes) are not merged by [`super::three_way`].
 const MOST_BYTES: usize = 4 << 20;
 
 impl Repo {
@@ -116,7 +111,7 @@ impl Repo {
         }
     }
 
-    /// The merge of two commits as a tree, SIMPLE conflicts settled.
+    /// Merges two commits into a tree and resolves SIMPLE conflicts.
     pub(crate) fn merge_trees(&self, ours: Oid, theirs: Oid) -> Result<Settled, GitError> {
         let output = self
             .git()
@@ -145,7 +140,7 @@ impl Repo {
         let library = self.library()?;
         let (mut texts, mut regions, mut kinds) = (Vec::new(), Vec::new(), Vec::new());
         for (path, (stages, kind)) in &merged.conflicts {
-            match weave_file(&library, path, stages, *kind)? {
+            match merge_file(&library, path, stages, *kind)? {
                 Ok(text) => texts.push((path, stages, text)),
                 Err((kind, open)) => {
                     kinds.push((path, kind));
@@ -160,15 +155,15 @@ impl Repo {
             return Ok(Settled::Tree { tree, resolved });
         }
         let only: Vec<ConflictKind> = kinds.iter().map(|(_, kind)| *kind).collect();
-        // What could be woven is in conflict all the same when the whole merge has to be settled by
-        // hand.
-        let woven = texts
+        // If the merge as a whole needs manual resolution, the resolvable files are in conflict
+        // too.
+        let resolved = texts
             .iter()
             .map(|(path, stages, _)| (*path, kind_of_text(stages)));
         let mut files: Vec<ConflictFile> = kinds
             .iter()
             .copied()
-            .chain(woven)
+            .chain(resolved)
             .map(|(path, kind)| ConflictFile {
                 path: shown(path),
                 kind,
@@ -192,7 +187,7 @@ fn kind_of_text(stages: &Stages) -> ConflictKind {
 
 type Unwoven = (ConflictKind, Vec<usize>);
 
-fn weave_file(
+fn merge_file(
     library: &git2::Repository,
     path: &Path,
     stages: &Stages,
@@ -228,7 +223,7 @@ fn weave_file(
     )
 }
 
-/// The tree with these files in place of those with conflict markers.
+/// Replaces files with conflict markers in the tree by resolved texts.
 fn with_texts(
     library: &git2::Repository,
     tree: Oid,

@@ -1,9 +1,8 @@
-//! Conflicts: what kind, and who can settle them.
+//! Classifies conflicts: what kind they are, and who can resolve them.
 //!
-//! Invariant: pure. SIMPLE is what [`super::three_way`] settles by itself and never reaches a
-//! person. MEDIUM are conflicts of text that an agent can look over. COMPLEX is everything whose
-//! settling is a decision about files (renamed, deleted, retyped, binary, submodules), or more text
-//! than an agent should be trusted with.
+//! Invariant: pure. SIMPLE is what [`super::three_way`] resolves by itself. MEDIUM is conflicting
+//! text that an agent can resolve. COMPLEX needs a decision about files (renamed, deleted, retyped,
+//! binary, submodules), or has more text than an agent should be trusted with.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,14 +11,14 @@ use git2::Oid;
 
 use crate::git::objects::names::path_of;
 
-/// More files in conflict than this are COMPLEX.
+/// More conflicting files than this are COMPLEX.
 pub const MOST_FILES: usize = 10;
-/// More open regions than this, over all files, are COMPLEX.
+/// More unresolved regions than this, over all files, are COMPLEX.
 pub const MOST_REGIONS: usize = 30;
-/// A single region of more lines than this (on its longer side) is COMPLEX.
+/// A region with more lines than this, on its longer side, is COMPLEX.
 pub const MOST_REGION_LINES: usize = 150;
 
-/// Who can settle it.
+/// Who can resolve a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConflictClass {
     /// An agent.
@@ -28,46 +27,46 @@ pub enum ConflictClass {
     Complex,
 }
 
-/// What happened to a file.
+/// Why a file is in conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConflictKind {
-    /// Both changed the same lines.
+    /// Both sides changed the same lines.
     Content,
-    /// Both added a file of that name.
+    /// Both sides added a file of this name.
     BothAdded,
-    /// One changed it, one deleted it.
+    /// One side changed the file, the other deleted it.
     ModifyDelete,
-    /// Renamed against deleted, renamed twice, or names that collide.
+    /// Renamed and deleted, renamed twice, or colliding names.
     Rename,
-    /// A file where the other side has a directory.
+    /// A file on one side, a directory on the other.
     FileDirectory,
-    /// Not text.
+    /// A binary file.
     Binary,
-    /// File against symbolic link, or the like.
+    /// Different types, for example a file and a symbolic link.
     Type,
     /// A submodule moved on both sides.
     Submodule,
-    /// Something that git reports and swarm has no word for.
+    /// A conflict that git reports under a name unknown to swarm.
     Other,
 }
 
-/// A file in conflict.
+/// A conflicting path, with the kind of its conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConflictFile {
-    /// Escaped for people.
+    /// Path, escaped for people.
     pub path: String,
-    /// What happened to it.
+    /// Why it is in conflict.
     pub kind: ConflictKind,
 }
 
-/// One version of a file.
+/// One version of a conflicting file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Version {
     pub(crate) mode: u32,
     pub(crate) blob: Oid,
 }
 
-/// The versions of a path in conflict.
+/// All versions of a conflicting path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Stages {
     pub(crate) base: Option<Version>,
@@ -75,13 +74,13 @@ pub(crate) struct Stages {
     pub(crate) theirs: Option<Version>,
 }
 
-/// What `git merge-tree` answered.
+/// Parsed output of `git merge-tree`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Merged {
-    /// The whole tree, with markers in the files that are in conflict.
+    /// Merged tree; files in conflict contain markers.
     pub(crate) tree: Oid,
     pub(crate) conflicts: BTreeMap<PathBuf, (Stages, ConflictKind)>,
-    /// Something is in conflict that no file stands for.
+    /// Conflicts without a file entry of their own.
     pub(crate) others: Vec<(PathBuf, ConflictKind)>,
 }
 
@@ -93,7 +92,7 @@ impl Stages {
         [self.base, self.ours, self.theirs].into_iter().flatten()
     }
 
-    /// Two texts to weave, and the base that they come from if there is one.
+    /// The two texts to merge, and their base if there is one.
     pub(crate) fn texts(&self) -> Option<(Option<Version>, Version, Version)> {
         let regular = self
             .all()
@@ -101,7 +100,7 @@ impl Stages {
         Some((self.base, self.ours?, self.theirs?)).filter(|_| regular)
     }
 
-    /// The mode that the merged file has: the one that a side changed.
+    /// Mode of the merged file: the one that a side changed.
     pub(crate) fn mode(&self) -> Option<u32> {
         let (base, ours, theirs) = self.texts()?;
         let unchanged = base.is_some_and(|base| base.mode == ours.mode);
@@ -109,7 +108,7 @@ impl Stages {
     }
 }
 
-/// Who can settle conflicts of these kinds, with these regions of text left open.
+/// Who can resolve conflicts of these kinds, with regions of these sizes (lines) left open.
 pub(crate) fn classify(kinds: &[ConflictKind], regions: &[usize]) -> ConflictClass {
     let text =
         |kind: &ConflictKind| matches!(kind, ConflictKind::Content | ConflictKind::BothAdded);
@@ -123,8 +122,8 @@ pub(crate) fn classify(kinds: &[ConflictKind], regions: &[usize]) -> ConflictCla
     }
 }
 
-/// Reads what `git merge-tree --write-tree -z` answers: the tree, the versions in conflict, an
-/// empty piece, messages.
+/// Parses `git merge-tree --write-tree -z`: the tree, the conflicting versions, an empty piece,
+/// messages.
 pub(crate) fn parse(answer: &[u8]) -> Option<Merged> {
     let mut pieces = answer.split(|byte| *byte == 0);
     let tree = oid(pieces.next()?)?;
@@ -162,7 +161,7 @@ fn oid(text: &[u8]) -> Option<Oid> {
     Oid::from_str(std::str::from_utf8(text).ok()?).ok()
 }
 
-/// `<mode> <object> <stage>\t<path>`.
+/// Parses `<mode> <object> <stage>\t<path>`.
 fn add_version(stages: &mut BTreeMap<PathBuf, Stages>, piece: &[u8]) -> Option<()> {
     let tab = piece.iter().position(|byte| *byte == b'\t')?;
     let mut fields = piece[..tab].split(|byte| *byte == b' ');
@@ -181,7 +180,7 @@ fn add_version(stages: &mut BTreeMap<PathBuf, Stages>, piece: &[u8]) -> Option<(
 
 type Message = (Vec<PathBuf>, ConflictKind);
 
-/// `<number of paths>`, the paths, the type, the text; only the types that are conflicts are kept.
+/// Parses messages: number of paths, the paths, type, text. Keeps only types that are conflicts.
 fn messages<'a>(pieces: &mut impl Iterator<Item = &'a [u8]>) -> Option<Vec<Message>> {
     let mut found = Vec::new();
     while let Some(count) = pieces.next().filter(|count| !count.is_empty()) {
@@ -194,7 +193,7 @@ fn messages<'a>(pieces: &mut impl Iterator<Item = &'a [u8]>) -> Option<Vec<Messa
     Some(found)
 }
 
-/// These words are promised to stay by `git help merge-tree`.
+/// `git help merge-tree` promises that these words are stable.
 fn kind_of_message(words: &[u8]) -> Option<ConflictKind> {
     let words = String::from_utf8_lossy(words).into_owned();
     let inside = words.strip_prefix("CONFLICT (")?.trim_end_matches(')');
@@ -246,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_read_with_its_versions_and_kinds() {
+    fn conflicting_versions_and_their_kinds_are_parsed() {
         let stage = |number: u8, path: &str| format!("100644 {A} {number}\t{path}");
         let answer = answer(&[
             A,
@@ -279,14 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn a_clean_answer_is_only_a_tree() {
+    fn output_without_conflicts_is_only_a_tree() {
         let merged = parse(&answer(&[A])).unwrap();
         assert!(merged.conflicts.is_empty() && merged.others.is_empty());
         assert!(parse(b"nonsense\0").is_none());
     }
 
     #[test]
-    fn the_limits_divide_agents_from_persons() {
+    fn conflicts_above_the_limits_go_to_a_person() {
         use ConflictKind::{Content, Rename};
         assert_eq!(
             classify(&[Content], &[1, MOST_REGION_LINES]),
@@ -308,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_mode_wins_over_an_unchanged_one() {
+    fn the_side_that_changed_the_mode_wins() {
         let version = |mode| {
             Some(Version {
                 mode,

@@ -1,16 +1,16 @@
-//! Conflict markers in a file.
+//! Finds conflict markers in a file.
 //!
-//! Invariant: a row of equal signs under a headline is none; and which markers a text brought on
-//! purpose is known by the whole line, since git writes its own with what it merges.
+//! Invariant: a row of equal signs alone is no marker, since it may underline a heading. Lines are
+//! compared whole, so markers that a text contains on purpose can be told from git's, which name
+//! what is merged.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The shortest that git writes unless it is told otherwise; `conflict-marker-size` in
-/// `.gitattributes` makes them longer.
+/// Git's default and shortest marker; `conflict-marker-size` in `.gitattributes` makes it longer.
 const SHORTEST: usize = 7;
 
-/// Whether the file holds a whole conflict, as git writes it: the three markers, in order.
+/// Whether the file has all three markers of a conflict, in order.
 pub(crate) fn has_markers(path: &Path) -> bool {
     let mut wanted = b"<=>".iter().peekable();
     for line in regular(path)
@@ -22,8 +22,8 @@ pub(crate) fn has_markers(path: &Path) -> bool {
     wanted.peek().is_none()
 }
 
-/// The lines that begin or end a conflict or its middle part, and how often each is there. What
-/// parts the sides is not among them: a headline may look like that.
+/// Marker lines that begin or end a conflict or its base part, with counts. The `=======` separator
+/// is left out: a heading may look like it.
 pub(crate) fn marker_lines(text: &[u8]) -> BTreeMap<Vec<u8>, usize> {
     let mut found = BTreeMap::new();
     for line in text.split(|byte| *byte == b'\n') {
@@ -35,7 +35,7 @@ pub(crate) fn marker_lines(text: &[u8]) -> BTreeMap<Vec<u8>, usize> {
     found
 }
 
-/// The same of a file. What is not a regular file, or cannot be read, has none.
+/// Marker lines of a file. A file that is not regular or cannot be read has none.
 pub(crate) fn marker_lines_in(path: &Path) -> BTreeMap<Vec<u8>, usize> {
     regular(path).map_or_else(BTreeMap::new, |text| marker_lines(&text))
 }
@@ -54,7 +54,7 @@ fn is_mark(line: &[u8], mark: u8) -> bool {
 mod tests {
     use super::*;
 
-    fn held(text: &[u8]) -> bool {
+    fn has(text: &[u8]) -> bool {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
         std::fs::write(&path, text).unwrap();
@@ -62,12 +62,12 @@ mod tests {
     }
 
     #[test]
-    fn only_a_whole_set_in_order_counts() {
-        assert!(held(
+    fn only_all_three_markers_in_order_are_a_conflict() {
+        assert!(has(
             b"a\n<<<<<<< ours\nb\n||||||| base\n=======\nc\n>>>>>>> theirs\n"
         ));
-        assert!(held(b"<<<<<<< ours\r\nb\r\n=======\r\n>>>>>>> theirs\r\n"));
-        assert!(held(
+        assert!(has(b"<<<<<<< ours\r\nb\r\n=======\r\n>>>>>>> theirs\r\n"));
+        assert!(has(
             b"<<<<<<<<<< ours\nb\n==========\nc\n>>>>>>>>>> theirs\n"
         ));
         for text in [
@@ -76,12 +76,12 @@ mod tests {
             b"<<<<<<\n======\n>>>>>>\n",
             b"<<<<<<<<a\n========\n>>>>>>>>b\n",
         ] {
-            assert!(!held(text));
+            assert!(!has(text));
         }
     }
 
     #[test]
-    fn each_marker_is_a_line_of_its_own_whatever_is_left_of_its_conflict() {
+    fn single_markers_of_a_partly_resolved_conflict_are_counted() {
         let text = b"<<<<<<< a\r\nb\n||||||| c\n=======\nd\n<<<<<<< a\ne\n>>>>>>>>> f\n>>> g\n";
         let found = marker_lines(text);
         let found: Vec<(&str, usize)> = found

@@ -1,8 +1,8 @@
 //! Merges in memory: no work tree is touched and no reference moves.
 //!
-//! `build` merges and reports conflicts; `classify` says what kind they are and who can settle
-//! them; `three_way` and `whitespace` settle those that need no judgement; `markers` finds conflict
-//! markers; `rebase` puts a branch on a rewritten target.
+//! `build` merges and reports conflicts; `classify` says what kind they are and who can resolve
+//! them; `three_way` and `whitespace` resolve those that need no judgement; `markers` finds
+//! conflict markers; `rebase` replays a branch on a rewritten target.
 
 pub(super) mod build;
 pub(super) mod classify;

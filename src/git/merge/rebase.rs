@@ -1,10 +1,10 @@
-//! The target as it was last seen and as it is now; and, if its history was rewritten, a branch's
-//! own commits on the new one.
+//! Compares the target with where it was last seen and, if its history was rewritten, replays a
+//! branch on it.
 //!
-//! Invariant: replaying is done in memory and moves nothing; the same inputs give the same commits.
-//! Authors stay, the committer is the given identity at the given time. A branch with merges inside
-//! is replayed as one commit: its merges hold settled conflicts that a commit-by-commit replay
-//! would lose.
+//! Invariant: replaying works in memory and moves nothing; the same inputs give the same commits.
+//! Authors stay; the committer is the given identity at the given time. A branch that contains
+//! merges is replayed as one commit, since a replay commit by commit would lose their conflict
+//! resolutions.
 
 use git2::Oid;
 
@@ -15,70 +15,70 @@ use crate::git::error::GitError;
 use crate::git::repo::{Identity, NewCommit, Repo, subject_of, write_commit};
 use crate::git::worktree::status::Kind;
 
-/// What became of the target since it was last seen.
+/// How the target changed since it was last seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetState {
-    /// Where it was.
+    /// It has not moved.
     Same,
-    /// Somebody committed to it.
+    /// New commits were added.
     Advanced {
-        /// Its commit now.
+        /// Its current commit.
         to: Oid,
     },
-    /// Its last known commit is no longer part of it (force-pushed, reset).
+    /// The last known commit is no longer part of it (force-push, reset).
     Rewritten {
-        /// Its commit now.
+        /// Its current commit.
         to: Oid,
     },
-    /// The branch is gone.
+    /// The branch was deleted.
     Missing,
 }
 
-/// What is to be replayed.
+/// Arguments of [`Repo::rebase_source`].
 #[derive(Debug, Clone)]
 pub struct Rebase {
-    /// The branch's commit.
+    /// Tip of the branch.
     pub source: Oid,
-    /// What it stood on: everything that this commit has is not the branch's own.
+    /// Old base: commits reachable from it are not the branch's own.
     pub old_base: Oid,
-    /// What it is to stand on.
+    /// New base.
     pub new_base: Oid,
     /// Committer.
     pub identity: Identity,
-    /// Of the intention.
+    /// Committer date, fixed when the replay was requested.
     pub time: Timestamp,
 }
 
-/// What came of it.
+/// Result of [`Repo::rebase_source`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rebased {
-    /// The replayed commits, on disk; no branch has them yet.
+    /// The replayed commits are on disk; no branch contains them yet.
     Replayed {
-        /// The last of them.
+        /// Newest replayed commit.
         head: Oid,
-        /// How many.
+        /// Number of replayed commits.
         commits: usize,
     },
     /// A commit conflicts with the new base.
     Conflict {
-        /// The commit of the branch.
+        /// Commit of the branch.
         commit: Oid,
-        /// Who can settle it.
+        /// Who can resolve it.
         class: ConflictClass,
-        /// The files.
+        /// Files in conflict.
         files: Vec<ConflictFile>,
     },
     /// The branch has no commits of its own.
     Nothing,
 }
 
-/// Where the commit that a branch stood at before a force-push is kept.
+/// Reference that keeps a branch's commit from before a force-push.
 pub fn dropped_ref(branch: &str, tip: &str) -> String {
     format!("refs/swarm/rescue/dropped-{branch}-{tip:.10}")
 }
 
 impl Repo {
-    /// Compares the branch with where it was last seen.
+    /// Compares the branch with its last known commit.
     pub fn target_state(&self, branch: &str, last_known: Oid) -> Result<TargetState, GitError> {
         Ok(match self.branch_commit(branch)? {
             None => TargetState::Missing,
@@ -88,8 +88,8 @@ impl Repo {
         })
     }
 
-    /// Keeps what a branch has lost by a force-push, under [`dropped_ref`]. A commit that is gone
-    /// already cannot be kept.
+    /// Keeps the commits that a force-push removed, under [`dropped_ref`]. Does nothing if the
+    /// commit no longer exists.
     pub fn keep_dropped(&self, branch: &str, tip: Oid) -> Result<(), GitError> {
         if self.tree_of(tip).is_err() {
             return Ok(());
@@ -154,8 +154,8 @@ impl Repo {
         })
     }
 
-    /// The commits to replay, oldest first, each with the commit that its change is measured
-    /// against; and whether it is the whole branch as one.
+    /// Commits to replay, oldest first, each with the commit its change is measured against; and
+    /// whether the branch is replayed as one commit.
     fn own_commits(&self, want: &Rebase) -> Result<(Vec<(Oid, Oid)>, bool), GitError> {
         let library = self.library()?;
         let read = || -> Result<(Vec<(Oid, Oid)>, bool), git2::Error> {
@@ -182,9 +182,9 @@ impl Repo {
         read().map_err(GitError::library("list the branch's own commits"))
     }
 
-    /// The change from `parent` to `commit`, made on `onto`. `merge-tree --merge-base` would say it
-    /// directly, but only since git 2.40; two commits written for the purpose, with a parent that
-    /// has the wanted base's tree, say the same to every git.
+    /// Applies the change from `parent` to `commit` on top of `onto`. `merge-tree --merge-base`
+    /// needs git 2.40; two temporary commits with a parent that has the wanted base's tree work
+    /// with every supported git.
     fn transplant(
         &self,
         library: &git2::Repository,
@@ -210,7 +210,7 @@ impl Repo {
         self.merge_trees(ours, theirs)
     }
 
-    /// The commit's own message; for a whole branch in one commit, the subjects of all.
+    /// The commit's message; for a branch replayed as one commit, the subjects of all its commits.
     fn message_of(
         &self,
         commit: &git2::Commit<'_>,

@@ -1,9 +1,9 @@
-//! Three versions of one text woven into one, where that takes no judgement.
+//! Merges three versions of a text line by line, where that needs no judgement.
 //!
-//! Invariant: pure. Where the line edits of both sides do not overlap, each is applied; where they
-//! do, the region is settled only if both made the same change, or one side changed nothing but its
-//! layout (then the other side's change is taken). Anything else is left open. So no side's added
-//! line is lost and no deleted line comes back, layout aside.
+//! Invariant: pure. Edits that do not overlap are all applied. Overlapping edits are resolved only
+//! if both sides made the same change, or one side changed only whitespace; then the other side
+//! wins. Everything else stays open. So, whitespace aside, no added line is lost and no deleted
+//! line comes back.
 
 use std::ops::Range;
 
@@ -11,21 +11,21 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::whitespace::Whitespace;
 
-/// Texts with more lines are left to a person or an agent: comparing them could take long.
+/// Texts with more lines are not merged: comparing them could take long.
 const MOST_LINES: usize = 50_000;
 
-/// What came of it.
+/// Result of a three-way merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ThreeWay {
-    /// The text.
+    /// The merged text.
     Whole(Vec<u8>),
-    /// Regions that need judgement: for each the lines of the longer side.
+    /// Unresolved regions, as the line count of each one's longer side.
     Open(Vec<usize>),
 }
 
 type Lines<'a> = Vec<&'a [u8]>;
 
-/// One edit of one side: these lines of the base became those of the side.
+/// An edit by one side: the lines `base` became the lines `side`.
 #[derive(Debug, Clone)]
 struct Hunk {
     base: Range<usize>,
@@ -38,14 +38,14 @@ enum Side {
     Theirs,
 }
 
-/// Edits that hang together because they overlap.
+/// Overlapping edits of both sides.
 #[derive(Debug)]
 struct Cluster {
     base: Range<usize>,
     hunks: Vec<(Side, Hunk)>,
 }
 
-/// Weaves the three texts; `layout` says what is only layout in a file of its kind.
+/// Merges three texts; `layout` says which whitespace is insignificant in this kind of file.
 pub fn merge_three_way(base: &[u8], ours: &[u8], theirs: &[u8], layout: Whitespace) -> ThreeWay {
     let (base, ours, theirs) = (lines(base), lines(ours), lines(theirs));
     if base.len().max(ours.len()).max(theirs.len()) > MOST_LINES {
@@ -76,7 +76,7 @@ pub fn merge_three_way(base: &[u8], ours: &[u8], theirs: &[u8], layout: Whitespa
     ThreeWay::Open(open)
 }
 
-/// A line without an end is only in its place at the end of the text.
+/// Whether a line other than the last lacks its line end.
 fn ends_early(lines: &[&[u8]]) -> bool {
     let all_but_last = lines.split_last().map_or(&[][..], |(_, rest)| rest);
     all_but_last.iter().any(|line| !line.ends_with(b"\n"))
@@ -110,7 +110,7 @@ impl<'a> Texts<'a> {
                     .map(|hunk| (side, hunk)),
             );
         }
-        // An insertion at a place comes before the edit of the line that begins there.
+        // An insertion comes before an edit of the line at that place.
         hunks.sort_by_key(|(side, hunk)| (hunk.base.start, hunk.base.end, *side));
         let mut clusters: Vec<Cluster> = Vec::new();
         for (side, hunk) in hunks {
@@ -125,7 +125,7 @@ impl<'a> Texts<'a> {
         clusters
     }
 
-    /// The lines that take the place of the cluster, or its size.
+    /// Lines that replace the cluster; or, if unresolved, its line count.
     fn settle(&self, cluster: &Cluster) -> Result<Lines<'a>, usize> {
         let base = &self.base[cluster.base.clone()];
         let ours = self.text(cluster, Side::Ours);
@@ -142,7 +142,7 @@ impl<'a> Texts<'a> {
         Err(ours.len().max(theirs.len()).max(1))
     }
 
-    /// What a side made of the cluster's lines.
+    /// The side's version of the cluster's lines.
     fn text(&self, cluster: &Cluster, side: Side) -> Lines<'a> {
         let (mut lines, mut at) = (Vec::new(), cluster.base.start);
         for (_, hunk) in cluster.hunks.iter().filter(|(of, _)| *of == side) {
@@ -156,7 +156,7 @@ impl<'a> Texts<'a> {
 }
 
 impl Cluster {
-    /// Whether the edit overlaps one of the other side in here.
+    /// Whether the edit overlaps one of the other side in this cluster.
     fn meets(&self, side: Side, hunk: &Hunk) -> bool {
         self.hunks
             .iter()
@@ -169,8 +169,8 @@ impl Cluster {
     }
 }
 
-/// Whether two edits touch the same lines. Side by side is not overlapping; two insertions at one
-/// place are.
+/// Whether two edits touch the same lines. Adjacent edits do not overlap; two insertions at one
+/// place do.
 fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
     if a.is_empty() && b.is_empty() {
         return a.start == b.start;
@@ -178,7 +178,7 @@ fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start < b.end && b.start < a.end
 }
 
-/// The edits that lead from the base to a side; deletion and insertion at one place are one edit.
+/// Edits from the base to a side; a deletion and an insertion at one place are one edit.
 fn edits(base: &[&[u8]], side: &[&[u8]]) -> Vec<Hunk> {
     let mut hunks: Vec<Hunk> = Vec::new();
     for op in capture_diff_slices(Algorithm::Histogram, base, side) {
@@ -204,7 +204,7 @@ mod tests {
 
     use super::*;
 
-    fn woven(base: &str, ours: &str, theirs: &str) -> ThreeWay {
+    fn merged(base: &str, ours: &str, theirs: &str) -> ThreeWay {
         merge_three_way(
             base.as_bytes(),
             ours.as_bytes(),
@@ -220,52 +220,52 @@ mod tests {
     #[test]
     fn edits_of_neighbouring_lines_are_both_kept() {
         assert_eq!(
-            woven("a\nb\nc\n", "A\nb\nc\n", "a\nB\nc\n"),
+            merged("a\nb\nc\n", "A\nb\nc\n", "a\nB\nc\n"),
             whole("A\nB\nc\n")
         );
-        assert_eq!(woven("a\nb\n", "a\nx\nb\n", "a\nB\n"), whole("a\nx\nB\n"));
-        assert_eq!(woven("a\nb\n", "A\nb\n", "a\ny\nb\n"), whole("A\ny\nb\n"));
+        assert_eq!(merged("a\nb\n", "a\nx\nb\n", "a\nB\n"), whole("a\nx\nB\n"));
+        assert_eq!(merged("a\nb\n", "A\nb\n", "a\ny\nb\n"), whole("A\ny\nb\n"));
     }
 
     #[test]
     fn the_same_change_counts_once() {
-        assert_eq!(woven("a\nb\n", "a\nx\n", "a\nx\n"), whole("a\nx\n"));
-        assert_eq!(woven("a\n", "a\nnew\n", "a\nnew\n"), whole("a\nnew\n"));
+        assert_eq!(merged("a\nb\n", "a\nx\n", "a\nx\n"), whole("a\nx\n"));
+        assert_eq!(merged("a\n", "a\nnew\n", "a\nnew\n"), whole("a\nnew\n"));
     }
 
     #[test]
-    fn a_change_of_layout_gives_way_to_a_change_of_content() {
+    fn a_content_change_wins_over_a_whitespace_change() {
         assert_eq!(
-            woven("f(a, b);\n", "f( a,  b );\n", "f(a, c);\n"),
+            merged("f(a, b);\n", "f( a,  b );\n", "f(a, c);\n"),
             whole("f(a, c);\n")
         );
-        assert_eq!(woven("x\ny\n", "x \ny\t\n", "x\nz\n"), whole("x\nz\n"));
+        assert_eq!(merged("x\ny\n", "x \ny\t\n", "x\nz\n"), whole("x\nz\n"));
         assert_eq!(
-            woven("a\r\nb\r\n", "a\nb\n", "a\r\nc\r\n"),
+            merged("a\r\nb\r\n", "a\nb\n", "a\r\nc\r\n"),
             whole("a\r\nc\r\n")
         );
     }
 
     #[test]
-    fn what_needs_judgement_stays_open_with_its_size() {
-        assert_eq!(woven("a\n", "b\n", "c\nd\n"), ThreeWay::Open(vec![2]));
-        assert_eq!(woven("a\n", "a\nx\n", "a\ny\n"), ThreeWay::Open(vec![1]));
+    fn conflicting_edits_stay_open_and_report_their_size() {
+        assert_eq!(merged("a\n", "b\n", "c\nd\n"), ThreeWay::Open(vec![2]));
+        assert_eq!(merged("a\n", "a\nx\n", "a\ny\n"), ThreeWay::Open(vec![1]));
         assert!(matches!(
-            woven("a\nb\nc\n", "a\nc\n", "a\nB\nc\n"),
+            merged("a\nb\nc\n", "a\nc\n", "a\nB\nc\n"),
             ThreeWay::Open(_)
         ));
     }
 
     #[test]
-    fn a_last_line_without_an_end_never_runs_into_another() {
-        let result = woven("a\nb", "a\nB", "a\nb\nc\n");
+    fn a_last_line_without_newline_never_joins_another() {
+        let result = merged("a\nb", "a\nB", "a\nb\nc\n");
         assert!(
             !matches!(&result, ThreeWay::Whole(text) if text == b"a\nBc\n"),
             "{result:?}"
         );
     }
 
-    /// For each line of the base what a side does: keep, delete, replace, put a line before it.
+    /// Applies at most one edit to each base line: keep, delete, replace, or insert before it.
     fn side(tag: char, edits: &[(usize, u8)], length: usize) -> (String, Vec<String>, Vec<String>) {
         let (mut text, mut added, mut deleted) = (String::new(), Vec::new(), Vec::new());
         for line in 0..length {
@@ -302,7 +302,7 @@ mod tests {
             let (base, ..) = side('-', &[], length);
             let (left, left_added, left_deleted) = side('o', &ours, length);
             let (right, right_added, right_deleted) = side('t', &theirs, length);
-            if let ThreeWay::Whole(text) = woven(&base, &left, &right) {
+            if let ThreeWay::Whole(text) = merged(&base, &left, &right) {
                 let text = String::from_utf8(text).unwrap();
                 let has = |line: &String| text.split_inclusive('\n').any(|found| found == line);
                 prop_assert!(left_added.iter().chain(&right_added).all(has), "{text}");
@@ -314,12 +314,12 @@ mod tests {
         }
 
         #[test]
-        fn disjoint_edits_always_weave(length in 2_usize..14, ours in any::<u16>(), theirs in any::<u16>(), kinds in proptest::collection::vec(1_u8..3, 14)) {
+        fn disjoint_edits_always_merge(length in 2_usize..14, ours in any::<u16>(), theirs in any::<u16>(), kinds in proptest::collection::vec(1_u8..3, 14)) {
             let (base, ..) = side('-', &[], length);
             let pick = |mask: u16| -> Vec<(usize, u8)> { (0..length).filter(|line| mask >> line & 1 == 1).map(|line| (line, kinds[line])).collect() };
             let (left, ..) = side('o', &pick(ours & !theirs), length);
             let (right, ..) = side('t', &pick(theirs & !ours), length);
-            prop_assert!(matches!(woven(&base, &left, &right), ThreeWay::Whole(_)));
+            prop_assert!(matches!(merged(&base, &left, &right), ThreeWay::Whole(_)));
         }
     }
 }

@@ -1,13 +1,13 @@
-//! What in a text is only layout: blanks, line ends, and where a line is broken.
+//! Decides which whitespace of a text is insignificant: blanks, line ends, line breaks.
 //!
-//! Invariant: pure and cautious. Two texts count as the same but for their layout only if the same
-//! words, numbers, quoted strings and runs of signs follow each other. Blanks inside quotes matter;
-//! a line break moved matters where a comment may end with its line; in languages that are indented
-//! by meaning (Python, YAML, ...) the blanks before a line matter too.
+//! Invariant: pure and cautious. Texts are the same but for whitespace only if the same words,
+//! numbers, quoted strings and operators follow each other. Blanks inside quotes are significant,
+//! as is a moved line break where a line may end in a comment. In languages where indentation has
+//! meaning (Python, YAML, ...), indentation is significant too.
 
 use std::path::Path;
 
-/// How much of a file's blanks is layout.
+/// Whitespace rules for one kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Whitespace {
     indent_matters: bool,
@@ -29,7 +29,7 @@ const INDENTED_NAMES: &[&str] = &[
 const COMMENTS: &[&[u8]] = &[b"//", b"#", b"--", b"/*", b";;", b"%", b"'''", b"\"\"\""];
 
 impl Whitespace {
-    /// By the name of the file.
+    /// Rules for the file's name.
     pub fn of(path: &Path) -> Self {
         let lower = |part: Option<&std::ffi::OsStr>| {
             part.map(|part| part.to_string_lossy().to_lowercase())
@@ -42,9 +42,9 @@ impl Whitespace {
         }
     }
 
-    /// Whether the two differ in layout only.
+    /// Whether the two texts differ in whitespace only.
     pub fn same(self, a: &[&[u8]], b: &[&[u8]]) -> bool {
-        let (a, b): (Vec<_>, Vec<_>) = (filled(a), filled(b));
+        let (a, b): (Vec<_>, Vec<_>) = (non_blank(a), non_blank(b));
         let by_line = a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| self.same_line(a, b));
         by_line
             || (!self.indent_matters
@@ -59,8 +59,8 @@ impl Whitespace {
     }
 }
 
-/// The lines that hold something.
-fn filled<'a>(lines: &[&'a [u8]]) -> Vec<&'a [u8]> {
+/// The lines that are not blank.
+fn non_blank<'a>(lines: &[&'a [u8]]) -> Vec<&'a [u8]> {
     lines
         .iter()
         .copied()
@@ -88,7 +88,7 @@ fn tokens_of<'a>(lines: &[&'a [u8]]) -> Vec<&'a [u8]> {
     lines.iter().flat_map(|line| tokens(line)).collect()
 }
 
-/// Words, quoted strings and runs of signs.
+/// Splits a line into words, quoted strings and runs of punctuation.
 fn tokens(line: &[u8]) -> Vec<&[u8]> {
     let (mut found, mut rest) = (Vec::new(), line.trim_ascii());
     while let Some(first) = rest.first() {
@@ -124,7 +124,7 @@ fn run(text: &[u8], belongs: impl Fn(u8) -> bool) -> usize {
         .max(1)
 }
 
-/// Up to the closing quote; if there is none on the line, the rest of the line with its blanks.
+/// Length up to the closing quote; if the line has none, the rest of the line.
 fn quoted(text: &[u8], quote: u8) -> usize {
     let mut escaped = false;
     for (at, byte) in text.iter().enumerate().skip(1) {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn layout_is_not_content() {
+    fn insignificant_whitespace_is_ignored() {
         assert!(same(
             "a.rs",
             "fn f() {\n    g( a, b );\n}\n",
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_change_meaning_is_content() {
+    fn whitespace_that_may_change_meaning_is_kept() {
         assert!(!same("a.rs", "\"a b\"\n", "\"a  b\"\n"));
         assert!(!same("a.rs", "int x\n", "intx\n"));
         assert!(!same("a.c", "a + +b\n", "a ++b\n"));

@@ -1,15 +1,15 @@
-//! Whether a branch may be merged at all, as far as that can be told before anybody merges it.
+//! Checks a branch before anybody tries to merge it.
 //!
-//! Invariant: reads only. What is found is for the branch's author to mend: a history that the
-//! target has no part in cannot be merged, and files in swarm's own directories would land among
-//! the state of the checkout that follows.
+//! Invariant: reads only. The branch's author must fix what it finds: a history unrelated to the
+//! target cannot be merged, and files in swarm's own directories would land on top of the state in
+//! the person's checkout.
 
 use git2::Oid;
 
 use crate::git::error::GitError;
 use crate::git::repo::Repo;
 
-/// Directories that hold the state of swarm on a machine, and so never belong to a commit.
+/// Directories with swarm's local state, which must not be committed.
 const PRIVATE: &[&str] = &[
     ".swarm/state",
     ".swarm/runs",
@@ -18,18 +18,18 @@ const PRIVATE: &[&str] = &[
     ".swarm/logs",
 ];
 
-/// Why a branch may not be merged.
+/// Why a branch cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BranchProblem {
-    /// It shares no commit with where it began: its history was replaced, or the branch was deleted
-    /// under a commit.
+    /// It shares no commit with its base: its history was replaced, or the branch was deleted and
+    /// committed anew.
     Unrelated,
-    /// It adds or changes something in these directories of swarm's own.
+    /// It adds or changes something in these directories of swarm.
     Private(Vec<String>),
 }
 
 impl Repo {
-    /// What is wrong with the branch at `head` that began at `base`; none: nothing.
+    /// The problem with the branch at `head` that started at `base`; `None` if there is none.
     pub fn branch_problem(&self, head: Oid, base: Oid) -> Result<Option<BranchProblem>, GitError> {
         let library = self.library()?;
         match library.merge_base(head, base) {

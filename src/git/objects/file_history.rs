@@ -1,8 +1,9 @@
-//! Which landings have changed a file, and what of that a person has not approved: what an agent
-//! wrote came in through the target, where nobody may have looked at it.
+//! Which landings changed a file, and which of those changes nobody has approved: an agent's text
+//! reaches the target unseen.
 //!
-//! Invariant: reads only. The first-parent history of `HEAD` counts; a landing is what says so in
-//! its trailer. Contents are named by git's object ids, also those that are no objects here.
+//! Invariant: reads only. Follows the first-parent history of `HEAD`; the trailer marks a landing.
+//! Contents are identified by git object ids, even if the object does not exist here. Used to
+//! decide whether a hook may run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,40 +14,40 @@ use super::names::{path_of, printable};
 use crate::git::error::GitError;
 use crate::git::repo::Repo;
 
-/// Begins the line of a commit in what git writes.
+/// First byte of a commit line in the log format below.
 const COMMIT: u8 = 1;
 
-/// One change of a file on the target's own line.
+/// A change of a file on the target's first-parent history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Change {
     commit: Oid,
-    /// The idea that it landed, if it did.
+    /// The idea, if the commit is a landing.
     idea: Option<String>,
-    /// None: it was not there.
+    /// `None`: the file did not exist.
     before: Option<Oid>,
-    /// None: it is gone.
+    /// `None`: the file was deleted.
     after: Option<Oid>,
 }
 
-/// What landings brought that nobody has approved.
+/// Changes to a file by landings that nobody has approved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnapprovedChange {
-    /// The ideas, the last one first.
+    /// Ideas of these landings, newest first.
     pub ideas: Vec<String>,
-    /// The last landing that did.
+    /// Newest of these landings.
     pub commit: Oid,
-    /// The file before the first of them; none: it was not there.
+    /// Content before the oldest of them; `None`: the file did not exist.
     pub before: Option<Oid>,
-    /// The file after the last of them; none: it is gone.
+    /// Content after the newest of them; `None`: the file was deleted.
     pub after: Option<Oid>,
 }
 
-/// The changes of some files, the latest first.
+/// Changes per file, newest first.
 #[derive(Debug, Default)]
 pub struct Changes(BTreeMap<PathBuf, Vec<Change>>);
 
 impl Changes {
-    /// What landings brought into this file, since the last one in `approved`.
+    /// Unapproved changes to this file since the newest commit in `approved`.
     pub fn brought(&self, path: &Path, approved: impl Fn(Oid) -> bool) -> Option<UnapprovedChange> {
         let changes = self.0.get(path).map_or(&[][..], Vec::as_slice);
         let since = changes.iter().take_while(|change| !approved(change.commit));
@@ -64,15 +65,15 @@ impl Changes {
 }
 
 impl Repo {
-    /// The name of this content.
+    /// Object id of this content.
     pub fn content_id(content: &[u8]) -> Result<Oid, GitError> {
         Oid::hash_object(ObjectType::Blob, content)
-            .map_err(GitError::library("name the content of a file"))
+            .map_err(GitError::library("hash the content of a file"))
     }
 
-    /// All changes of these files, and of the files below these folders, on the line of `HEAD`.
+    /// All changes of these files and folders on the first-parent history of `HEAD`.
     pub fn changes_of<P: AsRef<Path>>(&self, paths: &[P]) -> Result<Changes, GitError> {
-        // Nothing is committed yet.
+        // There is no commit yet.
         if self.resolve_commit("HEAD")?.is_none() {
             return Ok(Changes::default());
         }
@@ -95,7 +96,7 @@ impl Repo {
         })
     }
 
-    /// What changed between two contents of a file, as people know it; empty: nothing.
+    /// Unified diff of two contents; empty if they are equal.
     pub fn patch(path: &str, before: &[u8], now: &[u8]) -> Result<String, GitError> {
         let name = Some(Path::new(path));
         let made = git2::Patch::from_buffers(before, name, now, name, None)
@@ -104,7 +105,7 @@ impl Repo {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// A content; none: it is no longer in the repository.
+    /// Content of a blob; `None` if it is no longer in the repository.
     pub fn content(&self, id: Oid) -> Result<Option<Vec<u8>>, GitError> {
         let library = self.library()?;
         match library.find_blob(id) {
@@ -115,8 +116,8 @@ impl Repo {
     }
 }
 
-/// `\x01<commit> <idea>`, then for each file `:<mode> <mode> <before> <after> <letter>` and its
-/// path, each ended by a NUL; git puts a line break before the first colon.
+/// Format: `\x01<commit> <idea>`, then for each file `:<mode> <mode> <before> <after> <letter>` and
+/// its path. Each piece ends with NUL; git puts a line break before the first colon.
 fn read(output: &[u8]) -> Option<Changes> {
     let mut changes = Changes::default();
     let mut now: Option<(Oid, Option<String>)> = None;

@@ -1,13 +1,10 @@
-//! Objects that git wrote without syncing them, synced.
+//! Syncs objects that git wrote without syncing.
 //!
-//! Invariant: after [`Repo::make_durable`] every object that `new` needs and `known` does not have
-//! is on disk, with the directories that name it, whoever wrote it (an agent's `git commit` syncs
-//! nothing). So an event may then speak of it.
-//!
-//! Rather than `core.fsync=all` on every command: one pass over the loose objects at the end syncs
-//! each file once and takes in what agents wrote. `rev-list --objects` would name them too, but
-//! reads every tree of the known side for it (16 ms with 5,000 files, against less than one).
-//! Threads let the file system join several syncs into one.
+//! Invariant: after [`Repo::make_durable`], every object that `new` needs and `known` lacks is on
+//! disk with its directories, whoever wrote it (an agent's `git commit` syncs nothing). Only then
+//! may an event name the commit. One pass over the loose objects syncs each file once, on several
+//! threads, so that the file system can merge syncs. `core.fsync=all` would miss what agents wrote;
+//! `rev-list --objects` takes 16 ms for 5,000 files, this less than 1 ms.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -21,8 +18,8 @@ use crate::git::repo::Repo;
 const THREADS: usize = 8;
 
 impl Repo {
-    /// Syncs the objects that `new` reaches and `known` does not. Where nothing is known, what the
-    /// person has checked out counts as known: walking a whole history would take long.
+    /// Syncs the objects reachable from `new` but not from `known`. If `known` is empty, `HEAD` is
+    /// used: walking the whole history would take long.
     pub fn make_durable(&self, new: Oid, known: &[Oid]) -> Result<(), GitError> {
         let files = self.loose_objects(new, known)?;
         sync_all(&files)?;
@@ -34,7 +31,7 @@ impl Repo {
         sync_all(&directories.into_iter().collect::<Vec<_>>())
     }
 
-    /// What is not there as a file lies in a pack, and git syncs packs by itself.
+    /// Files of the loose objects. The others are in packs, which git syncs itself.
     fn loose_objects(&self, new: Oid, known: &[Oid]) -> Result<Vec<PathBuf>, GitError> {
         let objects = self.common_dir().join("objects");
         let found = new_objects(&self.library()?, new, known)
@@ -47,8 +44,7 @@ impl Repo {
     }
 }
 
-/// Each commit that the known ones do not lead to, and what its tree has that no parent's has at
-/// the same place.
+/// New commits, and the objects of each commit's tree that no parent has at the same place.
 fn new_objects(
     library: &Repository,
     new: Oid,
@@ -70,7 +66,7 @@ fn new_objects(
     Ok(found)
 }
 
-/// The tree and what is in it, but for what one of the parents' trees has at the same place.
+/// Adds a tree and its content, except for what a parent has at the same place.
 fn gather(
     library: &Repository,
     tree: Oid,
@@ -122,7 +118,7 @@ fn sync_all(files: &[PathBuf]) -> Result<(), GitError> {
 pub(crate) fn sync(path: &Path) -> Result<(), GitError> {
     match File::open(path) {
         Ok(file) => file.sync_all().at("sync", path),
-        // A repack may have moved it into a pack, which git synced.
+        // A repack may have moved the object into a pack, which git syncs.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error).at("open", path),
     }

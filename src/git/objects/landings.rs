@@ -1,8 +1,7 @@
-//! What the history says has landed: the trailers of the merge commits on a branch's own line.
+//! Reads from the history which ideas have landed: the trailers of merge commits.
 //!
-//! Invariant: reads only. Only merge commits of the first-parent history count: what lies on an
-//! agent's own branch may say anything. Of a history that somebody has rewritten with its messages
-//! intact, the landings are still found.
+//! Invariant: reads only. Only merge commits on the first-parent history count, since an agent's
+//! branch can contain any text. Landings survive a rewritten history as long as the messages do.
 
 use git2::{Oid, Sort};
 
@@ -12,22 +11,22 @@ use crate::git::repo::Repo;
 const IDEA: &str = "Swarm-Idea: ";
 const OPERATION: &str = "Swarm-Op: ";
 
-/// A merge commit that says which idea it landed.
+/// A merge commit with swarm's trailers.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)] // for fields whose names say it all
 pub struct Landed {
-    /// The merge commit.
     pub commit: Oid,
-    /// The idea, as the trailer has it.
+    /// Idea id from the trailer, unchecked.
     pub idea: String,
-    /// The operation, as the trailer has it.
+    /// Operation id from the trailer, unchecked.
     pub operation: String,
-    /// When it was committed, in seconds since 1970.
+    /// Commit time, in seconds since 1970.
     pub at: i64,
 }
 
 impl Repo {
-    /// The landings from `tip` back to the first commit for which `known` holds, newest first,
-    /// without those that `hidden` has.
+    /// Landings from `tip` back to the first commit for which `known` returns true, newest first.
+    /// Commits reachable from `hidden` are left out.
     pub fn landings(
         &self,
         tip: Oid,
@@ -58,7 +57,7 @@ impl Repo {
         )))
     }
 
-    /// Where two histories part; none: nowhere.
+    /// Best common ancestor; `None` if the histories are unrelated.
     pub fn merge_base(&self, one: Oid, other: Oid) -> Result<Option<Oid>, GitError> {
         match self.library()?.merge_base(one, other) {
             Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),

@@ -1,19 +1,20 @@
-//! Whether what a commit brings can be written: a damaged repository has the commit, and not the
-//! files.
+//! Checks that a commit's new objects exist. In a damaged repository the commit may exist without
+//! its files.
 //!
-//! Invariant: reads only. What both commits have is not looked at: it is there already.
+//! Invariant: reads only. Objects that both commits use are not checked: they have been written
+//! before.
 
 use git2::Oid;
 
 use crate::git::error::GitError;
 use crate::git::repo::Repo;
 
-/// The mode of another repository's commit, which is not here.
+/// Mode of a submodule entry, whose commit is not in this repository.
 const SUBMODULE: &[u8] = b"160000";
 
 impl Repo {
-    /// An object that the checkout of `to` needs where `from` is, and git does not have, for
-    /// people; none: all is there.
+    /// Describes an object that a checkout from `from` to `to` needs and git lacks; `None` if all
+    /// exist.
     pub fn missing_object(&self, from: Oid, to: Oid) -> Result<Option<String>, GitError> {
         let words = [
             "diff-tree",
@@ -43,6 +44,6 @@ impl Repo {
             (mode != SUBMODULE && !object.is_zero()).then_some(object)
         });
         let gone = wanted.find(|object| !database.exists(*object));
-        Ok(gone.map(|object| format!("git has no object {object:.10} any more")))
+        Ok(gone.map(|object| format!("object {object:.10} is missing from the git repository")))
     }
 }

@@ -1,7 +1,7 @@
-//! Commits, references and names: what the repository holds, apart from any worktree.
+//! Commits, references and names: the repository apart from its worktrees.
 //!
-//! `refs` moves references by compare-and-swap, `fsync` puts the objects that they need on disk
-//! first, `names` checks and escapes names, and `tags` writes annotated tags. `landings` reads what
+//! `refs` moves references by compare-and-swap, `fsync` first puts the objects they need on disk,
+//! `names` checks and escapes names, `tags` reads and deletes annotated tags. `landings` reads what
 //! has landed, `file_history` which landings changed a file, `branch_check` whether a branch can be
 //! merged, and `missing_objects` whether a commit is complete.
 

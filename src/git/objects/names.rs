@@ -1,8 +1,7 @@
-//! Names on their way in (checked) and on their way out (escaped).
+//! Checks names from outside and escapes names for people.
 //!
-//! Invariant: nothing becomes a directory of ours, a branch or a reference before it was checked
-//! here, and what git or a file system calls something is shown without control characters. Inside,
-//! paths stay bytes.
+//! Invariant: nothing becomes a directory, branch or reference before it is checked here, and names
+//! from git or the file system are shown without control characters. Internally, paths stay bytes.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
@@ -13,13 +12,13 @@ use crate::git::GitError;
 
 const LONGEST_NAME: usize = 160;
 
-/// The whole reference name of a branch, if `name` may be one.
+/// Full reference name of a branch, if `name` is a valid branch name.
 pub fn branch_ref(name: &str) -> Result<String, GitError> {
     let full = format!("refs/heads/{name}");
     let why = if name.starts_with('-') {
-        "it begins with a dash"
+        "it starts with a dash"
     } else if name == "HEAD" {
-        "HEAD is taken by git itself"
+        "git reserves the name HEAD"
     } else if !git2::Reference::is_valid_name(&full) {
         "git does not allow it (see `git check-ref-format`)"
     } else {
@@ -28,7 +27,7 @@ pub fn branch_ref(name: &str) -> Result<String, GitError> {
     Err(bad("branch", name, why))
 }
 
-/// Checks a whole reference name, such as `refs/swarm/rescue/x`.
+/// Checks a full reference name, such as `refs/swarm/rescue/x`.
 pub fn check_ref(name: &str) -> Result<(), GitError> {
     let fine = name.starts_with("refs/") && git2::Reference::is_valid_name(name);
     fine.then_some(()).ok_or_else(|| {
@@ -40,15 +39,15 @@ pub fn check_ref(name: &str) -> Result<(), GitError> {
     })
 }
 
-/// Checks the name of a worktree: it becomes a directory beside those that begin with a dot, which
-/// are ours.
+/// Checks the name of a worktree's directory. Names starting with a dot are swarm's own.
 pub fn check_worktree(name: &str) -> Result<(), GitError> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let fine = name.len() <= LONGEST_NAME
         && !name.starts_with('-')
         && !name.is_empty()
         && name.bytes().all(plain);
-    let why = "only a-z, 0-9 and dashes, up to 160 of them, not beginning with a dash";
+    let why =
+        "a name has up to 160 characters from a-z, 0-9 and dash, and does not start with a dash";
     fine.then_some(()).ok_or_else(|| bad("worktree", name, why))
 }
 
@@ -57,12 +56,12 @@ fn bad(what: &'static str, name: &str, why: &'static str) -> GitError {
     GitError::BadName { what, name, why }
 }
 
-/// A path for people: UTF-8 where it is, everything else and control characters as `\xHH`.
+/// A path for people: UTF-8 as it is; other bytes and control characters as `\xHH`.
 pub fn shown(path: &Path) -> String {
     printable(path.as_os_str().as_bytes())
 }
 
-/// Bytes for people: UTF-8 where they are, everything else and control characters as `\xHH`.
+/// Bytes for people: UTF-8 as it is; other bytes and control characters as `\xHH`.
 pub fn printable(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -79,7 +78,7 @@ pub fn printable(bytes: &[u8]) -> String {
     text
 }
 
-/// A path as a word of a shell command.
+/// A path quoted for a shell command.
 pub(crate) fn quoted(path: &Path) -> String {
     let text = shown(path);
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+@%=:,".contains(letter);
@@ -96,7 +95,7 @@ fn escape(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// The path as git wrote it.
+/// A path from git's output.
 pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(bytes))
 }

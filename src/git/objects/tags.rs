@@ -1,6 +1,6 @@
-//! Annotated tags of ours.
+//! Annotated tags under `refs/tags/`, read and deleted for checkpoints.
 //!
-//! Invariant: read as they are, whoever made them; deleted only where they are expected.
+//! Invariant: a tag is read as it is, whoever made it, and deleted only if it is where it was read.
 
 use git2::Oid;
 
@@ -8,20 +8,19 @@ use super::names::check_ref;
 use crate::git::error::GitError;
 use crate::git::repo::Repo;
 
-/// A tag.
+/// A tag as read from the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tag {
-    /// What its reference names: the tag's object, or a commit where the tag has no object of its
-    /// own.
+    /// Object that the reference names: the tag object, or a commit for a lightweight tag.
     pub oid: Oid,
-    /// The commit that it stands for; none: it cannot be found.
+    /// Commit that the tag resolves to; `None` if it cannot be found.
     pub commit: Option<Oid>,
-    /// Its message; empty where it has no object of its own.
+    /// Tag message; empty for a lightweight tag.
     pub message: String,
 }
 
 impl Repo {
-    /// The tag `refs/tags/<name>`, or none.
+    /// Reads the tag `refs/tags/<name>`.
     pub fn tag(&self, name: &str) -> Result<Option<Tag>, GitError> {
         let Some(oid) = self.read_ref(&full(name)?)? else {
             return Ok(None);
@@ -43,7 +42,7 @@ impl Repo {
         }))
     }
 
-    /// Removes it. Already gone: fine.
+    /// Deletes the tag. Succeeds if it does not exist.
     pub fn delete_tag(&self, name: &str) -> Result<(), GitError> {
         let full = full(name)?;
         match self.read_ref(&full)? {

@@ -1,8 +1,8 @@
-//! Conflicts that were left open, committed as they lay there or not.
+//! Detects conflicts that were left open, even if they were committed.
 //!
-//! Invariant: a commit with markers settles nothing, whoever made it; only files that were in
-//! conflict are looked at, and only markers that neither side brought count, since a file may hold
-//! some on purpose.
+//! Invariant: a commit with conflict markers resolves nothing, whoever made it. Only files that
+//! were in conflict are checked, and only markers that neither side brought count, since a file may
+//! contain some on purpose.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,11 +16,12 @@ use crate::git::objects::names::shown;
 use crate::git::repo::Repo;
 use crate::git::worktree::release::rescue_ref;
 
-/// Lines, and how often each is there.
+/// Marker lines with counts.
 type Markers = BTreeMap<Vec<u8>, usize>;
 
 impl Repo {
-    /// Noted files that hold markers in a commit which has the noted merge.
+    /// Files of the noted conflict that contain markers in `tip`, if `tip` contains the noted
+    /// merge.
     pub(crate) fn committed_open(
         &self,
         tip: Oid,
@@ -32,7 +33,7 @@ impl Repo {
         if !self.contains(tip, note.target)? {
             return Ok(Vec::new());
         }
-        // Where the target was reached without a merge there is no telling what the branch had.
+        // If the target was reached without a merge, the branch's earlier content is unknown.
         let before = self.before_merge(tip, note.target)?;
         let ours = Some(before).filter(|before| *before != tip);
         let mut open = Vec::new();
@@ -44,8 +45,8 @@ impl Repo {
         Ok(open)
     }
 
-    /// Whether the file, with these markers, holds one that a merge of the two commits would not
-    /// have brought.
+    /// Whether the file, with these markers, has one that a merge of the two commits would not have
+    /// brought.
     pub(crate) fn is_left_open(
         &self,
         path: &Path,
@@ -68,7 +69,7 @@ impl Repo {
         Ok(held.iter().any(|(line, count)| *count > brought(line)))
     }
 
-    /// The markers in this file of the commit.
+    /// Markers in this file of the commit.
     fn markers_in(&self, commit: Oid, path: &Path) -> Result<Markers, GitError> {
         let library = self.library()?;
         let tree = library.find_commit(commit).and_then(|found| found.tree());
@@ -78,8 +79,8 @@ impl Repo {
         Ok(blob.map_or_else(Markers::new, |blob| marker_lines(blob.content())))
     }
 
-    /// Takes the branch back behind a merge whose conflict was committed as it lay there; what it
-    /// had is kept under `refs/swarm/rescue/`.
+    /// Moves the branch back to before a merge that was committed with its conflict open; saves its
+    /// commit under `refs/swarm/rescue/`.
     pub(crate) fn take_back_open_merge(
         &self,
         name: &str,
@@ -95,18 +96,17 @@ impl Repo {
             return Ok(());
         }
         self.keep_commit(&rescue_ref(name), tip)?;
-        let why = "merge: a conflict that was committed is taken back";
+        let why = "merge: undo a committed conflict";
         self.move_ref(reference, tip, back, why)
     }
 
-    /// The commit before the one that merged `target` on the way to `tip`; where there is none,
-    /// `tip`.
+    /// The commit before `target` was merged on the way to `tip`; `tip` if there was no such merge.
     fn before_merge(&self, tip: Oid, target: Oid) -> Result<Oid, GitError> {
         let library = self.library()?;
         let parents = |commit| {
             let commit = library.find_commit(commit);
             let parents = commit.map(|commit| commit.parent_ids().collect::<Vec<Oid>>());
-            parents.map_err(GitError::library(format!("read what is before {tip}")))
+            parents.map_err(GitError::library(format!("read the history of {tip}")))
         };
         let mut commit = tip;
         loop {

@@ -1,8 +1,8 @@
-//! What a settled conflict has left of the work that was to be merged.
+//! Checks what a resolved conflict kept of the work that was to be merged.
 //!
-//! Invariant: only looks, and keeps; what was settled is taken as it is. A rebase, a squash or a
-//! merge by other means leaves nothing out where each file that the work changed is still another
-//! than the target's.
+//! Invariant: only compares, and saves the work; the resolution is not changed. After a rebase, a
+//! squash or a manual merge nothing counts as dropped if every file that the work changed still
+//! differs from the target.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,34 +14,34 @@ use crate::git::objects::names::shown;
 use crate::git::repo::Repo;
 use crate::git::worktree::release::rescue_ref;
 
-/// In the name of a reference to such work the worktree's name follows.
+/// Prefix of the rescue reference; the worktree's name follows.
 const PREFIX: &str = "left-out-";
 
-/// What a settled conflict has not.
+/// Changes that a resolution dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DroppedChanges {
-    /// Files that the work changed and that are as the target has them.
+    /// Files that the work changed and that now equal the target.
     pub files: Vec<String>,
-    /// Files that only the target changed and that are as they were before.
+    /// Files that only the target changed and that now have their old content.
     pub undone: Vec<String>,
-    /// The reference that has the work.
+    /// Reference that keeps the work.
     pub kept: String,
 }
 
-/// The sides of a merge, as paths that changed.
+/// Changed paths, by side.
 struct Sides {
-    /// By the work, and not as the target has them.
+    /// Changed by the work, and different from the target.
     work: BTreeSet<PathBuf>,
-    /// Of these, those that the settled merge has as the target.
+    /// Of these, the ones that equal the target after the resolution.
     left_out: Vec<PathBuf>,
-    /// By the target alone, and taken back.
+    /// Changed by the target only, and undone.
     undone: Vec<PathBuf>,
 }
 
 impl Repo {
-    /// What is left out of `head`, with which the conflict of `source` and `target` was settled in
-    /// the worktree `name`, and keeps the work under a reference. None: nothing; or only some files
-    /// of the work, and the history has the rest. May be repeated.
+    /// Finds changes missing from `head`, which resolved the conflict of `source` and `target` in
+    /// the worktree `name`, and saves the work under a reference. `None` if nothing is missing, or
+    /// only some files of the work while the history has all commits. May be repeated.
     pub fn keep_left_out(
         &self,
         name: &str,
@@ -66,12 +66,12 @@ impl Repo {
         }))
     }
 
-    /// Whether `refs/swarm/rescue/<name>` is there.
+    /// Whether `refs/swarm/rescue/<name>` exists.
     pub fn is_kept(&self, name: &str) -> Result<bool, GitError> {
         Ok(self.read_ref(&rescue_ref(name))?.is_some())
     }
 
-    /// None: commits that are gone, or have nothing in common, cannot be compared.
+    /// `None` if the commits are gone or unrelated.
     fn sides(&self, (source, target): (Oid, Oid), head: Oid) -> Result<Option<Sides>, GitError> {
         let library = self.library()?;
         let Ok(base) = library.merge_base(source, target) else {
@@ -81,7 +81,7 @@ impl Repo {
             let tree = library.find_commit(commit).and_then(|found| found.tree());
             tree.is_ok_and(|tree| tree.get_path(path).is_ok())
         };
-        // Where the target has renamed a file, the work on it is under the other name.
+        // If the target renamed a file, the work on it is under the new name.
         let is_elsewhere = |path: &Path| has(base, path) && !has(target, path);
         let changed = |from, to| -> Result<BTreeSet<PathBuf>, GitError> {
             Ok(self.changed_paths(from, to)?.into_iter().collect())

@@ -1,10 +1,10 @@
-//! A branch's work while its conflict is open, and what a resolver threw away:
-//! `git reset --hard MERGE_HEAD` leaves no conflict either.
+//! Keeps a branch's work while its conflict is open, and restores work that a resolver threw away:
+//! after `git reset --hard MERGE_HEAD` there is no conflict either.
 //!
-//! Invariant: `refs/swarm/open/<worktree>` has the work from before the merge begins until the
-//! conflict is over. A branch that by then holds nothing but what other branches have gets its work
-//! back, and its conflict is laid out again. One that holds something of its own (a rebase, a
-//! squash) is taken as it is, and what it had stays under `refs/swarm/rescue/`.
+//! Invariant: `refs/swarm/open/<worktree>` has the work until the conflict is over. If the branch
+//! then contains only what other branches have, its work is restored and the conflict starts over.
+//! If it has commits of its own (a rebase, a squash), it is accepted, and its earlier work stays
+//! under `refs/swarm/rescue/`.
 
 use git2::Oid;
 
@@ -19,21 +19,21 @@ use crate::git::worktree::release::rescue_ref;
 use crate::git::worktree::reset::{Clean, HeadTo};
 use crate::git::worktree::snapshot::Snapshot;
 
-/// Where the work of a worktree is kept while its conflict is open.
+/// Reference that keeps the work of a worktree while its conflict is open.
 pub(crate) fn open_ref(name: &str) -> String {
     format!("refs/swarm/open/{name}")
 }
 
 impl Repo {
-    /// Keeps the work at `ours` for as long as its conflict is open.
+    /// Keeps the work at `ours` while its conflict is open.
     pub(crate) fn keep_while_open(&self, name: &str, ours: Oid) -> Result<(), GitError> {
         self.close_conflict(name, ours)?;
         self.make_durable(ours, &[])?;
         self.create_ref(&open_ref(name), ours, "swarm: a conflict is open")
     }
 
-    /// The conflict is over, and `head` is what came of it. What it does not have of the work stays
-    /// under `refs/swarm/rescue/`.
+    /// Ends the conflict with the result `head`. Work that `head` does not contain stays under
+    /// `refs/swarm/rescue/`.
     pub(crate) fn close_conflict(&self, name: &str, head: Oid) -> Result<(), GitError> {
         let reference = open_ref(name);
         let Some(ours) = self.read_ref(&reference)? else {
@@ -45,8 +45,8 @@ impl Repo {
         self.delete_ref(&reference, ours)
     }
 
-    /// Gives the branch and its worktree back the work that a resolver threw away, and takes the
-    /// merge away; whether it did. What is uncommitted there is kept.
+    /// Restores work that a resolver threw away in branch and worktree, and removes the merge;
+    /// returns whether it did. Uncommitted work is saved first.
     pub(crate) fn bring_lost_work_back(
         &self,
         worktree: &Worktree,
@@ -65,7 +65,7 @@ impl Repo {
             self.snapshot_worktree(&Snapshot {
                 name: worktree.name.clone(),
                 reference: rescue_ref(&worktree.name),
-                message: "What lay beside a merge that threw its branch's work away\n".into(),
+                message: "Uncommitted work beside a merge that discarded its branch\n".into(),
                 identity: self.identity()?,
                 time: self.time_of(tip)?,
             })?;
@@ -79,19 +79,18 @@ impl Repo {
             note::write(worktree, &cut_short)?;
         }
         crash::point("git.resolve.thrown-away");
-        let why = "merge: work that was thrown away comes back";
+        let why = "merge: restore discarded work";
         self.move_ref(&reference, tip, ours, why)?;
         let head = HeadTo::Branch(reference);
         self.reset(worktree, ours, &head, Clean::Untracked)?;
         Ok(true)
     }
 
-    /// Whether another branch than this one has the commit. Looks at all of them: to be asked
-    /// seldom.
+    /// Whether another branch contains the commit. Reads all branches, so call it rarely.
     fn is_on_another(&self, own: &str, commit: Oid) -> Result<bool, GitError> {
         let library = self.library()?;
         for (name, head) in self.list_refs("refs/heads/")? {
-            // What names no commit has none in it. Other names of a branch are not listed.
+            // A reference without a commit contains none. Other names of a branch are not listed.
             let is_another = name != own && library.find_commit(head).is_ok();
             if is_another && self.contains(head, commit)? {
                 return Ok(true);
@@ -100,7 +99,7 @@ impl Repo {
         Ok(false)
     }
 
-    /// When the commit was made.
+    /// Commit time.
     fn time_of(&self, commit: Oid) -> Result<Timestamp, GitError> {
         let library = self.library()?;
         let found = library.find_commit(commit);

@@ -1,8 +1,8 @@
-//! Conflicts settled in a worktree, by an agent or a person.
+//! Conflicts resolved in a worktree, by an agent or a person.
 //!
-//! `start_finish` lays a conflict out and takes the result; `note` records which merge lies there.
-//! The result is checked: `committed_markers` (markers left in), `lost_work` (the branch's own work
-//! thrown away), `dropped_changes` (one side's changes left out).
+//! `start_finish` creates the conflict and takes the result; `note` records which merge is in
+//! progress. The result is checked: `committed_markers` (markers left in), `lost_work` (the
+//! branch's own work thrown away), `dropped_changes` (one side's changes missing).
 
 pub(super) mod committed_markers;
 pub(super) mod dropped_changes;

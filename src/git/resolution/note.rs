@@ -1,7 +1,7 @@
-//! The note beside a worktree's index: which merge lies there, and what it is made of.
+//! The note beside a worktree's index that records the merge in progress.
 //!
-//! Invariant: it is there from before the merge begins until it is settled and on disk, and is
-//! replaced in one step.
+//! Invariant: it exists from before the merge starts until its result is on disk, and is replaced
+//! in one step.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -14,22 +14,22 @@ use crate::git::objects::names::path_of;
 use crate::git::worktree::registry::Worktree;
 use crate::remove;
 
-/// Its name.
+/// File name of the note.
 pub(crate) const RESOLUTION: &str = "swarm-resolution";
 
-/// What it says.
+/// Content of the note.
 #[derive(Debug, Clone)]
 pub(crate) struct Resolution {
-    /// Whether the conflict lies there; else its start or its end was cut short, and nothing in the
-    /// worktree is of value.
+    /// Whether the conflict is in the worktree. If false, its start or end was interrupted, and the
+    /// worktree holds nothing of value.
     pub(crate) started: bool,
-    /// What is merged into the branch.
+    /// Commit being merged into the branch.
     pub(crate) target: Oid,
-    /// The files in conflict.
+    /// Files in conflict.
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// `started|starting <target>`, then the files, each piece ended by a NUL.
+/// Writes `started|starting <target>`, then the files; each piece ends with NUL.
 pub(crate) fn write(worktree: &Worktree, note: &Resolution) -> Result<(), GitError> {
     let word = if note.started { "started" } else { "starting" };
     let mut text = format!("{word} {}\0", note.target).into_bytes();
@@ -45,7 +45,7 @@ pub(crate) fn write(worktree: &Worktree, note: &Resolution) -> Result<(), GitErr
     fs::rename(&new, &path).at("write", &path)
 }
 
-/// None: there is none that can be read.
+/// `None` if there is no readable note.
 pub(crate) fn read(worktree: &Worktree) -> Option<Resolution> {
     let text = fs::read(worktree.git_dir.join(RESOLUTION)).ok()?;
     let mut pieces = text
@@ -59,13 +59,13 @@ pub(crate) fn read(worktree: &Worktree) -> Option<Resolution> {
     })
 }
 
-/// Whether the start of a merge, or its end, was cut short: then the worktree holds nothing but
-/// what git wrote.
+/// Whether the start or end of a merge was interrupted: then the worktree holds only what git
+/// wrote.
 pub(crate) fn was_cut_short(worktree: &Worktree) -> bool {
     read(worktree).is_some_and(|note| !note.started)
 }
 
-/// Takes it away: all is settled.
+/// Removes the note.
 pub(crate) fn remove(worktree: &Worktree) -> Result<(), GitError> {
     let path = worktree.git_dir.join(RESOLUTION);
     remove::file_if_there(&path).at("delete", &path)

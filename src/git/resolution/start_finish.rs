@@ -1,10 +1,11 @@
-//! Conflicts settled by hand: an agent's or a person's, in the worktree of the attempt.
+//! Starts and finishes the resolution of a conflict by an agent or a person, in the worktree of the
+//! attempt.
 //!
-//! Invariant: a merge is started only in a worktree without uncommitted work (nested repositories
-//! aside), so that starting over after a kill loses nothing; the note `swarm-resolution` beside the
-//! index says how far it got and which files were in conflict. It is finished only when none of
-//! those files holds conflict markers that neither side brought, and nothing that needs a decision
-//! is undecided.
+//! Invariant: a merge starts only in a worktree without uncommitted work (nested repositories
+//! aside), so that starting over after a kill loses nothing. The note `swarm-resolution` beside the
+//! index records the progress and the files in conflict. A merge is finished only if none of these
+//! files has conflict markers that neither side brought, and every file that needs a decision has
+//! one.
 
 use std::path::PathBuf;
 
@@ -24,41 +25,41 @@ use crate::git::worktree::reset::{Clean, HeadTo};
 use crate::git::worktree::snapshot::{Snapshot, add_all, read_oid};
 use crate::git::worktree::status::{Entry, Kind};
 
-/// Who commits what was settled, and when.
+/// Arguments of [`Repo::finish_resolution`].
 #[derive(Debug, Clone)]
 pub struct FinishResolution {
-    /// The worktree.
+    /// Name of the worktree.
     pub name: String,
-    /// Its branch.
+    /// Branch of the attempt.
     pub branch: String,
     /// Message of the merge commit.
     pub message: String,
-    /// Author and committer.
+    /// Author and committer of the merge commit.
     pub identity: Identity,
-    /// Of the intention.
+    /// Date of the merge commit, fixed when the resolution was requested.
     pub time: Timestamp,
 }
 
-/// How finishing went.
+/// Result of [`Repo::finish_resolution`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finish {
-    /// The branch contains the target and the settled merge, on disk.
+    /// The branch contains the target and the resolution, on disk.
     Finished {
-        /// Its commit.
+        /// Tip of the branch.
         head: Oid,
     },
-    /// Files with markers, or without a decision.
+    /// Some files still have markers or need a decision.
     StillConflicted {
-        /// The files, relative to the repository.
+        /// Paths relative to the repository.
         files: Vec<String>,
     },
-    /// No merge was started, or somebody aborted it.
+    /// No merge was started, or it was aborted.
     NotStarted,
 }
 
 impl Repo {
-    /// Merges the target into the worktree and leaves the conflict there; answers with the files in
-    /// conflict. May be repeated: a merge of that target that is under way is left as it is.
+    /// Merges the target into the worktree and leaves the conflict there; returns the files in
+    /// conflict. May be repeated: a merge of that target in progress is left alone.
     pub fn start_resolution(
         &self,
         name: &str,
@@ -84,8 +85,7 @@ impl Repo {
         if merge_heads(&worktree) == [target] {
             return self.open_files(&worktree, tip);
         }
-        // Somebody committed the conflict as it lay there: it is settled before another merge hides
-        // it.
+        // Somebody committed the open conflict: it must be resolved before another merge hides it.
         let open = self.committed_open(tip, note::read(&worktree).as_ref())?;
         if !open.is_empty() {
             return Ok(open);
@@ -110,13 +110,13 @@ impl Repo {
         Ok(note.files.iter().map(|path| shown(path)).collect())
     }
 
-    /// Commits the settled merge.
+    /// Commits the resolved merge.
     pub fn finish_resolution(&self, want: &FinishResolution) -> Result<Finish, GitError> {
         let reference = branch_ref(&want.branch)?;
         let worktree = self.worktree(&want.name)?;
         worktree.free_locks(self)?;
-        // An earlier call was killed while it gave the branch its work back: the conflict is laid
-        // out again.
+        // An earlier call was killed while it restored the branch's work: the conflict must start
+        // over.
         if let Some(note) = note::read(&worktree).filter(|note| !note.started) {
             let files = self.start_resolution(&want.name, &want.branch, note.target)?;
             if !files.is_empty() {
@@ -126,7 +126,8 @@ impl Repo {
         worktree.require_branch(&want.branch)?;
         let note = note::read(&worktree);
         if self.bring_lost_work_back(&worktree, &want.branch, note.as_ref())? {
-            // Without the note it is not known what was merged; whoever tries again lays it out.
+            // Without the note, the merged commit is unknown; the next attempt starts the conflict
+            // over.
             let Some(note) = note else {
                 return Ok(Finish::NotStarted);
             };
@@ -167,9 +168,9 @@ impl Repo {
         self.finished(&worktree, commit, target)
     }
 
-    /// Puts the worktree back to its branch. What was settled so far is kept under
-    /// `refs/swarm/rescue/<name>`. False: no merge of ours was under way; one that an agent began
-    /// by itself is its own.
+    /// Returns the worktree to its branch and saves the unfinished resolution under
+    /// `refs/swarm/rescue/<name>`. Returns false if no merge of swarm was in progress; a merge that
+    /// an agent started itself is left alone.
     pub fn abort_resolution(&self, want: &FinishResolution) -> Result<bool, GitError> {
         let reference = branch_ref(&want.branch)?;
         let worktree = self.worktree(&want.name)?;
@@ -182,7 +183,7 @@ impl Repo {
             self.snapshot_worktree(&Snapshot {
                 name: want.name.clone(),
                 reference: rescue_ref(&want.name),
-                message: "A merge that was aborted\n".into(),
+                message: "Unfinished work of an aborted merge\n".into(),
                 identity: want.identity.clone(),
                 time: want.time,
             })?;
@@ -210,8 +211,7 @@ impl Repo {
         self.require_clean(worktree)
     }
 
-    /// `git merge`, stopped before its commit. Exit 1 is a conflict; anything else undoes what it
-    /// may have begun.
+    /// Runs `git merge` without committing. Exit code 1 is a conflict; any other failure is undone.
     fn merge_into(
         &self,
         worktree: &Worktree,
@@ -219,7 +219,7 @@ impl Repo {
         branch: &str,
         target: Oid,
     ) -> Result<(), GitError> {
-        // No commit is made here, but git wants to know who would make it.
+        // No commit is made here, but git requires an identity.
         let identity = self.identity()?;
         let output = worktree
             .git(self)
@@ -273,7 +273,7 @@ impl Repo {
     fn open_files(&self, worktree: &Worktree, tip: Oid) -> Result<Vec<String>, GitError> {
         let files = self.unmerged(worktree)?;
         let shown = files.iter().map(|path| shown(path)).collect();
-        // A person or agent may have started this merge: then there is no note yet.
+        // A person or agent may have started this merge, so there is no note yet.
         if note::read(worktree).is_none()
             && let [target] = merge_heads(worktree)[..]
         {
@@ -288,7 +288,7 @@ impl Repo {
         Ok(shown)
     }
 
-    /// Files with markers; files that git could not merge as text and that nobody has added or
+    /// Files with markers, and files that git could not merge as text and that nobody has added or
     /// removed since.
     fn still_open(
         &self,
@@ -302,7 +302,7 @@ impl Repo {
             .filter(|entry| matches!(entry.kind, Kind::Unmerged { both_text: false }));
         let mut open: Vec<PathBuf> = undecided.map(|entry| entry.path.clone()).collect();
         let noted = note.map(|note| note.files.clone()).unwrap_or_default();
-        // Without a list, everything that the merge changed is looked at.
+        // Without a list, every file that the merge changed is checked.
         let all = entries
             .iter()
             .filter(|entry| noted.is_empty() || is_unmerged(entry))
@@ -345,7 +345,7 @@ impl Repo {
         write_commit(&self.library()?, &new)
     }
 
-    /// The notes of git and of ours go; what the target and the branch have becomes durable.
+    /// Removes git's and swarm's notes after making both sides durable.
     fn finished(&self, worktree: &Worktree, head: Oid, target: Oid) -> Result<Finish, GitError> {
         self.make_durable(head, &[target])?;
         if merge_heads(worktree).iter().all(|merged| *merged == target) {

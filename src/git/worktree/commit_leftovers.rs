@@ -1,9 +1,9 @@
-//! An agent says that it is done: what it left uncommitted becomes a commit on its branch.
+//! Commits what an agent left uncommitted when it reported that it is done.
 //!
-//! Invariant: only the claimed branch counts, and it only moves forward, by compare-and-swap, to a
-//! commit whose date is the intention's; so a redo after a kill gives the same commit. Nothing in
-//! the work tree is changed or lost. What cannot be sealed without guessing (conflicts left open,
-//! work on another branch) is an outcome of its own, not an error.
+//! Invariant: only the claimed branch moves, only forward, by compare-and-swap. The commit has the
+//! date of the request, so repeating the call after a kill gives the same commit. The work tree is
+//! not changed. What cannot be committed without guessing (open conflicts, work on another branch)
+//! is an outcome, not an error.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use git2::Oid;
 use super::registry::Worktree;
 use super::reset::{HeadTo, index_is_plain};
 use super::snapshot::{add_all, read_oid};
-use super::status::{Entry, Kind, index_trouble};
+use super::status::{Entry, Kind, recognise_corrupt_index};
 use crate::crash;
 use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
@@ -21,55 +21,55 @@ use crate::git::merge::markers::has_markers;
 use crate::git::objects::names::{branch_ref, shown};
 use crate::git::repo::{Head, Identity, NewCommit, Repo, write_commit};
 
-/// What is to be sealed.
+/// Arguments of [`Repo::seal`].
 #[derive(Debug, Clone)]
 pub struct Seal {
-    /// The worktree.
+    /// Name of the worktree.
     pub name: String,
-    /// The branch that the claim recorded.
+    /// Branch recorded when the agent claimed the idea.
     pub branch: String,
-    /// The commit that the branch started from; its objects count as durable.
+    /// Commit where the branch started; its objects are known to be on disk.
     pub base: Oid,
-    /// Message of the commit, if one is made.
+    /// Commit message, if a commit is made.
     pub message: String,
-    /// Author and committer.
+    /// Author and committer of that commit.
     pub identity: Identity,
-    /// Of the intention.
+    /// Date of that commit, fixed when sealing was requested.
     pub time: Timestamp,
 }
 
-/// How it went.
+/// Result of [`Repo::seal`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sealed {
-    /// The branch has all of it, on disk.
+    /// All work is on the branch and on disk.
     Done {
-        /// Its commit.
+        /// Tip of the branch.
         head: Oid,
-        /// Whether a commit was made for what was uncommitted.
+        /// Whether uncommitted work was committed.
         committed: bool,
-        /// Whether commits made on a detached `HEAD` were brought to the branch.
+        /// Whether commits from a detached `HEAD` were moved to the branch.
         brought_back: bool,
-        /// Repositories inside the worktree that nothing tracks; they were left alone.
+        /// Untracked repositories inside the worktree; they were not touched.
         nested: Vec<String>,
     },
-    /// The worktree is on something else that the branch does not lead to.
+    /// `HEAD` is on a commit that the branch does not contain.
     Strayed {
-        /// The commit that it is on.
+        /// Commit that is checked out.
         head: Oid,
-        /// The other branch; none if `HEAD` is detached.
+        /// Branch that is checked out; `None` if `HEAD` is detached.
         branch: Option<String>,
     },
-    /// A merge, rebase or the like was left open.
+    /// A merge, rebase or similar operation was not finished.
     Unfinished {
-        /// What: `merge`, `rebase`, `cherry-pick`, `revert` or `conflict`.
+        /// `merge`, `rebase`, `cherry-pick`, `revert` or `conflict`.
         what: String,
-        /// The files with open conflicts, if any.
+        /// Files with open conflicts, if any.
         files: Vec<String>,
     },
 }
 
 impl Repo {
-    /// Commits what the worktree holds to its branch.
+    /// Commits the content of the worktree to its branch.
     pub fn seal(&self, want: &Seal) -> Result<Sealed, GitError> {
         let reference = branch_ref(&want.branch)?;
         let worktree = self.worktree(&want.name)?;
@@ -111,7 +111,7 @@ impl Repo {
         })
     }
 
-    /// Puts the worktree on its branch where that loses nothing; answers with the branch's commit.
+    /// Switches the worktree to its branch if that loses nothing; returns the branch's commit.
     fn bring_back(
         &self,
         worktree: &Worktree,
@@ -162,8 +162,8 @@ impl Repo {
         }))
     }
 
-    /// Files and index from one commit to another, refusing where something uncommitted would be
-    /// lost.
+    /// Moves files and index from one commit to another; fails if that would overwrite uncommitted
+    /// work.
     fn switch(&self, worktree: &Worktree, from: Oid, to: Oid) -> Result<(), GitError> {
         let git = worktree.git(self).long().args(["read-tree", "-m", "-u"]);
         git.args([from.to_string(), to.to_string()])
@@ -171,7 +171,7 @@ impl Repo {
             .map(|_| ())
     }
 
-    /// The commit with everything uncommitted; none if there is nothing to commit.
+    /// Commits everything uncommitted; `None` if there is nothing to commit.
     fn commit_rest(
         &self,
         worktree: &Worktree,
@@ -187,12 +187,13 @@ impl Repo {
         let nested: Vec<_> = nested.iter().map(|entry| entry.path.clone()).collect();
         add_all(worktree.git(self).long(), &nested)
             .ok()
-            .map_err(|error| index_trouble(worktree, error))?;
+            .map_err(|error| recognise_corrupt_index(worktree, error))?;
         crash::point("git.seal.after-add");
         let tree = read_oid(&worktree.git(self).arg("write-tree").ok()?)?;
         let mut parents = vec![tip];
         for head in merge_heads(worktree) {
-            // After a kill between the branch and the end of the merge, the branch has it already.
+            // After a kill between moving the branch and ending the merge, the branch already
+            // contains it.
             if !self.contains(tip, head)? {
                 parents.push(head);
             }
@@ -211,7 +212,7 @@ impl Repo {
         write_commit(&self.library()?, &new).map(Some)
     }
 
-    /// Whether the commit is the one that an earlier, killed call made.
+    /// Whether an earlier, killed call made this commit.
     fn is_ours(&self, commit: Oid, want: &Seal) -> Result<bool, GitError> {
         let library = self.library()?;
         let commit = library
@@ -221,7 +222,7 @@ impl Repo {
         Ok(same_time && commit.message_bytes() == want.message.as_bytes())
     }
 
-    /// After the commit of a merge: git's notes on it go.
+    /// Removes git's merge state once the merge is committed.
     pub(crate) fn end_merge(&self, worktree: &Worktree) -> Result<(), GitError> {
         self.library_at(&worktree.git_dir)?
             .cleanup_state()
@@ -232,12 +233,12 @@ impl Repo {
     }
 }
 
-/// Repositories inside the worktree that nothing tracks.
+/// Untracked repositories inside the worktree.
 fn nested(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
     entries.iter().filter(|entry| entry.kind == Kind::Nested)
 }
 
-/// The commits being merged into the worktree, if any.
+/// Commits being merged into the worktree, from `MERGE_HEAD`.
 pub(crate) fn merge_heads(worktree: &Worktree) -> Vec<Oid> {
     let text = fs::read_to_string(worktree.git_dir.join("MERGE_HEAD")).unwrap_or_default();
     text.lines()
@@ -245,7 +246,7 @@ pub(crate) fn merge_heads(worktree: &Worktree) -> Vec<Oid> {
         .collect()
 }
 
-/// What is under way in a git directory: a word for people.
+/// Name of the operation in progress in a git directory, for people.
 pub(crate) fn under_way(git_dir: &Path) -> Option<&'static str> {
     let signs = [
         ("rebase-merge", "rebase"),
@@ -260,7 +261,7 @@ pub(crate) fn under_way(git_dir: &Path) -> Option<&'static str> {
         .map(|(_, what)| *what)
 }
 
-/// A conflict left open. A merge without one may be committed; a rebase that is not at its end may
+/// Detects open conflicts. A merge without conflicts may be committed; a rebase in progress may
 /// not.
 fn unfinished(worktree: &Worktree, entries: &[Entry]) -> Option<Sealed> {
     let what = under_way(&worktree.git_dir);

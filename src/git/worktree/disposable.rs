@@ -1,7 +1,7 @@
-//! What lies under `.swarm/worktrees` without being anybody's work, for those who make room.
+//! Lists what under `.swarm/worktrees` holds nobody's work, for `swarm clean`.
 //!
-//! Invariant: only listed here; what goes, goes through [`Repo::drain_pool`] or the way of every
-//! directory there: renamed into a trash folder first.
+//! Invariant: this file only lists, apart from [`Repo::discard_kept_repositories`]. Deletion goes
+//! through [`Repo::drain_pool`] or first renames the directory into a trash folder.
 
 use std::path::PathBuf;
 
@@ -13,26 +13,26 @@ use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
 use crate::git::repo::Repo;
 
-/// A folder under `.swarm/worktrees`.
+/// A directory under `.swarm/worktrees`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disposable {
-    /// Its name.
+    /// Name of the directory.
     pub name: String,
-    /// Where it lies.
+    /// Full path.
     pub path: PathBuf,
 }
 
-/// Work that was kept when its worktree or history went.
+/// A reference that kept work whose worktree or history was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rescued {
-    /// The reference, under `refs/swarm/rescue/`.
+    /// Full name, under `refs/swarm/rescue/`.
     pub reference: String,
-    /// The date of its commit; none: it names no commit that can be read.
+    /// Commit date; `None` if it names no readable commit.
     pub at: Option<Timestamp>,
 }
 
 impl Repo {
-    /// What [`Repo::drain_pool`] would delete.
+    /// Directories that [`Repo::drain_pool`] would delete.
     pub fn disposable_worktrees(&self) -> Result<Vec<Disposable>, GitError> {
         let mut found = Vec::new();
         for prefix in SPARE.into_iter().chain([".trash-"]) {
@@ -41,7 +41,7 @@ impl Repo {
         Ok(found)
     }
 
-    /// The folders of kept repositories, each with the name of the worktree that they lay in.
+    /// Directories of kept repositories, each with the name of the worktree that contained them.
     pub fn kept_repositories(&self) -> Result<Vec<(String, Disposable)>, GitError> {
         let prefix = kept_name("");
         let each = self.spare(&prefix)?.into_iter();
@@ -50,13 +50,13 @@ impl Repo {
             .collect())
     }
 
-    /// Deletes such a folder, all of it.
+    /// Deletes the kept repositories of a worktree.
     pub fn discard_kept_repositories(&self, worktree: &str) -> Result<(), GitError> {
         let _held = self.registry();
         self.discard_directory(&kept_name(worktree))
     }
 
-    /// Everything under `refs/swarm/rescue/`.
+    /// All references under `refs/swarm/rescue/`.
     pub fn rescued(&self) -> Result<Vec<Rescued>, GitError> {
         let library = self.library()?;
         let date = |oid: Oid| {
@@ -73,7 +73,7 @@ impl Repo {
     }
 
     fn spare(&self, prefix: &str) -> Result<Vec<Disposable>, GitError> {
-        // Looking makes no folder.
+        // Listing must not create the directory.
         if !self.worktree_path("").is_dir() {
             return Ok(Vec::new());
         }

@@ -1,9 +1,9 @@
-//! An earlier attempt that left no work of its own is not gone on from: the next one begins where
-//! the target is now, so that what was mended there since reaches it.
+//! Starts an attempt from the current target if the earlier attempt left no work, so that it gets
+//! what was fixed there since.
 //!
-//! Invariant: only a worktree without uncommitted files, on a branch whose every commit the target
-//! has, is taken away, and by a release, which keeps what turns up after all. After a kill anywhere
-//! the same call carries on.
+//! Invariant: a worktree is given up only if it has no uncommitted files and the target contains
+//! every commit of its branch. It goes through a release, which saves anything that appears after
+//! all. After a kill, the same call continues.
 
 use git2::Oid;
 
@@ -15,22 +15,22 @@ use crate::domain::time::Timestamp;
 use crate::git::error::GitError;
 use crate::git::repo::{Identity, Repo};
 
-/// Where an attempt without a past begins.
+/// Arguments of [`Repo::fresh_start_if_empty`].
 #[derive(Debug, Clone)]
 pub struct FreshStart {
-    /// The target branch.
+    /// Name of the target branch.
     pub target: String,
-    /// Its commit.
+    /// Commit of the target.
     pub tip: Oid,
-    /// Author of a rescue commit, should one be needed.
+    /// Author of a rescue commit, if one is needed.
     pub identity: Identity,
-    /// Its date.
+    /// Date of that commit.
     pub time: Timestamp,
 }
 
 impl Repo {
-    /// What is to be prepared: as asked, or, if the earlier attempt left nothing and the target has
-    /// gone on, from the target's commit.
+    /// Returns `want` unchanged; or, if the earlier attempt left nothing and the target has moved,
+    /// with the target's commit as base.
     pub fn fresh_start_if_empty(
         &self,
         want: Prepare,
@@ -63,7 +63,7 @@ impl Repo {
         })
     }
 
-    /// An earlier call has begun to prepare; it is that one that goes on.
+    /// Whether an earlier call has started to prepare this worktree; then that one continues.
     fn is_under_way(&self, want: &Prepare) -> Result<bool, GitError> {
         for name in [want.name.clone(), format!(".take-{}", want.name)] {
             if matches!(self.look_up(&name)?, Found::Ours(_)) {
@@ -82,7 +82,7 @@ impl Repo {
         let Found::Ours(kept) = self.look_up(&earlier.worktree)? else {
             return Ok(false);
         };
-        // What cannot be read might be work.
+        // Unreadable content might be work.
         let (Ok(head), Ok(entries)) = (self.last_head(&kept), self.status(&kept)) else {
             return Ok(true);
         };

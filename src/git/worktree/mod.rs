@@ -1,10 +1,10 @@
 //! The life of a worktree: `registry` (where they lie), `prepare`, `pool`, `release`.
 //!
-//! Work in it: `status`, `snapshot` (saved without touching it), `commit_leftovers` (uncommitted
-//! work at the end of an agent's run), `reset` (ours only), `nested_repos` (repositories that an
-//! agent made inside). Rare states: `relocated` (the repository was renamed), `fresh_start` (an
-//! earlier attempt left nothing), `off_target` (an agent committed to the target), `disposable`
-//! (what `clean` may remove). Invariant: uncommitted work is saved before it is removed.
+//! Work in it: `status`, `snapshot` (saves work without touching it), `commit_leftovers` (commits
+//! what an agent left), `reset`, `nested_repos` (repositories that an agent created inside). Rare
+//! states: `relocated` (the repository was moved), `fresh_start` (an earlier attempt left nothing),
+//! `off_target` (an agent committed to the target), `disposable` (what `clean` may remove).
+//! Invariant: work is saved before it is removed.
 
 pub(super) mod commit_leftovers;
 pub(super) mod disposable;

@@ -1,10 +1,10 @@
-//! Git repositories that an agent made inside its worktree. No commit of the branch holds what is
-//! in them, so they are moved aside, whole, before their worktree is cleaned.
+//! Keeps git repositories that an agent created inside its worktree. No commit of the branch
+//! contains them, so they are moved aside before the worktree is cleaned.
 //!
-//! Invariant: a kept repository lies under `.kept-<worktree>` at the path that it had in the
-//! worktree; one rename brings it there, so a kill leaves it in one of the two places. Nothing of
-//! swarm's deletes it but `swarm clean`, after its time. Not kept: repositories below ignored
-//! folders (dependencies that tools fetch).
+//! Invariant: a kept repository lies in `.kept-<worktree>`, at the path it had in the worktree. One
+//! rename moves it, so after a kill it is in one of the two places. Only `swarm clean` deletes it,
+//! after the retention time. Repositories below ignored directories (fetched dependencies) are not
+//! kept.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -16,12 +16,12 @@ use crate::git::error::{At, GitError};
 use crate::git::objects::names::{path_of, shown};
 use crate::git::repo::Repo;
 
-/// Mode of an index entry that is a link to a commit of another repository.
+/// Mode of an index entry for a commit of another repository.
 const LINK: u32 = 0o160_000;
 
 impl Repo {
-    /// Moves the repositories inside `worktree` aside. `entries` is its status; without one (the
-    /// index is damaged) they are looked for.
+    /// Moves the repositories inside `worktree` aside. `entries` is its status; `None` (the index
+    /// is damaged) searches the directories.
     pub(crate) fn keep_nested(
         &self,
         worktree: &Worktree,
@@ -35,7 +35,7 @@ impl Repo {
         }
         for path in found {
             let from = worktree.path.join(&path);
-            // Named twice, or it lay in one that has been moved.
+            // It was listed twice, or was inside one that has been moved.
             if fs::symlink_metadata(from.join(".git")).is_err() {
                 continue;
             }
@@ -46,12 +46,12 @@ impl Repo {
         Ok(())
     }
 
-    /// Whether repositories that lay inside the worktree of that name are kept.
+    /// Whether repositories from the worktree of this name are kept.
     pub fn has_kept_nested(&self, name: &str) -> bool {
         self.worktree_path(&kept_name(name)).is_dir()
     }
 
-    /// A path for it that nothing is at; its parent is there.
+    /// A free path for the repository; creates its parent.
     fn free_place(&self, name: &str, path: &Path) -> Result<PathBuf, GitError> {
         let wanted = self.worktrees_dir()?.join(kept_name(name)).join(path);
         let parent = wanted.parent().unwrap_or(&wanted);
@@ -68,7 +68,7 @@ impl Repo {
     }
 }
 
-/// The folder beside the worktrees in which the repositories of one are kept.
+/// Directory, beside the worktrees, that keeps the repositories of one worktree.
 pub fn kept_name(worktree: &str) -> String {
     format!(".kept-{worktree}")
 }
@@ -78,8 +78,7 @@ fn untracked(entries: &[Entry]) -> impl Iterator<Item = PathBuf> {
     nested.map(|entry| entry.path.clone())
 }
 
-/// Those that were added as if they were submodules. A submodule proper has its repository
-/// elsewhere.
+/// Repositories that were added like submodules. A real submodule has its repository elsewhere.
 fn linked(worktree: &Worktree) -> Vec<PathBuf> {
     let Ok(index) = git2::Index::open(&worktree.git_dir.join("index")) else {
         return Vec::new();
@@ -96,8 +95,8 @@ fn is_inside(path: &Path) -> bool {
         .all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// Every folder with a `.git` directory. What cannot be read is passed over; it shows when it is
-/// cleaned.
+/// Finds every directory that contains `.git`. Unreadable directories are skipped; cleaning will
+/// report them.
 fn search(root: &Path, below: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(root.join(below))
         .into_iter()
@@ -109,7 +108,10 @@ fn search(root: &Path, below: &Path, found: &mut Vec<PathBuf>) {
             continue;
         }
         if root.join(&path).join(".git").is_dir() {
-            tracing::info!(path = shown(&path), "a repository inside a worktree");
+            tracing::info!(
+                path = shown(&path),
+                "found a git repository inside a worktree"
+            );
             found.push(path);
         } else {
             search(root, &path, found);

@@ -1,9 +1,9 @@
-//! Worktrees of agents that have the target branch checked out, and commits that got onto the
-//! target from there.
+//! Takes agents' worktrees off the target branch and finds commits that an agent made on the
+//! target.
 //!
-//! Invariant: a worktree of ours is never left on the target: its `HEAD` is set to the commit,
-//! index and files stay as they are. That an agent moves the target itself cannot be prevented; it
-//! is found out by what git noted of its worktree, as far as the agent left that.
+//! Invariant: no worktree of swarm stays on the target: its `HEAD` is detached at the commit, index
+//! and files stay. An agent cannot be kept from moving the target; the worktree's log of `HEAD`
+//! shows it, as far as the agent left that log.
 
 use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -17,11 +17,10 @@ use crate::git::error::GitError;
 use crate::git::objects::names::shown;
 use crate::git::repo::{Head, Repo};
 
-/// How much of the end of a worktree's log of `HEAD` is looked at, in bytes.
+/// Bytes read from the end of a worktree's log of `HEAD`.
 const LOG_END: u64 = 256 * 1024;
 
-/// What git writes into the log of `HEAD` when a commit is made, in contrast to one that is only
-/// gone to.
+/// Reflog actions that create a commit, unlike those that only check one out.
 const MADE: &[&str] = &[
     "commit",
     "merge",
@@ -32,19 +31,18 @@ const MADE: &[&str] = &[
     "am",
 ];
 
-/// The target is at a commit that was made in a worktree of ours.
+/// The target's commit was made in a worktree of swarm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stray {
-    /// The worktree's name.
+    /// Name of the worktree.
     pub worktree: String,
-    /// The commit.
+    /// The target's commit.
     pub commit: Oid,
 }
 
 impl Repo {
-    /// Takes the worktrees of ours off the target branch, and says in which of them its present
-    /// commit was made, if in one. A worktree that cannot be taken off it now (its git is at work)
-    /// is left to the next time.
+    /// Takes swarm's worktrees off the target branch; returns the worktree in which the target's
+    /// commit was made, if any. A worktree that git is using now is left for the next call.
     pub fn off_target(&self, target: &str) -> Result<Option<Stray>, GitError> {
         let Some(tip) = self.branch_commit(target)? else {
             return Ok(None);
@@ -55,8 +53,8 @@ impl Repo {
                 .head()
                 .is_ok_and(|head| head == Head::Branch(target.to_owned()));
             if on_it && let Err(error) = worktree.set_head(&HeadTo::Detached(tip)) {
-                tracing::warn!(%error, worktree = worktree.name, "it stays on the target branch \
-                    for now");
+                tracing::warn!(%error, worktree = worktree.name, "cannot take this worktree \
+                    off the target branch yet");
             }
             if made(&worktree.git_dir, tip) {
                 stray = Some(Stray {
@@ -68,7 +66,7 @@ impl Repo {
         Ok(stray)
     }
 
-    /// Those of attempts: what begins with a dot is no agent's.
+    /// Worktrees of attempts. Names that start with a dot belong to no agent.
     fn worktrees_of_agents(&self) -> Result<Vec<Worktree>, GitError> {
         let ours = self.worktrees_dir()?;
         let each = self.registered()?.into_iter();
@@ -85,8 +83,8 @@ impl Repo {
     }
 }
 
-/// Whether the worktree's log of `HEAD` says that the commit was made there. A log that is not
-/// there says nothing.
+/// Whether the worktree's log of `HEAD` says that the commit was made there. False if there is no
+/// log.
 fn made(git_dir: &Path, commit: Oid) -> bool {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = fs::File::open(git_dir.join("logs").join("HEAD"))?;

@@ -1,39 +1,36 @@
-//! Finished worktrees, kept for the next attempt: `.pool-<n>`.
+//! Finished worktrees, kept for the next attempt as `.pool-<n>`.
 //!
-//! Invariant: nothing of value is in the pool, who takes an entry brings it to a commit exactly,
-//! and leaving the pool is one rename, so an entry is never given out twice.
+//! Invariant: the pool holds nothing of value. A worktree enters it uncleaned; whoever takes it
+//! resets it to a commit, since a process left by an agent could still write in between. Leaving
+//! the pool is one rename, so no entry is given out twice.
 //!
-//! Measured on 5,000 files (debug build, two cores with four times the load that they can carry:
-//! only the ratios count), in ms:
+//! In ms for 5,000 files (debug build on two overloaded cores, so only ratios count):
 //!
 //! | | swarm | git's own commands |
 //! | --- | --- | --- |
 //! | a new worktree | 7,490 | 8,200-18,900 (`worktree add -b`) |
-//! | one from the pool, its branch synced | 131 | 87-128 (`checkout -f -B` and `clean -fdx`) |
-//! | asked for again, ready | 0.2 | |
-//! | the merge worktree brought to a new commit | 131 | |
+//! | from the pool, branch synced | 131 | 87-128 (`checkout -f -B` and `clean -fdx`) |
+//! | already prepared | 0.2 | |
+//! | the merge worktree reset to a new commit | 131 | |
 //! | `inspect` | 39 | 52-106 (`status`) |
-//!
-//! A worktree enters the pool as it is. `clean` runs when it leaves: a process that an agent left
-//! behind could write in between.
 
 use super::registry::{Found, Worktree, remove_tree};
 use crate::git::error::GitError;
 use crate::git::repo::Repo;
 
-/// How the names begin of what holds nobody's work once no worktree is prepared, released or
-/// verified.
+/// Name prefixes of directories that hold nobody's work while no worktree is being prepared,
+/// released or verified.
 pub(crate) const SPARE: [&str; 4] = [".pool-", ".old-", ".new-", ".merge"];
 
 impl Repo {
-    /// How many worktrees the pool holds.
+    /// Number of worktrees in the pool.
     pub fn pool_size(&self) -> Result<usize, GitError> {
         Ok(self.names_with(".pool-")?.len())
     }
 
-    /// Deletes the pool, the worktree for verification and whatever earlier calls left; afterwards
-    /// git knows only of worktrees that hold somebody's work. Not to be called while worktrees are
-    /// prepared, released or verified.
+    /// Deletes the pool, the verification worktree and leftovers of earlier calls; afterwards git
+    /// knows only worktrees with somebody's work. Must not run while worktrees are prepared,
+    /// released or verified.
     pub fn drain_pool(&self) -> Result<(), GitError> {
         let _held = self.registry();
         for prefix in SPARE {
@@ -41,8 +38,8 @@ impl Repo {
                 self.discard_directory(&name)?;
             }
         }
-        // A rename that was cut short is set right by looking; only then is a registration without
-        // a directory stale.
+        // Looking a name up repairs an interrupted rename; only then is a registration without a
+        // directory stale.
         for name in self.names_with("")? {
             if !name.starts_with(".trash-") && name != ".gitignore" {
                 self.look_up(&name)?;
@@ -55,7 +52,7 @@ impl Repo {
         Ok(())
     }
 
-    /// A rename into the pool that was cut short is set right: git knows where each worktree lies.
+    /// Repairs an interrupted rename into the pool; git knows where each worktree lies.
     pub(crate) fn settle_pool(&self) -> Result<(), GitError> {
         let _held = self.registry();
         for name in self.names_with(".pool-")? {
@@ -64,7 +61,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Takes an entry out of the pool, under a new name.
+    /// Takes an entry out of the pool and renames it.
     pub(crate) fn take_from_pool(&self, name: &str) -> Result<Option<Worktree>, GitError> {
         let _held = self.registry();
         for entry in self.names_with(".pool-")? {
@@ -77,7 +74,7 @@ impl Repo {
         Ok(None)
     }
 
-    /// Puts a worktree into the pool, in whatever state it is: who takes it cleans it.
+    /// Puts a worktree into the pool, uncleaned.
     pub(crate) fn put_into_pool(&self, worktree: &Worktree) -> Result<(), GitError> {
         let _held = self.registry();
         let numbers = self.names_with(".pool-")?;

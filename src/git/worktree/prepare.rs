@@ -1,12 +1,9 @@
-//! A worktree for an attempt: made, or taken from the pool, or taken over from an earlier attempt.
+//! Prepares a worktree for an attempt: new, from the pool, or taken over from an earlier attempt.
 //!
-//! Invariant: a directory with the name of a worktree is complete. It is made under `.new-<name>`
-//! (or taken over under `.take-<name>`) and gets its name by one rename, the last step; so after a
-//! kill anywhere the same call carries on, and an agent never sees half a work tree. What is taken
-//! over is never reset: neither its uncommitted files nor its index. What swarm did not make is not
-//! touched.
-//!
-//! What it costs: see [`super::pool`].
+//! Invariant: a directory with a worktree's name is complete. It is built as `.new-<name>` or taken
+//! over as `.take-<name>`, and one rename at the end gives it its name. So after a kill the same
+//! call continues, and no agent sees half a work tree. A worktree that is taken over is never
+//! reset. What swarm did not create is not touched. For the cost see [`super::pool`].
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,53 +17,51 @@ use crate::git::error::GitError;
 use crate::git::objects::names::{branch_ref, check_worktree};
 use crate::git::repo::{Head, Repo, read_head};
 
-/// What is wanted.
+/// Arguments of [`Repo::prepare_worktree`].
 #[derive(Debug, Clone)]
 pub struct Prepare {
-    /// The directory under `.swarm/worktrees`: `<agent>-<idea>`.
+    /// Directory under `.swarm/worktrees`: `<agent>-<idea>`.
     pub name: String,
-    /// The branch of this attempt alone.
+    /// Branch of this attempt only.
     pub branch: String,
-    /// Where the branch starts, unless an attempt is taken over.
+    /// Commit where the branch starts, unless an attempt is taken over.
     pub base: Oid,
-    /// An earlier attempt to go on from.
+    /// Earlier attempt to continue.
     pub from: Option<Earlier>,
-    /// Or work that a checkpoint kept.
+    /// Work saved by a checkpoint, used instead of `from`.
     pub saved: Option<Saved>,
 }
 
-/// Work by its commits. There is no worktree of it.
+/// Saved work without a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Saved {
-    /// Where the branch stood: the new one begins there.
+    /// Tip of the saved branch; the new branch starts there.
     pub tip: Oid,
-    /// The files as they were, as a commit on top of that; none: as the tip has them.
+    /// Commit on top of `tip` with the uncommitted files; `None` if there were none.
     pub wip: Option<Oid>,
 }
 
-/// What an earlier attempt left.
+/// Worktree and branch of an earlier attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Earlier {
-    /// Its worktree, taken over with everything in it, uncommitted and ignored files too. One that
-    /// is gone or no longer swarm's own is left to whoever did that; then the work goes on from the
-    /// branch.
+    /// Its worktree, taken over with all its files, uncommitted and ignored ones included. If it is
+    /// gone or no longer swarm's, the work continues from the branch.
     pub worktree: String,
-    /// Its branch. It goes when the new branch has all of it.
+    /// Its branch, deleted once the new branch contains it.
     pub branch: String,
 }
 
-/// A worktree that is ready for an agent.
+/// Result of [`Repo::prepare_worktree`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prepared {
-    /// Its directory.
+    /// Path of the worktree.
     pub path: PathBuf,
-    /// The commit that its branch is at.
+    /// Tip of its branch.
     pub head: Oid,
 }
 
 impl Prepare {
-    /// Whether the earlier attempt's worktree keeps its name: a conversation that goes on is known
-    /// by the place.
+    /// Whether the earlier worktree keeps its name: a resumed conversation depends on the path.
     fn takes_over_in_place(&self) -> bool {
         let earlier = self.from.as_ref();
         earlier.is_some_and(|earlier| earlier.worktree == self.name)
@@ -74,8 +69,8 @@ impl Prepare {
 }
 
 impl Repo {
-    /// Makes the worktree ready. May be repeated with the same arguments at any time; what is ready
-    /// stays as it is.
+    /// Prepares the worktree. May be repeated with the same arguments at any time; a prepared
+    /// worktree is not changed.
     pub fn prepare_worktree(&self, want: &Prepare) -> Result<Prepared, GitError> {
         check_worktree(&want.name)?;
         let reference = branch_ref(&want.branch)?;
@@ -83,7 +78,7 @@ impl Repo {
             Found::Ours(worktree) => {
                 if want.takes_over_in_place() {
                     self.take_over(&worktree, want, &reference)?;
-                    self.let_earlier_branch_go(want, &reference)?;
+                    self.delete_earlier_branch(want, &reference)?;
                 }
                 return self.ready(&worktree, want);
             }
@@ -98,7 +93,7 @@ impl Repo {
             Some(taken) => self.take_over(&taken, want, &reference)?,
             None => self.make(want, &reference)?,
         };
-        self.let_earlier_branch_go(want, &reference)?;
+        self.delete_earlier_branch(want, &reference)?;
         crash::point("git.prepare.before-name");
         let worktree = self.rename_worktree(&staged, &want.name)?;
         self.ready(&worktree, want)
@@ -110,14 +105,14 @@ impl Repo {
         };
         let head = self.branch_commit(&want.branch)?.ok_or_else(missing)?;
         if worktree.head().is_err() {
-            // Files of a worktree are not synced: a power cut may have emptied this one.
+            // Worktree files are not synced, so a power cut may have emptied `HEAD`.
             worktree.set_head(&HeadTo::Branch(branch_ref(&want.branch)?))?;
         }
         let path = worktree.path.clone();
         Ok(Prepared { path, head })
     }
 
-    /// The worktree to take over, under its name for the way.
+    /// The worktree to take over, under its staging name.
     fn worktree_to_take(&self, want: &Prepare) -> Result<Option<Worktree>, GitError> {
         let staging = format!(".take-{}", want.name);
         if let Found::Ours(taken) = self.look_up(&staging)? {
@@ -135,7 +130,8 @@ impl Repo {
         self.rename_worktree(&kept, &staging).map(Some)
     }
 
-    /// The new branch starts where the old work is, also when the old branch was deleted or left.
+    /// Starts the new branch at the old work, even if the old branch was deleted or is not checked
+    /// out.
     fn take_over(
         &self,
         taken: &Worktree,
@@ -159,9 +155,9 @@ impl Repo {
         Ok(taken.clone())
     }
 
-    /// The earlier attempt's branch goes once the new one has all of it, unless somebody has it
-    /// checked out.
-    fn let_earlier_branch_go(&self, want: &Prepare, reference: &str) -> Result<(), GitError> {
+    /// Deletes the earlier attempt's branch once the new one contains it, unless it is checked out
+    /// somewhere.
+    fn delete_earlier_branch(&self, want: &Prepare, reference: &str) -> Result<(), GitError> {
         let (Some(from), Some(tip)) = (&want.from, self.read_ref(reference)?) else {
             return Ok(());
         };
@@ -188,13 +184,13 @@ impl Repo {
         let tip = self.start_of(want, before)?;
         let made = self.make_staged(want, reference, tip);
         if made.is_err() {
-            self.unmake(want, reference, before, tip)?;
+            self.discard_failed(want, reference, before, tip)?;
         }
         made
     }
 
-    /// Where the branch begins: at its own commit if there is one that goes with the base, else at
-    /// the earlier attempt's if that has gone on from the base, else at the base.
+    /// Start of the branch: its own commit if it descends from the base, else the earlier attempt's
+    /// if that does, else the base.
     fn start_of(&self, want: &Prepare, before: Option<Oid>) -> Result<Oid, GitError> {
         if self.library()?.find_commit(want.base).is_err() {
             return Err(GitError::CommitMissing { oid: want.base });
@@ -202,7 +198,7 @@ impl Repo {
         match before {
             None if want.saved.is_some() => Ok(want.saved.map_or(want.base, |saved| saved.tip)),
             None => self.earlier_tip(want).map(|tip| tip.unwrap_or(want.base)),
-            // A call that was cut short began where the target was then; it may have gone on since.
+            // An interrupted call started from the target of that time, which may have moved since.
             Some(found)
                 if self.contains(found, want.base)? || self.contains(want.base, found)? =>
             {
@@ -232,22 +228,22 @@ impl Repo {
         self.create_ref(reference, tip, "attempt")?;
         crash::point("git.prepare.after-branch");
         let head = HeadTo::Branch(reference.to_owned());
-        match self.fill(&staged, want, tip, &head) {
+        match self.check_out_files(&staged, want, tip, &head) {
             Ok(()) => Ok(staged),
             Err(full @ GitError::DiskFull { .. }) => Err(full),
-            // What came from the pool may be in a state that only a new one mends.
+            // A worktree from the pool may be in a state that only a new one fixes.
             Err(_) => {
                 self.discard_directory(&staged.name)?;
                 let fresh = self.added(&staged.name, tip)?;
-                self.fill(&fresh, want, tip, &head)?;
+                self.check_out_files(&fresh, want, tip, &head)?;
                 Ok(fresh)
             }
         }
     }
 
-    /// The files of the commit; of saved work those that it had, with what was not committed shown
-    /// as such.
-    fn fill(
+    /// Checks out the commit; for saved work, restores its files and leaves uncommitted ones
+    /// uncommitted.
+    fn check_out_files(
         &self,
         staged: &Worktree,
         want: &Prepare,
@@ -266,9 +262,8 @@ impl Repo {
         Ok(())
     }
 
-    /// After an error (a full disk, say) nothing half made stays. The error itself is what the
-    /// caller hears.
-    fn unmake(
+    /// Removes what a failed call created. The caller gets the original error.
+    fn discard_failed(
         &self,
         want: &Prepare,
         reference: &str,
@@ -282,8 +277,8 @@ impl Repo {
         Ok(())
     }
 
-    /// A worktree of that name with nothing of value in it: one that an earlier call left, one from
-    /// the pool, or a new one.
+    /// A worktree of this name without anything of value: left by an earlier call, from the pool,
+    /// or new.
     pub(crate) fn staged(&self, staging: &str, commit: Oid) -> Result<Worktree, GitError> {
         match self.look_up(staging)? {
             Found::Ours(worktree) => return Ok(worktree),
@@ -296,10 +291,9 @@ impl Repo {
         self.added(staging, commit)
     }
 
-    /// A new worktree, without files.
+    /// Adds a new worktree without files.
     fn added(&self, staging: &str, commit: Oid) -> Result<Worktree, GitError> {
-        // Git reads every registration when it adds one, and dies of one that another call has half
-        // written.
+        // Git reads every registration when it adds one, and dies on a half-written one.
         let held = self.registry();
         match self.add_worktree(staging, commit) {
             Err(GitError::Failed { .. }) if self.discard_half_registered()? => {

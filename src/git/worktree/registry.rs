@@ -1,18 +1,17 @@
-//! Where worktrees lie and how git knows of them.
+//! Where worktrees lie and how git knows them.
 //!
-//! Invariant: a worktree is a directory under `.swarm/worktrees` and an administrative directory
-//! under `.git/worktrees` that point at each other. A directory moves by one rename; the pointer
-//! back is set right afterwards, and a kill between the two is healed whenever the worktree is
-//! looked up. A worktree disappears by renaming both parts into a trash directory, so that no half
-//! of one is ever left to git. Names that begin with a dot are swarm's own:
+//! Invariant: a worktree is a directory in `.swarm/worktrees` and an administrative directory in
+//! `.git/worktrees` that point to each other. One rename moves a directory; the pointer back is
+//! fixed afterwards, and a lookup repairs it after a kill in between. To delete a worktree, both
+//! parts are renamed into a trash directory. Names that start with a dot are swarm's own:
 //!
 //! | name | is |
 //! | --- | --- |
-//! | `<agent>-<idea>` | complete, with an agent's work |
-//! | `.new-<name>`, `.take-<name>` | being made, being taken over: see `prepare` |
-//! | `.old-<name>`, `.pool-<n>` | nothing of value is in them: see `release`, `pool` |
-//! | `.merge` | the one in which merged trees are verified |
-//! | `.kept-<name>` | the repositories that an agent made inside its worktree: see `nested_repos` |
+//! | `<agent>-<idea>` | a complete worktree with an agent's work |
+//! | `.new-<name>`, `.take-<name>` | being created, being taken over: see `prepare` |
+//! | `.old-<name>`, `.pool-<n>` | released, without anything of value: see `release`, `pool` |
+//! | `.merge` | verifies merged trees |
+//! | `.kept-<name>` | repositories created inside a worktree: see `nested_repos` |
 //! | `.trash-<n>` | to be deleted |
 
 use std::ffi::OsString;
@@ -30,7 +29,7 @@ use crate::git::objects::names::path_of;
 use crate::git::repo::{Head, Repo, read_head};
 use crate::remove;
 
-/// A worktree of ours, its two halves known to point at each other.
+/// A worktree of swarm whose two halves point to each other.
 #[derive(Debug, Clone)]
 pub(crate) struct Worktree {
     pub(crate) name: String,
@@ -38,22 +37,22 @@ pub(crate) struct Worktree {
     pub(crate) git_dir: PathBuf,
 }
 
-/// A worktree as git has it registered, anybody's.
+/// A worktree registered in git, swarm's or not.
 #[derive(Debug, Clone)]
 pub(crate) struct Registered {
     pub(crate) git_dir: PathBuf,
     pub(crate) path: PathBuf,
 }
 
-/// What lies at a name under `.swarm/worktrees`.
+/// What a name under `.swarm/worktrees` refers to.
 #[derive(Debug)]
 pub(crate) enum Found {
     Nothing,
-    /// Ours and complete.
+    /// A complete worktree of swarm.
     Ours(Worktree),
-    /// A `git worktree add` of ours was killed in the middle of it.
+    /// Left by a killed `git worktree add` of swarm.
     HalfMade,
-    /// Not known to be ours, and why.
+    /// Not recognised as swarm's, with the reason.
     Foreign(String),
 }
 
@@ -66,7 +65,7 @@ impl Worktree {
         repo.git_at(&self.git_dir, &self.path)
     }
 
-    /// Refuses if something else than its own branch is checked out.
+    /// Fails unless its own branch is checked out.
     pub(crate) fn require_branch(&self, branch: &str) -> Result<(), GitError> {
         let found = match self.head()? {
             Head::Branch(found) if found == branch => return Ok(()),
@@ -80,8 +79,8 @@ impl Worktree {
         })
     }
 
-    /// Waits, within bounds, until nobody holds a lock of the index, `HEAD` or the like
-    /// (`AUTO_MERGE` of a merge); takes away those that a dead git left.
+    /// Waits, up to a limit, until nobody holds a lock of the index, `HEAD` or `AUTO_MERGE`;
+    /// removes locks left by a dead git.
     pub(crate) fn free_locks(&self, repo: &Repo) -> Result<(), GitError> {
         let end = std::time::Instant::now() + repo.lock_wait();
         for lock in self.locks()? {
@@ -99,7 +98,7 @@ impl Worktree {
         Ok(())
     }
 
-    /// The lock files beside the index.
+    /// Lock files beside the index.
     fn locks(&self) -> Result<Vec<PathBuf>, GitError> {
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.git_dir).at("list", &self.git_dir)? {
@@ -113,24 +112,24 @@ impl Worktree {
 }
 
 impl Repo {
-    /// Where the worktrees lie; made on first use.
+    /// Directory of the worktrees; created on first use.
     pub(crate) fn worktrees_dir(&self) -> Result<PathBuf, GitError> {
         let dir = self.root().join(".swarm").join("worktrees");
         let ignore = dir.join(".gitignore");
         if !ignore.exists() {
             fs::create_dir_all(&dir).at("make", &dir)?;
-            // So that the person's `git status` and `git add` never see the worktrees.
+            // Hides the worktrees from the person's `git status` and `git add`.
             fs::write(&ignore, "*\n").at("write", &ignore)?;
         }
         Ok(dir)
     }
 
-    /// The path of the worktree of that name, whether it is there or not.
+    /// Path of the worktree of this name, whether or not it exists.
     pub fn worktree_path(&self, name: &str) -> PathBuf {
         self.root().join(".swarm").join("worktrees").join(name)
     }
 
-    /// Looks a name up, and sets right what a kill between two steps left.
+    /// Looks a name up, and repairs what a kill between two steps left.
     pub(crate) fn look_up(&self, name: &str) -> Result<Found, GitError> {
         let path = self.worktrees_dir()?.join(name);
         let Ok(meta) = fs::symlink_metadata(&path) else {
@@ -144,7 +143,7 @@ impl Repo {
             return unregistered(&path);
         };
         special_files::clear_administrative(&git_dir)?;
-        if let Some(why) = special_files::trap(&path) {
+        if let Some(why) = special_files::find_special(&path) {
             return Ok(Found::Foreign(why));
         }
         if fs::read(git_dir.join("locked")).is_ok_and(|why| why.starts_with(b"initializing")) {
@@ -160,7 +159,7 @@ impl Repo {
         }))
     }
 
-    /// A worktree that has to be there.
+    /// The worktree of this name; an error if it is missing or damaged.
     pub(crate) fn worktree(&self, name: &str) -> Result<Worktree, GitError> {
         let path = self.worktree_path(name);
         match self.look_up(name)? {
@@ -168,12 +167,12 @@ impl Repo {
             Found::Nothing => Err(GitError::WorktreeMissing {
                 name: name.to_owned(),
             }),
-            Found::HalfMade => Err(broken(&path, "it was never finished".into())),
+            Found::HalfMade => Err(broken(&path, "its creation was interrupted".into())),
             Found::Foreign(why) => Err(broken(&path, why)),
         }
     }
 
-    /// The administrative directory that belongs to `path`, by what either half says.
+    /// Administrative directory of `path`, according to either half.
     fn git_dir_of(&self, path: &Path) -> Result<Option<PathBuf>, GitError> {
         if fs::symlink_metadata(path.join(".git")).is_ok_and(|meta| meta.is_dir()) {
             return Ok(None);
@@ -195,7 +194,7 @@ impl Repo {
             .filter(|named| named.exists())
     }
 
-    /// All linked worktrees that git knows, ours and the person's.
+    /// All linked worktrees registered in git, swarm's and the person's.
     pub(crate) fn registered(&self) -> Result<Vec<Registered>, GitError> {
         let dir = self.common_dir().join("worktrees");
         let entries = match fs::read_dir(&dir) {
@@ -209,7 +208,7 @@ impl Repo {
             .collect())
     }
 
-    /// Renames a worktree. The new name must be free.
+    /// Renames a worktree. The new name must not exist.
     pub(crate) fn rename_worktree(
         &self,
         worktree: &Worktree,
@@ -226,7 +225,7 @@ impl Repo {
         })
     }
 
-    /// Takes whatever lies at `name`, and its registration, out of the way and deletes it.
+    /// Moves whatever is at `name`, with its registration, to the trash and deletes it.
     pub(crate) fn discard_directory(&self, name: &str) -> Result<(), GitError> {
         let path = self.worktrees_dir()?.join(name);
         let git_dir = self.git_dir_of(&path)?;
@@ -241,7 +240,7 @@ impl Repo {
         remove_tree(&trash)
     }
 
-    /// Registrations of ours whose directory is gone; for use when no worktree is being moved.
+    /// Discards swarm's registrations without a directory. Must not run while a worktree is moved.
     pub(crate) fn discard_stale_registrations(&self) -> Result<(), GitError> {
         let ours = self.worktrees_dir()?;
         for one in self.registered()? {
@@ -254,13 +253,13 @@ impl Repo {
         Ok(())
     }
 
-    /// Registrations that a killed `git worktree add` of ours left half written; other git commands
-    /// stumble over them. True if there was one. For use while none is being added.
+    /// Discards registrations that a killed `git worktree add` of swarm left half written; other
+    /// git commands fail on them. Returns whether there was one. Must not run while one is added.
     pub(crate) fn discard_half_registered(&self) -> Result<bool, GitError> {
         let dir = self.common_dir().join("worktrees");
         let mut any = false;
         for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
-            // Git names a registration after its directory: `.new-x` becomes `-new-x`.
+            // Git derives the registration's name from the directory: `.new-x` becomes `-new-x`.
             let git_dir = entry.path();
             let ours = entry.file_name().as_bytes().starts_with(b"-");
             if ours && is_half_written(&git_dir) {
@@ -273,7 +272,7 @@ impl Repo {
         Ok(any)
     }
 
-    /// Names under `.swarm/worktrees` that begin with `prefix`, sorted.
+    /// Names under `.swarm/worktrees` that start with `prefix`, sorted.
     pub(crate) fn names_with(&self, prefix: &str) -> Result<Vec<String>, GitError> {
         let dir = self.worktrees_dir()?;
         let entries = fs::read_dir(&dir).at("read", &dir)?;
@@ -301,16 +300,16 @@ fn unregistered(path: &Path) -> Result<Found, GitError> {
     }
     if path.join(".git").is_dir() {
         return Ok(Found::Foreign(
-            "its .git is a directory, as if somebody had run `git init` in it".into(),
+            "its .git is a directory, as after `git init`".into(),
         ));
     }
     Ok(Found::Foreign(
-        "git has no worktree registered there, so its files are not swarm's to touch".into(),
+        "git has no worktree registered there, so swarm does not touch its files".into(),
     ))
 }
 
-/// Whether the administrative directory points at `path`, or at where it lay before a rename that
-/// was cut short.
+/// Whether the administrative directory points to `path`, or to where it was before an interrupted
+/// rename.
 fn may_belong(git_dir: &Path, path: &Path) -> bool {
     read_pointer(git_dir).is_none_or(|back| back == path || fs::symlink_metadata(back).is_err())
 }
@@ -319,7 +318,7 @@ fn broken(path: &Path, why: String) -> GitError {
     GitError::WorktreeBroken {
         path: path.to_owned(),
         why,
-        next: "Save what you need from it, then move it away".into(),
+        next: "Save what you need from it, then move it elsewhere".into(),
     }
 }
 
@@ -328,7 +327,7 @@ fn is_half_written(git_dir: &Path) -> bool {
     ["gitdir", "commondir", "HEAD"].into_iter().any(empty)
 }
 
-/// The work tree that an administrative directory points at.
+/// Work tree that an administrative directory points to.
 fn read_pointer(git_dir: &Path) -> Option<PathBuf> {
     let text = special_files::read(&git_dir.join("gitdir")).ok()?;
     let file = path_of(text.trim_ascii_end());
@@ -338,7 +337,7 @@ fn read_pointer(git_dir: &Path) -> Option<PathBuf> {
         git_dir.join(file)
     };
     let path = file.parent()?;
-    // The part that is there is made comparable; the last name may be gone.
+    // Canonicalises the parent, which must exist; the directory itself may be gone.
     let parent = fs::canonicalize(path.parent()?).ok();
     Some(parent.map_or_else(
         || path.to_owned(),
@@ -346,8 +345,7 @@ fn read_pointer(git_dir: &Path) -> Option<PathBuf> {
     ))
 }
 
-/// Makes `file` say `prefix` and `target`, if it does not say so already in its own way. Replaced
-/// in one step.
+/// Writes `prefix` and `target` to `file` in one step, unless it already means the same.
 fn point_at(file: &Path, prefix: &[u8], target: &Path) -> Result<(), GitError> {
     let said = fs::read(file).ok().and_then(|text| {
         let path = path_of(text.strip_prefix(prefix)?.trim_ascii_end());
@@ -365,9 +363,8 @@ fn point_at(file: &Path, prefix: &[u8], target: &Path) -> Result<(), GitError> {
     fs::rename(&temporary, file).at("write", file)
 }
 
-/// Takes a registration away in one step. Where the worktrees lie on a disk of their own that step
-/// is the loss of its pointer, by which git and [`Repo::registered`] know it; git prunes what a
-/// kill then leaves of it.
+/// Removes a registration in one step. If the worktrees are on another file system, that step
+/// deletes its pointer, by which git and [`Repo::registered`] find it; git prunes the rest.
 fn discard_registration(git_dir: &Path, trash: &Path) -> Result<(), GitError> {
     match rename_new(git_dir, &trash.join("git")) {
         Err(GitError::Io { source, .. }) if source.kind() == ErrorKind::CrossesDevices => {}
@@ -378,19 +375,19 @@ fn discard_registration(git_dir: &Path, trash: &Path) -> Result<(), GitError> {
     remove_tree(git_dir)
 }
 
-/// Renames; refuses to replace anything.
+/// Renames a path; never replaces anything.
 pub(crate) fn rename_new(from: &Path, to: &Path) -> Result<(), GitError> {
     if fs::symlink_metadata(to).is_ok() {
         return Err(GitError::PathTaken {
             path: to.to_owned(),
-            why: "a worktree was to be moved there".into(),
+            why: "swarm needs this path for a worktree".into(),
         });
     }
     fs::rename(from, to).at("rename", from)
 }
 
-/// Deletes a directory, also where programs left directories without write permission (package
-/// caches do).
+/// Deletes a directory even if programs left subdirectories without write permission, as package
+/// caches do.
 pub(crate) fn remove_tree(path: &Path) -> Result<(), GitError> {
     match remove::tree(path) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
@@ -402,7 +399,7 @@ pub(crate) fn remove_tree(path: &Path) -> Result<(), GitError> {
     }
 }
 
-/// Best effort: what stays closed shows in the deletion that follows.
+/// Best effort: a directory that stays read-only makes the deletion below fail.
 fn make_writable(dir: &Path) {
     use std::os::unix::fs::PermissionsExt;
     let _ = fs::set_permissions(dir, fs::Permissions::from_mode(0o700));

@@ -1,11 +1,10 @@
-//! The end of a worktree: back to the pool, its branch deleted only with proof.
+//! Releases a worktree to the pool and deletes its branch, but only with proof.
 //!
-//! Invariant: before anything is cleaned, what is not in a commit of the branch lies under
-//! `refs/swarm/rescue/`: uncommitted files, and commits that were made off the branch. The rename
-//! to `.old-<name>` is the step from "somebody's work" to "nothing of value"; cleaning comes after
-//! it. A branch goes only if its commit is contained in the target, or is kept under
-//! `refs/swarm/rescue/`. Repositories inside the worktree are moved aside first: see
-//! `nested_repos`. Not kept: ignored files.
+//! Invariant: before anything is cleaned, work that no commit of the branch contains (uncommitted
+//! files, commits off the branch) is saved under `refs/swarm/rescue/`, and nested repositories are
+//! moved aside (see `nested_repos`). Ignored files are not saved. Renaming to `.old-<name>` marks
+//! the worktree as worthless; cleaning comes later. A branch is deleted only if the target contains
+//! its commit or the commit is saved under `refs/swarm/rescue/`.
 
 use git2::Oid;
 
@@ -20,53 +19,52 @@ use crate::git::objects::names::{branch_ref, check_worktree};
 use crate::git::repo::{Identity, Repo};
 use crate::git::resolution::lost_work::open_ref;
 
-/// Why the branch may go.
+/// What justifies deleting the branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proof {
-    /// The branch was at this commit when it landed, and the target is said to contain it; both are
-    /// checked here.
+    /// The branch landed at this commit, which the target contains. Both are verified here.
     Contained {
-        /// The branch's last commit.
+        /// Last commit of the branch.
         tip: Oid,
-        /// The branch that it landed on.
+        /// Branch on which it landed.
         target: String,
     },
-    /// The idea is given up: its commits are kept under `refs/swarm/rescue/<branch>`, then the
-    /// branch goes.
+    /// The idea was abandoned: its commits are saved under `refs/swarm/rescue/<branch>`, then the
+    /// branch is deleted.
     Abandoned,
-    /// None: the branch stays.
+    /// No proof: the branch stays.
     Keep,
 }
 
-/// What is to be released.
+/// Arguments of [`Repo::release_worktree`].
 #[derive(Debug, Clone)]
 pub struct Release {
-    /// The worktree.
+    /// Name of the worktree.
     pub name: String,
-    /// Its branch.
+    /// Branch of the attempt.
     pub branch: String,
-    /// What becomes of the branch.
+    /// Whether the branch may be deleted.
     pub proof: Proof,
     /// Author of a rescue commit, if one is needed.
     pub identity: Identity,
-    /// Of the intention, so that a redo gives the same commit.
+    /// Date of that commit, fixed when the release was requested, so that a repeated call gives the
+    /// same commit.
     pub time: Timestamp,
 }
 
-/// What was done.
+/// Result of [`Repo::release_worktree`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Released {
-    /// Whether there is no such branch any more.
+    /// Whether the branch no longer exists.
     pub branch_deleted: bool,
-    /// The commit under `refs/swarm/rescue/<name>` with what was in no commit of the branch.
+    /// Commit under `refs/swarm/rescue/<name>` with work that no commit of the branch contained.
     pub rescued: Option<Oid>,
-    /// Whether repositories lay inside the worktree; they are in
-    /// [`kept_name`](crate::git::kept_name) now.
+    /// Whether nested repositories were moved to [`kept_name`](crate::git::kept_name).
     pub nested: bool,
 }
 
 impl Repo {
-    /// Gives the worktree back to the pool. May be repeated; a worktree that is gone is released.
+    /// Returns the worktree to the pool. May be repeated; a missing worktree counts as released.
     pub fn release_worktree(&self, want: &Release) -> Result<Released, GitError> {
         check_worktree(&want.name)?;
         branch_ref(&want.branch)?;
@@ -79,17 +77,18 @@ impl Repo {
         self.discard_leftover(&format!(".new-{}", want.name))?;
         match self.look_up(&old)? {
             Found::Ours(worktree) => self.recycle(&worktree)?,
-            // It may have been on its way into the pool.
+            // It may have been moved into the pool by an interrupted call.
             _ => self.settle_pool()?,
         }
         done.nested = self.has_kept_nested(&want.name);
         done.rescued = self.read_ref(&rescue_ref(&want.name))?;
         crash::point("git.release.before-branch");
-        done.branch_deleted = self.let_branch_go(want)?;
+        done.branch_deleted = self.delete_branch_if_proven(want)?;
         Ok(done)
     }
 
-    /// From "somebody's work" to "nothing of value".
+    /// Saves all work, then renames the worktree to `.old-<name>`: from here on it holds nothing of
+    /// value.
     fn retire(&self, name: &str, old: &str, want: &Release) -> Result<(), GitError> {
         let worktree = match self.look_up(name)? {
             Found::Ours(worktree) => worktree,
@@ -109,7 +108,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Keeps what no commit of the branch has.
+    /// Saves work that no commit of the branch contains.
     fn rescue(&self, worktree: &Worktree, want: &Release) -> Result<(), GitError> {
         let snapshot = Snapshot {
             name: worktree.name.clone(),
@@ -118,7 +117,7 @@ impl Repo {
             identity: want.identity.clone(),
             time: want.time,
         };
-        // A damaged index hides the list, not the work: the snapshot is taken with an index of our
+        // A damaged index hides the list of files, not the work: the snapshot uses an index of its
         // own.
         let entries = self.status(worktree);
         let clean = |entries: &Vec<Entry>| entries.iter().all(|entry| entry.kind == Kind::Nested);
@@ -129,7 +128,7 @@ impl Repo {
         self.keep_nested(worktree, &want.name, entries.as_deref().ok())
     }
 
-    /// What a conflict has kept that was never over.
+    /// Releases work kept for a conflict that was never finished.
     fn release_open_work(&self, want: &Release) -> Result<(), GitError> {
         let reference = open_ref(&want.name);
         if let Some(ours) = self.read_ref(&reference)? {
@@ -139,12 +138,12 @@ impl Repo {
         Ok(())
     }
 
-    /// Commits made on no branch, or with the branch deleted under them.
+    /// Saves commits made on a detached `HEAD`, or whose branch was deleted.
     fn rescue_strayed(&self, worktree: &Worktree, want: &Release) -> Result<(), GitError> {
         self.rescue_commit(self.last_head(worktree)?, want)
     }
 
-    /// Keeps this commit, unless the branch has it or what the branch landed on.
+    /// Saves this commit unless the branch, or the target it landed on, contains it.
     fn rescue_commit(&self, head: Oid, want: &Release) -> Result<(), GitError> {
         let mut safe = vec![self.branch_commit(&want.branch)?];
         if let Proof::Contained { target, .. } = &want.proof {
@@ -164,8 +163,8 @@ impl Repo {
         }
     }
 
-    /// As it is: whoever takes it from the pool brings it to a commit exactly, and cleaning it
-    /// twice would cost as much again. Its `HEAD` leaves the branch, which may go now.
+    /// Moves the worktree to the pool uncleaned, since its next user resets it anyway. Detaches
+    /// `HEAD`, so that the branch can be deleted.
     fn recycle(&self, worktree: &Worktree) -> Result<(), GitError> {
         let detached = self.last_head(worktree).and_then(|head| {
             worktree.free_locks(self)?;
@@ -173,7 +172,7 @@ impl Repo {
         });
         match detached {
             Ok(()) => self.put_into_pool(worktree),
-            // What has lost its head is not worth keeping.
+            // A worktree without a readable `HEAD` is not worth keeping.
             Err(_) => self.discard_directory(&worktree.name),
         }
     }
@@ -185,8 +184,8 @@ impl Repo {
         }
     }
 
-    /// True if the branch is gone.
-    fn let_branch_go(&self, want: &Release) -> Result<bool, GitError> {
+    /// Deletes the branch if the proof allows it; returns whether it is gone.
+    fn delete_branch_if_proven(&self, want: &Release) -> Result<bool, GitError> {
         let reference = branch_ref(&want.branch)?;
         let Some(found) = self.read_ref(&reference)? else {
             self.free_ref(&reference)?;
@@ -224,7 +223,7 @@ impl Repo {
     }
 }
 
-/// Where the work of a worktree or branch is kept.
+/// Reference that keeps the work of a worktree or branch.
 pub fn rescue_ref(name: &str) -> String {
     format!("refs/swarm/rescue/{name}")
 }

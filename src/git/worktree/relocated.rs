@@ -1,9 +1,9 @@
-//! Worktrees whose repository has been renamed, moved or brought back from a copy: both of their
-//! pointers lead to where it lay before.
+//! Repairs worktrees after the repository was renamed, moved or restored from a copy: both pointers
+//! lead to the old location.
 //!
-//! Invariant: an administrative directory is taken for a worktree's only by the worktree's name,
-//! and only if what it points at is gone or belongs to another repository. What the worktree itself
-//! says, which an agent can write, at most decides between two that fit.
+//! Invariant: an administrative directory is matched to a worktree only by the worktree's name, and
+//! only if its target is gone or belongs to another repository. The worktree's own pointer, which
+//! an agent can write, only decides between two candidates.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -16,24 +16,24 @@ use crate::git::objects::names::path_of;
 use crate::git::repo::Repo;
 
 impl Repo {
-    /// Sets right where worktrees and their registrations point, so that agents which go on have a
-    /// git that works. For the start of a daemon. What cannot be set right is told when the
-    /// worktree is used.
+    /// Repairs the pointers of worktrees and registrations, so that running agents have a working
+    /// git. Called by a starting daemon. What cannot be repaired is reported when the worktree is
+    /// used.
     ///
     /// # Errors
-    /// The folder of the worktrees cannot be read.
+    /// The directory of the worktrees cannot be read.
     pub fn settle_worktrees(&self) -> Result<(), GitError> {
         for name in self.names_with("")? {
             if let Err(error) = self.look_up(&name) {
-                tracing::warn!(%error, name, "this worktree is left as it is");
+                tracing::warn!(%error, name, "cannot repair the pointers of this worktree");
             }
         }
         Ok(())
     }
 }
 
-/// The administrative directory that `path`, a directory under `.swarm/worktrees`, had where the
-/// repository lay before; `all` are those that there are now.
+/// Administrative directory that `path`, a directory under `.swarm/worktrees`, had at the old
+/// location; `all` are the existing ones.
 pub(crate) fn left_behind(path: &Path, all: &[Registered]) -> Option<PathBuf> {
     fs::symlink_metadata(path)
         .ok()
@@ -51,15 +51,14 @@ pub(crate) fn left_behind(path: &Path, all: &[Registered]) -> Option<PathBuf> {
     }
 }
 
-/// The administrative directory that a worktree points at, wherever that is, and whether or not it
-/// is there.
+/// Administrative directory that a worktree points to, whether or not it exists.
 pub(crate) fn named_by(path: &Path) -> Option<PathBuf> {
     let text = special_files::read(&path.join(".git")).ok()?;
     let named = path.join(path_of(text.strip_prefix(b"gitdir: ")?.trim_ascii_end()));
     Some(fs::canonicalize(&named).unwrap_or(named))
 }
 
-/// Whether both are `.swarm/worktrees/<name>`, with the same name, of whatever repository.
+/// Whether both are `.swarm/worktrees/<name>` with the same name, in any repository.
 fn is_same_place(one: &Path, other: &Path) -> bool {
     let last_three = |path: &Path| -> Vec<_> {
         let names = path.iter().rev().take(3);

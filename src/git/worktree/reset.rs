@@ -1,14 +1,10 @@
-//! A work tree brought to a commit exactly. Only for worktrees of ours in which nothing of value is
-//! left.
+//! Resets a work tree to a commit. Only for worktrees of swarm without anything of value.
 //!
-//! Invariant: afterwards index and files are the commit's, whatever state they were in: dirty, in
-//! the middle of a merge, with a damaged index, with files marked as never changed or left out.
-//! Untracked files are gone, nested repositories included. The note of a merge that was under way
-//! ([`crate::git::resolution::start_finish`]) goes last: killed before, that starts over.
-//!
-//! `checkout -f --detach`, and `HEAD` set to the branch afterwards, so that no branch moves.
-//! `read-tree --reset -u` would do too, but forgets which trees the index holds and reads them all
-//! again (28 ms of processor time for 5,000 files, against 17). Figures: see [`super::pool`].
+//! Invariant: afterwards index and files match the commit, whatever their state was: dirty, in the
+//! middle of a merge, with a damaged index, with files marked unchanged or skipped. Untracked files
+//! and nested repositories are gone. The note of a merge ([`crate::git::resolution::start_finish`])
+//! goes last, so that an interrupted reset starts over. `checkout --detach` moves no branch and
+//! takes 17 ms of CPU for 5,000 files, `read-tree --reset -u` 28. See also [`super::pool`].
 
 use git2::Oid;
 
@@ -23,27 +19,26 @@ use crate::remove;
 const ASSUME_VALID: u16 = 0x8000;
 const SKIP_WORKTREE: u16 = 0x4000;
 
-/// What is deleted beside the commit's own files.
+/// Which files that are not in the commit are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Clean {
     /// Untracked and ignored files.
     Everything,
-    /// Untracked files; what is ignored (build results) stays.
+    /// Untracked files only; ignored ones (build results) stay.
     Untracked,
 }
 
-/// What `HEAD` is to say.
+/// New value of `HEAD`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HeadTo {
-    /// The whole name of a branch's reference.
+    /// Full reference name of a branch.
     Branch(String),
     Detached(Oid),
 }
 
 impl Worktree {
-    /// Points `HEAD` of the worktree, whatever it said. Not synced, no more than the files of the
-    /// worktree are: after a power cut `prepare_worktree` makes it again from the branch, which is
-    /// synced.
+    /// Sets `HEAD` of the worktree. Not synced, like the files of the worktree: after a power cut
+    /// `prepare_worktree` restores it from the branch, which is synced.
     pub(crate) fn set_head(&self, to: &HeadTo) -> Result<(), GitError> {
         let doing = || format!("set HEAD of {}", self.name);
         let library = git2::Repository::open(&self.git_dir).map_err(GitError::library(doing()))?;
@@ -58,7 +53,7 @@ impl Worktree {
 }
 
 impl Repo {
-    /// Brings the worktree to `commit`.
+    /// Resets the worktree to `commit`.
     pub(crate) fn reset(
         &self,
         worktree: &Worktree,
@@ -71,7 +66,8 @@ impl Repo {
         worktree.set_head(&HeadTo::Detached(commit))?;
         crash::point("git.reset.before-files");
         if self.check_out(worktree, commit).is_err() {
-            // A directory where a file belongs, or the like: without the untracked files it goes.
+            // Fails for example if a directory is where a file belongs; works once the untracked
+            // files are gone.
             worktree.free_locks(self)?;
             self.clean(worktree, Clean::Everything)?;
             self.check_out(worktree, commit)?;
@@ -80,13 +76,13 @@ impl Repo {
         if *head != HeadTo::Detached(commit) {
             worktree.set_head(head)?;
         }
-        // After the files, since the commit brings its own ignore rules.
+        // After the files, since the commit has its own ignore rules.
         self.clean(worktree, clean)?;
         forget_file(worktree, RESOLUTION)
     }
 
-    /// Merges and rebases that were under way, sparse patterns, an index that cannot be trusted:
-    /// all forgotten.
+    /// Removes the state of merges and rebases, sparse patterns, and an index that cannot be
+    /// trusted.
     fn forget_state(&self, worktree: &Worktree) -> Result<(), GitError> {
         self.library_at(&worktree.git_dir)?
             .cleanup_state()
@@ -144,7 +140,7 @@ fn forget_file(worktree: &Worktree, name: &str) -> Result<(), GitError> {
     remove::file_if_there(&path).at("delete", &path)
 }
 
-/// Whether the index can be read and hides nothing.
+/// Whether the index is readable and hides no file.
 pub(crate) fn index_is_plain(worktree: &Worktree) -> bool {
     let hides = |entry: git2::IndexEntry| {
         entry.flags & ASSUME_VALID != 0 || entry.flags_extended & SKIP_WORKTREE != 0

@@ -1,10 +1,9 @@
-//! The uncommitted work of a worktree as a commit under a private reference, without touching the
-//! worktree.
+//! Saves the uncommitted work of a worktree as a commit under a private reference, without touching
+//! the worktree.
 //!
-//! Invariant: neither files nor index nor branch change; an index of our own is used. Untracked
-//! files are in, ignored ones and the inside of nested repositories are not. The same content with
-//! the same time gives the same commit. An earlier commit under the reference is never lost: the
-//! new one has it as a parent.
+//! Invariant: files, index and branch do not change; a separate index is used. Untracked files are
+//! included, ignored ones and nested repositories are not. The same content at the same time gives
+//! the same commit. The previous commit under the reference becomes a parent, so it is never lost.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -23,38 +22,39 @@ use crate::git::objects::names::check_ref;
 use crate::git::repo::{Identity, NewCommit, Repo, write_commit};
 use crate::remove;
 
-/// What is wanted.
+/// Arguments of [`Repo::snapshot_worktree`].
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// The worktree.
+    /// Name of the worktree.
     pub name: String,
-    /// Where the commit is kept, `refs/swarm/...`.
+    /// Reference that keeps the commit, `refs/swarm/...`.
     pub reference: String,
-    /// Its message.
+    /// Commit message.
     pub message: String,
-    /// Author and committer.
+    /// Author and committer of the commit.
     pub identity: Identity,
-    /// Of the intention, so that a redo gives the same commit.
+    /// Date of the commit, fixed when the snapshot was requested, so that a repeated call gives the
+    /// same commit.
     pub time: Timestamp,
 }
 
-/// An index of our own beside the worktree's.
+/// Separate index beside the worktree's.
 const INDEX: &str = "swarm-index";
-/// A working agent may change a file while it is being read.
+/// Attempts at a snapshot: a running agent may change a file while it is read.
 const TRIES: u32 = 3;
 
-/// What an attempt has done so far, by commits that a reference keeps.
+/// Saved work of an attempt; references keep its commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeptWork {
-    /// What is committed.
+    /// Tip of the branch.
     pub tip: Oid,
-    /// The files as they are, on top of that; none: as the tip has them.
+    /// Commit on top of `tip` with the uncommitted files; `None` if there are none.
     pub wip: Option<Oid>,
 }
 
 impl Repo {
-    /// Keeps all the work of an attempt under the reference: of its worktree, or, where that is
-    /// gone, of its branch. None: there is neither.
+    /// Saves all work of an attempt under the reference: from its worktree or, if that is gone,
+    /// from its branch. `None` if neither exists.
     pub fn keep_attempt(
         &self,
         want: &Snapshot,
@@ -64,7 +64,7 @@ impl Repo {
         let on_branch = self.branch_commit(branch)?;
         let worktree = match self.look_up(&want.name)? {
             Found::Ours(worktree) => worktree,
-            // Its files are there, and cannot be kept.
+            // The files exist but cannot be saved: this reports why.
             Found::Foreign(_) => self.worktree(&want.name)?,
             Found::Nothing | Found::HalfMade => {
                 let Some(tip) = on_branch else {
@@ -78,7 +78,7 @@ impl Repo {
         if let Some(other) = on_branch.filter(|other| *other != tip)
             && !self.contains(tip, other)?
         {
-            // The worktree has left its branch.
+            // The worktree is not on its branch, so the branch is saved too.
             self.keep_also(&format!("{}-branch", want.reference), other)?;
         }
         let wip = self.keep_work(&worktree, want)?;
@@ -88,15 +88,15 @@ impl Repo {
         Ok(Some(KeptWork { tip, wip }))
     }
 
-    /// Keeps a commit under the reference, so that git does not throw it away; answers with the
-    /// name that it has by then.
+    /// Saves a commit from garbage collection under the reference; returns the reference's final
+    /// name.
     pub fn keep_commit(&self, reference: &str, commit: Oid) -> Result<String, GitError> {
         check_ref(reference)?;
         self.keep_also(reference, commit)
     }
 
-    /// Keeps this commit under the reference; what an earlier call has put there, and this commit
-    /// does not have, under the next free name.
+    /// Saves the commit under the reference, or under the next free name if an earlier call saved
+    /// something that the commit does not contain.
     fn keep_also(&self, reference: &str, commit: Oid) -> Result<String, GitError> {
         self.make_durable(commit, &[])?;
         let mut name = reference.to_owned();
@@ -115,7 +115,7 @@ impl Repo {
         }
     }
 
-    /// Keeps the uncommitted work. None: there is none, and no reference is made.
+    /// Saves the uncommitted work. `None` if there is none; then no reference is created.
     pub fn snapshot_worktree(&self, want: &Snapshot) -> Result<Option<Oid>, GitError> {
         let worktree = self.worktree(&want.name)?;
         self.keep_work(&worktree, want)
@@ -154,7 +154,7 @@ impl Repo {
         Ok(commit)
     }
 
-    /// Makes the reference, or moves it on from where it was.
+    /// Creates the reference, or moves it from `before`.
     pub(crate) fn keep_at(
         &self,
         reference: &str,
@@ -167,8 +167,7 @@ impl Repo {
         }
     }
 
-    /// The commit checked out; if its branch is gone, the last one that the worktree's own log
-    /// knows.
+    /// Commit checked out; if its branch is gone, the last one in the worktree's log of `HEAD`.
     pub(crate) fn last_head(&self, worktree: &Worktree) -> Result<Oid, GitError> {
         match self.head_commit(worktree) {
             Err(error @ GitError::BranchMissing { .. }) => last_logged(worktree).ok_or(error),
@@ -182,7 +181,7 @@ impl Repo {
         found.map_err(|_| GitError::CommitMissing { oid: commit })
     }
 
-    /// The files of the worktree as a tree.
+    /// Writes the files of the worktree as a tree.
     fn snapshot_tree(&self, worktree: &Worktree, head: Oid) -> Result<Oid, GitError> {
         let mut tries = 1;
         loop {
@@ -197,7 +196,7 @@ impl Repo {
         let index = self.copied_index(worktree, head)?;
         let with_index = || worktree.git(self).long().env("GIT_INDEX_FILE", &index);
         let (nested, changed) = self.changes(worktree, &index)?;
-        // What was compared with was this commit only if the agent has not made another meanwhile.
+        // The comparison was with this commit only if the agent has not committed meanwhile.
         if !changed && self.last_head(worktree)? == head {
             remove::file(&index).at("delete", &index)?;
             return self.tree_of(head);
@@ -208,15 +207,15 @@ impl Repo {
         Ok(tree)
     }
 
-    /// The worktree's own index if it can be trusted (then unchanged files need not be read), else
-    /// one made from the commit.
+    /// A copy of the worktree's index, so that unchanged files need not be read; if it cannot be
+    /// trusted, an index built from the commit.
     fn copied_index(&self, worktree: &Worktree, head: Oid) -> Result<PathBuf, GitError> {
         let index = worktree.git_dir.join(INDEX);
         for left in [
             index.clone(),
             worktree.git_dir.join(format!("{INDEX}.lock")),
         ] {
-            // An agent can have put anything there.
+            // An agent may have put anything here.
             remove::tree_if_there(&left).at("delete", &left)?;
         }
         let own = worktree.git_dir.join("index");
@@ -233,7 +232,8 @@ impl Repo {
         Ok(index)
     }
 
-    /// Nested repositories, and whether anything else differs from the commit checked out.
+    /// Lists nested repositories; also returns whether anything else differs from the commit
+    /// checked out.
     fn changes(
         &self,
         worktree: &Worktree,
@@ -251,8 +251,8 @@ impl Repo {
     }
 }
 
-/// With its time: a file whose content changed in the same tick of the clock as the index looks
-/// unchanged, and git reads it only because it is not older than the index.
+/// Copies the index with its modification time. Git re-reads a file changed in the same clock tick
+/// only if it is not older than the index.
 fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
     let mut from = File::open(from)?;
     let modified = from.metadata()?.modified()?;
@@ -261,7 +261,7 @@ fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
     to.set_modified(modified)
 }
 
-/// The last commit in the log of `HEAD`; a deleted branch leaves a line from it to nothing.
+/// Last commit in the log of `HEAD`. Deleting a branch logs a line from its commit to zero.
 fn last_logged(worktree: &Worktree) -> Option<Oid> {
     let log = fs::read(worktree.git_dir.join("logs/HEAD")).ok()?;
     let last = log.trim_ascii_end().rsplit(|byte| *byte == b'\n').next()?;
@@ -273,8 +273,8 @@ fn last_logged(worktree: &Worktree) -> Option<Oid> {
     oids.into_iter().flatten().find(|oid| !oid.is_zero())
 }
 
-/// Everything but ignored files and the given nested repositories (which git would record as
-/// commits that nobody else has).
+/// Adds everything except ignored files and the given nested repositories, which git would record
+/// as commits that nobody else has.
 pub(crate) fn add_all<'a>(git: Git<'a>, nested: &[PathBuf]) -> Git<'a> {
     let without = nested.iter().map(|path| {
         let mut word = OsString::from(":(exclude,top,literal)");
@@ -285,7 +285,7 @@ pub(crate) fn add_all<'a>(git: Git<'a>, nested: &[PathBuf]) -> Git<'a> {
         .args(without)
 }
 
-/// The object id that a command answered with.
+/// Parses the object id that a command printed.
 pub(crate) fn read_oid(output: &crate::git::exec::child::Output) -> Result<Oid, GitError> {
     let text = String::from_utf8_lossy(output.line()).into_owned();
     Oid::from_str(&text).map_err(|_| GitError::Unreadable {

@@ -1,7 +1,7 @@
-//! What is in a worktree: its uncommitted files and how far its branch has come.
+//! Inspects a worktree: its uncommitted files, and how far its branch has come.
 //!
-//! Invariant: looking changes nothing, not even the index (`GIT_OPTIONAL_LOCKS=0`), so it may be
-//! done beside a working agent.
+//! Invariant: nothing is changed, not even the index (`GIT_OPTIONAL_LOCKS=0`), so it may run beside
+//! a working agent.
 
 use std::path::PathBuf;
 
@@ -13,23 +13,23 @@ use crate::git::exec::command::Git;
 use crate::git::objects::names::{path_of, printable, shown};
 use crate::git::repo::{Head, Repo, subject_of};
 
-/// A worktree at a glance.
+/// Result of [`Repo::inspect`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeState {
-    /// The commit checked out.
+    /// Commit checked out.
     pub head: Oid,
-    /// Whether anything is uncommitted, untracked files included, ignored ones not.
+    /// Whether there is uncommitted work; untracked files count, ignored ones do not.
     pub dirty: bool,
-    /// What differs from where the branch's own work begins, committed or not, escaped for people,
-    /// sorted.
+    /// Files that differ from the start of the branch's own work, committed or not; escaped for
+    /// people and sorted.
     pub files_modified: Vec<String>,
-    /// Commits that `head` has and neither the base nor the target.
+    /// Number of commits in `head` that are in neither the base nor the target.
     pub commits_ahead: usize,
-    /// The last of them, with its subject.
+    /// Newest of them, with its subject.
     pub last_commit: Option<(Oid, String)>,
 }
 
-/// One uncommitted path.
+/// An uncommitted path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) kind: Kind,
@@ -38,22 +38,22 @@ pub(crate) struct Entry {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Differs in the index or in the work tree.
+    /// Changed in the index or in the work tree.
     Changed,
-    /// As in the index, but the file is not there.
+    /// Unchanged in the index, but the file is missing.
     Missing,
-    /// A conflict that is not settled; whether both sides changed the text of one file.
+    /// An open conflict. `both_text`: both sides changed or added one text file.
     Unmerged {
         both_text: bool,
     },
     Untracked,
-    /// A git repository of its own inside the work tree that nothing tracks.
+    /// An untracked git repository inside the work tree.
     Nested,
 }
 
 impl Repo {
-    /// Looks at the worktree; `base` is the commit that its branch started from. What it has from
-    /// the target by now, others' landings among it, is not its own.
+    /// Inspects the worktree; `base` is the commit where its branch started. Commits that it has
+    /// got from the target do not count as its own.
     pub fn inspect(
         &self,
         name: &str,
@@ -62,7 +62,7 @@ impl Repo {
     ) -> Result<WorktreeState, GitError> {
         let worktree = self.worktree(name)?;
         let head = self.head_commit(&worktree)?;
-        let base = self.own_begins(head, base, target)?;
+        let base = self.own_work_base(head, base, target)?;
         let entries = self.status(&worktree)?;
         let mut files: Vec<String> = entries.iter().map(|entry| shown(&entry.path)).collect();
         files.extend(
@@ -87,9 +87,9 @@ impl Repo {
         })
     }
 
-    /// The commit from which on what `head` has is its own: where it left the target, unless that
-    /// is before its base, because the target has gone back.
-    fn own_begins(&self, head: Oid, base: Oid, target: Option<Oid>) -> Result<Oid, GitError> {
+    /// Commit where the branch's own work starts: its last common commit with the target, unless
+    /// the target was moved back behind the base.
+    fn own_work_base(&self, head: Oid, base: Oid, target: Option<Oid>) -> Result<Oid, GitError> {
         let base = self.merge_base(head, base)?.unwrap_or(base);
         let left = match target {
             Some(target) => self.merge_base(head, target)?,
@@ -101,7 +101,7 @@ impl Repo {
         }
     }
 
-    /// The commit that a worktree has checked out.
+    /// Commit that a worktree has checked out.
     pub(crate) fn head_commit(&self, worktree: &Worktree) -> Result<Oid, GitError> {
         match worktree.head()? {
             Head::Detached(oid) => Ok(oid),
@@ -111,13 +111,13 @@ impl Repo {
         }
     }
 
-    /// Everything uncommitted, untracked files one by one.
+    /// All uncommitted paths; untracked files are listed one by one.
     pub(crate) fn status(&self, worktree: &Worktree) -> Result<Vec<Entry>, GitError> {
         let git = worktree.git(self).env("GIT_OPTIONAL_LOCKS", "0");
         status_by(worktree, git)
     }
 
-    /// Paths that differ between two trees, renames not followed.
+    /// Paths that differ between two commits, without rename detection.
     pub(crate) fn changed_paths(&self, old: Oid, new: Oid) -> Result<Vec<PathBuf>, GitError> {
         let output = self
             .git()
@@ -136,7 +136,7 @@ impl Repo {
     }
 }
 
-/// The status by a git command that was prepared for it.
+/// Runs `git status` with a prepared command.
 pub(crate) fn status_by(worktree: &Worktree, git: Git<'_>) -> Result<Vec<Entry>, GitError> {
     let output = git
         .long()
@@ -149,7 +149,7 @@ pub(crate) fn status_by(worktree: &Worktree, git: Git<'_>) -> Result<Vec<Entry>,
             "--ignore-submodules=dirty",
         ])
         .ok()
-        .map_err(|error| index_trouble(worktree, error))?;
+        .map_err(|error| recognise_corrupt_index(worktree, error))?;
     output
         .pieces()
         .filter(|piece| !piece.starts_with(b"# "))
@@ -157,8 +157,8 @@ pub(crate) fn status_by(worktree: &Worktree, git: Git<'_>) -> Result<Vec<Entry>,
         .collect()
 }
 
-/// Recognises a damaged index in what git says, and says how to mend it.
-pub(crate) fn index_trouble(worktree: &Worktree, error: GitError) -> GitError {
+/// Recognises a damaged index in git's error text, and tells how to fix it.
+pub(crate) fn recognise_corrupt_index(worktree: &Worktree, error: GitError) -> GitError {
     let signs = [
         "index file",
         "bad signature",
@@ -178,7 +178,7 @@ pub(crate) fn index_trouble(worktree: &Worktree, error: GitError) -> GitError {
     }
 }
 
-/// One record of `status --porcelain=v2 -z`: a letter, a fixed number of fields, the path.
+/// Parses a record of `status --porcelain=v2 -z`: a letter, a fixed number of fields, the path.
 fn parse(record: &[u8]) -> Result<Entry, GitError> {
     let fields = match record.first() {
         Some(b'1') => 8,
@@ -203,7 +203,7 @@ fn parse(record: &[u8]) -> Result<Entry, GitError> {
     Ok(Entry { kind, path })
 }
 
-/// Both sides changed (`UU`) or added (`AA`) one regular file.
+/// Whether both sides changed (`UU`) or added (`AA`) one regular file.
 fn both_text(record: &[u8]) -> bool {
     let mut fields = record.split(|byte| *byte == b' ').skip(1);
     let both = matches!(fields.next(), Some(b"UU" | b"AA"));
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_are_read_with_odd_names() {
+    fn records_with_odd_names_are_parsed() {
         let changed = parse(b"1 .M N... 100644 100644 100644 aaa bbb  two  words\n-x").unwrap();
         assert_eq!(
             changed,
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conflict_of_text_is_told_from_the_others() {
+    fn a_text_conflict_is_distinguished_from_others() {
         let kind = |record: &[u8]| parse(record).unwrap().kind;
         let text = b"u UU N... 100644 100755 100644 100644 a b c file";
         assert_eq!(kind(text), Kind::Unmerged { both_text: true });
