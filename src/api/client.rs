@@ -19,10 +19,10 @@ use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::UnixStream;
 
-use super::daemon_file::DaemonFile;
 use super::error::ErrorBody;
-use super::peer;
-use super::resolution::JUDGEMENT_TIMEOUT;
+use super::server::daemon_file::DaemonFile;
+use super::server::peer;
+use super::types::JUDGEMENT_TIMEOUT;
 
 /// Idle connections older than this are not used again: well below the time after which the server
 /// closes them.

@@ -5,26 +5,25 @@
 //! are on disk, or it reads the durable state. The routes know nothing of the transport: [`serve`]
 //! gives them the unix socket of its owner.
 //!
+//! | place | does |
+//! | --- | --- |
+//! | `routes` | one file for each family of routes; `openapi`, `schema` and `types` describe them |
+//! | `events`, `logs` | the two answers that go on: durable events, and the output of runs |
+//! | `server` | the unix socket, who may use it, and where clients find it |
+//! | `client` | what the command line uses |
+//!
 //! Invariant: nothing here changes the state but by a command, and every refusal has the one shape
 //! of [`ApiError`].
 
 pub mod client;
-pub mod daemon_file;
 pub mod error;
 pub mod events;
 mod extract;
-mod feed;
-pub mod kept;
 pub mod logs;
 mod openapi;
-pub mod peer;
-mod readable;
-mod resolution;
 mod routes;
 pub mod schema;
 pub mod server;
-pub mod socket;
-mod tail;
 pub mod types;
 
 use std::io;
@@ -46,11 +45,11 @@ use crate::domain::ids::CheckpointName;
 use crate::view::TargetNow;
 
 pub use client::{Client, ClientError, ConnectError};
-pub use daemon_file::DaemonFile;
 pub use error::ApiError;
 pub use extract::{BODY_TIMEOUT, MAX_BODY_BYTES};
+pub use server::daemon_file::DaemonFile;
 pub use server::serve;
-pub use socket::Socket;
+pub use server::socket::Socket;
 
 /// What the routes need of the daemon.
 pub struct ApiContext {

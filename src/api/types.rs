@@ -3,6 +3,8 @@
 //! Invariant: an unknown field or parameter is refused, so that a misspelt one is not lost in
 //! silence.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -10,6 +12,9 @@ use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
 use crate::domain::ids::{CheckpointName, IdeaId, Oid, ProfileName, RunId};
 use crate::domain::state::IdeaStatus;
 use crate::domain::time::Timestamp;
+
+/// How long an answer waits for the judgement of a resolution.
+pub const JUDGEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A new idea.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
 
+use super::access::remote::Daemon;
 use super::access::{Access, with_access};
-use super::args::Global;
+use super::args::global::Global;
 use super::error::CliError;
-use super::final_flush::FinalFlush;
 use super::output::Output;
-use super::remote::Daemon;
+use super::output::final_flush::FinalFlush;
 use super::repo::Repo;
 
 /// The global options and the streams.

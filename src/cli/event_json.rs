@@ -9,13 +9,13 @@ use super::describe;
 use super::error::CliError;
 use super::json;
 use super::output::Output;
-use super::terminal::{Tone, paint, safe, shorten};
+use super::output::terminal::{Tone, paint, safe, shorten};
 use crate::daemon::actor::handle::Journaled;
 use crate::domain::event::Event;
 
 /// An event as JSON.
 pub fn to_json(journaled: &Journaled) -> Result<Value, CliError> {
-    let mut event = super::access::to_value(&journaled.event)?;
+    let mut event = json::to_value(&journaled.event)?;
     let data = event.get_mut("data").map_or(Value::Null, Value::take);
     Ok(json!({
         "seq": journaled.seq,

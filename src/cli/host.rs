@@ -14,9 +14,8 @@ use tokio::sync::watch;
 
 use super::error::CliError;
 use super::repo::Repo;
-use crate::api::{
-    ApiContext, Control, DaemonFile, EventLog, ReloadError, Socket, daemon_file, router, serve,
-};
+use crate::api::server::daemon_file;
+use crate::api::{ApiContext, Control, DaemonFile, EventLog, ReloadError, Socket, router, serve};
 use crate::crash;
 use crate::daemon::actor::clock;
 use crate::daemon::actor::handle::Journaled;

@@ -1,11 +1,19 @@
-//! Reading the JSON views, which are the same with and without a daemon.
+//! Writing and reading the JSON views, which are the same with and without a daemon.
 //!
 //! Invariant: what is missing or of another type reads as empty; a view of a newer daemon never
 //! makes a command fail.
 
+use serde::Serialize;
 use serde_json::Value;
 
+use super::error::CliError;
 use crate::domain::time::Timestamp;
+
+/// A view as JSON.
+pub fn to_value(view: &impl Serialize) -> Result<Value, CliError> {
+    serde_json::to_value(view)
+        .map_err(|error| CliError::refused(format!("cannot write the view as JSON: {error}")))
+}
 
 /// A text; empty when it is not there.
 pub fn text<'a>(view: &'a Value, key: &str) -> &'a str {

@@ -1,7 +1,14 @@
 //! The command line: arguments in, pages or JSON out, one exit code.
 //!
-//! A command reads and changes the state through the daemon where one runs, else through the files
-//! ([`access`]). The arguments and help texts stand beside what they do, in [`commands`].
+//! | place | does |
+//! | --- | --- |
+//! | [`args`] | the command line as types; the options that every command takes |
+//! | [`commands`] | one file for each verb: its arguments, help text and work |
+//! | [`access`] | the state: through the daemon where one runs, else through the files |
+//! | [`describe`], [`event_json`] | events as sentences and as JSON |
+//! | [`render`], [`live`], `summary` | pages, the picture that moves, the last lines of a run |
+//! | [`output`], `confirm`, [`error`] | streams, tables and colours; questions; failures and exit codes |
+//! | `host` | a daemon in this process |
 //!
 //! Invariant: data goes to standard output, messages to standard error, and every failure says
 //! what, why and what to do next.
@@ -10,26 +17,22 @@ pub mod access;
 pub mod args;
 pub mod clock;
 pub mod commands;
+mod confirm;
 pub mod context;
 pub mod describe;
 pub mod error;
 pub mod event_json;
-pub mod final_flush;
 mod host;
 mod json;
 pub mod live;
 pub mod output;
-pub mod remote;
 pub mod render;
 pub mod repo;
 mod summary;
-mod table;
-pub mod terminal;
 #[cfg(test)]
 mod testkit;
 #[cfg(test)]
 mod tests;
-pub mod usage;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -37,12 +40,13 @@ use std::process::ExitCode;
 use clap::Parser;
 use jiff::tz::TimeZone;
 
-use args::{Cli, Global, Verb};
+use args::global::Global;
+use args::{Cli, Verb};
 use context::Context;
 pub use error::{CliError, Kind};
 use output::Output;
+use output::terminal::ColorChoice;
 pub use repo::Repo;
-use terminal::ColorChoice;
 
 /// Runs the command line `args`, whose first word is the program's name.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {

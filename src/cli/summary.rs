@@ -10,10 +10,11 @@ use serde::Serialize;
 use super::clock;
 use super::describe::short;
 use super::error::{CliError, Kind};
+use super::json;
 use super::output::Output;
+use super::output::terminal::{Tone, safe, title};
 use super::render;
-use super::terminal::{Tone, safe, title};
-use super::usage;
+use super::render::usage;
 use crate::domain::ids::IdeaId;
 use crate::domain::state::{Idea, IdeaStatus, State};
 use crate::domain::time::Timestamp;
@@ -161,14 +162,14 @@ impl Summary {
             let line = format!("warning: {}", safe(warning));
             lines.push(output.paint(Tone::Warn, &line).into_owned());
         }
-        let spent = usage::describe_usage(&super::access::to_value(&self.spent)?);
+        let spent = usage::describe_usage(&json::to_value(&self.spent)?);
         if !spent.is_empty() {
             lines.push(format!("spent: {spent}"));
         }
         if let Some(since) = self.since {
             lines.push(format!("since: {}", clock::local(since, zone)));
         }
-        let needs = super::access::to_value(&self.needs_you)?;
+        let needs = json::to_value(&self.needs_you)?;
         let needs = needs.as_array().map_or(&[][..], Vec::as_slice);
         if !needs.is_empty() {
             lines.push("needs you:".into());

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork};
 use crate::domain::command::{IdeaEdit, NewIdea, TargetChoice};
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved};
 use crate::domain::event::{
@@ -26,6 +25,9 @@ use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::signal::Signal;
+use crate::domain::state::checkpoint::{
+    Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork,
+};
 use crate::domain::state::{
     AttemptEnd, Counters, Ending, Feedback, IdeaStatus, State, Task, Waits,
 };

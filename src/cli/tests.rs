@@ -4,6 +4,7 @@ use clap::Parser;
 use jiff::tz::TimeZone;
 
 use super::args::Cli;
+use super::output::terminal;
 use super::output::tests::Shared;
 use super::*;
 use crate::domain::command::NewIdea;

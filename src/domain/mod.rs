@@ -1,11 +1,20 @@
 //! The pure rules: what may happen, and what follows. See the architecture in the crate's
 //! documentation.
 //!
+//! | place | does |
+//! | --- | --- |
+//! | [`command`], [`observation`], [`rejection`] | what comes in from people and from drivers; why a command is refused |
+//! | [`decide`] | the rules: input and state in, events and effects out |
+//! | [`event`], [`effect`] | what happened; what is to be done outside |
+//! | [`state`], [`evolve`], [`lifecycle`] | what is kept; how an event changes it; the phases |
+//! | [`scheduling`], [`retention`] | which idea is next; what may be thrown away |
+//! | [`signal`], [`session`], [`usage`], [`verdict`] | what an agent's program says, resumes, uses and reports at its end |
+//! | [`hook`], [`settings`] | the person's own programs; the configuration that decisions use |
+//! | [`ids`], [`time`] | names and points in time, valid from the moment they exist |
+//!
 //! Invariant: nothing here touches a file, a process, git, the clock or randomness; time and fresh
 //! ids come in with the input.
 
-pub mod backlog;
-pub mod checkpoint;
 pub mod command;
 pub mod decide;
 pub mod effect;
@@ -14,10 +23,7 @@ pub mod evolve;
 pub mod hook;
 pub mod ids;
 pub mod lifecycle;
-pub mod message;
 pub mod observation;
-pub mod provider;
-pub mod redirect;
 pub mod rejection;
 pub mod retention;
 pub mod scheduling;

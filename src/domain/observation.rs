@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::checkpoint::{Checkpoint, IdeaThen};
 use super::effect::{ConflictLevel, Saved};
 use super::ids::{EffectId, IdeaId, Oid, RunId};
 use super::session::SessionId;
 use super::signal::Signal;
+use super::state::checkpoint::{Checkpoint, IdeaThen};
 use super::usage::{Bill, Usage};
 use super::verdict::Verdict;
 

@@ -13,7 +13,7 @@ use super::ballast::Ballast;
 use super::disk::{SegmentFile, Storage, is_full, write_all};
 use super::error::AppendError;
 use super::record::{self, EncodeError, FORMAT, Header, JournalEvent, MAX_LINE};
-use super::segment_candidates::rotated_name;
+use super::segments::candidates::rotated_name;
 use super::segments::{LIVE_FILE, NEXT_FILE, Position};
 use super::tail_scan::ChainStart;
 use crate::crash;

@@ -11,7 +11,7 @@
 //! | file | does |
 //! | --- | --- |
 //! | `record`, `reader`, `upcast` | one line for one event; many as a stream; lines of older formats |
-//! | `segments`, `segment_candidates` | the files of the log and how they join; the same before that is known |
+//! | `segments`, `segments/candidates` | the files of the log and how they join; the same before that is known |
 //! | `tail_scan` | tells a torn tail from damage |
 //! | `open`, `append`, `writer` | puts the log in order; one write and one sync; the thread that groups batches |
 //! | `load`, `snapshot` | the state: a snapshot and the events after it; the state as one file |
@@ -30,7 +30,6 @@ mod open;
 mod reader;
 mod record;
 pub mod repair;
-mod segment_candidates;
 mod segments;
 mod snapshot;
 mod tail_scan;

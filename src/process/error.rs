@@ -6,7 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::record::RECORD_FORMAT;
+use super::run_dir::record::RECORD_FORMAT;
 
 /// A failure of this room. A child that fails is an [`ExitRecord`](super::ExitRecord) instead.
 #[derive(Debug, thiserror::Error)]

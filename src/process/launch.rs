@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use super::error::{Context as _, ProcessError, Result};
-use super::handle::ProcessHandle;
-use super::rundir::RunDir;
+use super::os::pidfd::ProcessHandle;
+use super::run_dir::RunDir;
 use crate::crash;
 
 /// A runner that this process started. Pass it to [`wait`](super::wait). If it is dropped, the

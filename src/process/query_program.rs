@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use super::handle::ProcessHandle;
+use super::os::pidfd::ProcessHandle;
 
 /// Limit on the bytes read from each output.
 const HEARD: u64 = 64 * 1024;
@@ -111,7 +111,7 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
 mod tests {
     use std::fs;
 
-    use super::super::tree;
+    use super::super::os::tree;
     use super::*;
 
     const LONG: Duration = Duration::from_secs(60);

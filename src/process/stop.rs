@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::error::{Context as _, ProcessError, Result};
-use super::identity::{ProcStat, is_stopped};
-use super::record::{self, Started};
-use super::run_status::runner;
-use super::rundir::RunDir;
-use super::{lock, tree};
+use super::os::identity::{ProcStat, is_stopped};
+use super::os::tree;
+use super::run_dir::RunDir;
+use super::run_dir::lock;
+use super::run_dir::record::{self, Started};
+use super::run_dir::status::runner;
 
 /// How to stop a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use super::usage::UsedView;
 use super::{schema, unread_messages, usage};
 use crate::domain::ids::{AgentId, IdeaId, ProfileName, RunId};
 use crate::domain::lifecycle::AttemptPhase;
-use crate::domain::message::Message;
+use crate::domain::state::message::Message;
 use crate::domain::state::{Attempt, AttemptEnd, EndedAttempt, State};
 use crate::domain::time::Timestamp;
 

@@ -4,7 +4,7 @@
 //! Invariant: nothing is remembered for this. It is there as long as the attempt's end is news and
 //! no later idea says the same.
 
-use crate::domain::message::{self, Message};
+use crate::domain::state::message::{self, Message};
 use crate::domain::state::{AttemptEnd, EndedAttempt, State};
 
 /// So long it is news, by the log's clock.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{NeedsYou, schema};
-use crate::domain::provider::{Hold, HoldKind};
+use crate::domain::state::provider::{Hold, HoldKind};
 use crate::domain::state::{Attempt, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::{Spent, Tokens};

@@ -4,7 +4,7 @@ use serde_json::json;
 use swarm::domain::event::{AccountHeld, AttemptEnded, Event, RunEnded, WarningRaised};
 use swarm::domain::ids::{AgentId, IdeaId, RunId};
 use swarm::domain::observation::{RunEnd, RunEndKind};
-use swarm::domain::provider::{Hold, HoldKind};
+use swarm::domain::state::provider::{Hold, HoldKind};
 use swarm::domain::state::{AttemptEnd, IdeaStatus};
 use swarm::domain::usage::{Bill, MicroUsd, Tokens};
 

@@ -6,10 +6,11 @@ use axum::Json;
 use axum::extract::State;
 
 use super::run;
+use crate::api::ApiContext;
 use crate::api::error::{ApiError, ErrorBody};
 use crate::api::extract::{Body, Id};
+use crate::api::routes::resolution;
 use crate::api::types::{Done, Nothing, SettleTarget};
-use crate::api::{ApiContext, resolution};
 use crate::domain::command::Command;
 use crate::domain::ids::IdeaId;
 use crate::view::{self, MergeView};

@@ -7,6 +7,7 @@ mod ideas;
 mod learnings;
 mod merges;
 mod report;
+mod resolution;
 mod swarm;
 
 use std::sync::Arc;

@@ -7,17 +7,18 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::idea::text_or_stdin;
-use super::{confirm, write_page};
-use crate::api::kept::{self, Asked};
+use crate::api::logs::stored::{self, Asked};
 use crate::cli::access::Access;
+use crate::cli::access::remote::Daemon;
 use crate::cli::clock;
+use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::output::Output;
-use crate::cli::remote::Daemon;
+use crate::cli::output::terminal::safe_block;
+use crate::cli::output::write_page;
 use crate::cli::render;
 use crate::cli::repo::Repo;
-use crate::cli::terminal::safe_block;
 use crate::daemon::offline;
 use crate::domain::command::Command;
 use crate::domain::ids::{AgentId, IdeaId};
@@ -267,7 +268,7 @@ fn kept_logs(args: &Logs, repo: &Repo, context: &mut Context) -> Result<(), CliE
         running: left.iter().any(|(agent, _)| *agent == args.id),
     };
     written(args, &mut context.output, |each| {
-        if kept::lines(&state, &repo.runs(), asked, each)? {
+        if stored::lines(&state, &repo.runs(), asked, each)? {
             return Ok(());
         }
         Err(without_daemon(

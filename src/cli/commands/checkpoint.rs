@@ -3,12 +3,14 @@
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use super::{confirm, on_the_daemon, write_page};
 use crate::cli::access::Access;
+use crate::cli::access::temporary_daemon::on_the_daemon;
+use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::json::{list as items, text};
-use crate::cli::terminal::safe;
+use crate::cli::output::terminal::safe;
+use crate::cli::output::write_page;
 use crate::domain::command::Command;
 use crate::domain::ids::CheckpointName;
 

@@ -3,12 +3,12 @@
 use clap::Args;
 use serde_json::Value;
 
-use super::write_page;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::output::Output;
-use crate::cli::table::Rows;
-use crate::cli::terminal::{Tone, safe};
+use crate::cli::output::table::Rows;
+use crate::cli::output::terminal::{Tone, safe};
+use crate::cli::output::write_page;
 
 /// `clean`.
 #[derive(Debug, Args)]

@@ -1,9 +1,8 @@
 //! `swarm completions`: completion scripts.
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::cli::args::Cli;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 
@@ -18,9 +17,9 @@ pub struct Completions {
     pub shell: Shell,
 }
 
-/// Writes the script.
-pub fn run(args: &Completions, context: &mut Context) -> Result<(), CliError> {
+/// Writes the script for the command line `cli`.
+pub fn run(args: &Completions, mut cli: Command, context: &mut Context) -> Result<(), CliError> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "swarm", &mut script);
+    clap_complete::generate(args.shell, &mut cli, "swarm", &mut script);
     context.output.raw(&String::from_utf8_lossy(&script))
 }

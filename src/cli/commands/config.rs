@@ -3,12 +3,13 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::{agree, write_page};
+use crate::cli::confirm::agree;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
+use crate::cli::output::table::Rows;
+use crate::cli::output::terminal::{Tone, safe};
+use crate::cli::output::write_page;
 use crate::cli::repo::Repo;
-use crate::cli::table::Rows;
-use crate::cli::terminal::{Tone, safe};
 use crate::config::{self, ConfigError, Layered, Problem, schema};
 use crate::daemon::files::trusted_config;
 use crate::daemon::{Paths, owned_arguments};

@@ -3,12 +3,15 @@
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use super::{agree, confirm, write_page};
-use crate::cli::access::{Access, to_value};
+use crate::cli::access::Access;
+use crate::cli::confirm::agree;
+use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::json::text;
-use crate::cli::terminal::{safe, safe_block};
+use crate::cli::json::to_value;
+use crate::cli::output::terminal::{safe, safe_block};
+use crate::cli::output::write_page;
 use crate::daemon::hooks::{self, TryError};
 use crate::daemon::offline;
 use crate::domain::command::Command;

@@ -5,10 +5,11 @@ use std::io::Read;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Subcommand};
 
-use super::{confirm, write_page};
+use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::json;
+use crate::cli::output::write_page;
 use crate::cli::render;
 use crate::domain::command::{Command, IdeaEdit, NewIdea};
 use crate::domain::ids::{IdeaId, ProfileName};

@@ -7,12 +7,12 @@ use std::path::Path;
 use clap::Args;
 use serde_json::json;
 
-use super::agree;
 use crate::agents::environment::Environment;
 use crate::agents::{self, Profile};
+use crate::cli::confirm::agree;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::terminal::safe;
+use crate::cli::output::terminal::safe;
 use crate::config::Adapter;
 use crate::config::init::detect::{Detected, FoundAgent, detect};
 use crate::config::init::plan::{Choices, InitPlan, PROFILE, plan_init};

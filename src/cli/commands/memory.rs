@@ -3,13 +3,13 @@
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use super::write_page;
 use crate::cli::access::Access;
 use crate::cli::clock;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::json::{list, text, time};
-use crate::cli::terminal::safe;
+use crate::cli::output::terminal::safe;
+use crate::cli::output::write_page;
 
 /// The commands about what agents found out.
 #[derive(Debug, Subcommand)]

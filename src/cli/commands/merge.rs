@@ -2,11 +2,12 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{confirm, write_page};
 use crate::cli::access::Access;
 use crate::cli::clock;
+use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
+use crate::cli::output::write_page;
 use crate::cli::render;
 use crate::domain::command::{Command, TargetChoice};
 use crate::domain::ids::IdeaId;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::confirm;
+use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::domain::command::Command;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::cli::clock;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
-use crate::cli::terminal::safe;
+use crate::cli::output::terminal::safe;
 use crate::daemon::Paths;
 use crate::daemon::offline::{self, TwoWays, Upto};
 use crate::domain::state::State;

@@ -10,15 +10,15 @@ use clap::Args;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use super::write_page;
 use crate::cli::clock;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::json::{list, text, texts, time};
 use crate::cli::output::Output;
+use crate::cli::output::terminal::{Tone, safe, title};
+use crate::cli::output::write_page;
 use crate::cli::render;
-use crate::cli::terminal::{Tone, safe, title};
-use crate::cli::usage;
+use crate::cli::render::usage;
 use crate::domain::time::Timestamp;
 
 /// Remembers when the last report was made, in the state's folder.

@@ -3,11 +3,13 @@
 use clap::Args;
 use serde_json::Value;
 
-use super::{agree, on_the_daemon, write_page};
+use crate::cli::access::temporary_daemon::on_the_daemon;
+use crate::cli::confirm::agree;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::json::{list, text};
-use crate::cli::terminal::safe;
+use crate::cli::output::terminal::safe;
+use crate::cli::output::write_page;
 use crate::domain::command::Command;
 use crate::domain::ids::CheckpointName;
 

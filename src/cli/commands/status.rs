@@ -6,13 +6,13 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::Value;
 
-use super::write_page;
 use crate::cli::access::Access;
 use crate::cli::clock;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::json::list;
 use crate::cli::output::Output;
+use crate::cli::output::write_page;
 use crate::cli::render;
 use crate::domain::state::IdeaStatus;
 

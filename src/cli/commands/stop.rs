@@ -11,10 +11,10 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use serde_json::json;
 
+use crate::cli::access::remote::hidden;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::json::list;
-use crate::cli::remote::hidden;
 use crate::cli::repo::Repo;
 use crate::daemon::offline;
 

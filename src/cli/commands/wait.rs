@@ -9,10 +9,10 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::events::event_line;
+use crate::cli::access::remote::Daemon;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::json::{list, number, text, texts};
-use crate::cli::remote::Daemon;
 use crate::domain::ids::IdeaId;
 use crate::domain::state::IdeaStatus;
 

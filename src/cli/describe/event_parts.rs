@@ -4,8 +4,7 @@
 //! safe, the caller makes the line safe.
 
 use super::usage;
-use crate::cli::terminal::Tone;
-use crate::domain::checkpoint::RollbackStep;
+use crate::cli::output::terminal::Tone;
 use crate::domain::command::TargetChoice;
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose};
 use crate::domain::ids::Oid;
@@ -13,6 +12,7 @@ use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::settings::Mode;
 use crate::domain::signal::Signal;
+use crate::domain::state::checkpoint::RollbackStep;
 use crate::domain::state::{Ending, Feedback, IdeaStatus};
 
 /// The first digits of a commit.

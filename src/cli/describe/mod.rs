@@ -18,7 +18,7 @@ pub use usage::spent;
 
 use kinds::{Weight, weight};
 
-use super::terminal::{Tone, safe, shorten, title};
+use super::output::terminal::{Tone, safe, shorten, title};
 use crate::domain::event::{
     AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, CheckpointDeleted, CheckpointMade,
     ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,

@@ -1,6 +1,6 @@
 //! That nothing begins, said where somebody expects it to.
 
-use crate::cli::terminal::safe;
+use crate::cli::output::terminal::safe;
 use crate::domain::state::State;
 
 /// Of a swarm that is paused; safe to be shown.

@@ -1,7 +1,7 @@
 //! What a daemon finds at its start from the one before: agents at work, or cut off in the middle
 //! of it.
 
-use crate::cli::terminal::safe;
+use crate::cli::output::terminal::safe;
 use crate::domain::state::State;
 
 /// So many agents are named.

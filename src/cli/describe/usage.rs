@@ -4,7 +4,7 @@ use crate::domain::event::{
     AccountFreed, AccountHeld, AccountTried, BudgetReached, Event, IterationExcused, SessionBegan,
     SessionDropped, UsageSeen,
 };
-use crate::domain::provider::{Excuse, Hold, HoldKind};
+use crate::domain::state::provider::{Excuse, Hold, HoldKind};
 use crate::domain::usage::{Bill, Spent, Tokens};
 
 /// An event about accounts, conversations or usage; of any other, its kind.

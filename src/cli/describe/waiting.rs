@@ -2,7 +2,7 @@
 //! wait no longer.
 
 use super::event_parts::effect_words;
-use crate::cli::terminal::{safe, title};
+use crate::cli::output::terminal::{safe, title};
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::state::State;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::picture::Picture;
-use crate::cli::terminal::{Tone, paint};
+use crate::cli::output::terminal::{Tone, paint};
 
 /// Draws at most so often a second.
 const HERTZ: u8 = 10;

@@ -5,7 +5,7 @@
 
 use crate::cli::clock;
 use crate::cli::describe::{attempt_phase, merge_phase};
-use crate::cli::terminal::{safe, shorten, title};
+use crate::cli::output::terminal::{safe, shorten, title};
 use crate::domain::lifecycle::MergePhase;
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;

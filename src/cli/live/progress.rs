@@ -18,7 +18,7 @@ use super::picture::Picture;
 use crate::cli::clock;
 use crate::cli::describe;
 use crate::cli::event_json;
-use crate::cli::terminal::{Tone, paint};
+use crate::cli::output::terminal::{Tone, paint};
 use crate::daemon::actor::handle::{Handle, Journaled};
 
 /// Between two looks.

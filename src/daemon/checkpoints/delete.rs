@@ -9,10 +9,10 @@ use super::{REFERENCES, file, references, tag_of};
 use crate::crash;
 use crate::daemon::effects::attempt::oid;
 use crate::daemon::effects::context::DriverContext;
-use crate::domain::checkpoint::saved_work_in_use;
 use crate::domain::ids::{AgentId, CheckpointName, Oid};
 use crate::domain::observation::Outcome;
 use crate::domain::state::State;
+use crate::domain::state::checkpoint::saved_work_in_use;
 use crate::git::{self, GitError};
 
 /// Removes it. Blocks.

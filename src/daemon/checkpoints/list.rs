@@ -13,9 +13,9 @@ use super::tag_of;
 use crate::daemon::effects::attempt::{oid, ours};
 use crate::daemon::error::DaemonError;
 use crate::daemon::files::paths::Paths;
-use crate::domain::checkpoint::{Checkpoint, IdeaThen, unfinished};
 use crate::domain::decide::unknown_checkpoint;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid};
+use crate::domain::state::checkpoint::{Checkpoint, IdeaThen, unfinished};
 use crate::domain::state::{IdeaStatus, State};
 use crate::git::{GitError, Repo};
 

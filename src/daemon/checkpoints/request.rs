@@ -249,8 +249,8 @@ mod tests {
 
     use super::*;
     use crate::daemon::actor::handle::{Accepted, Message, Published, RECENT_RECORDS};
-    use crate::domain::checkpoint::{IdeaThen, Reason, Rollback, RollbackStep};
     use crate::domain::state::IdeaStatus;
+    use crate::domain::state::checkpoint::{IdeaThen, Reason, Rollback, RollbackStep};
     use crate::domain::testkit::{START, checkpoint_name, idea, oid};
 
     /// Takes one command, leads it to the first of these batches of events, and publishes the

@@ -11,10 +11,10 @@ use crate::daemon::effects::attempt::{oid, ours};
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::effects::dispatch::failed;
 use crate::daemon::files::paths::Paths;
-use crate::domain::checkpoint::{IdeaThen, SavedWork};
 use crate::domain::effect::{self, Effect};
 use crate::domain::ids::{CheckpointName, IdeaId, Oid};
 use crate::domain::observation::{FailureKind, Outcome};
+use crate::domain::state::checkpoint::{IdeaThen, SavedWork};
 use crate::git::{self, Blocked, GitError, Land, LandOutcome, Repo};
 
 type Done = Result<Outcome, GitError>;

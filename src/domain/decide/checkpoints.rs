@@ -5,7 +5,6 @@
 //! it belong together. A periodic one that cannot be made is a warning, never a reason to wait.
 
 use super::decision::Plan;
-use crate::domain::checkpoint::{Checkpoint, Reason, saved_work_in_use};
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{CheckpointDeleted, CheckpointMade};
 use crate::domain::ids::{CheckpointName, Oid};
@@ -14,6 +13,7 @@ use crate::domain::observation::Outcome;
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::state::State;
+use crate::domain::state::checkpoint::{Checkpoint, Reason, saved_work_in_use};
 use crate::domain::time::Timestamp;
 
 /// The warning about automatic checkpoints.

@@ -17,8 +17,8 @@ use crate::domain::lifecycle::{
     AttemptInput, AttemptPhase, MergeInput, MergePhase, SwarmInput, SwarmPhase, attempt, merge,
     step, swarm,
 };
-use crate::domain::provider::Excuse;
 use crate::domain::rejection::Rejection;
+use crate::domain::state::provider::Excuse;
 use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, MergeEntry, State, Waits};
 use crate::domain::time::Timestamp;
 

@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use super::attempt::outcomes::{ask_end, end_asked};
 use super::checkpoints::{self, named, rolling_back};
 use super::decision::{Plan, few, shorten};
-use crate::domain::checkpoint::{Reason, Rollback, RollbackStep};
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{
     PauseSet, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack,
@@ -21,6 +20,7 @@ use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmInput, SwarmPhas
 use crate::domain::observation::Outcome;
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::Settings;
+use crate::domain::state::checkpoint::{Reason, Rollback, RollbackStep};
 use crate::domain::state::{Attempt, Ending};
 
 /// So many lines of a reason are kept.

@@ -8,9 +8,9 @@ use super::decision::{Plan, shorten};
 use super::merge::outcomes;
 use crate::domain::event::{DaemonStarted, ModeSet, PauseLifted, PauseSet, SettingsLoaded};
 use crate::domain::lifecycle::{SwarmInput, SwarmPhase};
-use crate::domain::provider::HoldKind;
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::{Mode, Settings};
+use crate::domain::state::provider::HoldKind;
 
 pub(super) fn started(plan: &mut Plan<'_>, version: &str) {
     plan.emit(DaemonStarted {

@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::checkpoint::Reason;
 use crate::domain::ids::{AgentId, CheckpointName, Oid};
+use crate::domain::state::checkpoint::Reason;
 use crate::domain::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub struct CheckRollback {
     /// SHA-256 of its file.
     pub sha256: String,
     pub target: String,
-    /// Always `false`, see [`Rollback::stash`](crate::domain::checkpoint::Rollback).
+    /// Always `false`, see [`Rollback::stash`](crate::domain::state::checkpoint::Rollback).
     pub stash: bool,
     /// Where the target stood for whoever said yes; elsewhere, nothing is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]

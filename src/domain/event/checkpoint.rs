@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::checkpoint::{Checkpoint, IdeaThen, Rollback, RollbackStep};
 use crate::domain::ids::{CheckpointName, IdeaId, Oid};
+use crate::domain::state::checkpoint::{Checkpoint, IdeaThen, Rollback, RollbackStep};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{AgentId, ProfileName, RunId};
 use crate::domain::lifecycle::AttemptPhase;
-use crate::domain::provider::{Excuse, Hold};
 use crate::domain::session::SessionId;
 use crate::domain::settings::DayLimits;
+use crate::domain::state::provider::{Excuse, Hold};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Bill;
 

@@ -9,9 +9,9 @@ use crate::domain::event::{
 };
 use crate::domain::ids::{AgentId, Oid, RunId};
 use crate::domain::lifecycle::AttemptPhase;
-use crate::domain::message::{self, Message};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::signal::Signal;
+use crate::domain::state::message::{self, Message};
 use crate::domain::state::{
     Attempt, Ending, IdeaStatus, Kept, Learning, MergeEntry, Said, State, Task,
 };

@@ -5,7 +5,7 @@ use super::redirect;
 use crate::domain::effect::{KeptWorktree, Landing};
 use crate::domain::event::AttemptEnded;
 use crate::domain::ids::AgentId;
-use crate::domain::message::{self};
+use crate::domain::state::message;
 use crate::domain::state::{
     Attempt, AttemptEnd, EndedAttempt, IdeaStatus, Kept, Owed, State, UnusedWorktree,
 };

@@ -1,10 +1,10 @@
 //! Folding events about checkpoints and rollbacks.
 
 use super::idea::{audit, unused, with_idea};
-use crate::domain::checkpoint::{Checkpoint, IdeaThen};
 use crate::domain::effect::Effect;
 use crate::domain::event::{CheckpointMade, RollbackPlanned, RollbackStepped, RolledBack};
 use crate::domain::ids::{CheckpointName, IdeaId};
+use crate::domain::state::checkpoint::{Checkpoint, IdeaThen};
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
 

@@ -11,8 +11,8 @@ use crate::domain::event::{
 };
 use crate::domain::ids::{AgentId, ProfileName, RunId};
 use crate::domain::observation::RunEnd;
-use crate::domain::provider::Excuse;
 use crate::domain::session::Session;
+use crate::domain::state::provider::Excuse;
 use crate::domain::state::{Attempt, Kept, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Counted;

@@ -7,7 +7,7 @@ use super::attempt::with_attempt;
 use super::idea::{audit, with_idea};
 use crate::domain::event::{AgentRedirected, WorkSaved};
 use crate::domain::ids::AgentId;
-use crate::domain::redirect::{Redirect, Reserved, handed_over, may_take, own_work};
+use crate::domain::state::redirect::{Redirect, Reserved, handed_over, may_take, own_work};
 use crate::domain::state::{Attempt, AttemptEnd, Ending, Kept, State};
 use crate::domain::time::Timestamp;
 

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use super::attempt_end;
 use super::idea::{audit, is_done, unused, with_idea};
-use crate::domain::checkpoint::Reason;
 use crate::domain::command::{InboxFile, TargetChoice};
 use crate::domain::effect::{self, Effect};
 use crate::domain::event::{
@@ -14,6 +13,7 @@ use crate::domain::event::{
 };
 use crate::domain::ids::{IdeaId, Oid, RunId};
 use crate::domain::settings::Mode;
+use crate::domain::state::checkpoint::Reason;
 use crate::domain::state::{AttemptEnd, IdeaStatus, Owed, State, UnusedWorktree, Warning};
 use crate::domain::time::Timestamp;
 

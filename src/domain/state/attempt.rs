@@ -8,9 +8,9 @@ use super::{Kept, is_false, is_zero};
 use crate::domain::hook::Passage;
 use crate::domain::ids::{IdeaId, Oid, ProfileName, RunId};
 use crate::domain::lifecycle::AttemptPhase;
-use crate::domain::message::Message;
-use crate::domain::redirect::Redirect;
 use crate::domain::session::{Session, SessionId};
+use crate::domain::state::message::Message;
+use crate::domain::state::redirect::Redirect;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::{Bill, Spent};
 

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::{Feedback, is_false, is_zero};
 use crate::domain::effect::KeptWorktree;
 use crate::domain::ids::{IdeaId, Oid, ProfileName, RunId};
-use crate::domain::message::Message;
-use crate::domain::redirect::Reserved;
 use crate::domain::session::Session;
+use crate::domain::state::message::Message;
+use crate::domain::state::redirect::Reserved;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 

@@ -5,23 +5,28 @@
 //! entry an idea, in the order in which they came.
 
 mod attempt;
+pub mod backlog;
+pub mod checkpoint;
 mod idea;
 mod merge_entry;
+pub mod message;
+pub mod provider;
+pub mod redirect;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::backlog::Backlog;
-use crate::domain::checkpoint::{Checkpoint, Rollback};
 use crate::domain::command::InboxFile;
 use crate::domain::effect::{self, Effect, Landing, Purpose};
 use crate::domain::event::{HookOwed, TargetRewritten, TargetSeen};
 use crate::domain::hook::{HookCall, HookName, LastCall};
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, ProfileName, RunId};
 use crate::domain::lifecycle::SwarmPhase;
-use crate::domain::provider::Hold;
 use crate::domain::settings::{DayLimits, Mode, Settings};
+use crate::domain::state::backlog::Backlog;
+use crate::domain::state::checkpoint::{Checkpoint, Rollback};
+use crate::domain::state::provider::Hold;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 

@@ -6,8 +6,8 @@ use crate::domain::event::{
 };
 use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::observation::{RunEnd, RunEndKind};
-use crate::domain::provider::{Excuse, Hold, HoldKind};
 use crate::domain::settings::DayLimits;
+use crate::domain::state::provider::{Excuse, Hold, HoldKind};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::{Bill, MicroUsd, Scope, Tokens, Usage};
 use crate::domain::verdict::{Cause, Verdict};

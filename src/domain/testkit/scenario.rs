@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::{START, invariants, new_idea, oid, render, settings};
-use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason, SavedWork, Unfinished, unfinished};
 use crate::domain::command::{Command, NewIdea};
 use crate::domain::decide;
 use crate::domain::effect::{self, Effect, Purpose, Saved};
@@ -14,6 +13,9 @@ use crate::domain::observation::{FailureKind, Observation, Outcome, RunEnd, RunE
 use crate::domain::rejection::Rejection;
 use crate::domain::settings::Settings;
 use crate::domain::signal::Signal;
+use crate::domain::state::checkpoint::{
+    Checkpoint, IdeaThen, Reason, SavedWork, Unfinished, unfinished,
+};
 use crate::domain::state::{Attempt, Idea, MergeEntry, State};
 use crate::domain::time::Timestamp;
 

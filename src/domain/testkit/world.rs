@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::choices::Choices;
 use super::programs::Programs;
 use super::scenario::{exit, failed, good, held};
-use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason};
 use crate::domain::effect::{self, ConflictLevel, Effect, Purpose, Saved};
 use crate::domain::event::{EffectRequested, Event};
 use crate::domain::hook::HookName;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, RunId};
 use crate::domain::observation::{FailureKind, LeftOut, Outcome, RunEnd, RunEndKind};
 use crate::domain::state::State;
+use crate::domain::state::checkpoint::{Checkpoint, IdeaThen, Reason};
 use crate::domain::time::Timestamp;
 
 /// See the module.

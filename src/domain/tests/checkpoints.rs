@@ -2,12 +2,12 @@
 
 use insta::assert_snapshot;
 
-use crate::domain::checkpoint::Reason;
 use crate::domain::command::Command;
 use crate::domain::event::Event;
 use crate::domain::ids::CheckpointName;
 use crate::domain::settings::Mode;
 use crate::domain::state::IdeaStatus;
+use crate::domain::state::checkpoint::Reason;
 use crate::domain::testkit::scenario::{exit, fold};
 use crate::domain::testkit::{Scenario, agent, checkpoint_name, idea};
 use crate::view::{self, Rest};

@@ -11,7 +11,6 @@ use std::sync::LazyLock;
 
 use strum::VariantNames as _;
 
-use crate::domain::checkpoint::{Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork};
 use crate::domain::command::{IdeaEdit, InboxFile, NewIdea, TargetChoice};
 use crate::domain::effect::{self, ConflictLevel, Effect, KeptWorktree, Landing, Purpose, Saved};
 use crate::domain::event::{
@@ -34,6 +33,9 @@ use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::observation::{RunEnd, RunEndKind};
 use crate::domain::settings::{Mode, Settings};
 use crate::domain::signal::Signal;
+use crate::domain::state::checkpoint::{
+    Checkpoint, IdeaThen, Reason, Rollback, RollbackStep, SavedWork,
+};
 use crate::domain::state::{AttemptEnd, Counters, Ending, Feedback, IdeaStatus, Task, Waits};
 use crate::domain::testkit::samples;
 use crate::domain::testkit::{START, agent, checkpoint_name, idea, oid, profile, settings};

@@ -2,13 +2,13 @@
 
 use insta::assert_snapshot;
 
-use crate::domain::checkpoint::Reason;
 use crate::domain::command::{Command, IdeaEdit, TargetChoice};
 use crate::domain::effect::{self, ConflictLevel, Effect};
 use crate::domain::event::{Event, MergeMoved};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::observation::{FailureKind, LeftOut, Outcome, RunEndKind};
 use crate::domain::signal::Signal;
+use crate::domain::state::checkpoint::Reason;
 use crate::domain::state::{IdeaStatus, Task, Waits};
 use crate::domain::testkit::outcomes::{
     built, checkout_blocked, conflicted, prepared, resolution_finished, resolution_started, sealed,

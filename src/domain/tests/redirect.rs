@@ -364,7 +364,7 @@ fn while_paused_the_other_idea_waits_and_has_the_worktree() {
     assert_eq!(kept.worktree.worktree, "ed-001-idea-001");
     assert_eq!(kept.taken_from, Some(idea(1)));
     // A checkpoint keeps the work once, with the idea that it was done for.
-    let works = crate::domain::checkpoint::unfinished(&s.state);
+    let works = crate::domain::state::checkpoint::unfinished(&s.state);
     let ideas: Vec<_> = works.iter().map(|work| work.idea.clone()).collect();
     assert_eq!(ideas, [idea(1)]);
     // Given up, the worktree goes.

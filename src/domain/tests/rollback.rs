@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use insta::assert_snapshot;
 
 use super::table::{SITUATIONS, about_an_idea, about_the_swarm};
-use crate::domain::checkpoint::{RollbackStep, Unfinished};
 use crate::domain::command::Command;
 use crate::domain::effect::{self, Effect, Saved};
 use crate::domain::event::{CheckpointMade, EffectRequested, Event};
@@ -14,6 +13,7 @@ use crate::domain::ids::CheckpointName;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::{Observation, Outcome};
 use crate::domain::settings::Mode;
+use crate::domain::state::checkpoint::{RollbackStep, Unfinished};
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::testkit::outcomes::{checkout_blocked, target_moved};
 use crate::domain::testkit::scenario::{checkpoint, exit, fold, held};
@@ -277,7 +277,7 @@ fn a_safety_checkpoint_that_the_log_has_is_there_whatever_a_driver_says_when_ask
         s.well_until("makeCheckpoint");
     });
     let name = s.state.rollback.as_ref().unwrap().safety.clone();
-    let reason = crate::domain::checkpoint::Reason::BeforeRollback;
+    let reason = crate::domain::state::checkpoint::Reason::BeforeRollback;
     let made = Box::new(checkpoint(reason, s.now, 1));
     s.given([Event::CheckpointMade(CheckpointMade {
         name,
@@ -393,7 +393,7 @@ fn a_pause_that_is_in_force_stays_and_one_that_is_asked_for_comes() {
 /// four is pending.
 fn with_history() -> (
     Scenario,
-    BTreeMap<crate::domain::ids::IdeaId, crate::domain::checkpoint::IdeaThen>,
+    BTreeMap<crate::domain::ids::IdeaId, crate::domain::state::checkpoint::IdeaThen>,
 ) {
     let mut s = Scenario::running();
     s.add("one").all_goes_well();

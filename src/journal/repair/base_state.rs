@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use crate::journal::disk::plain_file;
 use crate::journal::error::JournalError;
 use crate::journal::record;
-use crate::journal::segment_candidates::SegmentCandidate;
+use crate::journal::segments::candidates::SegmentCandidate;
 use crate::journal::tail_scan::ChainStart;
 
 /// The kind of the record that such a log begins with.

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::journal::error::JournalError;
 use crate::journal::record::{self, Record};
-use crate::journal::segment_candidates::SegmentCandidate;
+use crate::journal::segments::candidates::SegmentCandidate;
 use crate::journal::segments::{self, ALREADY_THERE, Position};
 use crate::journal::snapshot::{self, PREVIOUS_FILE, SNAPSHOT_FILE, SnapshotFault};
 use crate::journal::tail_scan::{self, ChainStart, Progress, Stop, Tail};

@@ -4,8 +4,8 @@
 //! records come before the end of the good ones; so nothing is lost when it goes.
 
 use crate::journal::error::JournalError;
-use crate::journal::segment_candidates::SegmentCandidate;
 use crate::journal::segments::ALREADY_THERE;
+use crate::journal::segments::candidates::SegmentCandidate;
 use crate::journal::tail_scan::{ChainStart, Progress};
 
 use super::base_state::origin_of;

@@ -8,8 +8,8 @@ use std::path::Path;
 use crate::domain::time::Timestamp;
 use crate::journal::error::JournalError;
 use crate::journal::record::{self, EncodeError, FORMAT, Header, JournalEvent};
-use crate::journal::segment_candidates::rotated_name;
 use crate::journal::segments::LIVE_FILE;
+use crate::journal::segments::candidates::rotated_name;
 use crate::journal::tail_scan::ChainStart;
 
 use super::apply::Repair;

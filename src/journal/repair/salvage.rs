@@ -12,7 +12,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::journal::error::JournalError;
 use crate::journal::record::{self, Record};
-use crate::journal::segment_candidates::SegmentCandidate;
+use crate::journal::segments::candidates::SegmentCandidate;
 use crate::journal::snapshot;
 use crate::journal::tail_scan::{self, ChainStart, Progress, Tail};
 

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use crate::journal::error::JournalError;
-use crate::journal::segment_candidates::SegmentCandidate;
+use crate::journal::segments::candidates::SegmentCandidate;
 use crate::journal::tail_scan::{ChainStart, Progress};
 use crate::journal::verify;
 

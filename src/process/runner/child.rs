@@ -19,13 +19,13 @@ use nix::sys::signal::Signal;
 use nix::unistd::getppid;
 use serde::{Deserialize, Serialize};
 
-use super::super::identity::{Identity, ProcStat};
-use super::super::record::{self, Started};
-use super::super::rundir::RunDir;
-use super::super::spec::RunSpec;
 use super::super::stop;
 use super::signals;
 use crate::crash;
+use crate::process::os::identity::{Identity, ProcStat};
+use crate::process::run_dir::RunDir;
+use crate::process::run_dir::record::{self, Started};
+use crate::process::run_dir::spec::RunSpec;
 use crate::remove;
 
 /// First argument of this hidden program.

@@ -16,11 +16,11 @@ use nix::sys::time::{TimeVal, TimeValLike as _};
 use rustix::process::WaitStatus;
 
 use super::super::error::{Context as _, Result};
-use super::super::handle::poll_readable;
-use super::super::record::{self, ExitRecord, RESERVE, Usage};
-use super::super::rundir::RunDir;
 use super::supervise::Outcome;
 use crate::crash;
+use crate::process::os::pidfd::poll_readable;
+use crate::process::run_dir::RunDir;
+use crate::process::run_dir::record::{self, ExitRecord, RESERVE, Usage};
 use crate::remove;
 
 /// How often to try to write the record on a failing disk.

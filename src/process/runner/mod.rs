@@ -27,10 +27,10 @@ use std::process::ExitCode;
 use nix::sys::prctl::set_child_subreaper;
 use nix::unistd::setsid;
 
-use super::descriptors;
 use super::error::{Context as _, Result};
-use super::lock;
-use super::rundir::RunDir;
+use super::os::descriptors;
+use super::run_dir::RunDir;
+use super::run_dir::lock;
 use crate::crash;
 
 /// Runs the hidden subcommands of the runner and the child; returns `None` for any other command

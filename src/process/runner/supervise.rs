@@ -14,17 +14,17 @@ use nix::unistd::Pid;
 use rustix::process::{WaitOptions, WaitStatus, wait};
 
 use super::super::error::{Context as _, Result};
-use super::super::handle::poll_readable;
-use super::super::lease::Watch;
-use super::super::record::{self, EndReason, Started};
-use super::super::rundir::RunDir;
-use super::super::spec::RunSpec;
 use super::super::stop::Stop;
-use super::super::tree;
 use super::child::{self, Report, Spawned};
 use super::output_limit::OutputLimit;
 use crate::crash;
 use crate::domain::time::Timestamp;
+use crate::process::os::pidfd::poll_readable;
+use crate::process::os::tree;
+use crate::process::run_dir::RunDir;
+use crate::process::run_dir::lease::Watch;
+use crate::process::run_dir::record::{self, EndReason, Started};
+use crate::process::run_dir::spec::RunSpec;
 
 /// How long to wait for killed processes. Only those stuck in the kernel take longer.
 const PATIENCE: Duration = Duration::from_secs(5);

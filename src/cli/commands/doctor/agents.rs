@@ -9,10 +9,10 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
-use super::{Check, Level};
+use super::check::{Check, Level};
 use crate::agents::Profile;
 use crate::agents::environment::Environment;
-use crate::cli::remote::Daemon;
+use crate::cli::access::remote::Daemon;
 use crate::cli::repo::Repo;
 use crate::config::{Adapter, Config};
 use crate::daemon::preflight::{self, MissingProgram, Preflight, Seen};

@@ -10,12 +10,13 @@ use std::path::Path;
 
 use nix::sys::statvfs::{Statvfs, statvfs};
 
-use super::{Check, Level, Looked, agents, damage, mended};
+use super::check::{Check, Level, Looked, mended};
+use super::{agents, damage};
 use crate::api::DaemonFile;
+use crate::cli::access::remote::Daemon;
 use crate::cli::commands::config::{load, not_ready};
 use crate::cli::commands::replay;
 use crate::cli::context::Context;
-use crate::cli::remote::Daemon;
 use crate::cli::repo::Repo;
 use crate::config::Config;
 use crate::daemon::actor::clock::wall;

@@ -6,11 +6,11 @@
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use super::{Check, mended};
-use crate::cli::commands::agree;
+use super::check::{Check, mended};
+use crate::cli::confirm::agree;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::terminal::safe;
+use crate::cli::output::terminal::safe;
 use crate::daemon::repair::{self, Findings, IdeaChange, Losses, Repaired, WayOut};
 use crate::daemon::{Paths, offline};
 use crate::domain::event::RepairWay;

@@ -18,11 +18,11 @@ use nix::libc;
 use serde_json::{Value, json};
 
 use super::Start;
+use crate::cli::access::remote::Daemon;
 use crate::cli::context::Context;
 use crate::cli::describe;
 use crate::cli::error::{CliError, Kind};
 use crate::cli::host::own_program;
-use crate::cli::remote::Daemon;
 use crate::cli::repo::Repo;
 
 /// Between two looks whether it answers.

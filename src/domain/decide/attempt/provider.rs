@@ -11,9 +11,9 @@ use crate::domain::event::{
 };
 use crate::domain::ids::{AgentId, ProfileName, RunId};
 use crate::domain::observation::{RunEnd, RunEndKind};
-use crate::domain::provider::{Excuse, Hold, HoldKind};
 use crate::domain::session::{Session, SessionId};
 use crate::domain::settings::Settings;
+use crate::domain::state::provider::{Excuse, Hold, HoldKind};
 use crate::domain::state::{Attempt, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::{Bill, Usage};

@@ -1,0 +1,144 @@
+//! `POST merges/{idea}/resolve`: the answer says what the resolution came to, not only that it was
+//! asked for.
+//!
+//! Invariant: the command is on disk before anything is waited for; a client that goes away, or a
+//! wait that is too long, changes nothing.
+
+use std::io;
+
+use axum::http::StatusCode;
+
+use crate::api::ApiContext;
+use crate::api::error::{ApiError, ending};
+use crate::api::events::feed::Feed;
+use crate::api::types::JUDGEMENT_TIMEOUT;
+use crate::daemon::Accepted;
+use crate::domain::command::Command;
+use crate::domain::effect::{self, Effect};
+use crate::domain::event::{ConflictSettled, EffectFinished, EffectRequested, Event, MergeMoved};
+use crate::domain::ids::{EffectId, IdeaId};
+use crate::domain::lifecycle::MergePhase;
+use crate::domain::state::State;
+
+/// What became of the conflict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Verdict {
+    /// It is settled.
+    Settled(u64),
+    /// It is not, and why.
+    Open(String),
+}
+
+/// Has the resolution judged; the seq of the event that says it is settled.
+pub(super) async fn resolve(context: &ApiContext, id: IdeaId) -> Result<u64, ApiError> {
+    let command = Command::ResolveMerge { id: id.clone() };
+    let accepted = context.handle.command(command).await?;
+    let effect = finishing(&accepted.events, &id).or_else(|| {
+        // Somebody asked before and it is not judged yet.
+        context.handle.read(|state| pending(state, &id))
+    });
+    // Asked for before, its request may lie before this answer's seq; its outcome cannot.
+    let feed = Feed::new(context, begin(&accepted));
+    match tokio::time::timeout(JUDGEMENT_TIMEOUT, judged(feed, &id, effect)).await {
+        Ok(Ok(Some(Verdict::Settled(seq)))) => Ok(seq),
+        Ok(Ok(Some(Verdict::Open(why)))) => Err(open(&id, &why)),
+        Ok(Ok(None)) => Err(ending()),
+        Ok(Err(error)) => Err(ApiError::unreadable("the event log", &error)),
+        Err(_) => Err(late(&id)),
+    }
+}
+
+/// The last event before those that the command led to.
+fn begin(accepted: &Accepted) -> u64 {
+    accepted.seq.saturating_sub(accepted.events.len() as u64)
+}
+
+fn is_finishing(effect: &Effect, id: &IdeaId) -> bool {
+    matches!(effect, Effect::FinishResolution(effect::FinishResolution { idea, .. }) if idea == id)
+}
+
+fn finishing(events: &[Event], id: &IdeaId) -> Option<EffectId> {
+    events.iter().find_map(|event| match event {
+        Event::EffectRequested(EffectRequested { id: this, effect })
+            if is_finishing(effect, id) =>
+        {
+            Some(*this)
+        }
+        _ => None,
+    })
+}
+
+fn pending(state: &State, id: &IdeaId) -> Option<EffectId> {
+    let mut outbox = state.outbox.iter();
+    let found = outbox.find(|(_, effect)| is_finishing(effect, id));
+    found.map(|(effect, _)| *effect)
+}
+
+/// Follows the log to the judgement: with a known effect, what was said last when it finished; else
+/// the first word.
+async fn judged(
+    mut feed: Feed,
+    id: &IdeaId,
+    effect: Option<EffectId>,
+) -> io::Result<Option<Verdict>> {
+    let mut said = None;
+    while let Some(events) = feed.next().await? {
+        for event in events {
+            if let Some(verdict) = verdict(&event.event, event.seq, id) {
+                said = Some(verdict);
+            }
+            if is_end(&event.event, effect) && (effect.is_some() || said.is_some()) {
+                return Ok(Some(said.unwrap_or_else(gone)));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Whether this event ends the wait.
+fn is_end(event: &Event, effect: Option<EffectId>) -> bool {
+    match (event, effect) {
+        (Event::EffectFinished(EffectFinished { id, .. }), Some(effect)) => *id == effect,
+        (_, Some(_)) => false,
+        (_, None) => true,
+    }
+}
+
+fn verdict(event: &Event, seq: u64, idea: &IdeaId) -> Option<Verdict> {
+    match event {
+        Event::ConflictSettled(ConflictSettled { id, .. }) if id == idea => {
+            Some(Verdict::Settled(seq))
+        }
+        Event::MergeMoved(MergeMoved {
+            id,
+            phase: MergePhase::Person,
+            waits,
+            ..
+        }) if id == idea => {
+            let reason = waits.as_ref().map(|waits| waits.reason.clone());
+            Some(Verdict::Open(reason.unwrap_or_default()))
+        }
+        _ => None,
+    }
+}
+
+/// The idea left the queue while its resolution was being judged.
+fn gone() -> Verdict {
+    Verdict::Open("it is no longer in the merge queue".to_owned())
+}
+
+fn open(id: &IdeaId, why: &str) -> ApiError {
+    let message = format!("the merge of {id} is not resolved: {why}");
+    ApiError::new(StatusCode::CONFLICT, "NOT_RESOLVED", message)
+        .details("the worktree is as it was; nothing was merged")
+        .suggest("see which files, and what to type: swarm status")
+        .suggest(format!("when it is settled: swarm merge resolve {id}"))
+}
+
+fn late(id: &IdeaId) -> ApiError {
+    let seconds = JUDGEMENT_TIMEOUT.as_secs();
+    let message = format!("the resolution of {id} was not judged within {seconds} s");
+    ApiError::new(StatusCode::GATEWAY_TIMEOUT, "NOT_JUDGED_YET", message)
+        .details("it was asked for and goes on; asking again does no harm")
+        .suggest("see how it stands: swarm merge list")
+}

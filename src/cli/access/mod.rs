@@ -1,0 +1,255 @@
+//! The state through whichever way there is: the daemon where one runs, else the files.
+//!
+//! Invariant: both ways give the same views. A change is sent at most once: it is tried again only
+//! when it certainly had no effect.
+
+pub mod remote;
+pub mod temporary_daemon;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::error::{CliError, Kind};
+use super::json::to_value;
+use super::repo::Repo;
+use crate::daemon::actor::handle::Accepted;
+use crate::daemon::checkpoints::list;
+use crate::daemon::{Paths, clean, hooks, offline};
+use crate::domain::command::Command;
+use crate::domain::event::{Event, IdeaAdded};
+use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
+use crate::domain::rejection::Rejection;
+use crate::domain::state::{IdeaStatus, State};
+use crate::domain::time::Timestamp;
+use crate::view::{self, Outside, TargetNow};
+use remote::Daemon;
+
+/// How long a command goes on trying when a daemon starts or ends at the same moment, or other
+/// commands change the state: each of them takes some milliseconds, and there may be many.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long it waits between two tries.
+const PAUSE: Duration = Duration::from_millis(25);
+
+/// A way to the state.
+pub enum Access {
+    /// By the daemon.
+    Daemon(Box<Daemon>),
+    /// By the files.
+    Offline(Paths),
+}
+
+/// Does `work` by the daemon or, without one, by the files; again for a moment when a daemon starts
+/// or ends in between.
+pub fn with_access<T>(
+    repo: &Repo,
+    mut work: impl FnMut(&mut Access) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    patiently(|| open(repo).and_then(|mut access| work(&mut access)))
+}
+
+/// Tries again for a moment what a daemon that starts or ends meanwhile, or another command, was in
+/// the way of.
+pub fn patiently<T>(mut work: impl FnMut() -> Result<T, CliError>) -> Result<T, CliError> {
+    let start = Instant::now();
+    loop {
+        match work() {
+            Err(error) if is_race(&error) && start.elapsed() < PATIENCE => thread::sleep(PAUSE),
+            result => return result,
+        }
+    }
+}
+
+/// All mean that nothing was done: the daemon went before it heard the request, or is about to go,
+/// or somebody else has the lock.
+pub fn is_race(error: &CliError) -> bool {
+    matches!(error.kind, Kind::NoDaemon | Kind::Locked) || error.stable_code() == "ENDING"
+}
+
+fn open(repo: &Repo) -> Result<Access, CliError> {
+    Ok(match Daemon::connect(repo)? {
+        Some(daemon) => Access::Daemon(Box::new(daemon)),
+        None => Access::Offline(repo.paths()),
+    })
+}
+
+impl Access {
+    /// Whether no daemon is asked.
+    pub const fn is_offline(&self) -> bool {
+        matches!(self, Self::Offline(_))
+    }
+
+    /// `agent list --json`.
+    pub fn agents(&mut self) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get("agents"),
+            Self::Offline(paths) => to_value(&view::agents(&offline::read(paths)?)),
+        }
+    }
+
+    /// One agent, living or over.
+    pub fn agent(&mut self, id: &AgentId) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get(&format!("agents/{id}")),
+            Self::Offline(paths) => {
+                let agent = view::agent(&offline::read(paths)?, id);
+                to_value(&agent.ok_or_else(|| Rejection::AgentUnknown(id.clone()))?)
+            }
+        }
+    }
+
+    /// `status --json`.
+    pub fn status(&mut self) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get("status"),
+            Self::Offline(paths) => {
+                let state = offline::read(paths)?;
+                let target = state
+                    .settings
+                    .as_deref()
+                    .map_or(TargetNow::Unknown, |settings| {
+                        offline::target(paths, &settings.target)
+                    });
+                let outside = Outside {
+                    target,
+                    left_running: offline::left_running(paths, &state),
+                    ..Outside::default()
+                };
+                to_value(&view::status(&state, outside))
+            }
+        }
+    }
+
+    /// `idea list --json`.
+    pub fn ideas(&mut self, status: Option<IdeaStatus>) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => match status {
+                Some(status) => daemon.get(&format!("ideas?status={}", status.as_str())),
+                None => daemon.get("ideas"),
+            },
+            Self::Offline(paths) => to_value(&view::ideas(&offline::read(paths)?, status)),
+        }
+    }
+
+    /// One idea with its history.
+    pub fn idea(&mut self, id: &IdeaId) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get(&format!("ideas/{id}")),
+            Self::Offline(paths) => idea_of(&offline::read(paths)?, id),
+        }
+    }
+
+    /// The merge queue.
+    pub fn merges(&mut self) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get("merges"),
+            Self::Offline(paths) => to_value(&view::merges(&offline::read(paths)?)),
+        }
+    }
+
+    /// What agents found out.
+    pub fn learnings(&mut self) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get("learnings"),
+            Self::Offline(paths) => to_value(&view::learnings(&offline::read(paths)?)),
+        }
+    }
+
+    /// What happened since some time.
+    pub fn report(&mut self, since: Option<Timestamp>) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => {
+                let since = since.map_or_else(String::new, |since| format!("?since={since}"));
+                daemon.get(&format!("report{since}"))
+            }
+            Self::Offline(paths) => to_value(&view::report(&offline::read(paths)?, since)),
+        }
+    }
+
+    /// Up to `limit` events after `after`, oldest first, as `{"seq","ts","kind","data"}`.
+    pub fn events(&mut self, after: u64, limit: usize) -> Result<Vec<Value>, CliError> {
+        match self {
+            Self::Daemon(daemon) => {
+                let page = daemon.get(&format!("events?since={after}&limit={limit}"))?;
+                Ok(page.as_array().cloned().unwrap_or_default())
+            }
+            Self::Offline(paths) => {
+                let events = offline::events(paths, after, limit)?;
+                events.iter().map(super::event_json::to_json).collect()
+            }
+        }
+    }
+
+    /// `checkpoint list --json`.
+    pub fn checkpoints(&mut self) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get("checkpoints"),
+            Self::Offline(paths) => Ok(Value::Array(list::list(paths, &offline::read(paths)?))),
+        }
+    }
+
+    /// `hooks list --json`.
+    pub fn hooks(&mut self) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get("hooks"),
+            Self::Offline(paths) => to_value(&hooks::list_in(paths, &offline::read(paths)?)?),
+        }
+    }
+
+    /// `checkpoint show --json`.
+    pub fn checkpoint(&mut self, name: &CheckpointName) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get(&format!("checkpoints/{name}")),
+            Self::Offline(paths) => Ok(list::show(paths, &offline::read(paths)?, name)?),
+        }
+    }
+
+    /// `rollback --dry-run --json`.
+    pub fn preview(&mut self, name: &CheckpointName) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.get(&format!("checkpoints/{name}/preview")),
+            Self::Offline(paths) => to_value(&offline::preview(paths, name)?),
+        }
+    }
+
+    /// Removes what is over for long enough: `clean --json`.
+    pub fn clean(&mut self, dry_run: bool) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.post("clean", &json!({ "dryRun": dry_run })),
+            Self::Offline(paths) => to_value(&clean::offline(paths, dry_run)?),
+        }
+    }
+
+    /// Asks for a change; the answer has the `seq` of its last event and, of a new idea, its `id`.
+    pub fn execute(&mut self, command: &Command) -> Result<Value, CliError> {
+        match self {
+            Self::Daemon(daemon) => daemon.execute(command),
+            Self::Offline(paths) => {
+                let mut answer = answer(&offline::execute(paths, command)?);
+                if let Command::EditIdea { id, .. } = command
+                    && let Some(note) = view::edited(&offline::read(paths)?, id)
+                {
+                    answer["note"] = note.into();
+                }
+                Ok(answer)
+            }
+        }
+    }
+}
+
+fn idea_of(state: &State, id: &IdeaId) -> Result<Value, CliError> {
+    let detail = view::idea_detail(state, id).ok_or_else(|| Rejection::IdeaUnknown(id.clone()))?;
+    to_value(&detail)
+}
+
+fn answer(accepted: &Accepted) -> Value {
+    let added = accepted.events.iter().find_map(|event| match event {
+        Event::IdeaAdded(IdeaAdded { id, .. }) => Some(id.as_str()),
+        _ => None,
+    });
+    match added {
+        Some(id) => json!({ "id": id, "seq": accepted.seq }),
+        None => json!({ "seq": accepted.seq }),
+    }
+}

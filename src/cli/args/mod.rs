@@ -1,0 +1,229 @@
+//! The command line as types. The doc comments are the help texts.
+//!
+//! Invariant: names and meanings are the contract's. Each command's own arguments are beside the
+//! command, in `commands/<verb>.rs`.
+
+pub mod global;
+
+use clap::{Parser, Subcommand};
+
+use super::commands::{
+    agent, checkpoint, clean, completions, config, demo, doctor, events, hooks, idea, init, memory,
+    merge, pause, replay, report, rollback, service, start, status, stop, wait,
+};
+use super::error::EXIT_CODES;
+use global::Global;
+
+const FIRST_STEPS: &str = "\
+First steps:
+  swarm demo                        see it work, with nothing to set up
+  swarm init                        set up this repository
+  swarm idea add \"add a --version flag\"
+  swarm start";
+
+fn exit_codes_and_first_steps() -> String {
+    let line = |(code, meaning): (u8, &str)| format!("  {code:<5}{meaning}\n");
+    let lines: String = EXIT_CODES.map(line).concat();
+    format!("Exit codes:\n{lines}\n{FIRST_STEPS}")
+}
+
+/// Runs a backlog of ideas through coding agents in parallel git worktrees, lands what passes the
+/// project's own checks, and loses nothing.
+#[derive(Debug, Parser)]
+#[command(name = "swarm", version, after_help = exit_codes_and_first_steps(), propagate_version = false, max_term_width = 100)]
+pub struct Cli {
+    /// What goes for every command.
+    #[command(flatten)]
+    pub global: Global,
+    /// The command.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Set up the repository: write `.swarm/`.
+    Init(init::Init),
+    /// See it work: a scripted agent in a temporary repository, with no key, network or
+    /// configuration.
+    Demo(demo::Demo),
+    /// Run the daemon: give ideas to agents and land their work.
+    Start(start::Start),
+    /// End the daemon, as one Ctrl+C does.
+    Stop(stop::Stop),
+    /// Show what runs, what waits and what needs you.
+    Status(status::Status),
+    /// Add and manage ideas.
+    #[command(subcommand)]
+    Idea(idea::Idea),
+    /// Look at agents, stop them, say something to them.
+    #[command(subcommand)]
+    Agent(agent::Agent),
+    /// Start nothing new; hold running agents at their boundary.
+    Pause(pause::Pause),
+    /// Go on after a pause.
+    Resume(pause::Resume),
+    /// The merge queue.
+    #[command(subcommand)]
+    Merge(merge::Merge),
+    /// Named points to roll back to.
+    #[command(subcommand)]
+    Checkpoint(checkpoint::Checkpoint),
+    /// Go back to a checkpoint.
+    Rollback(rollback::Rollback),
+    /// Programs that are told of certain moments.
+    #[command(subcommand)]
+    Hooks(hooks::Hooks),
+    /// What agents found out.
+    #[command(subcommand)]
+    Memory(memory::Memory),
+    /// Say what happened meanwhile: landed, failed, waiting, stuck, spent.
+    Report(report::Report),
+    /// Show what happened.
+    Events(events::Events),
+    /// Show the state at a point of the event log, or verify the snapshot against it.
+    Replay(replay::Replay),
+    /// Wait until an idea, or everything, is over.
+    Wait(wait::Wait),
+    /// The configuration.
+    #[command(subcommand)]
+    Config(config::Config),
+    /// Say what is wrong and how to mend it.
+    Doctor(doctor::Doctor),
+    /// Remove what is over for long enough.
+    Clean(clean::Clean),
+    /// Have the system's service manager run the daemon.
+    #[command(subcommand)]
+    Service(service::Service),
+    /// Write a completion script for a shell.
+    Completions(completions::Completions),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, CommandFactory};
+
+    use super::*;
+
+    fn leaves(command: &Command, path: &str, found: &mut Vec<(String, Command)>) {
+        // What is hidden nobody types.
+        let shown = |sub: &&Command| !sub.is_hide_set();
+        let mut subcommands = command.get_subcommands().filter(shown).peekable();
+        if subcommands.peek().is_none() {
+            found.push((path.to_owned(), command.clone()));
+        }
+        for sub in subcommands {
+            leaves(sub, &format!("{path} {}", sub.get_name()), found);
+        }
+    }
+
+    fn all() -> Vec<(String, Command)> {
+        let mut found = Vec::new();
+        leaves(&Cli::command(), "swarm", &mut found);
+        found
+    }
+
+    /// The lines of a help text that show how to type a command.
+    fn examples(command: &Command) -> Vec<String> {
+        let text = command.get_after_help().or(command.get_after_long_help());
+        let text = text.map(ToString::to_string).unwrap_or_default();
+        let typed = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("$ "));
+        typed.map(str::to_owned).collect()
+    }
+
+    /// Splits as a shell does, as far as the examples need it.
+    fn split(line: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        let mut quoted = false;
+        for c in line.chars() {
+            match c {
+                '"' | '\'' => quoted = !quoted,
+                ' ' if !quoted => words.push(String::new()),
+                c => words.last_mut().unwrap().push(c),
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_an_example_and_every_example_parses() {
+        for (path, command) in all() {
+            let examples = examples(&command);
+            assert!(!examples.is_empty(), "{path} has no example");
+            for example in examples {
+                let line = example.split(" | ").find(|part| part.starts_with("swarm"));
+                let line = line.unwrap_or_else(|| panic!("{example} does not call swarm"));
+                let line = line.split(" > ").next().unwrap_or(line);
+                let words = split(line);
+                assert!(
+                    line.starts_with(&path) || words.contains(&"-C".to_owned()),
+                    "{line} is no example of {path}"
+                );
+                if let Err(error) = Cli::try_parse_from(&words) {
+                    panic!("{line}: {error}");
+                }
+            }
+        }
+    }
+
+    /// The terminal's width breaks lines that are longer than this one.
+    const WIDTH: usize = 100;
+
+    #[test]
+    fn no_help_text_breaks_a_sentence_by_hand_that_is_broken_anyway() {
+        for (path, command) in all() {
+            let text = command.get_after_help().map(ToString::to_string);
+            let text = text.unwrap_or_default();
+            let lines: Vec<&str> = text.lines().collect();
+            for pair in lines.windows(2) {
+                let goes_on = pair[1].trim_start().starts_with(|c: char| c.is_lowercase());
+                let broken = goes_on && pair[0].chars().count() > WIDTH;
+                assert!(!broken, "{path}: {}", pair[0]);
+            }
+        }
+    }
+
+    #[test]
+    fn the_commands_are_those_of_the_contract() {
+        let paths: Vec<String> = all().into_iter().map(|(path, _)| path).collect();
+        let expected = "init, demo, start, stop, status, idea add, idea list, idea show, idea \
+            edit, idea retry, idea cancel, idea assign, agent list, agent show, agent logs, agent \
+            stop, agent redirect, agent say, pause, resume, merge list, merge retry, merge \
+            resolve, merge target, checkpoint create, checkpoint list, checkpoint show, checkpoint \
+            delete, rollback, hooks list, hooks run, hooks approve, memory log, report, events, \
+            replay, wait, config show, config check, config schema, config trust-git, doctor, \
+            clean, service install, service uninstall, completions";
+        let expected: Vec<String> = expected
+            .split(", ")
+            .map(|path| format!("swarm {path}"))
+            .collect();
+        assert_eq!(paths, expected);
+    }
+
+    #[test]
+    fn global_options_go_before_and_after_the_command() {
+        for line in [
+            "swarm --json -C x status",
+            "swarm status --json -C x",
+            "swarm idea list --json --repo x",
+        ] {
+            let cli = Cli::try_parse_from(line.split(' ')).unwrap();
+            assert!(cli.global.json && cli.global.repo.is_some(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_bad_id_is_a_usage_error() {
+        let error = Cli::try_parse_from(["swarm", "idea", "show", "../x"]).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+    }
+}

@@ -1,0 +1,276 @@
+//! `swarm start`: the daemon, here or in the background.
+
+mod detach;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::commands::config::load;
+use crate::cli::context::Context;
+use crate::cli::describe;
+use crate::cli::error::{CliError, Kind};
+use crate::cli::host::{self, StartOptions};
+use crate::cli::live::progress::{Progress, Shown, Style};
+use crate::cli::output::final_flush::FinalFlush;
+use crate::cli::repo::Repo;
+use crate::cli::summary::{Earlier, Summary};
+use crate::daemon::End;
+use crate::daemon::actor::handle::Handle;
+use crate::daemon::preflight::{self, MissingProgram, Preflight, UncountedProfile};
+use crate::daemon::unasked;
+use crate::domain::settings::Mode;
+
+/// How long the last words may take on a terminal that is stopped or a pipe that nobody reads.
+const LAST_WORDS: Duration = Duration::from_millis(400);
+
+/// `start`.
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+#[command(
+    after_help = "One Ctrl+C ends it gracefully, as do TERM and a terminal that is closed: no new ideas, up to shutdown.graceSeconds \
+for safe boundaries; it says what it waits for. A second Ctrl+C ends it at once. USR1 has it read its configuration again.
+
+Examples:
+  $ swarm start
+  $ swarm start --detach
+  $ swarm start --until-idle --mode autopilot"
+)]
+pub struct Start {
+    /// Run in the background; prints the pid once the daemon answers.
+    #[arg(long, short)]
+    pub detach: bool,
+    /// Who starts ideas, instead of what the configuration says.
+    #[arg(long, value_name = "MODE")]
+    pub mode: Option<ModeChoice>,
+    /// End when nothing is active, ready or merging; the exit code tells how it went.
+    #[arg(long)]
+    pub until_idle: bool,
+    /// The port of the page. This version serves no page yet: accepted, without effect.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
+    /// Serve no page. This version serves none yet: accepted, without effect.
+    #[arg(long)]
+    pub no_web: bool,
+    /// Runs as the background process itself.
+    #[arg(long, hide = true, conflicts_with = "detach")]
+    pub detached: bool,
+}
+
+/// Who starts ideas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ModeChoice {
+    /// A person assigns each idea.
+    SemiAuto,
+    /// Free slots are filled from the ready ideas.
+    Autopilot,
+}
+
+impl From<ModeChoice> for Mode {
+    fn from(choice: ModeChoice) -> Self {
+        match choice {
+            ModeChoice::SemiAuto => Self::SemiAuto,
+            ModeChoice::Autopilot => Self::Autopilot,
+        }
+    }
+}
+
+/// Starts it.
+pub fn run(args: &Start, context: &mut Context) -> Result<(), CliError> {
+    let repo = context.repo()?;
+    if !args.detached {
+        warn(&repo, context);
+    }
+    if args.detach {
+        return detach::run(args, &repo, context);
+    }
+    if args.detached {
+        detach::become_background(context)?;
+    }
+    let style = style(args.detached, context);
+    let before = Before::default();
+    let wish = Wish {
+        mode: args.mode.map(Mode::from),
+        until_idle: args.until_idle,
+        style,
+        label: None,
+        also: None,
+        before: Arc::clone(&before),
+    };
+    let end = run_daemon(repo, wish, context);
+    // All is on disk by now, and only words are left.
+    context.last_words = FinalFlush::within(LAST_WORDS, exit_code(&end));
+    conclude(&end?, &before, args.detached, context)
+}
+
+/// Says which quality commands nothing can pass, and which budgets do not hold. What else is wrong
+/// with the configuration the daemon says itself.
+fn warn(repo: &Repo, context: &mut Context) {
+    let Ok(layered) = load(repo) else {
+        return;
+    };
+    let muster = Preflight {
+        root: repo.root(),
+        inherited: &std::env::vars_os().collect(),
+        pass: &[],
+    };
+    for unfound in muster.unfound(&layered.config.quality_commands) {
+        let advice = MissingProgram::ADVICE;
+        context.output.note(format!("warning: {unfound}; {advice}"));
+    }
+    for unseen in preflight::unseen(&layered.config, unasked(&layered.config)) {
+        let UncountedProfile { what, advice } = unseen;
+        context.output.note(format!("warning: {what}; {advice}"));
+    }
+}
+
+/// The exit code of this end.
+fn exit_code(end: &Result<End, CliError>) -> u8 {
+    let of = |error: &CliError| error.kind.exit_code();
+    match end {
+        Ok(End::Stopped) => 0,
+        Ok(End::Interrupted) => Kind::Interrupted.exit_code(),
+        Ok(End::AtRest(rest, state)) => {
+            let verdict = Summary::of(state).verdict(*rest);
+            verdict.err().as_ref().map_or(0, of)
+        }
+        Err(error) => of(error),
+    }
+}
+
+/// How a daemon is to run in this process, and what is shown meanwhile.
+pub(super) struct Wish {
+    pub(super) mode: Option<Mode>,
+    pub(super) until_idle: bool,
+    pub(super) style: Style,
+    pub(super) label: Option<&'static str>,
+    /// What else to do when the daemon is ready; it returns at once.
+    pub(super) also: Option<Box<dyn FnOnce(Handle) + Send>>,
+    /// Filled with how things stand when it is ready: that is not what came of this run.
+    pub(super) before: Before,
+}
+
+/// How things stood when a daemon began.
+pub(super) type Before = Arc<Mutex<Earlier>>;
+
+/// What suits the options and the terminal.
+pub(super) fn style(detached: bool, context: &Context) -> Style {
+    let output = &context.output;
+    if detached || (output.quiet && !output.json) {
+        Style::Silent
+    } else if output.json {
+        Style::Json
+    } else if output.bars && output.verbose == 0 {
+        Style::Bars
+    } else {
+        Style::Lines {
+            all: output.verbose > 0,
+        }
+    }
+}
+
+/// Runs a daemon until it ends, and shows what it does.
+pub(super) fn run_daemon(repo: Repo, wish: Wish, context: &mut Context) -> Result<End, CliError> {
+    context.output.flush()?;
+    let mut progress = progress(&wish, context);
+    let found: Arc<Mutex<Vec<String>>> = Arc::default();
+    let find = Arc::clone(&found);
+    let shown: Arc<Mutex<Option<Shown>>> = Arc::default();
+    let keep = Arc::clone(&shown);
+    let options = StartOptions {
+        repo,
+        mode: wish.mode,
+        until_idle: wish.until_idle,
+        on_open: Box::new(move |state| {
+            *find.lock().unwrap_or_else(PoisonError::into_inner) = describe::from_before(state);
+        }),
+        on_ready: Box::new(move |handle: Handle, end_asked| {
+            progress.from_before =
+                std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+            *wish.before.lock().unwrap_or_else(PoisonError::into_inner) = handle.read(Earlier::of);
+            if let Some(also) = wish.also {
+                also(handle.clone());
+            }
+            // Without a thread for it nothing is shown; the daemon works all the same.
+            let begun = progress.begin(handle, end_asked).ok();
+            *keep.lock().unwrap_or_else(PoisonError::into_inner) = begun;
+        }),
+    };
+    let end = host::run_daemon(options);
+    if let Some(shown) = shown.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        shown.finish();
+    }
+    end
+}
+
+fn progress(wish: &Wish, context: &Context) -> Progress {
+    let lines: Box<dyn std::io::Write + Send> = match wish.style {
+        Style::Json => Box::new(std::io::stdout()),
+        Style::Bars | Style::Lines { .. } | Style::Silent => Box::new(std::io::stderr()),
+    };
+    Progress {
+        style: wish.style,
+        colors: context.output.message_colors,
+        zone: context.zone.clone(),
+        label: wish.label,
+        lines,
+        from_before: vec![],
+    }
+}
+
+/// Says how it ended.
+pub(super) fn conclude(
+    end: &End,
+    before: &Before,
+    silent: bool,
+    context: &mut Context,
+) -> Result<(), CliError> {
+    match end {
+        End::Stopped => {
+            context.output.note("the daemon has ended");
+            Ok(())
+        }
+        End::Interrupted => Err(CliError::new(
+            Kind::Interrupted,
+            "interrupted: the daemon is gone at once; agents that run go on under their runners",
+        )
+        .hint("the next start adopts them: swarm start")),
+        End::AtRest(rest, state) => {
+            let mut summary = Summary::of(state);
+            summary.without(&before.lock().unwrap_or_else(PoisonError::into_inner));
+            if !silent {
+                summary.show(&mut context.output, &context.zone)?;
+            }
+            summary.verdict(*rest)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::testkit;
+    use crate::view::Rest;
+
+    #[test]
+    fn the_end_of_a_daemon_decides_the_exit_code() {
+        let rest = |rest| Ok(End::AtRest(rest, Box::default()));
+        let failed = End::AtRest(Rest::NeedsPerson, Box::new(testkit::state()));
+        let cases = [
+            (Ok(End::Stopped), 0),
+            (Ok(End::Interrupted), 130),
+            (rest(Rest::Idle), 0),
+            (rest(Rest::NeedsPerson), 6),
+            (Ok(failed), 5),
+            (Err(CliError::new(Kind::Disk, "x")), 74),
+            (Err(CliError::new(Kind::AgentUnusable, "x")), 4),
+        ];
+        for (end, code) in cases {
+            assert_eq!(exit_code(&end), code, "{end:?}");
+        }
+    }
+}

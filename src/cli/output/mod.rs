@@ -1,0 +1,282 @@
+//! Where a command writes: data to one stream, messages to the other.
+//!
+//! Invariant: nothing but data reaches standard output, and with `--json` nothing but JSON. Text
+//! that is not ours is made safe before it gets here.
+
+pub mod final_flush;
+pub mod table;
+pub mod terminal;
+
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::io::{self, BufWriter, IsTerminal, Write};
+
+use serde::Serialize;
+
+use super::args::global::Global;
+use super::error::{CliError, Kind};
+use terminal::{Tone, safe, safe_block};
+
+/// The two streams and how to write to them.
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
+pub struct Output {
+    data: Box<dyn Write>,
+    messages: Box<dyn Write>,
+    /// Write JSON.
+    pub json: bool,
+    /// No messages but errors.
+    pub quiet: bool,
+    /// How much more to say.
+    pub verbose: u8,
+    /// Colours in data.
+    pub colors: bool,
+    /// Colours in messages.
+    pub message_colors: bool,
+    /// Whether data goes to a terminal.
+    pub is_terminal: bool,
+    /// Whether messages go to a terminal that can draw bars.
+    pub bars: bool,
+    /// How wide that terminal is, in columns.
+    pub width: Option<u16>,
+}
+
+impl Output {
+    /// Standard output and standard error, as the global options want them.
+    pub fn standard(global: &Global) -> Self {
+        let no_color = terminal::no_color_asked();
+        let is_terminal = io::stdout().is_terminal();
+        let errors_on_terminal = io::stderr().is_terminal();
+        let colors = |on_terminal| terminal::use_colors(global.color, on_terminal, no_color);
+        Self {
+            data: Box::new(BufWriter::new(io::stdout())),
+            messages: Box::new(io::stderr()),
+            json: global.json,
+            quiet: global.quiet,
+            verbose: global.verbose,
+            colors: colors(is_terminal),
+            message_colors: colors(errors_on_terminal),
+            is_terminal,
+            bars: errors_on_terminal && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
+            width: if is_terminal {
+                table::terminal_width()
+            } else {
+                None
+            },
+        }
+    }
+
+    /// Two streams without colours, neither a terminal.
+    #[cfg(test)]
+    pub(super) fn plain(data: Box<dyn Write>, messages: Box<dyn Write>, json: bool) -> Self {
+        Self {
+            data,
+            messages,
+            json,
+            quiet: false,
+            verbose: 0,
+            colors: false,
+            message_colors: false,
+            is_terminal: false,
+            bars: false,
+            width: None,
+        }
+    }
+
+    /// A line of data.
+    pub fn line(&mut self, text: impl Display) -> Result<(), CliError> {
+        writeln!(self.data, "{text}").map_err(|error| self.lost(error))
+    }
+
+    /// Data as it is; the line ends are in it.
+    pub fn raw(&mut self, text: &str) -> Result<(), CliError> {
+        let written = self.data.write_all(text.as_bytes());
+        written.map_err(|error| self.lost(error))
+    }
+
+    /// One JSON document, for people to read as well.
+    pub fn document(&mut self, document: &impl Serialize) -> Result<(), CliError> {
+        serde_json::to_writer_pretty(&mut self.data, document)
+            .map_err(|error| self.lost(error.into()))?;
+        self.line("")
+    }
+
+    /// One JSON document on one line.
+    pub fn json_line(&mut self, document: &impl Serialize) -> Result<(), CliError> {
+        serde_json::to_writer(&mut self.data, document).map_err(|error| self.lost(error.into()))?;
+        self.line("")
+    }
+
+    /// Hands all data to the reader now.
+    pub fn flush(&mut self) -> Result<(), CliError> {
+        self.data.flush().map_err(|error| self.lost(error))
+    }
+
+    /// A terminal that was closed is a reader that has gone, as with a pipe.
+    fn lost(&self, error: io::Error) -> CliError {
+        let closed = self.is_terminal && error.raw_os_error() == Some(nix::libc::EIO);
+        if closed {
+            return io::Error::from(io::ErrorKind::BrokenPipe).into();
+        }
+        error.into()
+    }
+
+    /// A message, unless messages are not wanted. That it cannot be written is nobody's concern:
+    /// the data are what counts.
+    pub fn note(&mut self, text: impl Display) {
+        if !self.quiet {
+            // What came before on the other stream is shown before; the two may go to the same
+            // terminal.
+            drop(self.data.flush());
+            drop(writeln!(self.messages, "{text}"));
+        }
+    }
+
+    /// Text in the colour of its tone, for data.
+    pub fn paint<'t>(&self, tone: Tone, text: &'t str) -> Cow<'t, str> {
+        terminal::paint(self.colors, tone, text)
+    }
+
+    /// Says why the command failed.
+    pub fn error(&mut self, error: &CliError) {
+        let text = if self.json {
+            error.to_json().to_string()
+        } else {
+            self.error_text(error)
+        };
+        // Nothing is left to tell it to.
+        drop(writeln!(self.messages, "{text}"));
+    }
+
+    fn error_text(&self, error: &CliError) -> String {
+        let (tone, label) = match error.kind {
+            Kind::NeedsPerson => (Tone::Warn, "needs you:"),
+            _ => (Tone::Bad, "error:"),
+        };
+        let label = terminal::paint(self.message_colors, tone, label);
+        let mut text = format!("{label} {}", safe_block(&error.message));
+        if let Some(details) = &error.details {
+            for line in safe_block(details).lines() {
+                text.push_str("\n  ");
+                text.push_str(line);
+            }
+        }
+        for hint in &error.hints {
+            let arrow = terminal::paint(self.message_colors, Tone::Live, "->");
+            text.push_str("\n  ");
+            text.push_str(&arrow);
+            text.push(' ');
+            text.push_str(&safe(hint));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    /// A stream that a test can read.
+    #[derive(Clone, Default)]
+    pub(in crate::cli) struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Shared {
+        pub(in crate::cli) fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A stream whose reader has gone.
+    struct Closed;
+
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_error_is_text_or_json_and_never_dangerous() {
+        let error = CliError::refused("bad \u{1b}[2J thing")
+            .details("a\nb")
+            .hint("do this");
+        let messages = Shared::default();
+        let mut output = Output::plain(
+            Box::new(Shared::default()),
+            Box::new(messages.clone()),
+            false,
+        );
+        output.quiet = true;
+        output.error(&error);
+        assert_eq!(
+            messages.text(),
+            "error: bad ␛[2J thing\n  a\n  b\n  -> do this\n"
+        );
+        output.json = true;
+        output.error(&error);
+        let last = messages.text().lines().last().unwrap().to_owned();
+        let json: serde_json::Value = serde_json::from_str(&last).unwrap();
+        assert_eq!(json["error"]["suggestions"][0], "do this");
+    }
+
+    #[test]
+    fn quiet_silences_messages_only() {
+        let (data, messages) = (Shared::default(), Shared::default());
+        let mut output = Output::plain(Box::new(data.clone()), Box::new(messages.clone()), false);
+        output.quiet = true;
+        output.note("hello");
+        output.line("data").unwrap();
+        assert_eq!(
+            (data.text().as_str(), messages.text().as_str()),
+            ("data\n", "")
+        );
+    }
+
+    #[test]
+    fn a_closed_pipe_is_recognised_through_json_too() {
+        let mut output = Output::plain(Box::new(Closed), Box::new(Closed), true);
+        assert_eq!(output.line("x").unwrap_err().kind, Kind::BrokenPipe);
+        assert_eq!(output.document(&[1]).unwrap_err().kind, Kind::BrokenPipe);
+        output.note("not a failure");
+    }
+
+    /// A stream whose terminal was closed, or whose disk fails.
+    struct Fails;
+
+    impl Write for Fails {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::Error::from_raw_os_error(nix::libc::EIO))
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_closed_terminal_is_a_reader_that_has_gone_and_a_failing_disk_is_not() {
+        let mut output = Output::plain(Box::new(Fails), Box::new(Fails), true);
+        assert_eq!(output.line("x").unwrap_err().kind, Kind::Refused);
+        output.is_terminal = true;
+        assert_eq!(output.line("x").unwrap_err().kind, Kind::BrokenPipe);
+        assert_eq!(output.json_line(&1).unwrap_err().kind, Kind::BrokenPipe);
+    }
+}
+
+/// Writes a page.
+pub fn write_page(output: &mut Output, page: &[String]) -> Result<(), CliError> {
+    page.iter().try_for_each(|line| output.line(line))
+}

@@ -1,0 +1,426 @@
+//! Pages for people, from the JSON views.
+//!
+//! Invariant: every foreign text is made safe here or in [`Rows`]; a page is a list of lines and
+//! writes nothing itself.
+
+pub mod usage;
+
+use serde_json::Value;
+
+use super::clock;
+use super::describe::{attempt_phase, merge_phase, status_tone};
+use super::json::{list, number, text, texts, time};
+use super::output::Output;
+use super::output::table::Rows;
+use super::output::terminal::{Tone, safe, safe_block, title};
+use crate::domain::lifecycle::{AttemptPhase, MergePhase};
+use crate::domain::state::IdeaStatus;
+use crate::domain::time::Timestamp;
+
+/// The longest title in a table without a terminal's width to cut it.
+const MAX_TITLE: usize = 100;
+
+/// A word of the views in words for people; what a newer daemon calls otherwise stays as it is.
+fn phase_words(view: &Value, key: &str) -> String {
+    let value = view.get(key).cloned().unwrap_or_default();
+    match serde_json::from_value::<AttemptPhase>(value) {
+        Ok(phase) => attempt_phase(phase).to_owned(),
+        Err(_) => text(view, key).to_owned(),
+    }
+}
+
+fn merge_words(view: &Value) -> String {
+    let value = view.get("state").cloned().unwrap_or_default();
+    match serde_json::from_value::<MergePhase>(value) {
+        Ok(MergePhase::Queued) if view["held"] == true => "waits for your go".to_owned(),
+        Ok(MergePhase::Queued) if view.get("reason").is_some() => "waits".to_owned(),
+        Ok(phase) => merge_phase(phase).to_owned(),
+        Err(_) => text(view, "state").to_owned(),
+    }
+}
+
+fn tone_of_status(word: &str) -> Tone {
+    let status = IdeaStatus::ALL
+        .iter()
+        .find(|status| status.as_str() == word);
+    status.map_or(Tone::Plain, |status| status_tone(*status))
+}
+
+fn age(view: &Value, key: &str, now: Timestamp) -> String {
+    time(view, key).map_or_else(String::new, |since| clock::span(now.since(since)))
+}
+
+fn commit(oid: &str) -> &str {
+    oid.get(..10).unwrap_or(oid)
+}
+
+/// Ideas as a table.
+pub fn ideas(output: &Output, ideas: &[Value]) -> Vec<String> {
+    let mut rows = Rows::new(output, &["ID", "STATUS", "TITLE", "AFTER", "TAGS"], &[2]);
+    for idea in ideas {
+        let status = text(idea, "status");
+        rows.row(&[
+            (Tone::Plain, text(idea, "id")),
+            (tone_of_status(status), status),
+            (Tone::Plain, &title(text(idea, "content"), MAX_TITLE)),
+            (Tone::Dim, &texts(idea, "after").join(", ")),
+            (Tone::Dim, &texts(idea, "tags").join(", ")),
+        ]);
+    }
+    rows.lines()
+}
+
+/// Agents as a table.
+pub fn agents(output: &Output, agents: &[Value], now: Timestamp) -> Vec<String> {
+    let headings = [
+        "AGENT",
+        "IDEA",
+        "PHASE",
+        "ATTEMPT",
+        "ITERATION",
+        "PROGRESS",
+        "SINCE",
+    ];
+    let mut rows = Rows::new(output, &headings, &[2]);
+    for agent in agents {
+        let ended = agent.get("endedAt").is_some();
+        let tone = if ended { Tone::Dim } else { Tone::Live };
+        rows.row(&[
+            (Tone::Plain, text(agent, "id")),
+            (Tone::Plain, text(agent, "ideaId")),
+            (tone, &phase_words(agent, "phase")),
+            (Tone::Plain, &number(agent, "attempt").to_string()),
+            (Tone::Plain, &number(agent, "iteration").to_string()),
+            (Tone::Plain, &progress(agent)),
+            (
+                Tone::Dim,
+                &age(agent, if ended { "endedAt" } else { "startedAt" }, now),
+            ),
+        ]);
+    }
+    rows.lines()
+}
+
+fn progress(agent: &Value) -> String {
+    match agent.get("progress").and_then(Value::as_u64) {
+        Some(percent) => format!("{percent} %"),
+        None => String::new(),
+    }
+}
+
+/// The merge queue as a table.
+pub fn merges(output: &Output, merges: &[Value], now: Timestamp) -> Vec<String> {
+    let headings = ["IDEA", "STATE", "AGENT", "COMMIT", "WAITS", "WHY"];
+    let mut rows = Rows::new(output, &headings, &[5]);
+    for merge in merges {
+        let mut why = text(merge, "reason").to_owned();
+        let files = texts(merge, "files").join(", ");
+        if !why.contains(&files) {
+            why = if why.is_empty() {
+                files
+            } else {
+                format!("{why}: {files}")
+            };
+        }
+        rows.row(&[
+            (Tone::Plain, text(merge, "ideaId")),
+            (Tone::Live, &merge_words(merge)),
+            (Tone::Plain, text(merge, "agent")),
+            (Tone::Dim, commit(text(merge, "source"))),
+            (Tone::Dim, &age(merge, "queuedAt", now)),
+            (Tone::Plain, &why),
+        ]);
+    }
+    rows.lines()
+}
+
+/// The page of `status`. `busy` are the ideas that are being worked on, for their titles.
+pub fn status(output: &Output, status: &Value, busy: &[Value], now: Timestamp) -> Vec<String> {
+    let mut page = vec![head(output, status), counts(output, status)];
+    let agents = list(status, "agents");
+    section(
+        output,
+        &mut page,
+        "Agents",
+        working(output, agents, busy, now),
+    );
+    let queue = list(status, "mergeQueue");
+    if !queue.is_empty() {
+        section(output, &mut page, "Merge queue", merges(output, queue, now));
+    }
+    section(
+        output,
+        &mut page,
+        "Needs you",
+        needs_you(output, list(status, "needsYou")),
+    );
+    let zone = jiff::tz::TimeZone::system();
+    let waiting = usage::accounts(status, &zone);
+    let waiting = waiting
+        .iter()
+        .map(|line| format!("  {}", output.paint(Tone::Warn, line)));
+    section(output, &mut page, "Accounts", waiting.collect());
+    let spent = status.get("usedToday").unwrap_or(&Value::Null);
+    let words = usage::describe_usage(spent);
+    if !words.is_empty() {
+        let day = safe(text(spent, "day"));
+        section(
+            output,
+            &mut page,
+            "Spent",
+            vec![format!("  {day} (UTC)  {words}")],
+        );
+    }
+    let warning = |line: &&str| format!("  {}", output.paint(Tone::Warn, &safe(line)));
+    let warnings = texts(status, "warnings").iter().map(warning).collect();
+    section(output, &mut page, "Warnings", warnings);
+    page
+}
+
+/// A part of a page under its heading; nothing where it has no lines.
+pub fn section(output: &Output, page: &mut Vec<String>, heading: &str, lines: Vec<String>) {
+    if !lines.is_empty() {
+        page.push(String::new());
+        page.push(output.paint(Tone::Strong, heading).into_owned());
+        page.extend(lines);
+    }
+}
+
+fn head(output: &Output, status: &Value) -> String {
+    let phase = text(status, "phase");
+    let tone = match phase {
+        "running" => Tone::Good,
+        "stopped" => Tone::Dim,
+        _ => Tone::Warn,
+    };
+    // Why it is paused stands among what needs the person.
+    let mut parts = vec![output.paint(tone, &safe(phase)).into_owned()];
+    parts.push(safe(text(status, "mode")));
+    let target = status.get("target").unwrap_or(&Value::Null);
+    match (text(target, "branch"), commit(text(target, "commit"))) {
+        ("", _) => {}
+        (branch, "") => parts.push(format!("target {}", safe(branch))),
+        (branch, commit) => parts.push(format!("{} at {}", safe(branch), safe(commit))),
+    }
+    if let Some(slots) = status.get("slots").filter(|slots| number(slots, "max") > 0) {
+        parts.push(format!(
+            "slots {}/{}",
+            number(slots, "used"),
+            number(slots, "max")
+        ));
+    }
+    if let Some(pid) = status.get("pid").and_then(Value::as_u64) {
+        parts.push(format!("pid {pid}"));
+    }
+    let page = text(status, "webUrl");
+    if !page.is_empty() {
+        parts.push(safe(page));
+    }
+    parts.join(" · ")
+}
+
+/// How many ideas there are of each status; without any, what to do.
+pub fn counts(output: &Output, status: &Value) -> String {
+    let ideas = status.get("ideas").unwrap_or(&Value::Null);
+    let part = |status: &IdeaStatus| {
+        let count = number(ideas, status.as_str());
+        let words = format!("{count} {}", status.as_str());
+        (count > 0).then(|| output.paint(status_tone(*status), &words).into_owned())
+    };
+    let parts: Vec<String> = IdeaStatus::ALL.iter().filter_map(part).collect();
+    if parts.is_empty() {
+        return "no ideas yet; add one: swarm idea add \"...\"".into();
+    }
+    format!("ideas: {}", parts.join(", "))
+}
+
+fn working(output: &Output, agents: &[Value], busy: &[Value], now: Timestamp) -> Vec<String> {
+    if agents.is_empty() {
+        return vec![];
+    }
+    let headings = [
+        "AGENT",
+        "IDEA",
+        "TITLE",
+        "PHASE",
+        "ITERATION",
+        "PROGRESS",
+        "SINCE",
+    ];
+    let mut rows = Rows::new(output, &headings, &[2, 3]);
+    for agent in agents {
+        let idea = busy.iter().find(|idea| idea["id"] == agent["ideaId"]);
+        let content = idea.map_or("", |idea| text(idea, "content"));
+        rows.row(&[
+            (Tone::Plain, text(agent, "id")),
+            (Tone::Plain, text(agent, "ideaId")),
+            (Tone::Plain, &title(content, MAX_TITLE)),
+            (Tone::Live, &phase_words(agent, "phase")),
+            (Tone::Plain, &number(agent, "iteration").to_string()),
+            (Tone::Plain, &progress(agent)),
+            (Tone::Dim, &age(agent, "startedAt", now)),
+        ]);
+    }
+    rows.lines()
+}
+
+/// What only a person can do, each with the commands to type.
+pub fn needs_you(output: &Output, needs: &[Value]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for need in needs {
+        let message = safe(text(need, "message"));
+        lines.push(format!("  {} {message}", output.paint(Tone::Warn, "!")));
+        for command in texts(need, "commands") {
+            lines.push(format!(
+                "      {}",
+                output.paint(Tone::Live, &safe(command))
+            ));
+        }
+    }
+    lines
+}
+
+/// Lines of `name  value`; empty values are left out.
+fn fields(output: &Output, fields: &[(&str, String)]) -> Vec<String> {
+    let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let shown = fields.iter().filter(|(_, value)| !value.is_empty());
+    shown
+        .map(|(name, value)| {
+            let name = format!("{name:<width$}");
+            format!("{}  {value}", output.paint(Tone::Dim, &name))
+        })
+        .collect()
+}
+
+/// The page of `idea show`.
+pub fn idea(output: &Output, idea: &Value, zone: &jiff::tz::TimeZone) -> Vec<String> {
+    let status = text(idea, "status");
+    let at = |key| time(idea, key).map_or_else(String::new, |at| clock::local(at, zone));
+    let one = |key| safe(text(idea, key));
+    let many = |key| safe(&texts(idea, key).join(", "));
+    let some = |key| match idea.get(key).and_then(Value::as_i64) {
+        None | Some(0) => String::new(),
+        Some(number) => number.to_string(),
+    };
+    let mut page = vec![format!(
+        "{}  {}",
+        output.paint(Tone::Strong, &one("id")),
+        output.paint(tone_of_status(status), &safe(status))
+    )];
+    page.extend(fields(
+        output,
+        &[
+            ("agent", one("agent")),
+            ("profile", one("profile")),
+            ("after", many("after")),
+            ("awaited by", many("dependents")),
+            ("tags", many("tags")),
+            ("priority", some("priority")),
+            ("attempts", some("attempts")),
+            ("crashes", some("retryCount")),
+            ("landed as", one("commit")),
+            ("kept worktree", one("keptWorktree")),
+            (
+                "merge",
+                safe(&idea.get("merge").map(merge_words).unwrap_or_default()),
+            ),
+            (
+                "used",
+                usage::describe_usage(idea.get("used").unwrap_or(&Value::Null)),
+            ),
+            ("last error", one("lastError")),
+            ("added", at("createdAt")),
+            ("changed", at("updatedAt")),
+        ],
+    ));
+    page.push(String::new());
+    let content = safe_block(text(idea, "content").trim_end());
+    page.extend(
+        content
+            .lines()
+            .map(|line| format!("  {line}").trim_end().to_owned()),
+    );
+    let entry = |entry: &Value| {
+        let at = time(entry, "at").map_or_else(String::new, |at| clock::local(at, zone));
+        let what = match text(entry, "what") {
+            "redirected" => "stopped, its place goes to",
+            "redirected_to" => "is next, in the place of",
+            what => what,
+        };
+        let words = format!("{} {}", safe(what), safe(text(entry, "detail")));
+        format!("  {}  {}", output.paint(Tone::Dim, &at), words.trim_end())
+    };
+    let needs = needs_you(output, list(idea, "needsYou"));
+    section(output, &mut page, "Needs you", needs);
+    let history = list(idea, "history").iter().map(entry).collect();
+    section(output, &mut page, "History", history);
+    page
+}
+
+/// The page of `agent show`.
+pub fn agent(output: &Output, agent: &Value, zone: &jiff::tz::TimeZone) -> Vec<String> {
+    let at = |key| time(agent, key).map_or_else(String::new, |at| clock::local(at, zone));
+    let one = |key| safe(text(agent, key));
+    let count = |key| number(agent, key).to_string();
+    let pid = agent.get("pid").and_then(Value::as_u64);
+    let mut page = vec![format!(
+        "{}  {}",
+        output.paint(Tone::Strong, &one("id")),
+        output.paint(Tone::Live, &safe(&phase_words(agent, "phase")))
+    )];
+    page.extend(fields(
+        output,
+        &[
+            ("idea", one("ideaId")),
+            ("ended", one("end")),
+            ("attempt", count("attempt")),
+            ("iteration", count("iteration")),
+            ("progress", progress(agent)),
+            ("profile", one("profile")),
+            ("pid", pid.map_or_else(String::new, |pid| pid.to_string())),
+            ("worktree", one("worktree")),
+            ("branch", one("branch")),
+            ("redirected to", one("redirectedTo")),
+            ("goes on at", at("notBefore")),
+            ("conversation", conversation(agent)),
+            (
+                "used",
+                usage::describe_usage(agent.get("used").unwrap_or(&Value::Null)),
+            ),
+            ("began", at("startedAt")),
+            ("over", at("endedAt")),
+            ("runs", safe(&texts(agent, "runs").join(", "))),
+        ],
+    ));
+    let said = agent.get("said").and_then(Value::as_array);
+    let said = said.map_or(&[][..], Vec::as_slice);
+    let said = said.iter().map(|one| said_line(one, zone)).collect();
+    section(output, &mut page, "Said to it", said);
+    page
+}
+
+/// The name of the conversation, and whether the agent went on with it.
+fn conversation(agent: &Value) -> String {
+    let session = safe(text(agent, "session"));
+    match agent.get("resumed") {
+        Some(Value::Bool(true)) => format!("{session} (taken up)"),
+        _ => session,
+    }
+}
+
+/// How far a message has come, when, and what it is.
+fn said_line(message: &Value, zone: &jiff::tz::TimeZone) -> String {
+    let at = |key| time(message, key).map_or_else(String::new, |at| clock::local(at, zone));
+    let (accepted, run) = (at("acceptedAt"), safe(text(message, "run")));
+    let stage = match text(message, "stage") {
+        "seen" => format!("seen {} in {run}, accepted {accepted}", at("seenAt")),
+        "delivered" => format!(
+            "delivered {} to {run}, accepted {accepted}",
+            at("deliveredAt")
+        ),
+        "notDelivered" => format!("accepted {accepted}, left to the next attempt"),
+        "neverRead" => format!("accepted {accepted}, never read: its idea was done"),
+        _ => format!("accepted {accepted}, comes with its next prompt"),
+    };
+    format!("  {}  ({stage})", safe(text(message, "text")))
+}
