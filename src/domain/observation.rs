@@ -345,3 +345,14 @@ pub enum RunEndKind {
     /// Its runner was killed; nothing of it lives.
     Lost,
 }
+
+impl RunEndKind {
+    /// The exit code, where the child ended by itself.
+    pub fn exit_code(&self) -> Option<i32> {
+        if let Self::Exited { code } = self {
+            Some(*code)
+        } else {
+            None
+        }
+    }
+}

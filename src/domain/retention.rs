@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::effect::{self, Effect};
+use super::effect::Effect;
 use super::hook::HookName;
 use super::ids::{IdeaId, RunId};
 use super::state::{Feedback, Idea, IdeaStatus, Kept, State};
@@ -144,15 +144,9 @@ impl Needs {
     fn under_way(&mut self, state: &State) {
         self.in_use.extend(state.stops.keys().cloned());
         for effect in state.outbox.values() {
-            match effect {
-                Effect::Run(effect::Run { run, .. })
-                | Effect::StopRun(effect::StopRun { run, .. }) => {
-                    self.in_use.insert(run.clone());
-                }
-                Effect::ReleaseWorktree(effect::ReleaseWorktree { worktree, .. }) => {
-                    self.uses(worktree);
-                }
-                _ => {}
+            self.in_use.extend(effect.run_id().cloned());
+            if let Effect::ReleaseWorktree(release) = effect {
+                self.uses(&release.worktree);
             }
         }
         let owed = state.owed.worktrees.iter();

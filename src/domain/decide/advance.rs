@@ -139,7 +139,13 @@ fn change_phase(plan: &mut Plan<'_>, settings: &Settings) {
         SwarmPhase::Draining if is_quiet(state) => {
             plan.move_swarm(SwarmInput::Quiet, Some("ended cleanly"), None)
         }
-        _ => return,
+        SwarmPhase::Stopped
+        | SwarmPhase::Recovering
+        | SwarmPhase::Running
+        | SwarmPhase::Pausing
+        | SwarmPhase::Paused
+        | SwarmPhase::RollingBack
+        | SwarmPhase::Draining => return,
     };
     debug_assert!(moved.is_ok());
 }
@@ -149,7 +155,16 @@ fn is_quiet(state: &State) -> bool {
     let at_boundary = |attempt: &Attempt| match attempt.phase {
         AttemptPhase::Gating => attempt.run.is_none(),
         AttemptPhase::Backoff => is_merge_work(attempt),
-        phase => !phase.is_live(),
+        AttemptPhase::Preparing
+        | AttemptPhase::Starting
+        | AttemptPhase::Working
+        | AttemptPhase::Stopping => false,
+        AttemptPhase::Queued
+        | AttemptPhase::WaitingForHuman
+        | AttemptPhase::ReadyToMerge
+        | AttemptPhase::Merged
+        | AttemptPhase::Failed
+        | AttemptPhase::Released => true,
     };
     let ending = |attempt: &Attempt| attempt.ending.is_some();
     state.outbox.is_empty()
@@ -220,7 +235,16 @@ fn drain(plan: &mut Plan<'_>, _: &Settings) {
         let at_boundary = match attempt.phase {
             AttemptPhase::Starting => attempt.run.is_none(),
             AttemptPhase::Backoff => !is_merge_work(attempt),
-            _ => false,
+            AttemptPhase::Queued
+            | AttemptPhase::Preparing
+            | AttemptPhase::Working
+            | AttemptPhase::Gating
+            | AttemptPhase::Stopping
+            | AttemptPhase::WaitingForHuman
+            | AttemptPhase::ReadyToMerge
+            | AttemptPhase::Merged
+            | AttemptPhase::Failed
+            | AttemptPhase::Released => false,
         };
         if !at_boundary || state.is_under_way(agent, &attempt.idea) {
             continue;
@@ -279,7 +303,16 @@ fn ask_for_runs(plan: &mut Plan<'_>, settings: &Settings) {
             AttemptPhase::Working => {
                 request_iteration(plan, agent, attempt, attempt.iteration, run, settings);
             }
-            _ => never_ran(plan, run),
+            AttemptPhase::Queued
+            | AttemptPhase::Preparing
+            | AttemptPhase::Gating
+            | AttemptPhase::Stopping
+            | AttemptPhase::WaitingForHuman
+            | AttemptPhase::Backoff
+            | AttemptPhase::ReadyToMerge
+            | AttemptPhase::Merged
+            | AttemptPhase::Failed
+            | AttemptPhase::Released => never_ran(plan, run),
         }
     }
     for run in state.queue.iter().filter_map(|entry| entry.run.as_ref()) {

@@ -25,7 +25,14 @@ pub(super) fn watch(plan: &mut Plan<'_>, index: usize, command: &str, how: &RunE
             format!("did not end within {}", limit(plan)),
             "have it end, or raise qualityTimeoutMinutes in .swarm/config.json",
         ),
-        _ => return,
+        // None of these says whether the command works.
+        RunEndKind::Signalled { .. }
+        | RunEndKind::Idle
+        | RunEndKind::Stopped
+        | RunEndKind::LeaseExpired
+        | RunEndKind::OutputLimit
+        | RunEndKind::NotStarted { .. }
+        | RunEndKind::Lost => return,
     };
     plan.warn(
         &key,

@@ -232,16 +232,9 @@ impl<'a> Plan<'a> {
 
     /// An attempt's phase, with what this plan has moved already.
     fn phase_of(&self, agent: &AgentId) -> Option<AttemptPhase> {
-        let moved = self.events.iter().rev().find_map(|event| match event {
-            Event::AttemptMoved(AttemptMoved {
-                agent: this, phase, ..
-            })
-            | Event::IterationExcused(IterationExcused {
-                agent: this,
-                phase: Some(phase),
-                ..
-            }) if this == agent => Some(*phase),
-            _ => None,
+        let moved = self.events.iter().rev().find_map(|event| {
+            let (this, phase) = event.attempt_phase()?;
+            (this == agent).then_some(phase)
         });
         moved.or_else(|| self.state.agents.get(agent).map(|attempt| attempt.phase))
     }
@@ -275,11 +268,9 @@ impl<'a> Plan<'a> {
     }
 
     fn merge_phase_of(&self, id: &IdeaId) -> Option<MergePhase> {
-        let moved = self.events.iter().rev().find_map(|event| match event {
-            Event::MergeMoved(MergeMoved {
-                id: this, phase, ..
-            }) if this == id => Some(*phase),
-            _ => None,
+        let moved = self.events.iter().rev().find_map(|event| {
+            let (this, phase) = event.merge_phase()?;
+            (this == id).then_some(phase)
         });
         moved.or_else(|| self.entry(id).map(|entry| entry.phase))
     }
@@ -301,7 +292,13 @@ impl<'a> Plan<'a> {
         let input = match end.end {
             AttemptEnd::Merged => AttemptInput::Landed,
             AttemptEnd::Failed | AttemptEnd::TimedOut | AttemptEnd::Blocked => AttemptInput::Fail,
-            _ => AttemptInput::Release,
+            AttemptEnd::NothingToMerge
+            | AttemptEnd::Crashed
+            | AttemptEnd::Stopped
+            | AttemptEnd::Interrupted
+            | AttemptEnd::Cancelled
+            | AttemptEnd::Released
+            | AttemptEnd::Redirected => AttemptInput::Release,
         };
         // The end is one event, so that no torn log can hold half of it.
         debug_assert!(step::<attempt::Machine>(phase, &input).is_ok());

@@ -217,7 +217,13 @@ pub(super) fn call_over(
             );
         }
         RunEndKind::NotStarted { message } => not_run(plan, call, message),
-        how => fail(plan, call, run, &describe_end(how, &end)),
+        RunEndKind::Exited { .. }
+        | RunEndKind::Signalled { .. }
+        | RunEndKind::Idle
+        | RunEndKind::Stopped
+        | RunEndKind::LeaseExpired
+        | RunEndKind::OutputLimit
+        | RunEndKind::Lost => fail(plan, call, run, &describe_end(&end.how, &end)),
     }
 }
 

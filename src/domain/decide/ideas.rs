@@ -141,7 +141,9 @@ pub(super) fn cancel(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> 
         }
         IdeaStatus::Active => cancel_active(plan, id),
         IdeaStatus::Merging => cancel_merging(plan, id, idea)?,
-        _ => plan.emit(IdeaCancelled { id: id.clone() }),
+        IdeaStatus::Pending | IdeaStatus::Blocked | IdeaStatus::Failed | IdeaStatus::Timeout => {
+            plan.emit(IdeaCancelled { id: id.clone() });
+        }
     }
     Ok(())
 }
@@ -189,7 +191,11 @@ pub(super) fn assign(
             IdeaStatus::Active => "see who works on it: swarm agent list".to_owned(),
             IdeaStatus::Merging => "swarm merge list".to_owned(),
             IdeaStatus::Done => "swarm idea add \"...\"".to_owned(),
-            _ => format!("swarm idea retry {id}"),
+            IdeaStatus::Pending
+            | IdeaStatus::Blocked
+            | IdeaStatus::Failed
+            | IdeaStatus::Timeout
+            | IdeaStatus::Cancelled => format!("swarm idea retry {id}"),
         };
         return Err(not_now("assign", id, idea, Some(&instead)));
     }

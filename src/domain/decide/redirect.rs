@@ -126,8 +126,8 @@ fn idea_can_come(state: &State, to: &IdeaId, idea: &Idea) -> Result<(), Hindered
             let why = "it is done".to_owned();
             return Err((why, "swarm idea add \"...\"".into()));
         }
-        status => {
-            let why = format!("it is {}", status.as_str());
+        IdeaStatus::Blocked | IdeaStatus::Failed | IdeaStatus::Timeout | IdeaStatus::Cancelled => {
+            let why = format!("it is {}", idea.status.as_str());
             return Err((why, format!("swarm idea retry {to}, then again")));
         }
     }

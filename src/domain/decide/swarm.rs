@@ -70,7 +70,10 @@ fn later(plan: &Plan<'_>, what: &str, refused: Rejection) -> Rejection {
             "the daemon is ending",
             format!("when it is there again (swarm start): swarm {what}"),
         ),
-        _ => return refused,
+        SwarmPhase::Running
+        | SwarmPhase::Pausing
+        | SwarmPhase::Paused
+        | SwarmPhase::RollingBack => return refused,
     };
     Rejection::NotNow {
         what: what.to_owned(),

@@ -10,7 +10,7 @@ mod work;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::hook::HookName;
-use crate::domain::ids::{AgentId, IdeaId, Oid, ProfileName};
+use crate::domain::ids::{AgentId, IdeaId, Oid, ProfileName, RunId};
 
 pub use checkpoint::*;
 pub use merge::*;
@@ -109,6 +109,28 @@ impl Effect {
             | Self::DeleteCheckpoint(_)
             | Self::CheckRollback(_)
             | Self::ArchiveInbox(_) => false,
+        }
+    }
+
+    /// The run that it begins or ends.
+    pub fn run_id(&self) -> Option<&RunId> {
+        match self {
+            Self::Run(it) => Some(&it.run),
+            Self::StopRun(it) => Some(&it.run),
+            Self::PrepareWorktree(_)
+            | Self::Seal(_)
+            | Self::SaveWork(_)
+            | Self::BuildMerge(_)
+            | Self::PrepareVerify(_)
+            | Self::Land(_)
+            | Self::StartResolution(_)
+            | Self::FinishResolution(_)
+            | Self::ReleaseWorktree(_)
+            | Self::MakeCheckpoint(_)
+            | Self::DeleteCheckpoint(_)
+            | Self::CheckRollback(_)
+            | Self::MoveTarget(_)
+            | Self::ArchiveInbox(_) => None,
         }
     }
 

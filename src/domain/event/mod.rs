@@ -15,6 +15,10 @@ mod swarm;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::effect::Effect;
+use crate::domain::ids::{AgentId, EffectId, IdeaId};
+use crate::domain::lifecycle::{AttemptPhase, MergePhase};
+
 pub use attempt::*;
 pub use checkpoint::*;
 pub use hook::*;
@@ -210,5 +214,43 @@ impl Event {
     /// Its kind, as the log names it.
     pub fn kind(&self) -> &'static str {
         self.into()
+    }
+
+    /// The idea that it adds.
+    pub fn added_idea(&self) -> Option<&IdeaId> {
+        if let Self::IdeaAdded(added) = self {
+            Some(&added.id)
+        } else {
+            None
+        }
+    }
+
+    /// The phase that it brings an attempt to.
+    pub fn attempt_phase(&self) -> Option<(&AgentId, AttemptPhase)> {
+        if let Self::AttemptMoved(moved) = self {
+            return Some((&moved.agent, moved.phase));
+        }
+        if let Self::IterationExcused(excused) = self {
+            return Some((&excused.agent, excused.phase?));
+        }
+        None
+    }
+
+    /// The phase that it brings an entry of the merge queue to.
+    pub fn merge_phase(&self) -> Option<(&IdeaId, MergePhase)> {
+        if let Self::MergeMoved(moved) = self {
+            Some((&moved.id, moved.phase))
+        } else {
+            None
+        }
+    }
+
+    /// The effect that it requests.
+    pub fn requested_effect(&self) -> Option<(EffectId, &Effect)> {
+        if let Self::EffectRequested(requested) = self {
+            Some((requested.id, &requested.effect))
+        } else {
+            None
+        }
     }
 }

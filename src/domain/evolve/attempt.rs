@@ -198,7 +198,12 @@ fn count_lost(lost: &mut u32, end: &RunEnd) {
     match end.how {
         RunEndKind::Lost => *lost += 1,
         RunEndKind::Stopped | RunEndKind::LeaseExpired => {}
-        _ => *lost = 0,
+        RunEndKind::Exited { .. }
+        | RunEndKind::Signalled { .. }
+        | RunEndKind::TimedOut
+        | RunEndKind::Idle
+        | RunEndKind::OutputLimit
+        | RunEndKind::NotStarted { .. } => *lost = 0,
     }
 }
 

@@ -104,7 +104,78 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
         Event::WarningRaised(WarningRaised { key, message }) if !key.starts_with(WARNING) => {
             error("warning", message, None)
         }
-        _ => Vec::new(),
+        // No hook is told of these.
+        Event::Mark(_)
+        | Event::DaemonStarted(_)
+        | Event::PhaseChanged(_)
+        | Event::PauseLifted(_)
+        | Event::SettingsLoaded(_)
+        | Event::ModeSet(_)
+        | Event::ClockWentBack(_)
+        | Event::RoomAwaited(_)
+        | Event::TargetSeen(_)
+        | Event::TargetRewritten(_)
+        | Event::TargetSettled(_)
+        | Event::IdeaAdded(_)
+        | Event::IdeaEdited(_)
+        | Event::IdeaRetried(_)
+        | Event::IdeaCancelled(_)
+        | Event::IdeaAssigned(_)
+        | Event::IdeaClaimed(_)
+        | Event::AttemptMoved(_)
+        | Event::WorktreeReady(_)
+        | Event::IterationStarted(_)
+        | Event::GateStarted(_)
+        | Event::RunStarted(_)
+        | Event::RunEnded(_)
+        | Event::SignalSeen(_)
+        | Event::IterationJudged(_)
+        | Event::IterationExcused(_)
+        | Event::SessionBegan(_)
+        | Event::SessionDropped(_)
+        | Event::UsageSeen(_)
+        | Event::AccountHeld(_)
+        | Event::AccountTried(_)
+        | Event::AccountFreed(_)
+        | Event::BudgetReached(_)
+        | Event::AttemptSealed(_)
+        | Event::GatePassed(_)
+        | Event::GateFailed(_)
+        | Event::TaskSet(_)
+        | Event::MessageQueued(_)
+        | Event::EndingAsked(_)
+        | Event::AgentRedirected(_)
+        | Event::WorkSaved(_)
+        | Event::MergeMoved(_)
+        | Event::MergeReleased(_)
+        | Event::MergeBuilt(_)
+        | Event::ConflictLaidOut(_)
+        | Event::ConflictSettled(_)
+        | Event::ResolverFailed(_)
+        | Event::VerifyReady(_)
+        | Event::VerifyStarted(_)
+        | Event::VerifyPassed(_)
+        | Event::MergeReturned(_)
+        | Event::CheckpointMade(_)
+        | Event::CheckpointDeleted(_)
+        | Event::RollbackBegun(_)
+        | Event::RollbackPlanned(_)
+        | Event::RollbackStepped(_)
+        | Event::RolledBack(_)
+        | Event::RollbackAbandoned(_)
+        | Event::HookOwed(_)
+        | Event::HookStarted(_)
+        | Event::HookCutOff(_)
+        | Event::HookFinished(_)
+        | Event::HookTimedOut(_)
+        | Event::HookApproved(_)
+        | Event::Learned(_)
+        | Event::WarningRaised(_)
+        | Event::WarningCleared(_)
+        | Event::EffectRequested(_)
+        | Event::EffectFinished(_)
+        | Event::StateRepaired(_)
+        | Event::StateRestored(_) => Vec::new(),
     }
 }
 
@@ -139,7 +210,13 @@ fn ended(
         AttemptEnd::TimedOut => "timeout",
         AttemptEnd::Crashed => "crashed",
         AttemptEnd::Blocked => "blocked",
-        _ => return calls,
+        AttemptEnd::Merged
+        | AttemptEnd::NothingToMerge
+        | AttemptEnd::Stopped
+        | AttemptEnd::Interrupted
+        | AttemptEnd::Cancelled
+        | AttemptEnd::Released
+        | AttemptEnd::Redirected => return calls,
     };
     calls.extend(error(kind, message.unwrap_or_default(), Some(idea)));
     calls

@@ -123,7 +123,18 @@ pub(super) fn request(state: &mut State, requested: &EffectRequested) {
             Reason::BeforeAutopilot => state.swarm.autopilot_checkpoint = true,
             Reason::Manual | Reason::BeforeRollback => {}
         },
-        _ => {}
+        Effect::PrepareWorktree(_)
+        | Effect::Run(_)
+        | Effect::Seal(_)
+        | Effect::SaveWork(_)
+        | Effect::BuildMerge(_)
+        | Effect::PrepareVerify(_)
+        | Effect::Land(_)
+        | Effect::StartResolution(_)
+        | Effect::FinishResolution(_)
+        | Effect::DeleteCheckpoint(_)
+        | Effect::CheckRollback(_)
+        | Effect::MoveTarget(_) => {}
     }
     state.outbox.insert(*id, effect.clone());
 }
@@ -149,7 +160,20 @@ fn tidying_failed(owed: &mut Owed, effect: Effect) {
         Effect::ArchiveInbox(effect::ArchiveInbox { name, sha256 }) => {
             owed.inbox_failed.push(InboxFile { name, sha256 });
         }
-        _ => {}
+        Effect::PrepareWorktree(_)
+        | Effect::Run(_)
+        | Effect::StopRun(_)
+        | Effect::Seal(_)
+        | Effect::SaveWork(_)
+        | Effect::BuildMerge(_)
+        | Effect::PrepareVerify(_)
+        | Effect::Land(_)
+        | Effect::StartResolution(_)
+        | Effect::FinishResolution(_)
+        | Effect::MakeCheckpoint(_)
+        | Effect::DeleteCheckpoint(_)
+        | Effect::CheckRollback(_)
+        | Effect::MoveTarget(_) => {}
     }
 }
 

@@ -141,7 +141,9 @@ impl State<Machine> for AttemptPhase {
             Self::WaitingForHuman | Self::Backoff | Self::ReadyToMerge => {
                 Some(Group::HoldsWorktree)
             }
-            _ => Some(Group::Live),
+            Self::Preparing | Self::Starting | Self::Working | Self::Gating | Self::Stopping => {
+                Some(Group::Live)
+            }
         }
     }
 }

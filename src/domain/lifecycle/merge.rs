@@ -111,9 +111,10 @@ impl Superstate<Machine> for Group {
         input: &MergeInput,
         (): &mut (),
     ) -> Outcome<MergePhase> {
-        match input {
-            MergeInput::Requeue => Transition(MergePhase::Queued),
-            _ => Super,
+        if *input == MergeInput::Requeue {
+            Transition(MergePhase::Queued)
+        } else {
+            Super
         }
     }
 }

@@ -113,7 +113,7 @@ impl State<Machine> for SwarmPhase {
     fn superstate(&mut self) -> Option<Group> {
         Some(match self {
             Self::Running | Self::Pausing | Self::Paused => Group::Accepting,
-            _ => Group::Any,
+            Self::Stopped | Self::Recovering | Self::RollingBack | Self::Draining => Group::Any,
         })
     }
 }

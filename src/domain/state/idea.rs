@@ -35,6 +35,20 @@ pub enum IdeaStatus {
 }
 
 impl IdeaStatus {
+    /// What it is once nobody works on it and nothing of it waits to land.
+    #[must_use]
+    pub fn without_attempt(self) -> Self {
+        match self {
+            Self::Active | Self::Merging => Self::Pending,
+            Self::Pending
+            | Self::Blocked
+            | Self::Done
+            | Self::Failed
+            | Self::Timeout
+            | Self::Cancelled => self,
+        }
+    }
+
     /// All of them, in the order in which they are shown.
     pub const ALL: [Self; 8] = [
         Self::Pending,

@@ -267,14 +267,21 @@ impl State {
         self.queue.iter().find(|entry| entry.idea == *idea)
     }
 
+    /// The runs that were requested and are not over, each with its effect.
+    pub fn runs_under_way(&self) -> impl Iterator<Item = (EffectId, &effect::Run)> {
+        self.outbox.iter().filter_map(|(id, effect)| {
+            if let Effect::Run(it) = effect {
+                Some((*id, it))
+            } else {
+                None
+            }
+        })
+    }
+
     /// The effect that a live run belongs to.
     pub fn run_effect(&self, run: &RunId) -> Option<(EffectId, &Purpose)> {
-        self.outbox.iter().find_map(|(id, effect)| match effect {
-            Effect::Run(effect::Run {
-                run: this, purpose, ..
-            }) if this == run => Some((*id, purpose)),
-            _ => None,
-        })
+        let this = self.runs_under_way().find(|(_, it)| it.run == *run);
+        this.map(|(id, it)| (id, &it.purpose))
     }
 
     /// Whether an effect that fits is under way.

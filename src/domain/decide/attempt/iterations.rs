@@ -26,18 +26,15 @@ pub(crate) fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
         if provider::tries(plan) {
             return;
         }
-        match attempt.phase {
-            // After a torn log its worktree is prepared once more, and that may still fail: until
-            // then nothing runs in it.
-            AttemptPhase::Starting if is_being_prepared(state, agent) => {}
-            AttemptPhase::Starting if running && must_wait(plan, attempt, settings) => {
-                plan.move_attempt(agent, AttemptInput::Hold);
-            }
-            AttemptPhase::Starting if running => begin_or_ask(plan, agent, attempt, settings),
-            AttemptPhase::Starting if may_merge(state) => {
-                plan.move_attempt(agent, AttemptInput::Hold);
-            }
-            _ => {}
+        // After a torn log its worktree is prepared once more, and that may still fail: until then
+        // nothing runs in it.
+        if attempt.phase != AttemptPhase::Starting || is_being_prepared(state, agent) {
+            continue;
+        }
+        if running && !must_wait(plan, attempt, settings) {
+            begin_or_ask(plan, agent, attempt, settings);
+        } else if running || may_merge(state) {
+            plan.move_attempt(agent, AttemptInput::Hold);
         }
     }
     if !running || !plan.events.is_empty() || state.slots_free() == 0 {

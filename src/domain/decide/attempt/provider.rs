@@ -227,7 +227,7 @@ fn cut(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, why: Excuse) -> 
     if attempt.cut + 1 >= CUTS {
         let how = match why {
             Excuse::Idle => "wrote nothing for agents.idleMinutes",
-            _ => "ended before it was through",
+            Excuse::Account | Excuse::Cut | Excuse::Session => "ended before it was through",
         };
         return Judged::Failed(format!(
             "the agent {how}, {CUTS} times in a row; its output: swarm agent logs {agent}"

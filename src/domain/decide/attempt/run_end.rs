@@ -21,7 +21,12 @@ pub(crate) fn is_stopped(state: &State, run: &RunId, how: &RunEndKind) -> bool {
         RunEndKind::Signalled { .. } | RunEndKind::Lost => true,
         // A shell that was, or whose child was: HUP, INT, KILL, TERM.
         RunEndKind::Exited { code } => [129, 130, 137, 143].contains(code),
-        _ => false,
+        RunEndKind::TimedOut
+        | RunEndKind::Idle
+        | RunEndKind::Stopped
+        | RunEndKind::LeaseExpired
+        | RunEndKind::OutputLimit
+        | RunEndKind::NotStarted { .. } => false,
     };
     state.stops.contains_key(run) || (by_signal && state.swarm.phase == SwarmPhase::Draining)
 }
@@ -110,10 +115,8 @@ pub(crate) fn counts(end: &RunEnd) -> bool {
 /// Whether it ended by itself and well. A program that has words for that also knows which exit
 /// codes belong to them.
 pub(crate) fn is_complete(end: &RunEnd) -> bool {
-    match end.how {
-        RunEndKind::Exited { code } => code == 0 || end.verdict == Some(Verdict::Complete),
-        _ => false,
-    }
+    let well = |code| code == 0 || end.verdict == Some(Verdict::Complete);
+    end.how.exit_code().is_some_and(well)
 }
 
 /// Agents answer a signal in many ways; one that fails while the daemon ends begins again without a

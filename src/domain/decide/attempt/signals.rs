@@ -33,7 +33,12 @@ pub(crate) fn seen(plan: &mut Plan<'_>, run: &RunId, offset: u64, signal: &Signa
     match signal {
         Signal::LearningLocal(content) => learn(plan, agent, attempt, content, false),
         Signal::LearningGlobal(content) => learn(plan, agent, attempt, content, true),
-        _ => {}
+        // They count when the iteration is over.
+        Signal::Complete(_)
+        | Signal::Blocked(_)
+        | Signal::NeedsHuman(_)
+        | Signal::Progress(_)
+        | Signal::Resolved(_) => {}
     }
 }
 
