@@ -91,7 +91,9 @@ fn write_canonical(value: &Value, out: &mut String) {
             });
         }
         Value::Array(items) => write_list(out, '[', ']', items, write_canonical),
-        scalar => out.push_str(&scalar.to_string()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            out.push_str(&value.to_string());
+        }
     }
 }
 

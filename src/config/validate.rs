@@ -97,13 +97,13 @@ impl Check {
                 None => self.refuse(schema, value, key),
             };
         }
+        if !has_type(schema, value) || !in_bounds(schema, value) {
+            return self.refuse(schema, value, key);
+        }
         match value {
-            _ if !has_type(schema, value) || !in_bounds(schema, value) => {
-                self.refuse(schema, value, key)
-            }
             Value::Object(object) => self.object(schema, object, key),
             Value::Array(items) => self.array(schema, items, key),
-            _ => true,
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
         }
     }
 
@@ -218,7 +218,7 @@ fn in_bounds(schema: &Value, value: &Value) -> bool {
                 && bound("maximum").is_none_or(|max| n <= max)
         }),
         Value::String(text) => broken_pattern(schema, text).is_none(),
-        _ => true,
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => true,
     }
 }
 

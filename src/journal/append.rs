@@ -353,9 +353,16 @@ impl Journal {
     /// Nothing more is taken; and says so.
     fn close(&mut self, why: AppendError) -> AppendError {
         let later = match &why {
-            AppendError::Fenced { .. } | AppendError::Removed { .. } => why.clone(),
-            other => AppendError::Unavailable {
-                why: other.to_string(),
+            AppendError::Fenced { .. }
+            | AppendError::Removed { .. }
+            | AppendError::Unavailable { .. } => why.clone(),
+            // That batch is in doubt; what comes later is not.
+            AppendError::Unknown { why } => AppendError::Unavailable { why: why.clone() },
+            AppendError::Conflict { .. }
+            | AppendError::Full { .. }
+            | AppendError::TooLarge { .. }
+            | AppendError::Unencodable { .. } => AppendError::Unavailable {
+                why: why.to_string(),
             },
         };
         self.closed = Some(later);

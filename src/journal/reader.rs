@@ -97,7 +97,9 @@ pub(super) fn walk_segment(
             Stop::Enough => return Ok(Tail::Clean),
             Stop::Spent if read > 0 => {}
             Stop::Spent if held == 0 => return Ok(Tail::Clean),
-            _ => return judge_rest(segment, upto, known_durable, at, each),
+            Stop::Spent | Stop::Bad(_) | Stop::Impossible(_) | Stop::Newer(_) => {
+                return judge_rest(segment, upto, known_durable, at, each);
+            }
         }
     }
 }

@@ -73,9 +73,10 @@ fn parse_with<E: DeserializeOwned>(
     }
     let OldLine { ts, kind, data } = serde_json::from_slice(line).map_err(|e| e.to_string())?;
     let OldEvent { kind, data } = lift(oldest, steps, header.v, OldEvent { kind, data });
-    let tagged = match data {
-        Value::Null => serde_json::json!({ "kind": kind }),
-        data => serde_json::json!({ "kind": kind, "data": data }),
+    let tagged = if data.is_null() {
+        serde_json::json!({ "kind": kind })
+    } else {
+        serde_json::json!({ "kind": kind, "data": data })
     };
     Ok(Record {
         seq: header.seq,

@@ -270,12 +270,14 @@ type Connection = ConnectionTo<agent_client_protocol::Agent>;
 
 async fn request(agent: &Connection, method: &str, params: Value) -> Result<Object, Error> {
     let message = UntypedMessage::new(method, params)?;
-    match agent.send_request(message).block_task().await? {
-        Value::Object(answer) => Ok(answer),
-        Value::Null => Ok(Object::new()),
-        _ => Err(Error::internal_error()
-            .data(format!("the agent's answer to {method} is not an object"))),
+    let answer = agent.send_request(message).block_task().await?;
+    if answer.is_null() {
+        return Ok(Object::new());
     }
+    if let Value::Object(answer) = answer {
+        return Ok(answer);
+    }
+    Err(Error::internal_error().data(format!("the agent's answer to {method} is not an object")))
 }
 
 async fn turn(
@@ -375,7 +377,7 @@ async fn session(
         Ok(answer) => Ok((session.clone(), answer)),
         Err(error) => Err(match stopped(&error) {
             Stop::Failed(failure) if failure.cause == Cause::Other => gone(&failure.message),
-            stop => stop,
+            stop @ (Stop::Failed(_) | Stop::Gone | Stop::Unwritten(_)) => stop,
         }),
     }
 }
@@ -412,7 +414,7 @@ async fn choose(
                 let message = format!("the agent rejects the model `{model}`: {}", failure.message);
                 Stop::Failed(Failure::new(failure.cause, &message))
             }
-            stop => stop,
+            stop @ (Stop::Gone | Stop::Unwritten(_)) => stop,
         }),
     }
 }

@@ -210,15 +210,12 @@ fn content_text(holder: &Object) -> String {
 
 /// What a shell is to do, where a call's input says it.
 fn command(input: &Object) -> Option<String> {
-    let whole = match input.get("command")? {
-        Value::String(command) => command.clone(),
-        Value::Array(words) => {
-            let words = words.iter().filter_map(Value::as_str);
-            words.collect::<Vec<_>>().join(" ")
-        }
-        _ => return None,
-    };
-    Some(head(&whole, INPUT).to_owned())
+    let whole = input.get("command")?;
+    if let Some(command) = whole.as_str() {
+        return Some(head(command, INPUT).to_owned());
+    }
+    let words = whole.as_array()?.iter().filter_map(Value::as_str);
+    Some(head(&words.collect::<Vec<_>>().join(" "), INPUT).to_owned())
 }
 
 /// What a call has given so far: its content, else its raw output.

@@ -50,13 +50,13 @@ fn cause(status: Option<u64>, plain: &str, resumed: bool, now: &Zoned) -> Cause 
 fn of_service(message: &str) -> Option<Object> {
     let from = message.get(message.find('{')?..)?;
     let mut values = Deserializer::from_str(from).into_iter::<Value>();
-    match values.next()?.ok()? {
-        Value::Object(mut answer) => match answer.remove("error")? {
-            Value::Object(error) => Some(error),
-            _ => None,
-        },
-        _ => None,
-    }
+    let Value::Object(mut answer) = values.next()?.ok()? else {
+        return None;
+    };
+    let Value::Object(error) = answer.remove("error")? else {
+        return None;
+    };
+    Some(error)
 }
 
 /// `[API Error: this]`, and what is said behind it.

@@ -73,10 +73,7 @@ impl ObjectReader for GeminiReader {
     }
 
     fn conclude(&self, end: &RunEndKind, stderr: &str) -> Conclusion {
-        let code = match end {
-            RunEndKind::Exited { code } => Some(*code),
-            _ => None,
-        };
+        let code = end.exit_code();
         let at_once = || {
             (!self.answered)
                 .then(|| failure_cause::at_once(code, stderr))

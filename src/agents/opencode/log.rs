@@ -27,11 +27,8 @@ pub(super) fn waits_for(stderr: &str, after: u64) -> Option<Failure> {
     }
     let error = value(line, "error.error=")?;
     let at = at.to_zoned(jiff::tz::TimeZone::system());
-    let cause = match cause(error, &at) {
-        Cause::Other => return None,
-        cause => cause,
-    };
-    Some(Failure::new(cause, error))
+    let cause = cause(error, &at);
+    (cause != Cause::Other).then(|| Failure::new(cause, error))
 }
 
 /// What the words of an error blame, told at `now`.

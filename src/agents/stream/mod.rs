@@ -104,9 +104,11 @@ pub trait OutputReader {
 
 /// The text of the agent's messages among these.
 pub fn text_of(said: &[Said]) -> Vec<u8> {
-    let pieces = said.iter().filter_map(|said| match said {
-        Said::Text(text) => Some(text.as_slice()),
-        _ => None,
-    });
-    pieces.collect::<Vec<_>>().concat()
+    let mut whole = Vec::new();
+    for said in said {
+        if let Said::Text(text) = said {
+            whole.extend_from_slice(text);
+        }
+    }
+    whole
 }

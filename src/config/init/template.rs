@@ -96,7 +96,9 @@ fn indented(value: &Value, indent: usize) -> String {
             let items: Vec<String> = items.iter().map(Value::to_string).collect();
             format!("[{}]", items.join(", "))
         }
-        other => other.to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            value.to_string()
+        }
     }
 }
 

@@ -127,6 +127,8 @@ fn sync_dir(path: &Path) -> Result<(), InitError> {
 
 fn publish(repo_root: &Path, fresh: &Path) -> Result<(), InitError> {
     let path = repo_root.join(SWARM_DIR);
+    // The system's kinds of error are open-ended: what it says is passed on.
+    #[allow(clippy::wildcard_enum_match_arm)]
     fs::rename(fresh, &path).map_err(|source| match source.kind() {
         io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => {
             InitError::Exists(path.clone())

@@ -165,7 +165,7 @@ impl Diagnosis {
             match tail_scan::judge(&rest[end..], &at, 0, &stop) {
                 Tail::Clean => {}
                 Tail::Torn { .. } if last => {}
-                _ => return None,
+                Tail::Torn { .. } | Tail::Damaged { .. } | Tail::Newer { .. } => return None,
             }
             good.extend_from_slice(&rest[..end]);
             chain = at.chain;
