@@ -300,10 +300,35 @@ impl GitError {
     /// Whether the whole repository is affected, so that every call fails until a person fixes it.
     pub fn is_of_the_repository(&self) -> bool {
         match self {
-            Self::ConfigChanged { .. } | Self::GitMissing { .. } | Self::Unsupported { .. } => true,
+            Self::GitMissing { .. }
+            | Self::GitTooOld { .. }
+            | Self::NotARepository { .. }
+            | Self::Bare { .. }
+            | Self::NoCommits { .. }
+            | Self::SymbolicLink { .. }
+            | Self::Unsupported { .. }
+            | Self::ConfigChanged { .. } => true,
             Self::Library { source, .. } => source.class() == git2::ErrorClass::Config,
             Self::Io { source, .. } => source.kind() == std::io::ErrorKind::ReadOnlyFilesystem,
-            _ => false,
+            Self::BadName { .. }
+            | Self::Failed { .. }
+            | Self::TimedOut { .. }
+            | Self::Ending
+            | Self::DiskFull { .. }
+            | Self::Unreadable { .. }
+            | Self::Locked { .. }
+            | Self::PathTaken { .. }
+            | Self::BranchTaken { .. }
+            | Self::BranchMissing { .. }
+            | Self::RefMoved { .. }
+            | Self::WorktreeMissing { .. }
+            | Self::WorktreeBroken { .. }
+            | Self::IndexCorrupt { .. }
+            | Self::Dirty { .. }
+            | Self::OffBranch { .. }
+            | Self::UnderWay { .. }
+            | Self::ChangedSince { .. }
+            | Self::CommitMissing { .. } => false,
         }
     }
 

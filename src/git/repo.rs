@@ -399,19 +399,16 @@ fn find(dir: &Path) -> Result<(PathBuf, PathBuf), GitError> {
 
 fn refused(path: &Path, error: &git2::Error) -> GitError {
     let path = path.to_owned();
-    match error.code() {
-        ErrorCode::NotFound if error.class() == git2::ErrorClass::Repository => {
-            GitError::NotARepository { path }
-        }
-        ErrorCode::Owner => GitError::Unsupported {
-            path,
-            why: "it belongs to another user (see `git config safe.directory`)".into(),
-        },
-        _ => GitError::Unsupported {
-            path,
-            why: error.message().to_owned(),
-        },
+    let code = error.code();
+    if code == ErrorCode::NotFound && error.class() == git2::ErrorClass::Repository {
+        return GitError::NotARepository { path };
     }
+    let why = if code == ErrorCode::Owner {
+        "it belongs to another user (see `git config safe.directory`)".to_owned()
+    } else {
+        error.message().to_owned()
+    };
+    GitError::Unsupported { path, why }
 }
 
 fn refuse_links(root: &Path) -> Result<(), GitError> {

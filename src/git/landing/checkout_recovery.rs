@@ -249,11 +249,13 @@ impl Repo {
             .collect();
         let mut restored = Vec::new();
         for entry in self.status(checkout)? {
+            if !wanted.contains(&entry.path) {
+                continue;
+            }
             let ours = match entry.kind {
-                _ if !wanted.contains(&entry.path) => false,
                 Kind::Missing => true,
                 Kind::Changed => self.is_written_by_us(checkout, &entry.path, step.new)?,
-                _ => false,
+                Kind::Unmerged { .. } | Kind::Untracked | Kind::Nested => false,
             };
             if ours {
                 restored.push(entry.path);

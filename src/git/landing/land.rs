@@ -93,10 +93,10 @@ impl Repo {
             Ok(()) => {}
             Err(error) => {
                 self.undo_updates(&checkouts, step)?;
-                return match error {
-                    GitError::RefMoved { found, .. } => Ok(LandOutcome::TargetMoved { found }),
-                    other => Err(other),
-                };
+                if let GitError::RefMoved { found, .. } = error {
+                    return Ok(LandOutcome::TargetMoved { found });
+                }
+                return Err(error);
             }
         }
         crash::point("git.land.after-ref");

@@ -195,18 +195,18 @@ enum Attempt {
 /// A reference that is locked, or that moved between our read and the lock, is read again; the
 /// second read shows which.
 fn retry_if_contended(result: Result<(), git2::Error>, name: &str) -> Result<Attempt, GitError> {
-    match result {
-        Ok(()) => Ok(Attempt::Done),
-        Err(error) => match error.code() {
-            ErrorCode::Locked | ErrorCode::Modified | ErrorCode::NotFound | ErrorCode::Exists
-                if error.class() == git2::ErrorClass::Reference
-                    || error.code() == ErrorCode::Locked =>
-            {
-                Ok(Attempt::Again)
-            }
-            _ => Err(GitError::library(format!("write {name}"))(error)),
-        },
+    let Err(error) = result else {
+        return Ok(Attempt::Done);
+    };
+    let moved = error.class() == git2::ErrorClass::Reference
+        && matches!(
+            error.code(),
+            ErrorCode::Modified | ErrorCode::NotFound | ErrorCode::Exists
+        );
+    if moved || error.code() == ErrorCode::Locked {
+        return Ok(Attempt::Again);
     }
+    Err(GitError::library(format!("write {name}"))(error))
 }
 
 fn moved(name: &str, found: Option<Oid>, expected: Option<Oid>) -> GitError {

@@ -78,7 +78,7 @@ impl Repo {
         match self.look_up(&old)? {
             Found::Ours(worktree) => self.recycle(&worktree)?,
             // It may have been moved into the pool by an interrupted call.
-            _ => self.settle_pool()?,
+            Found::Nothing | Found::HalfMade | Found::Foreign(_) => self.settle_pool()?,
         }
         done.nested = self.has_kept_nested(&want.name);
         done.rescued = self.read_ref(&rescue_ref(&want.name))?;
@@ -180,7 +180,7 @@ impl Repo {
     fn discard_leftover(&self, name: &str) -> Result<(), GitError> {
         match self.look_up(name)? {
             Found::Nothing => Ok(()),
-            _ => self.discard_directory(name),
+            Found::Ours(_) | Found::HalfMade | Found::Foreign(_) => self.discard_directory(name),
         }
     }
 

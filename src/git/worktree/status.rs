@@ -166,16 +166,16 @@ pub(crate) fn recognise_corrupt_index(worktree: &Worktree, error: GitError) -> G
         "index uses",
         "cache entry",
     ];
-    match &error {
-        GitError::Failed { stderr, .. } if signs.iter().any(|sign| stderr.contains(sign)) => {
-            GitError::IndexCorrupt {
-                worktree: worktree.path.clone(),
-                git_dir: worktree.git_dir.clone(),
-                why: stderr.clone(),
-            }
-        }
-        _ => error,
+    if let GitError::Failed { stderr, .. } = &error
+        && signs.iter().any(|sign| stderr.contains(sign))
+    {
+        return GitError::IndexCorrupt {
+            worktree: worktree.path.clone(),
+            git_dir: worktree.git_dir.clone(),
+            why: stderr.clone(),
+        };
     }
+    error
 }
 
 /// Parses a record of `status --porcelain=v2 -z`: a letter, a fixed number of fields, the path.
