@@ -280,12 +280,15 @@ impl From<ConnectError> for ClientError {
 }
 
 async fn open(socket: &Path) -> Result<Sender, ConnectError> {
-    let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ConnectError::NoDaemon,
-        _ => ConnectError::Io {
+    let failed = |error: io::Error| {
+        let nobody = [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused];
+        if nobody.contains(&error.kind()) {
+            return ConnectError::NoDaemon;
+        }
+        ConnectError::Io {
             path: socket.to_owned(),
             error,
-        },
+        }
     };
     let stream = UnixStream::connect(socket).await.map_err(failed)?;
     peer::check(&stream).map_err(failed)?;

@@ -266,7 +266,15 @@ impl From<DaemonError> for CliError {
             DaemonError::Rejected(rejection) => rejection.into(),
             DaemonError::Config(_) => Self::refused(error.to_string())
                 .hint("mend it, then look again: swarm config check"),
-            _ => Self::refused(error.to_string()),
+            DaemonError::NotSetUp { .. }
+            | DaemonError::TargetMissing(_)
+            | DaemonError::NoTarget
+            | DaemonError::Git(_)
+            | DaemonError::GitProgramsNew(_)
+            | DaemonError::GitProgramsUnreadable(_)
+            | DaemonError::WayNotOffered
+            | DaemonError::RunsAlive(_)
+            | DaemonError::Io { .. } => Self::refused(error.to_string()),
         }
     }
 }

@@ -142,7 +142,12 @@ fn ended_agent(id: &AgentId, ended: &EndedAttempt) -> AgentView {
     let phase = match ended.end {
         AttemptEnd::Merged | AttemptEnd::NothingToMerge => AttemptPhase::Merged,
         AttemptEnd::Blocked | AttemptEnd::Failed | AttemptEnd::TimedOut => AttemptPhase::Failed,
-        _ => AttemptPhase::Released,
+        AttemptEnd::Crashed
+        | AttemptEnd::Stopped
+        | AttemptEnd::Interrupted
+        | AttemptEnd::Cancelled
+        | AttemptEnd::Released
+        | AttemptEnd::Redirected => AttemptPhase::Released,
     };
     AgentView {
         id: id.clone(),

@@ -38,7 +38,16 @@ pub fn rest(state: &State) -> Rest {
             {
                 left = true;
             }
-            _ => return Rest::Busy,
+            AttemptPhase::Queued
+            | AttemptPhase::Preparing
+            | AttemptPhase::Starting
+            | AttemptPhase::Working
+            | AttemptPhase::Gating
+            | AttemptPhase::Stopping
+            | AttemptPhase::Backoff
+            | AttemptPhase::Merged
+            | AttemptPhase::Failed
+            | AttemptPhase::Released => return Rest::Busy,
         }
     }
     for entry in &state.queue {
@@ -85,6 +94,8 @@ fn waits_for_person(state: &State, entry: &MergeEntry) -> bool {
         // Its resolver waits for the end of a pause: a boundary that lasts is none of a running
         // swarm.
         MergePhase::Resolver => at_boundary,
-        _ => entry.held || asked || stuck || locked,
+        MergePhase::Queued | MergePhase::Building | MergePhase::Verifying | MergePhase::Landing => {
+            entry.held || asked || stuck || locked
+        }
     }
 }

@@ -143,7 +143,7 @@ pub fn status(state: &State, outside: Outside) -> StatusView {
             branch: settings.map(|settings| settings.target.clone()),
             commit: match &now {
                 TargetNow::At(commit) => Some(commit.clone()),
-                _ => target.map(|target| target.commit.clone()),
+                TargetNow::Unknown | TargetNow::Gone => target.map(|target| target.commit.clone()),
             },
         },
         slots: SlotsView {

@@ -15,7 +15,7 @@ use crate::api::types::JUDGEMENT_TIMEOUT;
 use crate::daemon::Accepted;
 use crate::domain::command::Command;
 use crate::domain::effect::{self, Effect};
-use crate::domain::event::{ConflictSettled, EffectFinished, EffectRequested, Event, MergeMoved};
+use crate::domain::event::{ConflictSettled, EffectFinished, Event};
 use crate::domain::ids::{EffectId, IdeaId};
 use crate::domain::lifecycle::MergePhase;
 use crate::domain::state::State;
@@ -58,13 +58,9 @@ fn is_finishing(effect: &Effect, id: &IdeaId) -> bool {
 }
 
 fn finishing(events: &[Event], id: &IdeaId) -> Option<EffectId> {
-    events.iter().find_map(|event| match event {
-        Event::EffectRequested(EffectRequested { id: this, effect })
-            if is_finishing(effect, id) =>
-        {
-            Some(*this)
-        }
-        _ => None,
+    events.iter().find_map(|event| {
+        let (effect_id, effect) = event.requested_effect()?;
+        is_finishing(effect, id).then_some(effect_id)
     })
 }
 
@@ -105,21 +101,19 @@ fn is_end(event: &Event, effect: Option<EffectId>) -> bool {
 }
 
 fn verdict(event: &Event, seq: u64, idea: &IdeaId) -> Option<Verdict> {
-    match event {
-        Event::ConflictSettled(ConflictSettled { id, .. }) if id == idea => {
-            Some(Verdict::Settled(seq))
-        }
-        Event::MergeMoved(MergeMoved {
-            id,
-            phase: MergePhase::Person,
-            waits,
-            ..
-        }) if id == idea => {
-            let reason = waits.as_ref().map(|waits| waits.reason.clone());
-            Some(Verdict::Open(reason.unwrap_or_default()))
-        }
-        _ => None,
+    if let Event::ConflictSettled(ConflictSettled { id, .. }) = event
+        && id == idea
+    {
+        return Some(Verdict::Settled(seq));
     }
+    if let Event::MergeMoved(moved) = event
+        && moved.id == *idea
+        && moved.phase == MergePhase::Person
+    {
+        let reason = moved.waits.as_ref().map(|waits| waits.reason.clone());
+        return Some(Verdict::Open(reason.unwrap_or_default()));
+    }
+    None
 }
 
 /// The idea left the queue while its resolution was being judged.

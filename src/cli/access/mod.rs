@@ -18,7 +18,7 @@ use crate::daemon::actor::handle::Accepted;
 use crate::daemon::checkpoints::list;
 use crate::daemon::{Paths, clean, hooks, offline};
 use crate::domain::command::Command;
-use crate::domain::event::{Event, IdeaAdded};
+use crate::domain::event::Event;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
 use crate::domain::rejection::Rejection;
 use crate::domain::state::{IdeaStatus, State};
@@ -244,11 +244,7 @@ fn idea_of(state: &State, id: &IdeaId) -> Result<Value, CliError> {
 }
 
 fn answer(accepted: &Accepted) -> Value {
-    let added = accepted.events.iter().find_map(|event| match event {
-        Event::IdeaAdded(IdeaAdded { id, .. }) => Some(id.as_str()),
-        _ => None,
-    });
-    match added {
+    match accepted.events.iter().find_map(Event::added_idea) {
         Some(id) => json!({ "id": id, "seq": accepted.seq }),
         None => json!({ "seq": accepted.seq }),
     }

@@ -157,7 +157,12 @@ fn not_tried(error: TryError) -> CliError {
     match error {
         TryError::Daemon(error) => (*error).into(),
         TryError::Interrupted(_) => CliError::new(Kind::Interrupted, error.to_string()),
-        error => CliError::refused(error.to_string()).hint("see which there are: swarm hooks list"),
+        TryError::Unknown(_) | TryError::NotRun(_) | TryError::Unusable(_) => {
+            CliError::refused(error.to_string()).hint("see which there are: swarm hooks list")
+        }
+        TryError::Git(_) | TryError::Process(_) | TryError::Io(_) => {
+            CliError::refused(error.to_string())
+        }
     }
 }
 

@@ -1,24 +1,30 @@
 //! The kinds of event, and which of them people follow.
 //!
-//! Invariant: every kind has its weight.
+//! Invariant: the match names every kind, so that a new one does not compile until someone has said
+//! who wants to see it.
 
 use strum::VariantNames as _;
 
 use crate::domain::event::Event;
+use crate::domain::signal::Signal;
+use crate::domain::state::AttemptEnd;
 
 /// The names of all kinds of event, as they stand in the log.
 pub const KINDS: &[&str] = Event::VARIANTS;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Weight {
-    /// For those who follow what happens.
-    News,
-    /// For those who look into how it happens.
-    Inner,
-}
-
-pub(super) fn weight(event: &Event) -> Weight {
+/// Whether those who merely follow what happens want to see it.
+pub fn is_news(event: &Event) -> bool {
     match event {
+        Event::EffectFinished(finished) => finished.error.is_some(),
+        Event::MergeMoved(moved) => moved.waits.is_some(),
+        // One that did what it is there for is no news.
+        Event::HookFinished(finished) => !finished.well,
+        // Each is told by an event of its own: what was learned, and what landed.
+        Event::SignalSeen(seen) => !matches!(
+            seen.signal,
+            Signal::LearningLocal(_) | Signal::LearningGlobal(_)
+        ),
+        Event::AttemptEnded(ended) => ended.end != AttemptEnd::Merged,
         Event::DaemonStarted(_)
         | Event::PhaseChanged(_)
         | Event::PauseSet(_)
@@ -36,7 +42,6 @@ pub(super) fn weight(event: &Event) -> Weight {
         | Event::IdeaAssigned(_)
         | Event::IdeaClaimed(_)
         | Event::IterationStarted(_)
-        | Event::SignalSeen(_)
         | Event::IterationExcused(_)
         | Event::SessionDropped(_)
         | Event::AccountHeld(_)
@@ -47,7 +52,6 @@ pub(super) fn weight(event: &Event) -> Weight {
         | Event::EndingAsked(_)
         | Event::AgentRedirected(_)
         | Event::WorkSaved(_)
-        | Event::AttemptEnded(_)
         | Event::MergeQueued(_)
         | Event::MergeReleased(_)
         | Event::MergeConflicted(_)
@@ -60,14 +64,13 @@ pub(super) fn weight(event: &Event) -> Weight {
         | Event::RollbackBegun(_)
         | Event::RolledBack(_)
         | Event::RollbackAbandoned(_)
-        | Event::HookFinished(_)
         | Event::HookTimedOut(_)
         | Event::HookApproved(_)
         | Event::Learned(_)
         | Event::WarningRaised(_)
         | Event::WarningCleared(_)
         | Event::StateRepaired(_)
-        | Event::StateRestored(_) => Weight::News,
+        | Event::StateRestored(_) => true,
         Event::Mark(_)
         | Event::TargetSeen(_)
         | Event::AttemptMoved(_)
@@ -82,7 +85,6 @@ pub(super) fn weight(event: &Event) -> Weight {
         | Event::AttemptSealed(_)
         | Event::GatePassed(_)
         | Event::TaskSet(_)
-        | Event::MergeMoved(_)
         | Event::MergeBuilt(_)
         | Event::ConflictLaidOut(_)
         | Event::VerifyReady(_)
@@ -94,7 +96,6 @@ pub(super) fn weight(event: &Event) -> Weight {
         | Event::HookAsked(_)
         | Event::HookStarted(_)
         | Event::HookCutOff(_)
-        | Event::EffectRequested(_)
-        | Event::EffectFinished(_) => Weight::Inner,
+        | Event::EffectRequested(_) => false,
     }
 }

@@ -1,39 +1,39 @@
 //! Events as one short line for people.
 //!
-//! Invariant: every event has a kind, a line, a tone and a weight; the matches are exhaustive, so
-//! that a new event cannot be forgotten. A line is safe for a terminal: it goes through [`safe`] as
-//! a whole.
+//! Invariant: every event has a line and a tone, and is news or is not; the matches are exhaustive,
+//! so that a new event cannot be forgotten. A line is safe for a terminal: it goes through [`safe`]
+//! as a whole.
 
 mod event_parts;
 mod kinds;
 mod paused;
 mod previous_daemon;
+mod tone;
 mod usage;
 mod waiting;
 
-pub use kinds::KINDS;
+pub use kinds::{KINDS, is_news};
 pub use paused::{paused, paused_for};
 pub use previous_daemon::from_before;
+pub use tone::tone;
 pub use usage::spent;
 
-use kinds::{Weight, weight};
-
-use super::output::terminal::{Tone, safe, shorten, title};
+use super::output::terminal::{safe, shorten, title};
 use crate::domain::event::{
-    AgentRedirected, AttemptEnded, AttemptMoved, AttemptSealed, CheckpointDeleted, CheckpointMade,
-    ClockWentBack, ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished,
-    EffectRequested, EndingAsked, Event, GateFailed, GatePassed, GateStarted, HookApproved,
-    HookAsked, HookCutOff, HookFinished, HookOwed, HookStarted, HookTimedOut, IdeaAdded,
-    IdeaAssigned, IdeaCancelled, IdeaClaimed, IdeaEdited, IdeaLanded, IdeaRetried, IterationJudged,
-    IterationStarted, Learned, Mark, MergeBuilt, MergeConflicted, MergeMoved, MergeQueued,
-    MergeReleased, MergeReturned, MessageQueued, ModeSet, PauseLifted, PauseSet, PhaseChanged,
-    ResolverFailed, RollbackAbandoned, RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack,
-    RoomAwaited, RunEnded, RunStarted, SettingsLoaded, SignalSeen, StateRepaired, StateRestored,
-    TargetRewritten, TargetSeen, TargetSettled, TaskSet, VerifyPassed, VerifyReady, VerifyStarted,
-    WarningCleared, WarningRaised, WorkSaved, WorktreeReady,
+    AccountFreed, AccountHeld, AccountTried, AgentRedirected, AttemptEnded, AttemptMoved,
+    AttemptSealed, BudgetReached, CheckpointDeleted, CheckpointMade, ClockWentBack,
+    ConflictLaidOut, ConflictSettled, DaemonStarted, EffectFinished, EffectRequested, EndingAsked,
+    Event, GateFailed, GatePassed, GateStarted, HookApproved, HookAsked, HookCutOff, HookFinished,
+    HookOwed, HookStarted, HookTimedOut, IdeaAdded, IdeaAssigned, IdeaCancelled, IdeaClaimed,
+    IdeaEdited, IdeaLanded, IdeaRetried, IterationJudged, IterationStarted, Learned, Mark,
+    MergeBuilt, MergeConflicted, MergeMoved, MergeQueued, MergeReleased, MergeReturned,
+    MessageQueued, ModeSet, PauseLifted, PauseSet, PhaseChanged, ResolverFailed, RollbackAbandoned,
+    RollbackBegun, RollbackPlanned, RollbackStepped, RolledBack, RoomAwaited, RunEnded, RunStarted,
+    SessionBegan, SessionDropped, SettingsLoaded, SignalSeen, StateRepaired, StateRestored,
+    TargetRewritten, TargetSeen, TargetSettled, TaskSet, UsageSeen, VerifyPassed, VerifyReady,
+    VerifyStarted, WarningCleared, WarningRaised, WorkSaved, WorktreeReady,
 };
-use crate::domain::signal::Signal;
-use crate::domain::state::{AttemptEnd, Task};
+use crate::domain::state::Task;
 use crate::view::names;
 
 pub use event_parts::{attempt_phase, merge_phase, mode, short, status_tone};
@@ -47,50 +47,6 @@ pub use waiting::waiting;
 const MAX_LINE: usize = 300;
 /// The longest title of an idea within a line.
 const MAX_TITLE: usize = 60;
-
-/// Whether those who merely follow what happens want to see it.
-pub fn is_news(event: &Event) -> bool {
-    match event {
-        Event::EffectFinished(EffectFinished { error, .. }) => error.is_some(),
-        Event::MergeMoved(MergeMoved { waits, .. }) => waits.is_some(),
-        // One that did what it is there for is no news.
-        Event::HookFinished(HookFinished { well, .. }) => !well,
-        // Each is told by an event of its own: what was learned, and what landed.
-        Event::SignalSeen(SignalSeen { signal, .. }) => {
-            !matches!(signal, Signal::LearningLocal(_) | Signal::LearningGlobal(_))
-        }
-        Event::AttemptEnded(AttemptEnded { end, .. }) => *end != AttemptEnd::Merged,
-        event => weight(event) == Weight::News,
-    }
-}
-
-/// Whether it went well, badly, or somebody should look.
-pub fn tone(event: &Event) -> Tone {
-    match event {
-        Event::IdeaLanded(_) => Tone::Good,
-        Event::AttemptEnded(AttemptEnded { status, .. }) if status.is_bad() => Tone::Bad,
-        Event::SignalSeen(SignalSeen {
-            signal: Signal::Blocked(_) | Signal::NeedsHuman(_),
-            ..
-        })
-        | Event::WarningRaised(_)
-        | Event::HookFinished(HookFinished { well: false, .. })
-        | Event::HookTimedOut(_)
-        | Event::TargetRewritten(_)
-        | Event::ClockWentBack(_)
-        | Event::PauseSet(_)
-        | Event::MergeConflicted(_)
-        | Event::MergeReturned(_)
-        | Event::ResolverFailed(_)
-        | Event::StateRepaired(_)
-        | Event::StateRestored(_)
-        | Event::GateFailed(_)
-        | Event::EffectFinished(EffectFinished { error: Some(_), .. }) => Tone::Warn,
-        Event::IdeaClaimed(_) | Event::IterationStarted(_) => Tone::Live,
-        event if weight(event) == Weight::Inner => Tone::Dim,
-        _ => Tone::Plain,
-    }
-}
 
 /// What happened, in one safe line.
 pub fn describe(event: &Event) -> String {
@@ -248,14 +204,28 @@ fn describe_event(event: &Event) -> String {
             };
             format!("{agent}: the iteration {what}")
         }
-        Event::IterationExcused(_)
-        | Event::SessionBegan(_)
-        | Event::SessionDropped(_)
-        | Event::UsageSeen(_)
-        | Event::AccountHeld(_)
-        | Event::AccountTried(_)
-        | Event::AccountFreed(_)
-        | Event::BudgetReached(_) => usage::event(event),
+        Event::IterationExcused(excused) => usage::excused(excused),
+        Event::SessionBegan(SessionBegan { agent, session, .. }) => {
+            format!("{agent} has the conversation {session}")
+        }
+        Event::SessionDropped(SessionDropped { agent, why }) => {
+            format!("{agent} begins a new conversation: {why}")
+        }
+        Event::UsageSeen(UsageSeen { agent, bill, .. }) => {
+            format!("{agent} has used {} up to now", usage::bill(bill))
+        }
+        Event::AccountHeld(AccountHeld { account, hold }) => {
+            format!("account {account} {}", usage::hold(hold))
+        }
+        Event::AccountTried(AccountTried { account, run }) => {
+            format!("account {account} is tried by run {run}")
+        }
+        Event::AccountFreed(AccountFreed { account }) => {
+            format!("account {account} is in use again")
+        }
+        Event::BudgetReached(BudgetReached { day, .. }) => {
+            format!("the budget of {day} is used up")
+        }
         Event::AttemptSealed(AttemptSealed {
             agent,
             head,
@@ -438,6 +408,7 @@ fn describe_event(event: &Event) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
+    use super::super::output::terminal::Tone;
     use super::super::testkit as samples;
     use super::*;
 

@@ -1,44 +1,13 @@
 //! What was used, and what is waited for at a service, in words.
 
-use crate::domain::event::{
-    AccountFreed, AccountHeld, AccountTried, BudgetReached, Event, IterationExcused, SessionBegan,
-    SessionDropped, UsageSeen,
-};
+use crate::domain::event::IterationExcused;
 use crate::domain::state::provider::{Excuse, Hold, HoldKind};
 use crate::domain::usage::{Bill, Spent, Tokens};
 
-/// An event about accounts, conversations or usage; of any other, its kind.
-pub(super) fn event(event: &Event) -> String {
-    match event {
-        Event::IterationExcused(IterationExcused { agent, excuse, .. }) => {
-            format!(
-                "{agent}: the iteration does not count, {}",
-                self::excuse(*excuse)
-            )
-        }
-        Event::SessionBegan(SessionBegan { agent, session, .. }) => {
-            format!("{agent} has the conversation {session}")
-        }
-        Event::SessionDropped(SessionDropped { agent, why }) => {
-            format!("{agent} begins a new conversation: {why}")
-        }
-        Event::UsageSeen(UsageSeen { agent, bill, .. }) => {
-            format!("{agent} has used {} up to now", self::bill(bill))
-        }
-        Event::AccountHeld(AccountHeld { account, hold }) => {
-            format!("account {account} {}", self::hold(hold))
-        }
-        Event::AccountTried(AccountTried { account, run }) => {
-            format!("account {account} is tried by run {run}")
-        }
-        Event::AccountFreed(AccountFreed { account }) => {
-            format!("account {account} is in use again")
-        }
-        Event::BudgetReached(BudgetReached { day, .. }) => {
-            format!("the budget of {day} is used up")
-        }
-        other => other.kind().to_owned(),
-    }
+/// An iteration that does not count, and why.
+pub(super) fn excused(excused: &IterationExcused) -> String {
+    let why = excuse(excused.excuse);
+    format!("{}: the iteration does not count, {why}", excused.agent)
 }
 
 /// A hold of an account.

@@ -50,7 +50,20 @@ fn describe_effect(state: &State, effect: &Effect) -> Option<String> {
             Some(format!("{agent} (iteration {iteration}{idea})"))
         }
         Effect::StopRun(_) | Effect::ArchiveInbox(_) => None,
-        effect => Some(title(&effect_words(effect), 80)),
+        Effect::PrepareWorktree(_)
+        | Effect::Run(_)
+        | Effect::Seal(_)
+        | Effect::SaveWork(_)
+        | Effect::BuildMerge(_)
+        | Effect::PrepareVerify(_)
+        | Effect::Land(_)
+        | Effect::StartResolution(_)
+        | Effect::FinishResolution(_)
+        | Effect::ReleaseWorktree(_)
+        | Effect::MakeCheckpoint(_)
+        | Effect::DeleteCheckpoint(_)
+        | Effect::CheckRollback(_)
+        | Effect::MoveTarget(_) => Some(title(&effect_words(effect), 80)),
     }
 }
 

@@ -94,7 +94,12 @@ fn queue(state: &State) -> String {
         let phase = match entry.phase {
             MergePhase::Queued if entry.held => "waits for your go",
             MergePhase::Queued if entry.waits.is_some() => "waits",
-            phase => merge_phase(phase),
+            MergePhase::Queued
+            | MergePhase::Building
+            | MergePhase::Resolver
+            | MergePhase::Person
+            | MergePhase::Verifying
+            | MergePhase::Landing => merge_phase(entry.phase),
         };
         format!("{} {phase}", entry.idea)
     };

@@ -148,9 +148,10 @@ impl Output {
     }
 
     fn error_text(&self, error: &CliError) -> String {
-        let (tone, label) = match error.kind {
-            Kind::NeedsPerson => (Tone::Warn, "needs you:"),
-            _ => (Tone::Bad, "error:"),
+        let (tone, label) = if error.kind == Kind::NeedsPerson {
+            (Tone::Warn, "needs you:")
+        } else {
+            (Tone::Bad, "error:")
         };
         let label = terminal::paint(self.message_colors, tone, label);
         let mut text = format!("{label} {}", safe_block(&error.message));

@@ -18,7 +18,7 @@ use crate::config::init::plan::{Choices, plan_init};
 use crate::config::init::write::write;
 use crate::daemon::{Paths, offline};
 use crate::domain::command::{Command, NewIdea};
-use crate::domain::event::{Event, IdeaAdded};
+use crate::domain::event::Event;
 use crate::domain::ids::IdeaId;
 
 const BRANCH: &str = "main";
@@ -95,11 +95,7 @@ pub(super) fn add_ideas(paths: &Paths, count: usize) -> Result<Vec<IdeaId>, CliE
     for idea in scenario::ideas(count) {
         let command = Command::AddIdea(new_idea(idea, &ids));
         let accepted = offline::execute(paths, &command)?;
-        let added = accepted.events.into_iter().find_map(|event| match event {
-            Event::IdeaAdded(IdeaAdded { id, .. }) => Some(id),
-            _ => None,
-        });
-        ids.extend(added);
+        ids.extend(accepted.events.iter().find_map(Event::added_idea).cloned());
     }
     Ok(ids)
 }

@@ -137,7 +137,7 @@ fn install(args: &Install, context: &mut Context) -> Result<(), CliError> {
     match found {
         Found::Foreign => return Err(foreign(&plan.file)),
         Found::Edited if !args.force => return Err(edited(&plan, "install")),
-        _ => {}
+        Found::Nothing | Found::Same(_) | Found::Edited => {}
     }
     let is_new = found != Found::Same(whole.clone());
     if is_new {

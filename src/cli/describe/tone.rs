@@ -1,0 +1,97 @@
+//! How an event looks: whether it went well, badly, or somebody should look.
+//!
+//! Invariant: the match names every kind, so that a new one does not compile until someone has said
+//! how it looks.
+
+use crate::cli::output::terminal::Tone;
+use crate::domain::event::{AttemptEnded, EffectFinished, Event, HookFinished, SignalSeen};
+use crate::domain::signal::Signal;
+
+/// Whether it went well, badly, or somebody should look.
+pub fn tone(event: &Event) -> Tone {
+    match event {
+        Event::IdeaLanded(_) => Tone::Good,
+        Event::AttemptEnded(AttemptEnded { status, .. }) if status.is_bad() => Tone::Bad,
+        Event::SignalSeen(SignalSeen {
+            signal: Signal::Blocked(_) | Signal::NeedsHuman(_),
+            ..
+        })
+        | Event::HookFinished(HookFinished { well: false, .. })
+        | Event::EffectFinished(EffectFinished { error: Some(_), .. })
+        | Event::WarningRaised(_)
+        | Event::HookTimedOut(_)
+        | Event::TargetRewritten(_)
+        | Event::ClockWentBack(_)
+        | Event::PauseSet(_)
+        | Event::MergeConflicted(_)
+        | Event::MergeReturned(_)
+        | Event::ResolverFailed(_)
+        | Event::StateRepaired(_)
+        | Event::StateRestored(_)
+        | Event::GateFailed(_) => Tone::Warn,
+        Event::IdeaClaimed(_) | Event::IterationStarted(_) => Tone::Live,
+        Event::EffectFinished(_)
+        | Event::Mark(_)
+        | Event::TargetSeen(_)
+        | Event::AttemptMoved(_)
+        | Event::WorktreeReady(_)
+        | Event::GateStarted(_)
+        | Event::RunStarted(_)
+        | Event::RunEnded(_)
+        | Event::IterationJudged(_)
+        | Event::SessionBegan(_)
+        | Event::UsageSeen(_)
+        | Event::AccountTried(_)
+        | Event::AttemptSealed(_)
+        | Event::GatePassed(_)
+        | Event::TaskSet(_)
+        | Event::MergeMoved(_)
+        | Event::MergeBuilt(_)
+        | Event::ConflictLaidOut(_)
+        | Event::VerifyReady(_)
+        | Event::VerifyStarted(_)
+        | Event::VerifyPassed(_)
+        | Event::RollbackPlanned(_)
+        | Event::RollbackStepped(_)
+        | Event::HookOwed(_)
+        | Event::HookAsked(_)
+        | Event::HookStarted(_)
+        | Event::HookCutOff(_)
+        | Event::EffectRequested(_) => Tone::Dim,
+        Event::AttemptEnded(_)
+        | Event::SignalSeen(_)
+        | Event::HookFinished(_)
+        | Event::DaemonStarted(_)
+        | Event::PhaseChanged(_)
+        | Event::PauseLifted(_)
+        | Event::SettingsLoaded(_)
+        | Event::ModeSet(_)
+        | Event::RoomAwaited(_)
+        | Event::TargetSettled(_)
+        | Event::IdeaAdded(_)
+        | Event::IdeaEdited(_)
+        | Event::IdeaRetried(_)
+        | Event::IdeaCancelled(_)
+        | Event::IdeaAssigned(_)
+        | Event::IterationExcused(_)
+        | Event::SessionDropped(_)
+        | Event::AccountHeld(_)
+        | Event::AccountFreed(_)
+        | Event::BudgetReached(_)
+        | Event::MessageQueued(_)
+        | Event::EndingAsked(_)
+        | Event::AgentRedirected(_)
+        | Event::WorkSaved(_)
+        | Event::MergeQueued(_)
+        | Event::MergeReleased(_)
+        | Event::ConflictSettled(_)
+        | Event::CheckpointMade(_)
+        | Event::CheckpointDeleted(_)
+        | Event::RollbackBegun(_)
+        | Event::RolledBack(_)
+        | Event::RollbackAbandoned(_)
+        | Event::HookApproved(_)
+        | Event::Learned(_)
+        | Event::WarningCleared(_) => Tone::Plain,
+    }
+}
