@@ -18,7 +18,7 @@ use super::repair::MadeBefore;
 use crate::crash;
 use crate::domain::command::Command;
 use crate::domain::decide;
-use crate::domain::effect::{self, Effect, Purpose};
+use crate::domain::effect::Purpose;
 use crate::domain::event::Event;
 use crate::domain::evolve::evolve;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId};
@@ -49,13 +49,12 @@ pub fn target(paths: &Paths, branch: &str) -> TargetNow {
 
 /// The agents that run on under their runners, and what they work on.
 pub fn left_running(paths: &Paths, state: &State) -> Vec<(AgentId, IdeaId)> {
-    let iterations = state.outbox.values().filter_map(|effect| match effect {
-        Effect::Run(effect::Run {
-            run,
-            purpose: Purpose::Iteration { agent, .. },
-            ..
-        }) => Some((run, agent)),
-        _ => None,
+    let iterations = state.runs_under_way().filter_map(|(_, it)| {
+        if let Purpose::Iteration { agent, .. } = &it.purpose {
+            Some((&it.run, agent))
+        } else {
+            None
+        }
     });
     let alive = iterations.filter(|(run, _)| {
         let dir = RunDir::open(&paths.runs, run.as_str());

@@ -233,10 +233,8 @@ fn reverted(state: &State, then: &BTreeMap<IdeaId, IdeaThen>) -> Vec<Reverted> {
         let to = match then.get(id) {
             Some(then) => then.status,
             // It came later.
-            None => match idea.status {
-                IdeaStatus::Done | IdeaStatus::Active | IdeaStatus::Merging => IdeaStatus::Pending,
-                other => other,
-            },
+            None if idea.status == IdeaStatus::Done => IdeaStatus::Pending,
+            None => idea.status.without_attempt(),
         };
         (to != idea.status).then(|| Reverted {
             id: id.clone(),

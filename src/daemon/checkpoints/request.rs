@@ -148,7 +148,24 @@ impl Wanted {
             Command::CreateCheckpoint { name } => Self::Make(name.clone()),
             Command::DeleteCheckpoint { name } => Self::Delete(name.clone()),
             Command::RollBack { name, .. } => Self::RollBack(name.clone()),
-            _ => Self::Other,
+            Command::AddIdea(_)
+            | Command::EditIdea { .. }
+            | Command::RetryIdea { .. }
+            | Command::CancelIdea { .. }
+            | Command::AssignIdea { .. }
+            | Command::StopAgent { .. }
+            | Command::RedirectAgent { .. }
+            | Command::SayToAgent { .. }
+            | Command::Pause { .. }
+            | Command::Resume
+            | Command::RetryMerge { .. }
+            | Command::ResolveMerge { .. }
+            | Command::SettleTarget { .. }
+            | Command::ApproveHook { .. }
+            | Command::LoadSettings { .. }
+            | Command::SetMode { .. }
+            | Command::Shutdown { .. }
+            | Command::ShutdownNow => Self::Other,
         }
     }
 

@@ -68,7 +68,10 @@ fn accounts(config: &Config) -> Result<BTreeMap<ProfileName, String>, BadId> {
         let own = match profile.adapter {
             config::Adapter::Command | config::Adapter::Demo => None,
             config::Adapter::Acp => Some(name.as_str()),
-            adapter => Some(adapter.name()),
+            config::Adapter::Claude
+            | config::Adapter::Codex
+            | config::Adapter::Gemini
+            | config::Adapter::Opencode => Some(profile.adapter.name()),
         };
         if let Some(account) = profile.account.as_deref().or(own) {
             accounts.insert(name.parse()?, account.to_owned());

@@ -324,7 +324,7 @@ async fn wind_up(
             let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
             left.max(TIDY_AT_LEAST)
         }
-        _ => TIDY_AT_MOST,
+        Ended::Cleanly { by: None } | Ended::DiskFailed(_) => TIDY_AT_MOST,
     };
     let until = Instant::now() + limit;
     let tidied = tokio::time::timeout(limit, finish(context, state.clone())).await;

@@ -138,7 +138,10 @@ pub(crate) async fn ask_to_end(handle: &Handle) -> Asking {
             tracing::error!(%error, "the end could not be asked for");
             match error {
                 CommandError::Unavailable(why) => Asking::Again(why),
-                _ => Asking::Over,
+                CommandError::Rejected(_)
+                | CommandError::Lost(_)
+                | CommandError::Ended
+                | CommandError::Unknown => Asking::Over,
             }
         }
     }

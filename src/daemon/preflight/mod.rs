@@ -216,14 +216,12 @@ fn missing(error: &ProcessError, about: Option<&ProgramInfo>, profile: &Profile)
         "agents.profiles.{}.command in .swarm/config.json",
         profile.name
     );
-    let what = match error {
-        ProcessError::ProgramMissing { program, searched } => {
-            format!("program `{program}` not found in {searched}")
-        }
-        ProcessError::NotExecutable(path) => {
-            format!("program `{}` is not an executable file", path.display())
-        }
-        other => other.to_string(),
+    let what = if let ProcessError::ProgramMissing { program, searched } = error {
+        format!("program `{program}` not found in {searched}")
+    } else if let ProcessError::NotExecutable(path) = error {
+        format!("program `{}` is not an executable file", path.display())
+    } else {
+        error.to_string()
     };
     let advice = match about {
         Some(about) => format!("install it: {}; or name its program: {key}", about.install),

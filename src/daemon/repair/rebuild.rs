@@ -134,12 +134,8 @@ pub(super) fn look_at_list(paths: &Paths, seen: &mut State) {
 }
 
 fn idea(listed: &Listed, now: Timestamp) -> Idea {
-    let status = match listed.status {
-        IdeaStatus::Active | IdeaStatus::Merging => IdeaStatus::Pending,
-        status => status,
-    };
     Idea {
-        status,
+        status: listed.status.without_attempt(),
         text: listed.content.as_str().into(),
         after: listed.after.clone(),
         tags: listed.tags.clone(),

@@ -61,7 +61,13 @@ fn last_words(dir: &RunDir, how: &RunEndKind) -> Option<String> {
     let failed = match how {
         RunEndKind::Exited { code } => *code != 0,
         RunEndKind::Signalled { .. } => true,
-        _ => false,
+        RunEndKind::TimedOut
+        | RunEndKind::Idle
+        | RunEndKind::Stopped
+        | RunEndKind::LeaseExpired
+        | RunEndKind::OutputLimit
+        | RunEndKind::NotStarted { .. }
+        | RunEndKind::Lost => false,
     };
     failed.then(|| end_of(&dir.stderr()))?
 }
@@ -109,7 +115,12 @@ fn is_from_full_disk(how: &RunEndKind, place: &Path) -> bool {
     let failed = match how {
         RunEndKind::Exited { code } => *code != 0,
         RunEndKind::Signalled { .. } | RunEndKind::NotStarted { .. } => true,
-        _ => false,
+        RunEndKind::TimedOut
+        | RunEndKind::Idle
+        | RunEndKind::Stopped
+        | RunEndKind::LeaseExpired
+        | RunEndKind::OutputLimit
+        | RunEndKind::Lost => false,
     };
     failed && is_full(place)
 }

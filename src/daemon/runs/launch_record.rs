@@ -237,7 +237,11 @@ pub(crate) fn transcript(dir: &Path) -> io::Result<Option<Transcript>> {
     };
     match started.adapter {
         AdapterKind::Command | AdapterKind::Demo => Ok(None),
-        _ => Ok(Some(Transcript::new(reader_of(&started)))),
+        AdapterKind::Claude
+        | AdapterKind::Codex
+        | AdapterKind::Gemini
+        | AdapterKind::Opencode
+        | AdapterKind::Acp => Ok(Some(Transcript::new(reader_of(&started)))),
     }
 }
 

@@ -138,7 +138,14 @@ impl Gist {
                 Said::Session(session) => self.session = Some(session),
                 Said::Answered => self.answered = true,
                 Said::Usage(usage) => self.usage = Some(usage),
-                _ => {}
+                // Text is searched for signals elsewhere; the rest is for the transcript only.
+                Said::Text(_)
+                | Said::Thought(_)
+                | Said::ToolCall { .. }
+                | Said::ToolResult { .. }
+                | Said::Retry { .. }
+                | Said::Note(_)
+                | Said::End { .. } => {}
             }
         }
     }

@@ -19,7 +19,7 @@ use crate::crash;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::attempt::kind_of;
 use crate::daemon::effects::context::DriverContext;
-use crate::domain::effect::{self, Effect, Purpose};
+use crate::domain::effect::{self, Purpose};
 use crate::domain::ids::RunId;
 use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
 use crate::domain::state::State;
@@ -213,11 +213,7 @@ pub(crate) fn end_vanished(runs: &Path) -> io::Result<()> {
 /// Runs under way whose records a newer version wrote are for that version: to judge them here
 /// could end what lives, or do it twice.
 pub(crate) fn refuse_newer(runs: &Path, state: &State) -> Result<(), ProcessError> {
-    let under_way = state.outbox.values().filter_map(|effect| match effect {
-        Effect::Run(effect::Run { run, .. }) => Some(run),
-        _ => None,
-    });
-    for run in under_way {
+    for (_, effect::Run { run, .. }) in state.runs_under_way() {
         let looked = RunDir::open(runs, run.as_str()).and_then(|dir| process::inspect(&dir));
         if let Err(newer @ ProcessError::Newer { .. }) = looked {
             return Err(newer);
@@ -235,10 +231,8 @@ async fn existing(context: &DriverContext, run: &RunId) -> Result<Option<RunDir>
         let dir = RunDir::open(&runs, run.as_str())?;
         // A prepared directory that a power failure may have torn is written anew; the process room
         // decides.
-        Ok(match process::inspect(&dir)? {
-            RunStatus::Prepared => None,
-            _ => Some(dir),
-        })
+        let is_prepared = process::inspect(&dir)? == RunStatus::Prepared;
+        Ok((!is_prepared).then_some(dir))
     });
     found.await?
 }
@@ -329,11 +323,7 @@ pub(crate) fn close(context: &DriverContext) {
 
 /// When no run begins any more: ends those that live. Blocks for a moment.
 pub(crate) fn end_all(context: &DriverContext, state: &State) {
-    let runs = state.outbox.values().filter_map(|effect| match effect {
-        Effect::Run(effect::Run { run, .. }) => Some(run),
-        _ => None,
-    });
-    let runs: Vec<&RunId> = runs.collect();
+    let runs: Vec<&RunId> = state.runs_under_way().map(|(_, it)| &it.run).collect();
     for run in &runs {
         if let Err(error) = stop_in(&context.paths.runs, run, Stop::Now) {
             tracing::warn!(%run, %error, "a run could not be ended; the next start finds it");

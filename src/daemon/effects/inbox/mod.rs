@@ -23,7 +23,7 @@ use super::dispatch::failed;
 use crate::crash;
 use crate::daemon::actor::handle::Handle;
 use crate::domain::command::{Command, InboxFile, NewIdea};
-use crate::domain::effect::{self, Effect};
+use crate::domain::effect::Effect;
 use crate::domain::ids::BadId;
 use crate::domain::observation::{Observation, Outcome};
 use parse::{InboxIdea, parse};
@@ -52,11 +52,12 @@ impl Inbox {
     /// What the log says is still to be moved counts as taken.
     pub(crate) fn new(context: Arc<DriverContext>, handle: Handle) -> Self {
         let taken = handle.read(|state| {
-            let open = state.outbox.values().filter_map(|effect| match effect {
-                Effect::ArchiveInbox(effect::ArchiveInbox { name, sha256 }) => {
-                    Some((name.clone(), sha256.clone()))
+            let open = state.outbox.values().filter_map(|effect| {
+                if let Effect::ArchiveInbox(it) = effect {
+                    Some((it.name.clone(), it.sha256.clone()))
+                } else {
+                    None
                 }
-                _ => None,
             });
             open.collect()
         });
