@@ -73,7 +73,15 @@ pub fn verdict(
             return Some(Failure::new(Cause::Other, &message).verdict());
         }
         (Some(LastWord::Done), RunEndKind::Signalled { .. }) => false,
-        (Some(LastWord::Done), _) => true,
+        (
+            Some(LastWord::Done),
+            RunEndKind::TimedOut
+            | RunEndKind::Idle
+            | RunEndKind::Stopped
+            | RunEndKind::LeaseExpired
+            | RunEndKind::OutputLimit
+            | RunEndKind::Lost,
+        ) => true,
         (None, RunEndKind::Exited { code }) if *code != 0 => {
             return Some(at_once().map_or(Verdict::Cut, Failure::verdict));
         }

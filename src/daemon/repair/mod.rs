@@ -200,12 +200,12 @@ fn offered(open: &Open) -> WayOut {
             so budgets begin anew; nothing starts until a person has looked and said: swarm \
             resume"
             .to_owned(),
-        _ if kept == 0 => {
+        (RepairWay::Cut | RepairWay::Snapshot, _) if kept == 0 => {
             "no event before the damage is whole: the log begins anew, and no number \
             is given a second time"
                 .to_owned()
         }
-        _ => format!(
+        (RepairWay::Cut | RepairWay::Snapshot, _) => format!(
             "the events before event {} are whole and stay as they are",
             kept + 1
         ),

@@ -162,7 +162,17 @@ pub(super) fn forget(state: &mut State) {
                 && entry.phase == MergePhase::Landing
                 && entry.pre_merge == Some(Passage::Asked)
         }),
-        _ => true,
+        (
+            HookName::PreStart
+            | HookName::PostComplete
+            | HookName::PreMerge
+            | HookName::PostMerge
+            | HookName::OnConflict
+            | HookName::OnLearning
+            | HookName::OnPause
+            | HookName::OnError,
+            ..,
+        ) => true,
     };
     state.hooks.retain(wanted);
 }
