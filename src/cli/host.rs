@@ -22,7 +22,7 @@ use crate::daemon::actor::handle::Journaled;
 use crate::daemon::checkpoints::list::Preview;
 use crate::daemon::clean::Report;
 use crate::daemon::hooks::HookView;
-use crate::daemon::lifecycle::daemon::{ReloadError as DaemonReloadError, Reloader};
+use crate::daemon::lifecycle::reload::{ReloadError as DaemonReloadError, Reloader};
 use crate::daemon::lifecycle::systemd_notify::SystemdNotify;
 use crate::daemon::offline;
 use crate::daemon::{Daemon, DaemonError, End, Handle, Options, Paths};

@@ -14,7 +14,7 @@ use super::files::paths::Paths;
 use super::files::store::{self, Store};
 use super::files::{exports, settings};
 use super::hooks;
-use super::repair::MadeBefore;
+use super::repair::lost_end::MadeBefore;
 use crate::crash;
 use crate::domain::command::Command;
 use crate::domain::decide;

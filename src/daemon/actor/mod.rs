@@ -10,6 +10,7 @@
 //! told so, and the actor ends.
 
 pub mod clock;
+pub(super) mod drivers;
 pub mod handle;
 pub(super) mod journal_thread;
 pub(super) mod snapshots;
@@ -21,7 +22,6 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use super::effects::dispatch::Drivers;
 use crate::crash;
 use crate::daemon::actor::clock::Clock;
 use crate::daemon::actor::handle::{Accepted, CommandError, Handle, Journaled, Message};
@@ -37,6 +37,7 @@ use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Observation;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
+use drivers::Drivers;
 
 /// Inputs that are decided together.
 const INPUTS_AT_ONCE: usize = 128;

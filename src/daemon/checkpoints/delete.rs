@@ -7,8 +7,8 @@
 
 use super::{REFERENCES, file, references, tag_of};
 use crate::crash;
-use crate::daemon::effects::attempt::oid;
 use crate::daemon::effects::context::DriverContext;
+use crate::daemon::effects::outcome::oid;
 use crate::domain::ids::{AgentId, CheckpointName, Oid};
 use crate::domain::observation::Outcome;
 use crate::domain::state::State;

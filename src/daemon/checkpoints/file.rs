@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::tag_of;
 use crate::crash;
+use crate::daemon::files::hash::sha256;
 use crate::daemon::files::paths::Paths;
 use crate::domain::ids::{AgentId, CheckpointName, EffectId, IdeaId, Oid};
 use crate::domain::state::checkpoint::{Checkpoint, Reason, SavedWork};
@@ -217,8 +218,4 @@ pub(super) fn remove(paths: &Paths, name: &CheckpointName) -> io::Result<()> {
 
 fn sync_dir(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
-}
-
-pub(super) fn sha256(bytes: &[u8]) -> String {
-    crate::daemon::effects::inbox::hex(bytes)
 }

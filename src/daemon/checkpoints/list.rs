@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use super::file::path_of;
 use super::rollback::{Recorded, told};
 use super::tag_of;
-use crate::daemon::effects::attempt::{oid, ours};
+use crate::daemon::effects::outcome::{oid, ours};
 use crate::daemon::error::DaemonError;
+use crate::daemon::files::hash::sha256;
 use crate::daemon::files::paths::Paths;
 use crate::domain::decide::unknown_checkpoint;
 use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid};
@@ -116,7 +117,7 @@ fn one(paths: &Paths, name: &CheckpointName, checkpoint: &Checkpoint) -> Value {
     let path = path_of(paths, name);
     let read = crate::git::read_plain(&path).map_err(|error| error.to_string());
     let parsed = read.and_then(|bytes| {
-        if super::file::sha256(&bytes) != checkpoint.sha256 {
+        if sha256(&bytes) != checkpoint.sha256 {
             return Err("it is not the one that was written".to_owned());
         }
         serde_json::from_slice::<Value>(&bytes).map_err(|error| error.to_string())

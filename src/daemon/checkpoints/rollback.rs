@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use super::file;
 use super::tag_of;
-use crate::daemon::effects::attempt::{oid, ours};
 use crate::daemon::effects::context::DriverContext;
-use crate::daemon::effects::dispatch::failed;
+use crate::daemon::effects::outcome::failed;
+use crate::daemon::effects::outcome::{oid, ours};
 use crate::daemon::files::paths::Paths;
 use crate::domain::effect::{self, Effect};
 use crate::domain::ids::{CheckpointName, IdeaId, Oid};

@@ -14,7 +14,7 @@ use super::{Scope, Site, carry_out, find};
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::error::DaemonError;
-use crate::daemon::lifecycle::daemon::Reloader;
+use crate::daemon::lifecycle::reload::Reloader;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::State;
 

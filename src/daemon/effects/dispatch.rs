@@ -13,7 +13,9 @@ use tokio::task::spawn_blocking;
 use super::attempt as git;
 use super::context::DriverContext;
 use super::inbox;
+use super::outcome::failed;
 use crate::crash;
+use crate::daemon::actor::drivers::Drivers;
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::checkpoints;
 use crate::daemon::runs::run;
@@ -27,12 +29,6 @@ const GIT_AT_ONCE: usize = 4;
 /// The pauses before an effect that failed is tried again; the only place that retries one. A disk
 /// error that passes, a killed git or a dead runner says nothing about anybody's work.
 const AGAIN_AFTER: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
-
-/// Where the actor's effects go.
-pub(crate) trait Drivers: Send {
-    /// Begins an effect; its outcome comes as an observation.
-    fn dispatch(&self, id: EffectId, effect: Effect);
-}
 
 /// Sends effects to their drivers.
 #[derive(Clone)]
@@ -197,12 +193,5 @@ fn may_pass(outcome: &Outcome) -> bool {
     match kind {
         FailureKind::NoSpace | FailureKind::Other => true,
         FailureKind::Repository | FailureKind::AgentUnusable => false,
-    }
-}
-
-pub(crate) fn failed(message: impl Into<String>) -> Outcome {
-    Outcome::Failed {
-        kind: FailureKind::Other,
-        message: message.into(),
     }
 }

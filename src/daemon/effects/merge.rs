@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::attempt::{oid, ours};
 use super::context::DriverContext;
-use super::dispatch::failed;
+use super::outcome::failed;
+use super::outcome::{oid, ours};
 use crate::domain::effect::{self, ConflictLevel, Effect};
 use crate::domain::ids::{EffectId, IdeaId, Oid};
 use crate::domain::observation::{LeftOut, Outcome};

@@ -1,6 +1,7 @@
 //! The drivers: each does one effect that the log requests, and ends in one observation.
 //!
-//! `dispatch` sends effects out, one exhaustive match; `context` is what all of them share.
+//! `dispatch` sends effects out, one exhaustive match; `context` is what all of them share, and
+//! `outcome` turns errors into outcomes.
 //! `attempt`, `merge` and `save_work` do effects in git; `inbox` takes ideas from files.
 //! Invariant: a driver may be called again for the same effect after a crash, and never touches the
 //! state.
@@ -10,4 +11,5 @@ pub(super) mod context;
 pub(super) mod dispatch;
 pub mod inbox;
 pub(super) mod merge;
+pub(super) mod outcome;
 pub(super) mod save_work;

@@ -6,9 +6,9 @@
 //! cannot be committed to the branch without guessing (a merge left open, another branch checked
 //! out) stays as it is in the worktree, which is then not handed over.
 
-use super::attempt::{oid, ours};
 use super::context::DriverContext;
-use super::dispatch::failed;
+use super::outcome::failed;
+use super::outcome::{oid, ours};
 use crate::crash;
 use crate::domain::effect::{self, Effect, Saved};
 use crate::domain::ids::{AgentId, IdeaId};

@@ -7,6 +7,7 @@
 
 pub(super) mod config_loader;
 pub mod exports;
+pub(super) mod hash;
 pub mod paths;
 pub(super) mod settings;
 pub(super) mod store;

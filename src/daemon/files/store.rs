@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::paths::Paths;
 use crate::daemon::error::DaemonError;
-use crate::daemon::repair;
+use crate::daemon::repair::idea_list;
+use crate::daemon::repair::lost_end::MadeBefore;
 use crate::domain::event::{Event, StateRestored};
 use crate::domain::evolve::evolve;
 use crate::domain::state::State;
@@ -80,7 +81,7 @@ pub fn lock(paths: &Paths) -> Result<StateLock, DaemonError> {
 /// Damage to acknowledged events; a log that was removed, or lost its end.
 pub fn read(paths: &Paths) -> Result<(State, StartFrom), DaemonError> {
     // Before the log, which may grow meanwhile.
-    let made = repair::MadeBefore::reading(paths);
+    let made = MadeBefore::reading(paths);
     let loaded = load::<State, Event>(&paths.state)?;
     let read = loaded.try_fold(State::default, |state, record| {
         apply(&paths.state, state, &record)
@@ -92,13 +93,13 @@ pub fn read(paths: &Paths) -> Result<(State, StartFrom), DaemonError> {
 /// Refuses a log that is whole as far as it goes, but was longer.
 pub(crate) fn has_its_end(
     paths: &Paths,
-    made: &repair::MadeBefore,
+    made: &MadeBefore,
     state: &State,
 ) -> Result<(), DaemonError> {
     if let Some(why) = made.missing_in(paths, state) {
         return Err(DaemonError::EndGone(why));
     }
-    if state.seq == 0 && repair::is_log_gone(paths) {
+    if state.seq == 0 && idea_list::is_log_gone(paths) {
         return Err(DaemonError::LogGone);
     }
     Ok(())

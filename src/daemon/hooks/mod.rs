@@ -15,7 +15,8 @@ use std::path::{Component, Path, PathBuf};
 use super::actor::handle::Handle;
 use super::effects::context::DriverContext;
 use super::files::paths::Paths;
-use super::runs::launch::{self, Prepared, Unusable};
+use super::runs::prepared::{Prepared, Unusable};
+use super::runs::script::{self, HOOK_STDIN};
 use crate::config::{Config, Hook as Configured, OnCrash, OnTimeout};
 use crate::domain::hook::{HookCall, HookName, HookSettings};
 use crate::domain::ids::RunId;
@@ -31,10 +32,6 @@ pub use try_run::{Tried, TryError, try_out};
 
 /// A content that is gone, in an approval.
 const GONE: &str = "gone";
-/// Most bytes that a call may write.
-pub(super) const OUTPUT_BYTES: u64 = 16 * 1024 * 1024;
-/// The standard input's file in the run's directory.
-pub(super) const STDIN: &str = "stdin.json";
 
 /// The hooks that there are, and what became of their files.
 struct Catalogue {
@@ -121,9 +118,9 @@ pub(super) fn call(
     let program = check_permission(&context.repo, &there.changes, approved, hook, entry);
     let program = program.map_err(Unusable::because)?;
     let told = told(&context.paths, call);
-    let mut spec = launch::hook(context, run, &program)?;
+    let mut spec = script::hook(context, run, &program)?;
     spec.env.extend(told.variables);
-    Ok((spec, vec![(STDIN, told.stdin)]))
+    Ok((spec, vec![(HOOK_STDIN, told.stdin)]))
 }
 
 fn told(paths: &Paths, call: &HookCall) -> hooks::Invocation {

@@ -9,14 +9,15 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 
 use super::permission::{approved_in, check_permission};
-use super::{NotRun, STDIN, catalogue, limits};
+use super::{NotRun, catalogue, limits};
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::error::DaemonError;
 use crate::daemon::files::config_loader::Loader;
 use crate::daemon::files::paths::Paths;
 use crate::daemon::lifecycle::signals::{self, Asked};
-use crate::daemon::runs::launch::{self, Unusable};
+use crate::daemon::runs::prepared::Unusable;
 use crate::daemon::runs::run;
+use crate::daemon::runs::script::{self, HOOK_STDIN};
 use crate::domain::hook::HookName;
 use crate::domain::ids::RunId;
 use crate::domain::state::State;
@@ -81,7 +82,7 @@ pub fn try_out(
     let timeout_ms = limits(config.hooks.get(&hook)).timeout_ms;
     let context = DriverContext::new(paths.clone(), repo, exe, config);
     let run = RunId::numbered(0, hook.as_str());
-    let mut spec = launch::hook(&context, &run, &program)?;
+    let mut spec = script::hook(&context, &run, &program)?;
     spec.env.extend(told.variables);
     spec.env.extend(variables.iter().cloned());
     spec.timeout_ms = u64::try_from(timeout_ms).ok();
@@ -94,7 +95,7 @@ pub fn try_out(
         ms: ALONE.as_millis().try_into().unwrap_or(u64::MAX),
     });
     let asked = signals::receive_signals()?;
-    let dir = process::prepare(place.path(), &spec, &[(STDIN, &told.stdin)])?;
+    let dir = process::prepare(place.path(), &spec, &[(HOOK_STDIN, &told.stdin)])?;
     let launched = process::launch(&dir, &context.exe)?;
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build()?;

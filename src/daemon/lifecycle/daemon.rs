@@ -4,29 +4,26 @@
 //! of an end: the actor has written that it stopped, the views are exact, kept worktrees are given
 //! back, the lock goes with the process.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
 
+use super::reload::Reloader;
 use super::shutdown::{self, Notes, cut_off};
 use super::signals::{self, Asked};
 use super::watcher::Watcher;
 use super::{heap, log};
-use crate::config::Config;
 use crate::crash;
 use crate::daemon::actor::clock;
-use crate::daemon::actor::handle::{CommandError, Handle, Message, Published};
+use crate::daemon::actor::handle::{Handle, Message, Published};
 use crate::daemon::actor::journal_thread::JournalThread;
 use crate::daemon::actor::snapshots::Snapshots;
 use crate::daemon::actor::{Actor, Ended};
 use crate::daemon::checkpoints;
-use crate::daemon::checkpoints::list::{self, Preview};
 use crate::daemon::clean;
 use crate::daemon::effects::context::DriverContext;
 use crate::daemon::effects::dispatch::Dispatcher;
@@ -35,17 +32,14 @@ use crate::daemon::files::config_loader::{Loader, unasked};
 use crate::daemon::files::paths::Paths;
 use crate::daemon::files::store::{self, Store};
 use crate::daemon::files::{exports, settings, trusted_config};
-use crate::daemon::hooks::{self, HookView};
+use crate::daemon::hooks::{self};
 use crate::daemon::runs::run;
 use crate::domain::command::Command;
-use crate::domain::hook::{HookName, HookSettings};
-use crate::domain::ids::CheckpointName;
 use crate::domain::lifecycle::SwarmPhase;
-use crate::domain::observation::Observation;
 use crate::domain::settings::Mode;
 use crate::domain::state::{IdeaStatus, State};
 use crate::process::{self, Alive};
-use crate::view::{Rest, TargetNow};
+use crate::view::Rest;
 
 /// Messages that may wait for the actor; senders beyond that wait themselves.
 const INBOX: usize = 1_024;
@@ -368,129 +362,4 @@ async fn finish(context: &Arc<DriverContext>, state: State) {
     if let Err(error) = tidied.await {
         tracing::warn!(%error, "tidying up stopped");
     }
-}
-
-/// Reads the configuration again and has the actor load what changed.
-#[derive(Clone)]
-pub struct Reloader {
-    pub(crate) loader: Loader,
-    pub(crate) context: Arc<DriverContext>,
-    pub(crate) handle: Handle,
-}
-
-impl Reloader {
-    /// All checkpoints, oldest first, without the state in them.
-    ///
-    /// # Errors
-    /// The reader stopped.
-    pub async fn checkpoints(&self) -> Result<Vec<Value>, DaemonError> {
-        let (context, state) = (Arc::clone(&self.context), self.handle.read(State::clone));
-        let read = spawn_blocking(move || list::list(&context.paths, &state)).await;
-        read.map_err(|error| DaemonError::io("read the checkpoints")(io::Error::other(error)))
-    }
-
-    /// What a rollback to this checkpoint would change.
-    ///
-    /// # Errors
-    /// There is no such checkpoint; git cannot be asked.
-    pub async fn preview(&self, name: CheckpointName) -> Result<Preview, DaemonError> {
-        let (context, state) = (Arc::clone(&self.context), self.handle.read(State::clone));
-        let seen =
-            spawn_blocking(move || list::preview(&context.repo, &context.paths, &state, &name));
-        seen.await
-            .map_err(|error| DaemonError::io("look at the checkpoint")(io::Error::other(error)))?
-    }
-
-    /// The hooks, in the order of an idea's way.
-    ///
-    /// # Errors
-    /// Git cannot be asked.
-    pub async fn hook_views(&self) -> Result<Vec<HookView>, DaemonError> {
-        let (context, state) = (Arc::clone(&self.context), self.handle.read(State::clone));
-        let seen =
-            spawn_blocking(move || hooks::list(&context.repo, &context.config(), &state)).await;
-        let seen =
-            seen.map_err(|error| DaemonError::io("look at the hooks")(io::Error::other(error)))?;
-        Ok(seen?)
-    }
-
-    /// Where a branch is at this moment.
-    pub async fn target(&self, branch: String) -> TargetNow {
-        let context = Arc::clone(&self.context);
-        let seen = spawn_blocking(move || context.target_now(&branch)).await;
-        seen.unwrap_or_else(|error| {
-            tracing::warn!(%error, "looking at the target branch stopped");
-            TargetNow::Unknown
-        })
-    }
-
-    /// The last event's sequence number.
-    ///
-    /// # Errors
-    /// The configuration is wrong, and the one before stays in force; or the log cannot be written.
-    pub async fn reload(&self) -> Result<u64, ReloadError> {
-        let key = "config".to_owned();
-        let files = self.loader.clone();
-        let read = spawn_blocking(move || files.load_ready()).await;
-        let stopped = |error| DaemonError::io("read the configuration")(io::Error::other(error));
-        let config = match read.map_err(stopped).flatten() {
-            Ok(config) => config,
-            Err(error) => {
-                let message = format!(
-                    "the configuration is wrong, and the one before stays in force: {}",
-                    listed(&error.to_string())
-                );
-                self.handle
-                    .observe(Observation::Trouble { key, message })
-                    .await;
-                return Err(error.into());
-            }
-        };
-        self.handle.observe(Observation::TroubleOver { key }).await;
-        let target = self.handle.read(|state| {
-            let settings = state.settings.as_ref();
-            settings.map_or_else(String::new, |settings| settings.target.clone())
-        });
-        let mut settings = settings::settings(&config, &target)
-            .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
-        let hash = config.hash();
-        settings.hooks = self.hooks(&config).await?;
-        self.context.set_config(config);
-        let settings = Box::new(settings);
-        let loaded = self
-            .handle
-            .command(Command::LoadSettings { hash, settings });
-        Ok(loaded.await?.seq)
-    }
-}
-
-impl Reloader {
-    async fn hooks(
-        &self,
-        config: &Config,
-    ) -> Result<BTreeMap<HookName, HookSettings>, DaemonError> {
-        let (context, config) = (Arc::clone(&self.context), config.clone());
-        let state = self.handle.read(State::clone);
-        let found = spawn_blocking(move || hooks::settings(&context.repo, &config, &state)).await;
-        let found =
-            found.map_err(|error| DaemonError::io("look at the hooks")(io::Error::other(error)))?;
-        Ok(found?)
-    }
-}
-
-/// A list of several lines on one.
-fn listed(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    lines.join("; ").replace(":; ", ": ")
-}
-
-/// Why the configuration could not be read again.
-#[derive(Debug, thiserror::Error)]
-pub enum ReloadError {
-    /// It is wrong.
-    #[error(transparent)]
-    Wrong(#[from] DaemonError),
-    /// The actor does not take it.
-    #[error(transparent)]
-    Refused(#[from] CommandError),
 }

@@ -9,7 +9,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
-use super::daemon::Reloader;
+use super::reload::{Reloader, reload};
 use super::signals::Asked;
 use crate::daemon::actor::handle::{CommandError, Handle};
 use crate::daemon::effects::context::DriverContext;
@@ -93,14 +93,6 @@ pub(crate) async fn handle_signals(
                 tokio::spawn(end(reloader.handle.clone(), Arc::clone(&notes)));
             }
         }
-    }
-}
-
-/// Reads the configuration again, and tells the log how it went.
-pub(crate) async fn reload(reloader: &Reloader) {
-    match reloader.reload().await {
-        Ok(seq) => tracing::info!(seq, "configuration read again"),
-        Err(error) => tracing::warn!(%error, "configuration not read again"),
     }
 }
 

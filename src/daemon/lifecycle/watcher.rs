@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::daemon::Reloader;
 use super::file_events::{self, Changed};
-use super::shutdown::{self, AGAIN_AFTER, Asking, Notes, ask_to_end};
+use super::reload::{Reloader, reload};
+use super::shutdown::{AGAIN_AFTER, Asking, Notes, ask_to_end};
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::inbox::Inbox;
 use crate::domain::decide::{KEPT_ASIDE, LEFT_OUT};
@@ -110,7 +110,7 @@ impl Watcher {
 
     async fn on_changes(&self, changes: &[Changed], inbox: &mut Inbox) {
         if changes.contains(&Changed::Config) || changes.contains(&Changed::Hooks) {
-            shutdown::reload(&self.reloader).await;
+            reload(&self.reloader).await;
         }
         if changes.contains(&Changed::Inbox) {
             inbox.scan().await;

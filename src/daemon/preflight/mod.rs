@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use super::files::settings;
-use super::runs::launch::text_only;
+use super::runs::script::text_only;
 use crate::agents::adapter::{
     Adapter, AdapterError, Conversation, Launch, LaunchContext, Login, ProgramInfo, program_path,
 };

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use super::rebuild;
+use super::idea_list;
 use crate::daemon::checkpoints::file;
 use crate::daemon::error::DaemonError;
 use crate::daemon::files::config_loader::Loader;
@@ -52,7 +52,7 @@ impl Evidence {
         let mut seen = snapshot.unwrap_or_else(|| prefix.clone());
         let highest = rest.highest.max(seen.seq);
         let floors = last_numbers(&mut seen, &rest.records, highest);
-        rebuild::look_at_list(paths, &mut seen);
+        idea_list::look_at_list(paths, &mut seen);
         Ok(Self::around(
             paths,
             prefix,
@@ -80,7 +80,7 @@ impl Evidence {
         let knows_more = cut.seen.seq > after.seq;
         let mut seen = if knows_more { &cut.seen } else { &after }.clone();
         let floors = last_numbers(&mut seen, &[], highest);
-        rebuild::look_at_list(paths, &mut seen);
+        idea_list::look_at_list(paths, &mut seen);
         Self::around(paths, after, seen, floors, Vec::new(), highest)
     }
 

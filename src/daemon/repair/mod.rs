@@ -5,8 +5,9 @@
 //! idea land that the target has already.
 
 mod evidence;
+pub(super) mod idea_list;
 mod losses;
-mod lost_end;
+pub(super) mod lost_end;
 mod rebuild;
 
 use serde::Serialize;
@@ -23,7 +24,7 @@ use crate::process::{self, RunDir, RunStatus};
 
 use evidence::Evidence;
 pub use losses::{IdeaChange, Losses};
-pub(super) use lost_end::MadeBefore;
+use lost_end::MadeBefore;
 
 /// Landings that one event names: a line of the log has 64 KiB.
 const LANDINGS_AN_EVENT: usize = 200;
@@ -91,12 +92,6 @@ struct Open {
 /// A file or git cannot be read.
 pub fn examine(paths: &Paths) -> Result<Findings, DaemonError> {
     Ok(examine_state(paths)?.0)
-}
-
-/// Whether a start would replace the only list of ideas that is left. For a log without events
-/// only.
-pub(super) fn is_log_gone(paths: &Paths) -> bool {
-    !rebuild::in_list(paths).is_empty()
 }
 
 fn examine_state(paths: &Paths) -> Result<(Findings, Vec<Open>), DaemonError> {

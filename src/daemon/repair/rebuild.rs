@@ -7,43 +7,21 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
 use super::evidence::{Evidence, names_in};
+use super::idea_list::{Listed, idea, in_list};
 use crate::daemon::checkpoints::file;
 use crate::daemon::files::paths::Paths;
 use crate::domain::effect::KeptWorktree;
-use crate::domain::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName, RunId};
+use crate::domain::ids::{AgentId, CheckpointName, IdeaId, RunId};
 use crate::domain::state::checkpoint::Checkpoint;
-use crate::domain::state::{Audit, Idea, IdeaStatus, Kept, State, Swarm};
+use crate::domain::state::{IdeaStatus, Kept, State, Swarm};
 use crate::domain::time::Timestamp;
-use crate::domain::usage::Spent;
 use crate::git::Repo;
 use crate::view;
 
 /// Why nothing starts.
 const REASON: &str = "the state was put together from ideas.jsonl, git and the worktrees after \
     damage: look at the ideas, then: swarm resume";
-
-/// An idea, as `ideas.jsonl` has it.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Listed {
-    id: IdeaId,
-    status: IdeaStatus,
-    content: String,
-    tags: Vec<String>,
-    priority: i64,
-    after: Vec<IdeaId>,
-    retry_count: u32,
-    attempts: u32,
-    commit: Option<Oid>,
-    last_error: Option<String>,
-    #[serde(default)]
-    profile: Option<ProfileName>,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-}
 
 /// The state as of record `seq`; none: nothing tells of an idea.
 pub(super) fn state(
@@ -109,57 +87,6 @@ fn listed(paths: &Paths, cut: &Evidence) -> Vec<Listed> {
         });
     }
     found
-}
-
-/// The lines of the list that we wrote. A byte that is no text spoils only its own line.
-pub(super) fn in_list(paths: &Paths) -> Vec<Listed> {
-    let bytes = std::fs::read(paths.ideas()).unwrap_or_default();
-    let lines = bytes.split(|byte| *byte == b'\n');
-    lines
-        .filter_map(|line| serde_json::from_slice(line).ok())
-        .collect()
-}
-
-/// Takes from the list what `seen` does not have, or not as it was last: it is going to be told as
-/// lost. No idea ever leaves a state.
-pub(super) fn look_at_list(paths: &Paths, seen: &mut State) {
-    for listed in in_list(paths) {
-        let known = seen.ideas.get(&listed.id);
-        if known.is_none_or(|known| known.updated_at < listed.updated_at) {
-            let mut idea = idea(&listed, listed.updated_at);
-            idea.status = listed.status;
-            seen.ideas.insert(listed.id, idea);
-        }
-    }
-}
-
-fn idea(listed: &Listed, now: Timestamp) -> Idea {
-    Idea {
-        status: listed.status.without_attempt(),
-        text: listed.content.as_str().into(),
-        after: listed.after.clone(),
-        tags: listed.tags.clone(),
-        priority: listed.priority,
-        profile: listed.profile.clone(),
-        assigned: false,
-        retry_count: listed.retry_count,
-        failed_attempts: 0,
-        attempts: listed.attempts,
-        not_before: None,
-        reserved: None,
-        kept: None,
-        commit: listed.commit.clone(),
-        last_error: listed.last_error.as_deref().map(Into::into),
-        used: Spent::default(),
-        used_before: Spent::default(),
-        audit: vec![Audit {
-            at: now,
-            what: "rebuilt".to_owned(),
-            detail: format!("was {}", listed.status.as_str()),
-        }],
-        created_at: listed.created_at,
-        updated_at: listed.updated_at,
-    }
 }
 
 /// The worktree of the last agent that worked on it, if its branch is there too.

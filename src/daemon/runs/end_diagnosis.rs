@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use tokio::task::{JoinError, spawn_blocking};
 
+use super::script::HOOK_OUTPUT_BYTES;
 use crate::agents::text;
-use crate::daemon::hooks;
 use crate::domain::effect::Purpose;
 use crate::domain::observation::RunEndKind;
 use crate::process::{self, RunDir};
@@ -76,9 +76,9 @@ fn last_words(dir: &RunDir, how: &RunEndKind) -> Option<String> {
 fn keep_to_the_limit(dir: &RunDir) {
     for file in [dir.stdout(), dir.stderr()] {
         let cut = || -> io::Result<()> {
-            if file.metadata()?.len() > hooks::OUTPUT_BYTES {
+            if file.metadata()?.len() > HOOK_OUTPUT_BYTES {
                 let file = std::fs::OpenOptions::new().write(true).open(&file)?;
-                file.set_len(hooks::OUTPUT_BYTES)?;
+                file.set_len(HOOK_OUTPUT_BYTES)?;
             }
             Ok(())
         };
@@ -195,10 +195,10 @@ mod tests {
         let dir = run_in(runs.path());
         fs::write(dir.stderr(), "one\ntwo").unwrap();
         let file = fs::File::create(dir.stdout()).unwrap();
-        file.set_len(hooks::OUTPUT_BYTES + 1).unwrap();
+        file.set_len(HOOK_OUTPUT_BYTES + 1).unwrap();
         let well = seen(&dir, RunEndKind::Exited { code: 0 }).await;
         assert_eq!(well, EndDiagnosis::LastWords(None));
-        assert_eq!(file.metadata().unwrap().len(), hooks::OUTPUT_BYTES);
+        assert_eq!(file.metadata().unwrap().len(), HOOK_OUTPUT_BYTES);
         let badly = seen(&dir, RunEndKind::Exited { code: 1 }).await;
         assert_eq!(badly, EndDiagnosis::LastWords(Some("one two".into())));
     }

@@ -7,22 +7,13 @@
 
 use std::io::{self, Read as _};
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::task::{JoinError, spawn_blocking};
-
-use super::launch;
 use super::output_reader::AgentOutputReader;
 use crate::agents::adapter::StartedAs;
 use crate::agents::stream::{Conclusion, OutputReader};
 use crate::agents::transcript::Transcript;
 use crate::agents::{self, AdapterKind};
-use crate::daemon::actor::handle::Handle;
-use crate::daemon::effects::context::DriverContext;
-use crate::domain::effect::Purpose;
 use crate::domain::ids::RunId;
-use crate::domain::state::{Attempt, State};
 use crate::plain_file;
 use crate::process::RunDir;
 
@@ -37,16 +28,11 @@ pub(crate) const STARTED_AS: &str = "agent.json";
 const STARTED_AS_MAX: u64 = 64 * 1024;
 /// Nor is a larger prompt.
 const PROMPT_MAX: u64 = 64 * 1024 * 1024;
-/// How often a file is tried that cannot be read at the moment.
-const TRIES: u32 = 20;
-/// How long between two tries.
-const AGAIN: Duration = Duration::from_millis(500);
-
 /// How an agent's run was begun.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LaunchRecord {
-    started: StartedAs,
-    quoted: String,
+    pub(super) started: StartedAs,
+    pub(super) quoted: String,
 }
 
 impl LaunchRecord {
@@ -97,48 +83,13 @@ fn reader_of(started: &StartedAs) -> Box<dyn OutputReader + Send> {
     agents::adapter(started.adapter).reader(started)
 }
 
-/// How a run was begun that an earlier daemon began; none: it is no agent's.
-pub(crate) async fn recall(
-    context: &Arc<DriverContext>,
-    handle: &Handle,
-    dir: &RunDir,
-    run: &RunId,
-    purpose: &Purpose,
-) -> Result<Option<LaunchRecord>, JoinError> {
-    let Purpose::Iteration { profile, .. } = purpose else {
-        return Ok(None);
-    };
-    let here = dir.clone();
-    let told = again_and_again(move || read_folder(here.path())).await?;
-    let (context, handle) = (Arc::clone(context), handle.clone());
-    let (run, purpose, profile) = (run.clone(), purpose.clone(), profile.clone());
-    let judged = move || {
-        let adapter = handle
-            .read(|state| logged(state, &run))
-            .or_else(|| Some(context.profile(&profile)?.adapter));
-        // A profile that is gone cannot begin it again; `judge` then reads the output by its kind
-        // alone.
-        let anew = || launch::begin(&context, &handle, &run, &purpose).ok();
-        judge(&run, told, adapter, || LaunchRecord::with(&anew()?.1))
-    };
-    Ok(Some(spawn_blocking(judged).await?))
-}
-
-/// How a run's output is to be read by the log, which nobody but swarm writes, and whatever became
-/// of its profile since.
-fn logged(state: &State, run: &RunId) -> Option<AdapterKind> {
-    let of_run = |attempt: &&Attempt| attempt.run.as_ref() == Some(run);
-    let name = state.agents.values().find(of_run)?.adapter.as_deref()?;
-    serde_json::from_value(name.into()).ok()
-}
-
 /// What a folder tells of how its run was begun.
-struct FolderRecord {
-    started: io::Result<StartedAs>,
-    quoted: io::Result<String>,
+pub(super) struct FolderRecord {
+    pub(super) started: io::Result<StartedAs>,
+    pub(super) quoted: io::Result<String>,
 }
 
-fn read_folder(dir: &Path) -> FolderRecord {
+pub(super) fn read_folder(dir: &Path) -> FolderRecord {
     let prompt = text(&dir.join(PROMPT), PROMPT_MAX);
     let before = match text(&dir.join(CONVERSATION), PROMPT_MAX) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
@@ -160,71 +111,12 @@ pub(crate) fn all_told(dir: &Path) -> io::Result<String> {
     }
 }
 
-/// Trouble that passes (no descriptor free, a disk that errs) says nothing about what a file holds:
-/// it is tried again before anything is concluded from it.
-async fn again_and_again(
-    look: impl Fn() -> FolderRecord + Clone + Send + 'static,
-) -> Result<FolderRecord, JoinError> {
-    let mut tries = 1;
-    loop {
-        let told = spawn_blocking(look.clone()).await?;
-        let (started, quoted) = (told.started.as_ref(), told.quoted.as_ref());
-        let stays = !started.is_err_and(passes) && !quoted.is_err_and(passes);
-        if stays || tries == TRIES {
-            return Ok(told);
-        }
-        tries += 1;
-        tokio::time::sleep(AGAIN).await;
-    }
-}
-
-fn passes(error: &io::Error) -> bool {
+pub(super) fn passes(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound, PermissionDenied};
     !matches!(
         error.kind(),
         InvalidData | IsADirectory | NotADirectory | NotFound | PermissionDenied
     )
-}
-
-/// What the folder tells, where it can be believed; `anew`: how the run would begin now, by the
-/// settings and the log.
-fn judge(
-    run: &RunId,
-    told: FolderRecord,
-    adapter: Option<AdapterKind>,
-    anew: impl FnOnce() -> Option<LaunchRecord>,
-) -> LaunchRecord {
-    let started = told.started.and_then(|started| match adapter {
-        Some(adapter) if adapter != started.adapter => Err(unlike(adapter, started.adapter)),
-        _ => Ok(started),
-    });
-    let doubt = |error: io::Error| {
-        tracing::warn!(%run, %error, "what the folder of a run says of how it was begun is not \
-            believed; the settings and the log say it");
-    };
-    let (started, quoted) = (started.map_err(doubt).ok(), told.quoted.map_err(doubt).ok());
-    if let (Some(started), Some(quoted)) = (&started, &quoted) {
-        let (started, quoted) = (started.clone(), quoted.clone());
-        return LaunchRecord { started, quoted };
-    }
-    let anew = anew();
-    let (anew, said) = anew.map(|anew| (anew.started, anew.quoted)).unzip();
-    let of_its_kind = |anew: &StartedAs| adapter.is_none_or(|adapter| adapter == anew.adapter);
-    // Where even the profile is gone, nothing but lines in the form of swarm's own bridge counts as
-    // an agent's words.
-    let bare = || StartedAs::new(adapter.unwrap_or(AdapterKind::Acp));
-    LaunchRecord {
-        started: started.or(anew.filter(of_its_kind)).unwrap_or_else(bare),
-        quoted: quoted.or(said).unwrap_or_default(),
-    }
-}
-
-fn unlike(adapter: AdapterKind, told: AdapterKind) -> io::Error {
-    io::Error::other(format!(
-        "`{STARTED_AS}` names the adapter `{}`, and it was begun with `{}`",
-        told.name(),
-        adapter.name()
-    ))
 }
 
 /// What makes the output of the run in this folder text for people; none: it is that already, or

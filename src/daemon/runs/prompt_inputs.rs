@@ -6,7 +6,6 @@
 use std::io;
 use std::path::Path;
 
-use super::launch::{RECOVERY, optional};
 use super::launch_record;
 use crate::agents::prompt::{self, ConflictBrief, GateFeedback, PromptInput};
 use crate::agents::recovery_context::{
@@ -20,6 +19,8 @@ use crate::domain::state::{Attempt, Feedback, Idea, Kept, State, Task};
 use crate::git::{self, WorktreeState};
 use crate::process;
 
+/// The recovery context's file in the run's directory.
+pub(crate) const RECOVERY: &str = "recovery.json";
 /// Bytes of a failed command's output that the next prompt carries.
 const TAIL_BYTES: usize = 12 * 1024;
 /// More of what an attempt was told of the one before is not read, in bytes.
@@ -299,5 +300,13 @@ fn evidence(
             .map(|(oid, subject)| last_commit(&oid.to_string(), subject)),
         error,
         iteration: Some(kept.iterations),
+    }
+}
+
+/// Reads a text that may be absent.
+fn optional(path: &Path) -> std::io::Result<String> {
+    match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        other => other,
     }
 }

@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 use tokio::task::spawn_blocking;
 
 use super::end_diagnosis::{self, EndDiagnosis};
-use super::{follow, launch, launch_record};
+use super::{follow, launch, recalled_launch};
 use crate::agents::stream::Conclusion;
 use crate::crash;
 use crate::daemon::actor::handle::Handle;
-use crate::daemon::effects::attempt::kind_of;
 use crate::daemon::effects::context::DriverContext;
+use crate::daemon::effects::outcome::kind_of;
 use crate::domain::effect::{self, Purpose};
 use crate::domain::ids::RunId;
 use crate::domain::observation::{FailureKind, Outcome, RunEnd, RunEndKind};
@@ -93,7 +93,7 @@ async fn carry(
     };
     let began = match began {
         Some(began) => Some(began),
-        None => launch_record::recall(context, handle, &dir, run, purpose).await?,
+        None => recalled_launch::recall(context, handle, &dir, run, purpose).await?,
     };
     let began = began.map(Arc::new);
     let launched = launch_if_prepared(context, &dir).await?;

@@ -16,11 +16,11 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
+use crate::daemon::actor::drivers::Drivers;
 use crate::daemon::actor::handle::{Accepted, CommandError, Handle, Message, Published};
 use crate::daemon::actor::journal_thread::JournalThread;
 use crate::daemon::actor::snapshots::Snapshots;
 use crate::daemon::actor::{Actor, Ended};
-use crate::daemon::effects::dispatch::Drivers;
 use crate::daemon::files::paths::Paths;
 use crate::daemon::files::store;
 use crate::domain::command::Command;

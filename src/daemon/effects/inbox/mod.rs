@@ -15,13 +15,13 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sha2::{Digest as _, Sha256};
 use tokio::task::spawn_blocking;
 
 use super::context::DriverContext;
-use super::dispatch::failed;
+use super::outcome::failed;
 use crate::crash;
 use crate::daemon::actor::handle::Handle;
+use crate::daemon::files::hash::sha256;
 use crate::domain::command::{Command, InboxFile, NewIdea};
 use crate::domain::effect::Effect;
 use crate::domain::ids::BadId;
@@ -181,17 +181,9 @@ fn read(path: &Path) -> Result<(String, String), String> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err("it is larger than 1 MiB".to_owned());
     }
-    let digest = hex(&bytes);
+    let digest = sha256(&bytes);
     let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
     Ok((digest, text))
-}
-
-/// The SHA-256 in hex digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
-    let digest = Sha256::digest(bytes);
-    let halves = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    halves.map(digit).collect()
 }
 
 /// Moves a file that became an idea out of the inbox; one that is gone, or was written anew, is
@@ -235,7 +227,7 @@ mod tests {
         let path = folder.path().join("a.md");
         for round in ["a.md", "a.2.md"] {
             std::fs::write(&path, round).unwrap();
-            let digest = hex(round.as_bytes());
+            let digest = sha256(round.as_bytes());
             assert_eq!(archive(folder.path(), "a.md", &digest), Outcome::Done);
             assert_eq!(archive(folder.path(), "a.md", &digest), Outcome::Done);
             let kept = folder.path().join("accepted").join(round);

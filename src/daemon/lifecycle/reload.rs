@@ -1,0 +1,159 @@
+//! What a running daemon can be asked besides the actor: to read the configuration again, and what
+//! lies in files and git.
+//!
+//! Invariant: a configuration that is wrong leaves the one before in force.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::task::spawn_blocking;
+
+use crate::config::Config;
+use crate::daemon::actor::handle::{CommandError, Handle};
+use crate::daemon::checkpoints::list::{self, Preview};
+use crate::daemon::effects::context::DriverContext;
+use crate::daemon::error::DaemonError;
+use crate::daemon::files::config_loader::Loader;
+use crate::daemon::files::settings;
+use crate::daemon::hooks::{self, HookView};
+use crate::domain::command::Command;
+use crate::domain::hook::{HookName, HookSettings};
+use crate::domain::ids::CheckpointName;
+use crate::domain::observation::Observation;
+use crate::domain::state::State;
+use crate::view::TargetNow;
+
+/// Reads the configuration again and has the actor load what changed.
+#[derive(Clone)]
+pub struct Reloader {
+    pub(crate) loader: Loader,
+    pub(crate) context: Arc<DriverContext>,
+    pub(crate) handle: Handle,
+}
+
+impl Reloader {
+    /// All checkpoints, oldest first, without the state in them.
+    ///
+    /// # Errors
+    /// The reader stopped.
+    pub async fn checkpoints(&self) -> Result<Vec<Value>, DaemonError> {
+        let (context, state) = (Arc::clone(&self.context), self.handle.read(State::clone));
+        let read = spawn_blocking(move || list::list(&context.paths, &state)).await;
+        read.map_err(|error| DaemonError::io("read the checkpoints")(io::Error::other(error)))
+    }
+
+    /// What a rollback to this checkpoint would change.
+    ///
+    /// # Errors
+    /// There is no such checkpoint; git cannot be asked.
+    pub async fn preview(&self, name: CheckpointName) -> Result<Preview, DaemonError> {
+        let (context, state) = (Arc::clone(&self.context), self.handle.read(State::clone));
+        let seen =
+            spawn_blocking(move || list::preview(&context.repo, &context.paths, &state, &name));
+        seen.await
+            .map_err(|error| DaemonError::io("look at the checkpoint")(io::Error::other(error)))?
+    }
+
+    /// The hooks, in the order of an idea's way.
+    ///
+    /// # Errors
+    /// Git cannot be asked.
+    pub async fn hook_views(&self) -> Result<Vec<HookView>, DaemonError> {
+        let (context, state) = (Arc::clone(&self.context), self.handle.read(State::clone));
+        let seen =
+            spawn_blocking(move || hooks::list(&context.repo, &context.config(), &state)).await;
+        let seen =
+            seen.map_err(|error| DaemonError::io("look at the hooks")(io::Error::other(error)))?;
+        Ok(seen?)
+    }
+
+    /// Where a branch is at this moment.
+    pub async fn target(&self, branch: String) -> TargetNow {
+        let context = Arc::clone(&self.context);
+        let seen = spawn_blocking(move || context.target_now(&branch)).await;
+        seen.unwrap_or_else(|error| {
+            tracing::warn!(%error, "looking at the target branch stopped");
+            TargetNow::Unknown
+        })
+    }
+
+    /// The last event's sequence number.
+    ///
+    /// # Errors
+    /// The configuration is wrong, and the one before stays in force; or the log cannot be written.
+    pub async fn reload(&self) -> Result<u64, ReloadError> {
+        let key = "config".to_owned();
+        let files = self.loader.clone();
+        let read = spawn_blocking(move || files.load_ready()).await;
+        let stopped = |error| DaemonError::io("read the configuration")(io::Error::other(error));
+        let config = match read.map_err(stopped).flatten() {
+            Ok(config) => config,
+            Err(error) => {
+                let message = format!(
+                    "the configuration is wrong, and the one before stays in force: {}",
+                    listed(&error.to_string())
+                );
+                self.handle
+                    .observe(Observation::Trouble { key, message })
+                    .await;
+                return Err(error.into());
+            }
+        };
+        self.handle.observe(Observation::TroubleOver { key }).await;
+        let target = self.handle.read(|state| {
+            let settings = state.settings.as_ref();
+            settings.map_or_else(String::new, |settings| settings.target.clone())
+        });
+        let mut settings = settings::settings(&config, &target)
+            .map_err(|bad| DaemonError::AgentUnusable(bad.to_string()))?;
+        let hash = config.hash();
+        settings.hooks = self.hooks(&config).await?;
+        self.context.set_config(config);
+        let settings = Box::new(settings);
+        let loaded = self
+            .handle
+            .command(Command::LoadSettings { hash, settings });
+        Ok(loaded.await?.seq)
+    }
+}
+
+impl Reloader {
+    async fn hooks(
+        &self,
+        config: &Config,
+    ) -> Result<BTreeMap<HookName, HookSettings>, DaemonError> {
+        let (context, config) = (Arc::clone(&self.context), config.clone());
+        let state = self.handle.read(State::clone);
+        let found = spawn_blocking(move || hooks::settings(&context.repo, &config, &state)).await;
+        let found =
+            found.map_err(|error| DaemonError::io("look at the hooks")(io::Error::other(error)))?;
+        Ok(found?)
+    }
+}
+
+/// A list of several lines on one.
+fn listed(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    lines.join("; ").replace(":; ", ": ")
+}
+
+/// Why the configuration could not be read again.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// It is wrong.
+    #[error(transparent)]
+    Wrong(#[from] DaemonError),
+    /// The actor does not take it.
+    #[error(transparent)]
+    Refused(#[from] CommandError),
+}
+
+/// Reads the configuration again, and tells the log how it went.
+pub(crate) async fn reload(reloader: &Reloader) {
+    match reloader.reload().await {
+        Ok(seq) => tracing::info!(seq, "configuration read again"),
+        Err(error) => tracing::warn!(%error, "configuration not read again"),
+    }
+}

@@ -1,0 +1,141 @@
+//! The process of one iteration of an agent: program, arguments, environment, conversation, prompt.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::launch_record::{CONVERSATION, PROMPT, STARTED_AS};
+use super::prepared::{Prepared, Unusable, ended, other, unusable};
+use super::prompt_inputs::{self, PromptInputs, RECOVERY};
+use super::script::{GRACE_MS, MIB, attempt_variables, lease, missing_identity, text_only};
+use crate::agents::adapter::{Conversation, Launch, LaunchContext, StartedAs};
+use crate::agents::environment::WorkVariables;
+use crate::agents::{self, AdapterKind};
+use crate::config::Config;
+use crate::daemon::actor::handle::Handle;
+use crate::daemon::effects::context::DriverContext;
+use crate::domain::ids::{AgentId, ProfileName, RunId};
+use crate::domain::session::SessionId;
+use crate::domain::state::Attempt;
+use crate::process::{self, RunSpec};
+
+/// The process of this iteration, and the files in its run's directory.
+pub(super) fn agent_run(
+    context: &DriverContext,
+    handle: &Handle,
+    run: &RunId,
+    agent: &AgentId,
+    iteration: u32,
+    profile: &ProfileName,
+) -> Result<Prepared, Unusable> {
+    let config = context.config();
+    let profile = context.profile(profile).ok_or_else(|| {
+        unusable(format!(
+            "the agent profile `{profile}` is not in the configuration; see: swarm config check"
+        ))
+    })?;
+    let attempt = handle
+        .read(|state| state.agents.get(agent).cloned())
+        .ok_or_else(|| ended(agent))?;
+    let work = WorkVariables {
+        prompt_file: context.paths.runs.join(run.as_str()).join(PROMPT),
+        iteration,
+        ..attempt_variables(context, run, agent, &attempt)
+    };
+    let identity = missing_identity(context)?;
+    let launch_context = LaunchContext {
+        profile: &profile,
+        work: &work,
+        inherited: &context.inherited,
+        pass: &config.agents.pass_env,
+        identity: identity.as_ref(),
+        own_program: context.exe.clone(),
+        talk: talk(&attempt, &profile, &config)?,
+    };
+    let resumes = matches!(launch_context.talk, Conversation::Resume(_));
+    let adapter = agents::adapter(profile.adapter);
+    let launch = adapter.launch(&launch_context).map_err(unusable)?;
+    let inputs = prompt_inputs::write(context, handle, agent, &attempt).map_err(other)?;
+    let files = run_files(inputs, resumes, &launch.started).map_err(other)?;
+    let spec = RunSpec {
+        idle_ms: idle(profile.adapter, &config),
+        max_output_bytes: Some(u64::from(config.agents.max_output_mib) * MIB),
+        lease: Some(lease(context, &config)),
+        ..program_spec(run, launch, work.worktree)?
+    };
+    Ok((spec, files))
+}
+
+/// The prompt, what it would be without the conversation that is resumed, what the attempt before
+/// left, and how the agent is started.
+fn run_files(
+    inputs: PromptInputs,
+    resumes: bool,
+    started: &StartedAs,
+) -> serde_json::Result<Vec<(&'static str, Vec<u8>)>> {
+    let mut files = match (resumes, inputs.next) {
+        (true, Some(next)) => vec![
+            (PROMPT, next.into_bytes()),
+            (CONVERSATION, inputs.prompt.into_bytes()),
+        ],
+        _ => vec![(PROMPT, inputs.prompt.into_bytes())],
+    };
+    if let Some(recovery) = inputs.recovery {
+        files.push((RECOVERY, serde_json::to_vec_pretty(&recovery)?));
+    }
+    files.push((STARTED_AS, serde_json::to_vec_pretty(started)?));
+    Ok(files)
+}
+
+/// The agent's program in its worktree, without the limits of the configuration.
+fn program_spec(run: &RunId, launch: Launch, worktree: PathBuf) -> Result<RunSpec, Unusable> {
+    let not_text = |arg: OsString| unusable(format!("an argument is not UTF-8: {}", arg.display()));
+    let args = launch.args.into_iter().map(OsString::into_string);
+    let args: Result<Vec<String>, _> = args.collect();
+    let args = args.map_err(not_text)?;
+    let env = text_only(&launch.env);
+    let program = process::resolve_program(&launch.program.to_string_lossy(), &env, &worktree)
+        .map_err(unusable)?;
+    Ok(RunSpec {
+        id: run.to_string(),
+        program: program.to_string_lossy().into_owned(),
+        args,
+        cwd: worktree,
+        env,
+        stdin: Some(PROMPT.to_owned()),
+        timeout_ms: None,
+        idle_ms: None,
+        grace_ms: GRACE_MS,
+        max_output_bytes: None,
+        lease: None,
+    })
+}
+
+/// The conversation of an attempt's next run: its own goes on where it has one that is this
+/// profile's.
+fn talk(
+    attempt: &Attempt,
+    profile: &agents::Profile,
+    config: &Config,
+) -> Result<Conversation, Unusable> {
+    let about = agents::adapter(profile.adapter).program_info();
+    let resumes = config.completion.resume && about.is_none_or(|about| about.resumes);
+    let own = attempt
+        .session
+        .as_deref()
+        .filter(|session| resumes && session.profile.as_str() == profile.name);
+    match own {
+        Some(session) => Ok(Conversation::Resume(session.id.clone())),
+        None => Ok(Conversation::New(fresh_session()?)),
+    }
+}
+
+/// A name that no conversation has had.
+fn fresh_session() -> Result<SessionId, Unusable> {
+    uuid::Uuid::new_v4().to_string().parse().map_err(other)
+}
+
+/// How long an agent may be silent. Programs that swarm knows write while they work.
+fn idle(adapter: AdapterKind, config: &Config) -> Option<u64> {
+    let may_be_silent = matches!(adapter, AdapterKind::Command | AdapterKind::Demo);
+    (!may_be_silent).then(|| u64::from(config.agents.idle_minutes) * 60_000)
+}

@@ -1,0 +1,154 @@
+//! The process of a quality command or a hook: a program of the project's own, or of a person's.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use super::prepared::{Unusable, other, unusable};
+use crate::agents::environment::{Environment, Identity, Sources, WorkVariables};
+use crate::config::Config;
+use crate::daemon::effects::context::DriverContext;
+use crate::domain::ids::{AgentId, RunId};
+use crate::domain::state::Attempt;
+use crate::process::{Lease, RunSpec};
+
+/// Between TERM and KILL, when a run is stopped or takes too long.
+pub(super) const GRACE_MS: u64 = 3_000;
+
+pub(super) const MIB: u64 = 1024 * 1024;
+/// Most bytes that a hook's call may write.
+pub(crate) const HOOK_OUTPUT_BYTES: u64 = 16 * MIB;
+/// The standard input's file in the directory of a hook's run.
+pub(crate) const HOOK_STDIN: &str = "stdin.json";
+/// Where a person can be told something; agents have no use for it.
+const DESKTOP: &[&str] = &[
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "DBUS_SESSION_BUS_ADDRESS",
+];
+
+/// What the programs of an attempt find in their environment.
+pub(super) fn attempt_variables(
+    context: &DriverContext,
+    run: &RunId,
+    agent: &AgentId,
+    attempt: &Attempt,
+) -> WorkVariables {
+    WorkVariables {
+        prompt_file: PathBuf::new(),
+        idea_id: attempt.idea.to_string(),
+        agent: agent.to_string(),
+        run_id: run.to_string(),
+        attempt: attempt.number,
+        iteration: attempt.iteration,
+        worktree: context.paths.worktree(&attempt.worktree),
+        branch: attempt.branch.clone(),
+        repository: context.paths.root.clone(),
+    }
+}
+
+/// A quality command: `sh -c` in the tree that it checks.
+pub(super) fn check(
+    context: &DriverContext,
+    run: &RunId,
+    command: &str,
+    cwd: PathBuf,
+    work: &WorkVariables,
+) -> Result<RunSpec, Unusable> {
+    let args = vec!["-c".to_owned(), command.to_owned()];
+    script(context, run, "/bin/sh".to_owned(), args, cwd, work)
+}
+
+/// A hook's program, in the repository.
+pub(crate) fn hook(
+    context: &DriverContext,
+    run: &RunId,
+    program: &Path,
+) -> Result<RunSpec, Unusable> {
+    let work = WorkVariables {
+        run_id: run.to_string(),
+        repository: context.paths.root.clone(),
+        ..WorkVariables::default()
+    };
+    let program = program.to_str().map(str::to_owned).ok_or_else(|| {
+        unusable(format!(
+            "its path is not UTF-8: {}",
+            program.to_string_lossy()
+        ))
+    })?;
+    let mut spec = script(
+        context,
+        run,
+        program,
+        vec![],
+        context.paths.root.clone(),
+        &work,
+    )?;
+    let desktop = DESKTOP
+        .iter()
+        .filter_map(|name| Some((*name, context.inherited.get(OsStr::new(name))?.to_str()?)));
+    let desktop = desktop.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    spec.env.extend(desktop);
+    spec.stdin = Some(HOOK_STDIN.to_owned());
+    spec.max_output_bytes = Some(HOOK_OUTPUT_BYTES);
+    Ok(spec)
+}
+
+/// A program of the project's own, or of a person's.
+fn script(
+    context: &DriverContext,
+    run: &RunId,
+    program: String,
+    args: Vec<String>,
+    cwd: PathBuf,
+    work: &WorkVariables,
+) -> Result<RunSpec, Unusable> {
+    let config = context.config();
+    let sources = Sources {
+        inherited: context.inherited.clone(),
+        pass: config.agents.pass_env.clone(),
+        identity: missing_identity(context)?,
+        profile: BTreeMap::new(),
+    };
+    let mut env = text_only(&sources.environment(work));
+    // What it has no use for is not there, rather than empty.
+    env.retain(|name, value| !(name.starts_with("SWARM_") && (value.is_empty() || value == "0")));
+    Ok(RunSpec {
+        id: run.to_string(),
+        program,
+        args,
+        cwd,
+        env,
+        stdin: None,
+        timeout_ms: None,
+        idle_ms: None,
+        grace_ms: GRACE_MS,
+        max_output_bytes: Some(u64::from(config.agents.max_output_mib) * MIB),
+        lease: Some(lease(context, &config)),
+    })
+}
+
+/// How long a run may go on without a daemon.
+pub(super) fn lease(context: &DriverContext, config: &Config) -> Lease {
+    Lease {
+        file: context.paths.lease(),
+        ms: u64::from(config.agents.lease_minutes) * 60_000,
+    }
+}
+
+/// The identity that git children get when none is configured.
+pub(super) fn missing_identity(context: &DriverContext) -> Result<Option<Identity>, Unusable> {
+    let identity = context.repo.identity().map_err(other)?;
+    Ok((!identity.configured).then_some(Identity {
+        name: identity.name,
+        email: identity.email,
+    }))
+}
+
+/// Variables that are no UTF-8 cannot be written to the specification; they are left out.
+pub(crate) fn text_only(env: &Environment) -> BTreeMap<String, String> {
+    env.iter()
+        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))
+        .collect()
+}
