@@ -259,10 +259,10 @@ impl Agent<'_> {
 }
 
 fn signal_of(found: Found) -> Signal {
-    match found.item {
-        Item::Signal(signal) => signal,
-        other => panic!("no signal: {other:?}"),
-    }
+    let Item::Signal(signal) = found.item else {
+        panic!("no signal: {:?}", found.item);
+    };
+    signal
 }
 
 #[test]

@@ -184,13 +184,15 @@ fn is_zombie(pid: i32) -> bool {
 }
 
 fn running(dir: &RunDir) -> (i32, Started) {
-    match inspect(dir).unwrap() {
-        RunStatus::Running {
-            runner_pid,
-            started: Some(started),
-        } => (runner_pid, started),
-        other => panic!("not running: {other:?}"),
-    }
+    let status = inspect(dir).unwrap();
+    let RunStatus::Running {
+        runner_pid,
+        started: Some(started),
+    } = status
+    else {
+        panic!("not running: {status:?}");
+    };
+    (runner_pid, started)
 }
 
 fn kill_9(pid: i32) {

@@ -6,7 +6,7 @@
 //! saw, lives in a sandbox of its own, waits for conditions and never for time alone, and leaves no
 //! process behind.
 
-#![allow(clippy::unwrap_used)] // a test fails by panicking
+#![allow(clippy::unwrap_used, clippy::wildcard_enum_match_arm)] // a test fails by panicking
 
 mod failures;
 #[allow(dead_code, unused_imports)] // it is shared with tests/it, and not all of it is used here

@@ -252,7 +252,12 @@ impl<'a> Described<'a> {
                     self.check(&schema["items"], item, &format!("{at}[]"));
                 }
             }
-            _ => {}
+            // A scalar, or a map of anything.
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Object(_) => {}
         }
     }
 

@@ -48,7 +48,7 @@ fn words(act: &Act) -> String {
         Act::PrepareAnew(want, tip) => format!("anew {} {tip}", wanted(want)),
         Act::Release(want) => match &want.proof {
             Proof::Contained { tip, .. } => format!("release {} {} {tip}", want.name, want.branch),
-            _ => format!("release {} {} -", want.name, want.branch),
+            Proof::Abandoned | Proof::Keep => format!("release {} {} -", want.name, want.branch),
         },
         Act::Seal(want) => format!("seal {}", want.base),
         Act::Land(want) => format!("land {} {}", want.expected, want.commit),

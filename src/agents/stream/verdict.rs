@@ -72,7 +72,6 @@ pub fn verdict(
             let message = format!("the agent reported success but ended with exit code {code}");
             return Some(Failure::new(Cause::Other, &message).verdict());
         }
-        (Some(LastWord::Done), RunEndKind::Signalled { .. }) => false,
         (
             Some(LastWord::Done),
             RunEndKind::TimedOut
@@ -86,7 +85,8 @@ pub fn verdict(
             return Some(at_once().map_or(Verdict::Cut, Failure::verdict));
         }
         (Some(LastWord::BrokenOff(_)), _) => return Some(Verdict::Cut),
-        (Some(LastWord::Interrupted) | None, _) => false,
+        (Some(LastWord::Done), RunEndKind::Signalled { .. })
+        | (Some(LastWord::Interrupted) | None, _) => false,
     };
     Some(if done {
         Verdict::Complete
