@@ -252,18 +252,19 @@ impl From<io::Error> for CliError {
 
 impl From<DaemonError> for CliError {
     fn from(error: DaemonError) -> Self {
-        match error {
+        let suggestions = error.suggestions();
+        let error = match error {
             DaemonError::Locked { .. } => Self::new(Kind::Locked, error.to_string()),
             DaemonError::AgentUnusable(_) => Self::new(Kind::AgentUnusable, error.to_string())
                 .hint("look at the configuration: swarm config check"),
             DaemonError::AgentsUnfit(unfit) => unfit_agents(&unfit),
             DaemonError::DiskFailed(_) => Self::new(Kind::Disk, error.to_string()),
             DaemonError::Append(error) => Self::new(Kind::Disk, error.to_string()),
-            DaemonError::Journal(error) => error.into(),
+            DaemonError::Journal(error) => return error.into(),
             DaemonError::NewerRun(_) | DaemonError::LogGone | DaemonError::EndGone(_) => {
                 Self::new(Kind::Damaged, error.to_string())
             }
-            DaemonError::Rejected(rejection) => rejection.into(),
+            DaemonError::Rejected(rejection) => return rejection.into(),
             DaemonError::Config(_) => Self::refused(error.to_string())
                 .hint("mend it, then look again: swarm config check"),
             DaemonError::NotSetUp { .. }
@@ -275,7 +276,8 @@ impl From<DaemonError> for CliError {
             | DaemonError::WayNotOffered
             | DaemonError::RunsAlive(_)
             | DaemonError::Io { .. } => Self::refused(error.to_string()),
-        }
+        };
+        suggestions.into_iter().fold(error, Self::hint)
     }
 }
 
@@ -303,7 +305,9 @@ impl From<JournalError> for CliError {
         } else {
             Kind::Refused
         };
-        Self::new(kind, error.to_string())
+        let suggestions = error.suggestions();
+        let error = Self::new(kind, error.to_string());
+        suggestions.into_iter().fold(error, Self::hint)
     }
 }
 

@@ -1,4 +1,7 @@
-//! Why a daemon cannot start, or ended badly.
+//! Errors of starting, running and repairing the daemon.
+//!
+//! Invariant: the message says what happened and why; [`DaemonError::suggestions`] gives the next
+//! commands. The command line prints each suggestion on a line of its own.
 
 use std::path::PathBuf;
 
@@ -9,130 +12,116 @@ use crate::git::GitError;
 use crate::journal::{AppendError, JournalError};
 use crate::process::ProcessError;
 
-/// See the variants; each says what, why and what to do.
+/// Why a daemon cannot start, or stopped because of a fault.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
-    /// There is no `.swarm` here.
-    #[error("there is no .swarm in {}; set it up first: swarm init", .root.display())]
+    /// The repository has no `.swarm`.
+    #[error("there is no .swarm in {}", .root.display())]
     NotSetUp {
-        /// The repository.
+        /// The repository's root.
         root: PathBuf,
     },
-    /// Somebody else has the lock.
-    #[error("{}", held(*.pid))]
+    /// Another process holds the lock of the state.
+    #[error("{}", locked_by(*.pid))]
     Locked {
-        /// Who, where that is known.
+        /// The holder; `None` if it has not written its pid yet.
         pid: Option<u32>,
     },
-    /// The configuration is wrong.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// An agent's program is missing or not usable.
+    /// An agent's program is missing or unusable.
     #[error("{0}")]
     AgentUnusable(String),
-    /// These profiles cannot work, for certain.
-    #[error("{}", all(.0))]
+    /// These profiles certainly cannot run.
+    #[error("{}", join_lines(.0))]
     AgentsUnfit(Vec<Unfit>),
     /// The target branch does not exist.
-    #[error(
-        "the target branch `{0}` does not exist; create it (git branch {0}) or name another as \
-        `target` in .swarm/config.json"
-    )]
+    #[error("the target branch `{0}` does not exist")]
     TargetMissing(String),
     /// No target is configured, and no branch is checked out.
-    #[error(
-        "no target branch: HEAD is detached and the configuration names none; set `target` in \
-        .swarm/config.json"
-    )]
+    #[error("there is no target branch: HEAD is detached, and the configuration sets no `target`")]
     NoTarget,
-    /// Git refuses.
+    /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// Git's configuration can run programs that it could not when a daemon worked here last.
+    /// Git's configuration can now run programs that nobody has accepted.
     #[error(
-        "the git configuration of this repository has settings that can run programs and were not \
-        there before: {0}. An agent may have put them there. Remove them (git config --unset-all \
-        KEY); or, if they are yours, accept them: swarm config trust-git"
+        "the git configuration of this repository has new settings that can run programs: {0}. \
+        An agent may have added them"
     )]
     GitProgramsNew(String),
-    /// The record of what git's configuration may run is not readable.
+    /// The list of accepted git programs cannot be read.
     #[error(
-        ".swarm/state/git-programs.json, the record of the programs that git's configuration may \
-        run here, cannot be read: {0}. Look at them and record them anew: swarm config trust-git"
+        ".swarm/state/git-programs.json, which lists the git settings you accepted, cannot be \
+        read: {0}"
     )]
     GitProgramsUnreadable(String),
     /// The event log cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// There is no event, and yet there are ideas.
+    /// The log is empty or gone, but `ideas.jsonl` lists ideas.
     #[error(
-        "there is no event in .swarm/state/, but .swarm/ideas.jsonl tells of ideas: the event log \
-        was removed? Nothing is changed. Put .swarm/state/ back from where it went or from a \
-        backup; without one, see what can be put together again: swarm doctor. To begin anew \
-        instead, move the list away: mv .swarm/ideas.jsonl ideas-before.jsonl"
+        "the event log in .swarm/state/ is empty or gone, but .swarm/ideas.jsonl lists ideas, so \
+        the log may have been deleted. Nothing was changed"
     )]
     LogGone,
-    /// The log ends before a checkpoint that was made of it.
-    #[error(
-        "{0}: the log has lost its end. Nothing was changed. Restore .swarm/state/ from a backup, \
-        or see your options: swarm doctor"
-    )]
+    /// A checkpoint was made after the last event of the log.
+    #[error("{0}, so the log may be truncated. Nothing was changed")]
     EndGone(String),
     /// The event log cannot be written.
     #[error(transparent)]
     Append(#[from] AppendError),
     /// The disk failed while the daemon was writing.
     #[error(
-        "the event log cannot be written any more: {0}. Agents that run go on under their runners. \
-        Mend that, then: swarm start"
+        "the event log can no longer be written: {0}. Running agents continue under their runners"
     )]
     DiskFailed(String),
-    /// A run that is under way has records that a newer version wrote.
+    /// A newer version wrote the records of an unfinished run.
     #[error(transparent)]
     NewerRun(ProcessError),
-    /// The rules refuse a command.
+    /// The command is not allowed in the current state.
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    /// Damaged state cannot be repaired in this way.
-    #[error("this way out is not open here; what is wrong, and the ways that are: swarm doctor")]
+    /// The repair that was asked for does not fit the damage.
+    #[error("this repair is not available for this damage")]
     WayNotOffered,
-    /// Agents are at work whose events may be gone.
+    /// Agents are still running, and the repaired state may not know them.
     #[error(
-        "agents still work under their runners, and nothing is repaired under them: {0}. They end \
-        by themselves when their iteration does, at the latest `agents.leaseMinutes` after their \
-        daemon was gone; then repair again"
+        "agents are still running, so nothing was repaired: {0}. They stop when their iteration \
+        ends, or `agents.leaseMinutes` after their daemon stopped"
     )]
     RunsAlive(String),
-    /// The operating system refuses.
+    /// A system call failed.
     #[error("cannot {doing}: {source}")]
     Io {
-        /// What was tried.
+        /// What failed, as a verb phrase: "read the checkpoints".
         doing: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
-/// What keeps a profile from working.
+/// A profile that cannot run, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the agent profile `{profile}` cannot run: {fault}")]
 pub struct Unfit {
     /// The profile's name.
     pub profile: String,
-    /// What it is, and what to do about it.
+    /// Why, and what to do about it.
     pub fault: Fault,
 }
 
-fn all(unfit: &[Unfit]) -> String {
-    let each: Vec<String> = unfit.iter().map(Unfit::to_string).collect();
-    each.join("\n")
+fn join_lines(unfit: &[Unfit]) -> String {
+    let lines: Vec<String> = unfit.iter().map(Unfit::to_string).collect();
+    lines.join("\n")
 }
 
-fn held(pid: Option<u32>) -> String {
+fn locked_by(pid: Option<u32>) -> String {
     match pid {
         Some(pid) => format!(
-            "a swarm daemon runs in this repository already, or another command is changing its \
-            state (pid {pid}); see: swarm status, end a daemon: swarm stop"
+            "a swarm daemon is already running in this repository, or another command is changing \
+            its state (pid {pid})"
         ),
         None => {
             "another swarm process is using this repository's state; try again in a moment".into()
@@ -141,7 +130,55 @@ fn held(pid: Option<u32>) -> String {
 }
 
 impl DaemonError {
-    /// For `map_err`.
+    /// What to do next: each a sentence, or `purpose: command`.
+    pub fn suggestions(&self) -> Vec<String> {
+        let suggestions: &[&str] = match self {
+            Self::NotSetUp { .. } => &["set it up first: swarm init"],
+            Self::Locked { pid: Some(_) } => &[
+                "see what is running: swarm status",
+                "stop the daemon: swarm stop",
+            ],
+            Self::TargetMissing(branch) => {
+                return vec![
+                    format!("create it: git branch {branch}"),
+                    "or set another `target` in .swarm/config.json".to_owned(),
+                ];
+            }
+            Self::NoTarget => &["set `target` in .swarm/config.json, or check out a branch"],
+            Self::GitProgramsNew(_) => &[
+                "if they are not yours, remove each: git config --unset-all KEY",
+                "if they are yours, accept them: swarm config trust-git",
+            ],
+            Self::GitProgramsUnreadable(_) => {
+                &["review the settings and accept them again: swarm config trust-git"]
+            }
+            Self::LogGone => &[
+                "restore .swarm/state/ from a backup",
+                "or see what can be recovered: swarm doctor",
+                "or start over without these ideas: mv .swarm/ideas.jsonl ideas-before.jsonl",
+            ],
+            Self::EndGone(_) => &[
+                "restore .swarm/state/ from a backup",
+                "or see your options: swarm doctor",
+            ],
+            Self::DiskFailed(_) => &["fix the cause, then start again: swarm start"],
+            Self::WayNotOffered => &["see what is wrong and which repairs fit: swarm doctor"],
+            Self::RunsAlive(_) => &["wait until they stop, then repair again"],
+            Self::Journal(error) => return error.suggestions(),
+            Self::Rejected(rejection) => return rejection.suggestions(),
+            Self::Locked { pid: None }
+            | Self::Config(_)
+            | Self::AgentUnusable(_)
+            | Self::AgentsUnfit(_)
+            | Self::Git(_)
+            | Self::Append(_)
+            | Self::NewerRun(_)
+            | Self::Io { .. } => &[],
+        };
+        suggestions.iter().map(ToString::to_string).collect()
+    }
+
+    /// Wraps an I/O error, for `map_err`.
     pub(super) fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let doing = doing.into();
         move |source| Self::Io { doing, source }

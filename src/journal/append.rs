@@ -262,7 +262,7 @@ impl Journal {
         let why = match self.live.file.length(&path) {
             Ok(Some(length)) if length == self.live.length => return Ok(()),
             Ok(Some(length)) => format!(
-                "{LIVE_FILE} has {length} bytes, and this writer left {}",
+                "{LIVE_FILE} has {length} bytes, but this process wrote {}",
                 self.live.length
             ),
             Ok(None) => return Err(self.close(AppendError::Removed { path })),
@@ -281,7 +281,7 @@ impl Journal {
                 why: full.to_string(),
             },
             Err(e) => self.close(AppendError::Unknown {
-                why: format!("{full}, and then, cutting {LIVE_FILE} back: {e}"),
+                why: format!("{full}; then truncating {LIVE_FILE} failed: {e}"),
             }),
         }
     }
@@ -293,11 +293,11 @@ impl Journal {
             Err(e) if is_full(&e) => {
                 return Err(AppendError::Full { why: e.to_string() });
             }
-            Err(e) => return Err(self.unavailable("beginning a new segment", &e)),
+            Err(e) => return Err(self.unavailable("cannot start a new segment", &e)),
         };
         crash::point("journal.rotate.prepared");
         self.switch_to(prepared, 0)
-            .map_err(|e| self.unavailable("rotating the log", &e))
+            .map_err(|e| self.unavailable("cannot rotate the log", &e))
     }
 
     /// After a failed write or sync: `bytes` go into a new segment, and the live one is left as it
@@ -309,7 +309,7 @@ impl Journal {
         let prepared = self.prepare(bytes);
         prepared
             .and_then(|file| self.switch_to(file, bytes.len() as u64))
-            .map_err(|e| self.unavailable(&format!("{first}, and then, in a new segment"), &e))
+            .map_err(|e| self.unavailable(&format!("{first}; then in a new segment"), &e))
     }
 
     /// A durable file with `bytes`, not yet part of the log.

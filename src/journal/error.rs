@@ -1,7 +1,7 @@
-//! What can go wrong with the bytes on disk, in words a person can act on.
+//! Errors of reading, opening and appending to the event log.
 //!
-//! Invariant: whenever a [`JournalError`] is returned from reading or opening, no file of the log
-//! has been changed.
+//! Invariant: a [`JournalError`] from reading or opening means that no file of the log was changed.
+//! [`JournalError::suggestions`] gives the next commands.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,50 +9,50 @@ use std::path::{Path, PathBuf};
 /// Why the log cannot be read or opened.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The operating system refused.
-    #[error("could not {doing} {}: {source}. Mend that, then start again", path.display())]
+    /// A system call failed.
+    #[error("cannot {doing} {}: {source}", path.display())]
     Io {
-        /// What was tried, as a verb phrase.
+        /// What failed, as a verb phrase.
         doing: &'static str,
-        /// On which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system answered.
+        /// The system's error.
         source: io::Error,
     },
     /// Acknowledged records are damaged or missing. Nothing was changed.
     #[error(
-        "the event log is damaged: {} at byte {offset}, where record {seq} should be: {why}. \
-         Nothing was changed; `swarm doctor` shows the ways out",
+        "the event log is damaged: {} at byte {offset}, where event {seq} should be: {why}. \
+         Nothing was changed",
         file.display()
     )]
     Damaged {
         /// The segment.
         file: PathBuf,
-        /// Bytes from its beginning to the first line that is wrong.
+        /// Where the first bad line begins, in bytes.
         offset: u64,
-        /// The seq that the line there should have.
+        /// The seq expected there.
         seq: u64,
-        /// What is wrong with it, and what proves that it was acknowledged.
+        /// What is wrong, and what proves that the event was acknowledged.
         why: String,
     },
-    /// A snapshot was taken of records that the log no longer has.
+    /// A snapshot has events that are missing in the log.
     #[error(
-        "the event log ends at record {log_end}, but {} was taken at record {snapshot}: records \
-        are missing. Nothing was changed; `swarm doctor` shows the ways out",
+        "the event log ends at event {log_end}, but {} was taken at event {snapshot}, so events \
+        are missing. Nothing was changed",
         file.display()
     )]
     BehindSnapshot {
         /// The snapshot.
         file: PathBuf,
-        /// Its seq.
+        /// The snapshot's seq.
         snapshot: u64,
         /// The last seq in the log.
         log_end: u64,
     },
-    /// The log was written by a newer version.
+    /// A newer version wrote the log.
     #[error(
-        "{} has format {found} at byte {offset}, and this version knows formats up to {known}. \
-         Nothing was changed; use the newer swarm that wrote it",
+        "{} has format {found} at byte {offset}, but this swarm reads formats up to {known}. \
+         Nothing was changed",
         file.display()
     )]
     Newer {
@@ -60,40 +60,38 @@ pub enum JournalError {
         file: PathBuf,
         /// Where the first newer line begins.
         offset: u64,
-        /// Its format.
+        /// The format found.
         found: u64,
         /// The newest format this version reads.
         known: u64,
     },
-    /// The bytes of a record are intact, but they are no event that this version knows.
+    /// A line is intact, but this version does not know its event.
     #[error(
-        "record {seq} in {} is intact but not understood: {why}. \
-         Nothing was changed; use the version of swarm that wrote it, or see `swarm doctor`",
+        "event {seq} in {} is intact, but this swarm does not understand it: {why}. \
+         Nothing was changed",
         file.display()
     )]
     Event {
         /// The segment.
         file: PathBuf,
-        /// The record.
+        /// The event.
         seq: u64,
-        /// What the parser missed.
+        /// The parser's error.
         why: String,
     },
-    /// A repair was begun and not finished: the files do not fit together yet.
+    /// A repair was started but not finished; the files do not match yet.
     #[error(
-        "a repair was interrupted: {} says that files are being replaced. Finish it: swarm doctor \
-        --fix",
+        "a repair was interrupted: {} says that files are still being replaced",
         file.display()
     )]
     RepairInterrupted {
-        /// What says so.
+        /// The repair's intention.
         file: PathBuf,
     },
-    /// What an interrupted repair was about to do cannot be read.
+    /// The intention of an interrupted repair cannot be read.
     #[error(
-        "{} says how to finish a repair, and cannot be used: {why}. Nothing was changed; the files \
-        as they were are in the newest folder `doctor-*` beside it: put them back from its `old` \
-        and remove repair.json",
+        "a repair was interrupted, and {}, which says how to finish it, cannot be used: {why}. \
+        Nothing was changed",
         file.display()
     )]
     RepairUnreadable {
@@ -102,12 +100,12 @@ pub enum JournalError {
         /// What is wrong with it.
         why: String,
     },
-    /// The state directory is not a plain directory of ours.
-    #[error("{} {why}. Put a plain directory there and start again", path.display())]
+    /// The state directory is a link or not a directory.
+    #[error("{} {why}", path.display())]
     UnsafePath {
         /// The path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with it, as a predicate.
         why: &'static str,
     },
 }
@@ -118,7 +116,28 @@ impl JournalError {
         !matches!(self, Self::Io { .. } | Self::UnsafePath { .. })
     }
 
-    /// For `map_err`: wraps what the system said about `doing` something to `path`.
+    /// What to do next: each a sentence, or `purpose: command`.
+    pub fn suggestions(&self) -> Vec<String> {
+        let suggestions: &[&str] = match self {
+            Self::Io { .. } => &["fix the cause, then try again"],
+            Self::Damaged { .. } | Self::BehindSnapshot { .. } => {
+                &["see your options: swarm doctor"]
+            }
+            Self::Newer { .. } => &["use the newer swarm that wrote it"],
+            Self::Event { .. } => {
+                &["use the swarm that wrote it, or see your options: swarm doctor"]
+            }
+            Self::RepairInterrupted { .. } => &["finish the repair: swarm doctor --fix"],
+            Self::RepairUnreadable { .. } => &[
+                "copy the files in .swarm/state/doctor-TIME/old/ (the newest such folder) back to \
+                .swarm/state/, then remove repair.json",
+            ],
+            Self::UnsafePath { .. } => &["put a plain directory there, then try again"],
+        };
+        suggestions.iter().map(ToString::to_string).collect()
+    }
+
+    /// Wraps the system's error of `doing` something to `path`, for `map_err`.
     pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io {
@@ -129,79 +148,73 @@ impl JournalError {
     }
 }
 
-/// Why a batch was not acknowledged.
+/// Why a batch was not appended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
-    /// The batch was decided on another state than the log's. Nothing was written; decide again.
-    #[error(
-        "the batch follows record {expected}, but the log ends at {found}: decide again on the \
-        current state"
-    )]
+    /// The batch was decided on an outdated state. Nothing was written; decide again.
+    #[error("the batch was decided after event {expected}, but the log ends at event {found}")]
     Conflict {
-        /// The last seq that the batch was decided on.
+        /// The seq after which the batch was decided.
         expected: u64,
         /// The last seq of the log.
         found: u64,
     },
-    /// Something else changed the live segment: this writer has lost the log. Nothing was written.
+    /// Another process changed the live segment. Nothing was written.
     #[error(
-        "another writer has the event log: {why}. Stop this daemon; `swarm status` shows which one \
-        runs"
+        "another process is writing to the event log: {why}. Run `swarm status` to see which \
+        daemon is running"
     )]
     Fenced {
-        /// How that was seen.
+        /// What shows it.
         why: String,
     },
-    /// The live segment's name is gone, or is another file's. Nothing was written; what was is lost
-    /// with the file.
+    /// The live segment was removed or replaced. Nothing was written; earlier events are lost with
+    /// the file.
     #[error(
-        "the event log {} was removed or replaced while this daemon wrote it, as `git clean -fdx` \
-        does: nothing more is acknowledged. Put `.swarm/state/` back from where it went or from a \
-        backup; without one, see what is left: swarm doctor",
+        "the event log {} was removed or replaced while the daemon was running (`git clean -fdx` \
+        does that). Restore .swarm/state/ from a backup, or run `swarm doctor` to see your options",
         path.display()
     )]
     Removed {
-        /// Where it was.
+        /// The segment's path.
         path: PathBuf,
     },
-    /// The disk is full. The log is as before the batch, and a later append works when there is
-    /// room.
-    #[error("the disk is full: {why}. Free some space; the log itself is intact")]
+    /// The disk is full. The log is as it was before the batch; an append works again once there is
+    /// space.
+    #[error("the disk is full: {why}. The event log is intact; free some space")]
     Full {
-        /// What the system answered.
+        /// The system's error.
         why: String,
     },
-    /// A single event is larger than a line may be. Nothing was written.
+    /// An event exceeds the length limit of a line. Nothing was written.
     #[error(
-        "the event `{kind}` takes {bytes} bytes, and a line has at most {limit}: put the large \
-        part into a file and its SHA-256 into the event"
+        "the event `{kind}` takes {bytes} bytes; a line of the event log holds at most {limit} bytes"
     )]
     TooLarge {
-        /// Its kind.
+        /// The event's kind.
         kind: String,
-        /// Bytes of its line.
+        /// Bytes of the event's line.
         bytes: usize,
-        /// Bytes a line may have.
+        /// Most bytes of a line.
         limit: usize,
     },
     /// The event does not serialise to `{"kind":...,"data":...}` on one line. Nothing was written.
-    #[error("the event `{kind}` cannot be written as a line: {why}")]
+    #[error("the event `{kind}` cannot be written as one line: {why}")]
     Unencodable {
-        /// Its kind.
+        /// The event's kind.
         kind: String,
         /// What is wrong with it.
         why: String,
     },
-    /// The batch may or may not be on disk. Open the log again to find out; look it up by its
-    /// operation id.
-    #[error("it is not known whether the batch is on disk: {why}. Start again to find out")]
+    /// The batch may or may not be on disk. Opening the log again tells.
+    #[error("it is unknown whether the last events are on disk: {why}. The next start finds out")]
     Unknown {
         /// What failed.
         why: String,
     },
-    /// The disk failed and the log takes nothing more until it is opened again. Of the batch in
-    /// whose append the failure fell, records may still turn up then.
-    #[error("the disk failed: {why}. Mend it and start again")]
+    /// The disk failed; the log accepts nothing until it is opened again. Records of the failed
+    /// batch may turn up then.
+    #[error("the disk failed: {why}")]
     Unavailable {
         /// What failed.
         why: String,
@@ -209,7 +222,7 @@ pub enum AppendError {
 }
 
 impl AppendError {
-    /// Whether the log refuses everything from now on, until it is opened again.
+    /// Whether the log refuses every append until it is opened again.
     pub fn is_final(&self) -> bool {
         matches!(
             self,

@@ -1,8 +1,8 @@
-//! One daemon a repository.
+//! The lock that allows one daemon a repository; every writer of the state takes it.
 //!
-//! Invariant: the lock is the kernel's, on the open file `state/lock`; it goes with its holder
-//! however that ends. The file is never unlinked (two holders could then lock two files of one
-//! name), and the pid in it is for messages only.
+//! Invariant: the kernel holds the lock on the open file `state/lock` and releases it when its
+//! holder ends in any way. The file is never unlinked, or two holders could lock two files of one
+//! name. The pid in it is for messages only.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -10,38 +10,37 @@ use std::path::{Path, PathBuf};
 
 use super::disk::{make_private_dir, plain_file};
 
-/// The name of the lock's file in the state directory.
+/// The lock file's name in the state directory.
 pub const LOCK_FILE: &str = "lock";
 
-/// The state directory is ours while this lives.
+/// Exclusive use of the state directory until this is dropped.
 #[derive(Debug)]
 pub struct StateLock {
     file: File,
 }
 
-/// Why the state directory is not ours.
+/// Why the lock was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process has it.
-    #[error("another swarm {} has this repository's state. Use that one, or stop it with `swarm \
-        stop`", holder(*pid))]
+    /// Another process holds it.
+    #[error("another swarm {} is using this repository's state", holder(*pid))]
     Held {
-        /// The process that wrote its pid there last; `None` when it has not come to that yet.
+        /// The holder; `None` if it has not written its pid yet.
         pid: Option<u32>,
     },
-    /// The lock's file cannot be used.
-    #[error("could not lock {}: {source}. Mend that, then start again", path.display())]
+    /// The lock file cannot be used.
+    #[error("cannot lock {}: {source}", path.display())]
     Io {
-        /// The lock's file.
+        /// The lock file.
         path: PathBuf,
-        /// What the system answered.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl StateLock {
-    /// Takes the lock of the state directory (made, 0700, if it is not there) or says at once who
-    /// has it.
+    /// Takes the lock, or fails at once with its holder. Creates the state directory (0700) if it is
+    /// missing.
     pub fn acquire(state_dir: &Path) -> Result<Self, LockError> {
         let path = state_dir.join(LOCK_FILE);
         let failed = |source| LockError::Io {
@@ -67,10 +66,9 @@ impl StateLock {
 
 impl Drop for StateLock {
     fn drop(&mut self) {
-        // So that a clean end leaves no stale pid for a message; nothing depends on it.
+        // A stale pid would only confuse messages; nothing depends on it.
         let _ = write_pid(&mut self.file, "");
-        // Closing would do, but for a child that is just being spawned and has its copy until it
-        // executes.
+        // Closing is not enough: a child that is being spawned has a copy until it executes.
         let _ = self.file.unlock();
     }
 }
@@ -88,10 +86,7 @@ fn read_pid(file: &mut File) -> Option<u32> {
 }
 
 fn holder(pid: Option<u32>) -> String {
-    pid.map_or_else(
-        || "that is just starting".into(),
-        |pid| format!("(pid {pid})"),
-    )
+    pid.map_or_else(|| "process".into(), |pid| format!("(pid {pid})"))
 }
 
 #[cfg(test)]
@@ -103,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_holder_is_refused_and_told_the_pid_of_the_first() {
+    fn a_second_holder_is_refused_with_the_pid_of_the_first() {
         let dir = tempfile::tempdir().unwrap();
         let state = dir.path().join("state");
         let lock = StateLock::acquire(&state).unwrap();
@@ -117,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_private_and_stays_the_same_file() {
+    fn the_lock_file_is_private_and_never_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let state = dir.path().join("state");
         let inode = || std::fs::metadata(state.join(LOCK_FILE)).unwrap().ino();
@@ -138,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_file_that_is_a_link_is_refused() {
+    fn a_symbolic_link_as_lock_file_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("elsewhere", dir.path().join(LOCK_FILE)).unwrap();
         assert!(matches!(

@@ -153,7 +153,7 @@ fn keep_aside(
     let tail = segment.map_or(Ok(Vec::new()), |segment| read_from(segment, torn.offset))?;
     let copy = free_name(state_dir);
     let copied = copy_out(storage, state_dir, &copy, &tail);
-    copied.map_err(JournalError::io("keep the torn tail of the log in", &copy))?;
+    copied.map_err(JournalError::io("copy the torn tail of the log to", &copy))?;
     Ok(KeptAside {
         torn: torn.clone(),
         copy,

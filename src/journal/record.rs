@@ -149,7 +149,7 @@ fn write_line<E: JournalEvent>(
         return Err(unencodable("it is not tagged with `kind` and `data`"));
     }
     if out[joint..].contains(&b'\n') {
-        return Err(unencodable("it contains a line end"));
+        return Err(unencodable("it contains a line break"));
     }
     out[joint] = b',';
     let crc = chain(previous, &out[start..]);

@@ -57,15 +57,15 @@ pub enum SnapshotFault {
     #[error("it is damaged: {0}")]
     Damaged(String),
     /// It was written by a version whose snapshots this one does not know.
-    #[error("its version is {0}, and this swarm reads {SNAPSHOT_VERSION}")]
+    #[error("its version is {0}, but this swarm reads {SNAPSHOT_VERSION}")]
     OtherVersion(String),
     /// It is a snapshot of something else.
     #[error("its type is `{0}`, not `{SNAPSHOT_TYPE}`")]
     OtherType(String),
     /// It was taken of another log than the one beside it.
     #[error(
-        "it was taken of another log: the crc of record {seq} there is {theirs:08x}, and here \
-        {ours:08x}"
+        "it belongs to another log: the crc of event {seq} is {theirs:08x} there and {ours:08x} \
+        here"
     )]
     OtherLog {
         /// The record it was taken after.
@@ -76,7 +76,7 @@ pub enum SnapshotFault {
         ours: u32,
     },
     /// Its state is not the state of this version.
-    #[error("its state is not understood: {0}")]
+    #[error("its state cannot be parsed: {0}")]
     State(String),
 }
 
@@ -295,7 +295,7 @@ pub(super) fn whole(mut bytes: Vec<u8>) -> Result<Vec<u8>, SnapshotFault> {
         return damaged("it does not end with a crc");
     };
     if record::chain(0, body) != crc {
-        return damaged("its crc does not fit its bytes");
+        return damaged("its crc does not match its bytes");
     }
     let length = body.len();
     bytes.truncate(length);
@@ -321,7 +321,7 @@ fn split(bytes: &[u8]) -> Result<(Head, &[u8]), SnapshotFault> {
     }
     let head: Head = serde_json::from_slice(&head).map_err(broken)?;
     if record::hex(head.log_crc.as_bytes()).is_none() {
-        return Err(damaged("its logCrc is no crc"));
+        return Err(damaged("its logCrc is not a crc"));
     }
     Ok((head, &bytes[at + STATE_KEY.len()..]))
 }

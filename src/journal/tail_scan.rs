@@ -201,7 +201,7 @@ fn line_length(bytes: &[u8]) -> Option<usize> {
 
 fn unfinished(rest: &[u8], last: bool) -> Stop {
     if rest.len() >= MAX_LINE {
-        Stop::Bad("no line end within the length of a line".into())
+        Stop::Bad("there is no line break within the longest possible line".into())
     } else if last && !rest.is_empty() {
         Stop::Bad("the line is cut short".into())
     } else {
@@ -213,14 +213,14 @@ fn unfinished(rest: &[u8], last: bool) -> Stop {
 fn check(bytes: &[u8], chain: ChainStart) -> Result<Line<'_>, Stop> {
     let bad = |why: &str| Err(Stop::Bad(why.to_owned()));
     if bytes.len() >= MAX_LINE {
-        return bad("the line is longer than a line may be");
+        return bad("the line is too long");
     }
     let Some((body, written)) = record::split_crc(bytes) else {
         return bad("the line does not end with a crc");
     };
     let crc = record::chain(chain.crc, body);
     if crc != written {
-        return bad("its crc does not fit its bytes and the record before it");
+        return bad("its crc does not match its bytes and the event before it");
     }
     if let Some((found, _)) = record::version(bytes).filter(|(v, _)| *v > FORMAT) {
         return Err(Stop::Newer(found));
@@ -230,7 +230,7 @@ fn check(bytes: &[u8], chain: ChainStart) -> Result<Line<'_>, Stop> {
             Err(Stop::Impossible(format!("its seq is {}", header.seq)))
         }
         Some(header) if header.dur >= header.seq => Err(Stop::Impossible(format!(
-            "it says that the records up to {} were on disk before it",
+            "it says that the events up to {} were on disk before it",
             header.dur
         ))),
         Some(header) if header.v < OLDEST => Err(Stop::Impossible(format!(
@@ -238,7 +238,7 @@ fn check(bytes: &[u8], chain: ChainStart) -> Result<Line<'_>, Stop> {
             header.v
         ))),
         Some(header) => Ok(Line { header, crc, bytes }),
-        None => Err(Stop::Impossible("it does not begin as a record".into())),
+        None => Err(Stop::Impossible("it does not begin like an event".into())),
     }
 }
 
@@ -259,13 +259,12 @@ pub(super) fn judge(rest: &[u8], at: &Progress, known_durable: u64, stop: &Stop)
     };
     if known_durable >= seq {
         return damaged(format!(
-            "{why}, and a snapshot proves that the records up to {known_durable} were on disk"
+            "{why}, and a snapshot proves that the events up to {known_durable} were on disk"
         ));
     }
     if let Some(claim) = first_claim(rest, seq) {
         return damaged(format!(
-            "{why}, and the line of record {} at byte {} proves that the records up to {} were on \
-            disk",
+            "{why}, and event {} at byte {} proves that the events up to {} were on disk",
             claim.header.seq,
             offset + claim.at as u64,
             claim.header.dur

@@ -69,7 +69,7 @@ pub struct Writer<E> {
 /// The writer's thread has ended by a panic, in the journal or in the sink: whether the last
 /// batches are on disk is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the writer's thread has failed: start again to find out what is on disk")]
+#[error("the writer thread of the event log crashed; the next start finds out what is on disk")]
 pub struct WriterDied;
 
 /// Starts the thread. `sink` runs on it, once for each batch, in order; while it runs nothing is

@@ -50,7 +50,7 @@ pub fn normal(line: &str) -> String {
             .checked_sub(1)
             .and_then(|before| words.get(before))
             .cloned();
-        // "the records up to 56 were on disk"
+        // "the events up to 56 were on disk"
         let is_end = at >= 2 && words[at - 1] == "to" && words[at - 2] == "up";
         if is_small && (is_end || counts(words.get(at + 1)) || counts(before.as_ref())) {
             let bare = words[at].trim_start_matches(|c: char| c.is_ascii_digit());
@@ -267,8 +267,8 @@ mod tests {
                 "ed-001  idea-001  working  1  0 s",
             ),
             (
-                "at byte 10003, where record 51 should be",
-                "at byte 9, where record 7 should be",
+                "at byte 10003, where event 51 should be",
+                "at byte 9, where event 7 should be",
             ),
             (
                 "conversation 0a653c67-b022-4acb-8e77-cc99c6549c28",

@@ -54,7 +54,7 @@ fn a_hard_stop_for_dollars_needs_a_price_and_says_so() {
     fs::write(&program, CLAUDE).unwrap();
     fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
     configure(&sandbox, &json!({}));
-    let before = "budget.hardStop ends no run of `cl` in the middle for budget.usdPerIdea";
+    let before = "budget.hardStop cannot stop a run of `cl` in the middle for budget.usdPerIdea";
     let doctor = sandbox.swarm(&["doctor"]);
     assert!(doctor.ok().contains(before), "{doctor}");
     let daemon = sandbox.start();
@@ -105,7 +105,7 @@ fn a_hard_stop_for_dollars_needs_a_price_and_says_so() {
     assert!(
         doctor
             .ok()
-            .contains("no run of `ed` counts in budget.usdPerIdea"),
+            .contains("runs of `ed` do not count towards budget.usdPerIdea"),
         "{doctor}"
     );
     let daemon = sandbox.start();

@@ -400,7 +400,7 @@ fn a_missing_segment_is_named_and_the_good_beginning_goes_on() {
 fn a_lost_end_is_named_and_what_is_left_goes_on() {
     let sandbox = with_history();
     lose_the_end(&sandbox);
-    assert_named(&sandbox, &["was taken after record", "way `cut`"]);
+    assert_named(&sandbox, &["was taken after event", "way `cut`"]);
     sandbox.swarm(CUT).ok();
     assert_eq!(sandbox.idea_status("idea-003"), "done");
     assert_repaired(&sandbox);
@@ -412,7 +412,7 @@ fn a_damaged_first_event_leaves_an_empty_log_that_repeats_no_number() {
     lose_the_beginning(&sandbox);
     assert_named(
         &sandbox,
-        &["where event 1 should be", "the log begins anew"],
+        &["where event 1 should be", "the log starts over"],
     );
     sandbox.swarm(CUT).ok();
     assert!(sandbox.ideas().is_empty());
@@ -457,7 +457,7 @@ fn a_newer_format_has_no_way_out_but_the_newer_version() {
     assert_eq!(doctor.code, 1, "{doctor}");
     assert!(doctor.stdout.contains("newer swarm"), "{doctor}");
     assert!(!doctor.stdout.contains("way `"), "{doctor}");
-    sandbox.swarm(CUT).refused(1, &["not open"]);
+    sandbox.swarm(CUT).refused(1, &["not available"]);
     before.assert_same(&Fingerprint::of(&sandbox.repo()), "doctor");
 }
 
@@ -466,7 +466,7 @@ fn nothing_is_repaired_under_a_daemon() {
     let sandbox = Sandbox::ready();
     let daemon = sandbox.start();
     let doctor = sandbox.swarm(&["doctor"]);
-    assert!(doctor.ok().contains("runs (pid"), "{doctor}");
+    assert!(doctor.ok().contains("running (pid"), "{doctor}");
     sandbox.swarm(CUT).refused(1, &["daemon", "swarm stop"]);
     daemon.stop();
 }
@@ -582,7 +582,9 @@ fn damage_behind_the_snapshots_cannot_be_repaired_by_one() {
         }
         assert_named(&sandbox, &["way `cut` (recommended)"]);
         assert!(way(&damage(&sandbox), "snapshot").is_none());
-        sandbox.swarm(SNAPSHOT).refused(1, &["not open", "cut"]);
+        sandbox
+            .swarm(SNAPSHOT)
+            .refused(1, &["not available", "cut"]);
     }
     sandbox.swarm(CUT).ok();
     assert_eq!(sandbox.idea("write f.txt x; say COMPLETE"), "idea-006");
@@ -600,10 +602,10 @@ fn nothing_is_repaired_under_an_agent_that_is_still_at_work() {
     change(&path, |bytes| bytes[at + 10] ^= 0x01);
     // What the daemon left behind goes: that is harmless.
     assert_eq!(sandbox.swarm(&["doctor", "--fix"]).code, 1);
-    let doctor = assert_named(&sandbox, &["still at work: r0001-", "way `cut`"]);
+    let doctor = assert_named(&sandbox, &["still running: r0001-", "way `cut`"]);
     assert!(doctor.stdout.contains("leaseMinutes"), "{doctor}");
     let before = Fingerprint::of(&sandbox.dot_swarm("state"));
-    sandbox.swarm(CUT).refused(1, &["r0001-", "still work"]);
+    sandbox.swarm(CUT).refused(1, &["r0001-", "still running"]);
     before.assert_same(&Fingerprint::of(&sandbox.dot_swarm("state")), "the refusal");
     sandbox.release("a");
     sandbox.assert_nothing_runs();
@@ -733,7 +735,7 @@ fn a_log_that_was_removed_is_not_begun_anew_over_the_list_of_ideas() {
         assert_eq!(fs::read(sandbox.dot_swarm("ideas.jsonl")).unwrap(), list);
     }
     let doctor = sandbox.swarm(&["doctor"]).stdout;
-    assert!(!doctor.contains("the first start makes it"), "{doctor}");
+    assert!(!doctor.contains("the first start creates it"), "{doctor}");
     // Whoever wants that says so, by what is told.
     let list = sandbox.dot_swarm("ideas.jsonl");
     fs::rename(list, sandbox.path("ideas-before.jsonl")).unwrap();

@@ -117,14 +117,14 @@ fn a_snapshot_that_has_less_than_the_list_is_no_way_without_a_loss() {
     assert_eq!(doctor.code, 1, "{doctor}");
     for words in [
         "way `snapshot`",
-        "ideas.jsonl tells of more",
+        "ideas.jsonl shows later changes",
         "idea-004: pending -> gone",
         "write d.txt x",
     ] {
         assert!(doctor.stdout.contains(words), "{words}: {doctor}");
     }
     let fixed = sandbox.swarm(SNAPSHOT);
-    assert!(fixed.ok().contains("the texts of all ideas"), "{fixed}");
+    assert!(fixed.ok().contains("a copy of ideas.jsonl"), "{fixed}");
     assert_repaired(&sandbox);
     assert_eq!(sandbox.idea_status("idea-005"), "done");
 }
@@ -143,14 +143,14 @@ fn of_two_snapshots_behind_the_damage_the_one_that_keeps_most_is_the_way() {
     let doctor = sandbox.swarm(&["doctor"]);
     assert_eq!(doctor.code, 1, "{doctor}");
     for words in [
-        &format!("snapshot.json has the whole state after event {newer}, the last"),
-        "nothing of the state is lost",
+        &format!("snapshot.json has the complete state after event {newer}, the last"),
+        "no state is lost",
         ".jsonl ends at byte ",
-        "found there: nothing: the file ends there",
+        "found there: nothing, the file ends there",
     ] {
         assert!(doctor.stdout.contains(words), "{words}: {doctor}");
     }
-    for words in ["snapshot.prev.json", "every event after it", "line 0"] {
+    for words in ["snapshot.prev.json", "every later event", "line 0"] {
         assert!(!doctor.stdout.contains(words), "{words}: {doctor}");
     }
     sandbox.swarm(SNAPSHOT).ok();
@@ -174,14 +174,14 @@ fn a_snapshot_of_another_log_is_no_way_and_says_that_there_may_have_been_more() 
     let doctor = sandbox.swarm(&["doctor"]);
     for words in [
         format!(
-            "way `snapshot` (recommended): snapshot.prev.json has the whole state after event \
+            "way `snapshot` (recommended): snapshot.prev.json has the complete state after event \
             {kept}; but a snapshot was taken after event {known}"
         ),
-        format!("loses {} events from event {} on", known - kept, kept + 1),
+        format!("loses {} events, from event {} on", known - kept, kept + 1),
     ] {
         assert!(doctor.stdout.contains(&words), "{words}: {doctor}");
     }
-    assert!(!doctor.stdout.contains("nothing of the state"), "{doctor}");
+    assert!(!doctor.stdout.contains("no state is lost"), "{doctor}");
     sandbox.swarm(SNAPSHOT).ok();
     assert_repaired(&sandbox);
 }
@@ -198,13 +198,13 @@ fn a_snapshot_that_does_not_know_a_landing_is_not_said_to_have_everything() {
     }
     let doctor = sandbox.swarm(&["doctor"]);
     for words in [
-        "snapshot.prev.json has the whole state",
-        "has landings that it does not know",
+        "snapshot.prev.json has the complete state",
+        "has landings that it does not mention",
         "idea-003 is on main already",
     ] {
         assert!(doctor.stdout.contains(words), "{words}: {doctor}");
     }
-    assert!(!doctor.stdout.contains("nothing of the state"), "{doctor}");
+    assert!(!doctor.stdout.contains("no state is lost"), "{doctor}");
     sandbox.swarm(SNAPSHOT).ok();
     assert_repaired(&sandbox);
     assert_eq!(sandbox.idea_status("idea-004"), "done");

@@ -91,12 +91,12 @@ fn look_at(root: &Path, detected: &Detected) -> Vec<Seen> {
     };
     let profiles: Vec<Profile> = known.map(preflight::plain).map(named).collect();
     let inherited: Environment = std::env::vars_os().collect();
-    let muster = Preflight {
+    let preflight = Preflight {
         root,
         inherited: &inherited,
         pass: &[],
     };
-    muster.look_at_all(&profiles)
+    preflight.inspect_all(&profiles)
 }
 
 /// What was seen of the agent that is taken, and what its arguments permit; what keeps others from

@@ -75,14 +75,14 @@ impl Loader {
             .filter_map(|name| preflight::profile(config, name))
             .collect();
         let inherited = std::env::vars_os().collect();
-        let muster = Preflight {
+        let preflight = Preflight {
             root: &self.paths.root,
             inherited: &inherited,
             pass: &config.agents.pass_env,
         };
         let mut unfit = Vec::new();
         let mut doubts = Vec::new();
-        for seen in muster.look_at_all(&profiles) {
+        for seen in preflight.inspect_all(&profiles) {
             let name = seen.profile;
             let faults = seen.faults.into_iter();
             unfit.extend(faults.map(|fault| Unfit {

@@ -1,50 +1,50 @@
-//! Budgets that cannot hold, because an agent's program does not report what it uses or costs, or
-//! only after a run.
+//! Budgets that have no effect, because an agent's program does not report its usage or cost, or
+//! only when a run ends. Called by `swarm doctor` and at a start.
 //!
-//! Invariant: only what is certain from the configuration is said. A model without a price among
-//! others is noticed when it is used, by `decide::budget::unpriced`.
+//! Invariant: only what follows from the configuration alone is reported. A model without a price
+//! is noticed when it is used, by `decide::budget::unpriced`.
 
 use crate::agents::{self, AdapterKind, adapter::UsageReporting};
 use crate::config::Config;
 use crate::daemon::files::settings;
 
-/// A budget that does not hold for a profile.
+/// A budget that has no effect on a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UncountedProfile {
-    /// What does not count where, and why.
+    /// Which runs are not counted in which budget, and why.
     pub what: String,
     /// What to do about it.
     pub advice: &'static str,
 }
 
-/// How much a budget sees of what a program reports.
+/// How much of a program's usage a budget can count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sight {
+enum Coverage {
     All,
-    /// Tokens, and no price is configured.
+    /// The program reports tokens only, and no price is configured.
     NoPrice,
     Nothing,
 }
 
-impl Sight {
-    fn of_dollars(told: UsageReporting, config: &Config) -> Self {
-        match told {
+impl Coverage {
+    fn of_dollars(reported: UsageReporting, config: &Config) -> Self {
+        match reported {
             UsageReporting::Nothing => Self::Nothing,
             UsageReporting::Tokens if config.pricing.is_empty() => Self::NoPrice,
             UsageReporting::Tokens | UsageReporting::Cost | UsageReporting::Both => Self::All,
         }
     }
 
-    fn of_tokens(told: UsageReporting) -> Self {
-        match told {
+    fn of_tokens(reported: UsageReporting) -> Self {
+        match reported {
             UsageReporting::Nothing | UsageReporting::Cost => Self::Nothing,
             UsageReporting::Tokens | UsageReporting::Both => Self::All,
         }
     }
 }
 
-/// What the budgets do not see of the runs of these profiles.
-pub fn unseen<'a>(
+/// The budgets that do not count the runs of these profiles.
+pub fn uncounted<'a>(
     config: &Config,
     names: impl IntoIterator<Item = &'a str>,
 ) -> Vec<UncountedProfile> {
@@ -52,76 +52,77 @@ pub fn unseen<'a>(
     let mut found = Vec::new();
     for name in names {
         let profile = config.agents.profiles.get(name);
-        // The scripted agent uses nothing.
+        // The scripted agent costs nothing.
         let kind = profile.map(|profile| profile.adapter);
         let Some(kind) = kind.filter(|kind| *kind != AdapterKind::Demo) else {
             continue;
         };
         let adapter = agents::adapter(kind);
-        let (meanwhile, at_end) = (adapter.meanwhile(), adapter.at_end());
-        let dollars = |told| Sight::of_dollars(told, config);
+        let (during_run, at_end) = (adapter.meanwhile(), adapter.at_end());
+        let dollars = |reported| Coverage::of_dollars(reported, config);
         let of_dollars = (
             budget.limits_in_dollars(),
-            dollars(meanwhile),
+            dollars(during_run),
             dollars(at_end),
         );
-        let tokens = Sight::of_tokens;
-        let of_tokens = (budget.limits_in_tokens(), tokens(meanwhile), tokens(at_end));
-        for (limits, meanwhile, at_end) in [of_dollars, of_tokens] {
+        let tokens = Coverage::of_tokens;
+        let of_tokens = (
+            budget.limits_in_tokens(),
+            tokens(during_run),
+            tokens(at_end),
+        );
+        for (limits, during_run, at_end) in [of_dollars, of_tokens] {
             if limits.is_empty() {
                 continue;
             }
             let limits = limits.join(" and ");
-            let hard = config.budget.hard_stop;
-            found.extend(never(name, &limits, at_end).or_else(|| {
-                let too_late = || too_late(name, &limits, meanwhile);
-                hard.then(too_late).flatten()
+            let hard_stop = config.budget.hard_stop;
+            found.extend(never_counted(name, &limits, at_end).or_else(|| {
+                let late = || counted_late(name, &limits, during_run);
+                hard_stop.then(late).flatten()
             }));
         }
     }
     found
 }
 
-const PRICING: &str = "add what its model costs to .swarm/config.json, in dollars for a million \
+const PRICING: &str = "add the price of its model to .swarm/config.json, in dollars per million \
     tokens: \"pricing\": {\"MODEL\": {\"input\": N, \"cached\": N, \"cacheWritten\": N, \
     \"output\": N}}";
 
-fn never(name: &str, limits: &str, at_end: Sight) -> Option<UncountedProfile> {
+fn never_counted(name: &str, limits: &str, at_end: Coverage) -> Option<UncountedProfile> {
     let (why, advice) = match at_end {
-        Sight::All => return None,
-        Sight::NoPrice => (
-            "it tells tokens only, their dollars are known from `pricing` alone, and that is empty",
-            PRICING,
-        ),
-        Sight::Nothing => (
-            "it does not tell what it uses",
-            "no budget holds these agents back; what does: completion.maxIterations, \
-            agents.timeoutMinutes",
+        Coverage::All => return None,
+        Coverage::NoPrice => ("it reports tokens only, and `pricing` is empty", PRICING),
+        Coverage::Nothing => (
+            "it does not report its usage",
+            "limit these agents with completion.maxIterations and agents.timeoutMinutes instead",
         ),
     };
     Some(UncountedProfile {
-        what: format!("no run of `{name}` counts in {limits}: {why}"),
+        what: format!("runs of `{name}` do not count towards {limits}: {why}"),
         advice,
     })
 }
 
-fn too_late(name: &str, limits: &str, meanwhile: Sight) -> Option<UncountedProfile> {
-    let (why, advice) = match meanwhile {
-        Sight::All => return None,
-        Sight::NoPrice => (
-            "before its end a run tells tokens only, their dollars are known from `pricing` alone, \
-            and that is empty",
+fn counted_late(name: &str, limits: &str, during_run: Coverage) -> Option<UncountedProfile> {
+    let (why, advice) = match during_run {
+        Coverage::All => return None,
+        Coverage::NoPrice => (
+            "during a run it reports tokens only, and `pricing` is empty",
             PRICING,
         ),
-        Sight::Nothing => (
-            "what counts there is not told before a run's end",
-            "a run there may use more than the budget, which is looked at after it; what can be \
-            ended in the middle: for tokens claude and opencode; for dollars claude with \
-            `pricing`, opencode, and acp where its agent tells what it costs",
+        Coverage::Nothing => (
+            "it reports its usage only when the run ends",
+            "a run may exceed the budget, which is checked when the run ends; only these can be \
+            stopped in the middle of a run: by tokens, claude and opencode; by dollars, claude \
+            with `pricing`, opencode, and acp if its agent reports the cost",
         ),
     };
     Some(UncountedProfile {
-        what: format!("budget.hardStop ends no run of `{name}` in the middle for {limits}: {why}"),
+        what: format!(
+            "budget.hardStop cannot stop a run of `{name}` in the middle for {limits}: {why}"
+        ),
         advice,
     })
 }
@@ -132,8 +133,8 @@ mod tests {
 
     use super::*;
 
-    /// What is said of all adapters under this budget.
-    fn said(budget: &Value, pricing: &Value) -> String {
+    /// The reports about all adapters under this budget.
+    fn reports(budget: &Value, pricing: &Value) -> String {
         let adapters = [
             "claude", "codex", "gemini", "opencode", "acp", "command", "demo",
         ];
@@ -142,60 +143,60 @@ mod tests {
         let config =
             json!({"agents": {"profiles": profiles}, "budget": budget, "pricing": pricing});
         let config: Config = serde_json::from_value(config).unwrap();
-        let said = unseen(&config, adapters);
-        let lines: Vec<String> = said.into_iter().map(|one| one.what).collect();
+        let found = uncounted(&config, adapters);
+        let lines: Vec<String> = found.into_iter().map(|one| one.what).collect();
         lines.join("\n")
     }
 
     #[test]
-    fn what_is_not_told_counts_in_no_budget() {
+    fn unreported_usage_counts_towards_no_budget() {
         let budget = json!({"usdPerIdea": 5.0, "usdPerDay": 50.0});
-        insta::assert_snapshot!(said(&budget, &json!({})), @r"
-        no run of `codex` counts in budget.usdPerIdea and budget.usdPerDay: it tells tokens only, their dollars are known from `pricing` alone, and that is empty
-        no run of `gemini` counts in budget.usdPerIdea and budget.usdPerDay: it tells tokens only, their dollars are known from `pricing` alone, and that is empty
-        no run of `command` counts in budget.usdPerIdea and budget.usdPerDay: it does not tell what it uses
+        insta::assert_snapshot!(reports(&budget, &json!({})), @r"
+        runs of `codex` do not count towards budget.usdPerIdea and budget.usdPerDay: it reports tokens only, and `pricing` is empty
+        runs of `gemini` do not count towards budget.usdPerIdea and budget.usdPerDay: it reports tokens only, and `pricing` is empty
+        runs of `command` do not count towards budget.usdPerIdea and budget.usdPerDay: it does not report its usage
         ");
         let pricing = json!({"m": {"input": 1.0, "output": 1.0}});
-        insta::assert_snapshot!(said(&budget, &pricing), @r"
-        no run of `command` counts in budget.usdPerIdea and budget.usdPerDay: it does not tell what it uses
+        insta::assert_snapshot!(reports(&budget, &pricing), @r"
+        runs of `command` do not count towards budget.usdPerIdea and budget.usdPerDay: it does not report its usage
         ");
     }
 
     #[test]
-    fn what_is_not_told_within_a_run_ends_none() {
+    fn usage_reported_at_the_end_stops_no_run() {
         let budget = json!({"usdPerIdea": 5.0, "hardStop": true});
-        insta::assert_snapshot!(said(&budget, &json!({})), @r"
-        budget.hardStop ends no run of `claude` in the middle for budget.usdPerIdea: before its end a run tells tokens only, their dollars are known from `pricing` alone, and that is empty
-        no run of `codex` counts in budget.usdPerIdea: it tells tokens only, their dollars are known from `pricing` alone, and that is empty
-        no run of `gemini` counts in budget.usdPerIdea: it tells tokens only, their dollars are known from `pricing` alone, and that is empty
-        no run of `command` counts in budget.usdPerIdea: it does not tell what it uses
+        insta::assert_snapshot!(reports(&budget, &json!({})), @r"
+        budget.hardStop cannot stop a run of `claude` in the middle for budget.usdPerIdea: during a run it reports tokens only, and `pricing` is empty
+        runs of `codex` do not count towards budget.usdPerIdea: it reports tokens only, and `pricing` is empty
+        runs of `gemini` do not count towards budget.usdPerIdea: it reports tokens only, and `pricing` is empty
+        runs of `command` do not count towards budget.usdPerIdea: it does not report its usage
         ");
         let pricing = json!({"m": {"input": 1.0, "output": 1.0}});
-        insta::assert_snapshot!(said(&budget, &pricing), @r"
-        budget.hardStop ends no run of `codex` in the middle for budget.usdPerIdea: what counts there is not told before a run's end
-        budget.hardStop ends no run of `gemini` in the middle for budget.usdPerIdea: what counts there is not told before a run's end
-        no run of `command` counts in budget.usdPerIdea: it does not tell what it uses
+        insta::assert_snapshot!(reports(&budget, &pricing), @r"
+        budget.hardStop cannot stop a run of `codex` in the middle for budget.usdPerIdea: it reports its usage only when the run ends
+        budget.hardStop cannot stop a run of `gemini` in the middle for budget.usdPerIdea: it reports its usage only when the run ends
+        runs of `command` do not count towards budget.usdPerIdea: it does not report its usage
         ");
     }
 
     #[test]
-    fn without_a_budget_there_is_nothing_to_say() {
+    fn without_a_budget_nothing_is_reported() {
         for budget in [json!({}), json!({"hardStop": true})] {
-            assert_eq!(said(&budget, &json!({})), "", "{budget}");
+            assert_eq!(reports(&budget, &json!({})), "", "{budget}");
         }
     }
 
     #[test]
-    fn what_counts_in_no_budget_in_tokens_is_told() {
+    fn unreported_tokens_count_towards_no_budget() {
         let budget = json!({"tokensPerIdea": 1000, "tokensPerDay": 5000});
-        insta::assert_snapshot!(said(&budget, &json!({})), @"no run of `command` counts in \
-            budget.tokensPerIdea and budget.tokensPerDay: it does not tell what it uses");
+        insta::assert_snapshot!(reports(&budget, &json!({})), @"runs of `command` do not count towards \
+            budget.tokensPerIdea and budget.tokensPerDay: it does not report its usage");
         let budget = json!({"tokensPerIdea": 1000, "hardStop": true});
-        insta::assert_snapshot!(said(&budget, &json!({})), @r"
-        budget.hardStop ends no run of `codex` in the middle for budget.tokensPerIdea: what counts there is not told before a run's end
-        budget.hardStop ends no run of `gemini` in the middle for budget.tokensPerIdea: what counts there is not told before a run's end
-        budget.hardStop ends no run of `acp` in the middle for budget.tokensPerIdea: what counts there is not told before a run's end
-        no run of `command` counts in budget.tokensPerIdea: it does not tell what it uses
+        insta::assert_snapshot!(reports(&budget, &json!({})), @r"
+        budget.hardStop cannot stop a run of `codex` in the middle for budget.tokensPerIdea: it reports its usage only when the run ends
+        budget.hardStop cannot stop a run of `gemini` in the middle for budget.tokensPerIdea: it reports its usage only when the run ends
+        budget.hardStop cannot stop a run of `acp` in the middle for budget.tokensPerIdea: it reports its usage only when the run ends
+        runs of `command` do not count towards budget.tokensPerIdea: it does not report its usage
         ");
     }
 }

@@ -1,9 +1,9 @@
-//! A look at the agents' programs, and at those of the quality commands, as they would be started,
-//! before any idea is given to them: for `swarm start`, `doctor` and `init` alike.
+//! Checks of the agents' programs before any idea is given to them.
 //!
-//! Invariant: only looks, but for `PROGRAM --version`, of which nothing is left. No secret is read:
-//! of a login only its place is told. What cannot be told for certain is a doubt, and a doubt keeps
-//! nothing from starting.
+//! `version` probes a program's version, `quality_commands` finds missing check programs, and
+//! `budget` finds budgets that have no effect. Called by `swarm start`, `doctor` and `init`.
+//! Invariant: nothing is started but `PROGRAM --version`. No secret is read: of a login, only its
+//! place is shown. What is uncertain becomes a doubt, and a doubt never prevents a start.
 
 mod budget;
 mod quality_commands;
@@ -24,54 +24,54 @@ use crate::agents::{self, AdapterKind, Profile};
 use crate::config::Config;
 use crate::process::{self, ProcessError};
 
-pub use budget::{UncountedProfile, unseen};
+pub use budget::{UncountedProfile, uncounted};
 pub use quality_commands::MissingProgram;
 
-/// Where agents are started, and with what of whose environment.
+/// The directory and environment in which agents would be started.
 #[derive(Debug)]
 pub struct Preflight<'a> {
     /// The repository's main work tree.
     pub root: &'a Path,
-    /// The daemon's environment, or what would be it.
+    /// The daemon's environment, or the one that a daemon would have.
     pub inherited: &'a Environment,
     /// `agents.passEnv`.
     pub pass: &'a [String],
 }
 
-/// What was seen of a profile.
+/// What is known of a profile after checking it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     /// The profile's name.
     pub profile: String,
-    /// How its program is talked to.
+    /// Its adapter.
     pub adapter: AdapterKind,
-    /// What is known of its program.
+    /// General facts about its program; `None` for a program that swarm does not know.
     pub about: Option<Known>,
-    /// Where its program is.
+    /// The path of its program, if it was found.
     pub program: Option<PathBuf>,
-    /// Its version, where it is one that swarm knows and says it.
+    /// Its version, if swarm knows the program and it reports one.
     pub version: Option<String>,
-    /// Whether it is logged in, where that is known of its program.
+    /// Whether it is logged in; `None` if swarm cannot tell for this program.
     pub login: Option<Login>,
-    /// What keeps it from working.
+    /// What prevents it from running.
     pub faults: Vec<Fault>,
-    /// What could not be told.
+    /// What could not be determined.
     pub doubts: Vec<String>,
 }
 
-/// What is known of a program before it is looked at.
+/// Facts about a program that need no check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
-    /// What people call it.
+    /// Its name, for people.
     pub title: &'static str,
-    /// What the arguments that it gets permit.
+    /// What its standard arguments permit it to do.
     pub permits: &'static str,
 }
 
-/// Something that keeps a profile from working.
+/// Something that prevents a profile from running.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// What it is and why.
+    /// What is wrong.
     pub what: String,
     /// What to do about it.
     pub advice: String,
@@ -83,7 +83,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A profile of this adapter that says nothing else.
+/// A profile that sets nothing but its adapter.
 pub fn plain(adapter: AdapterKind) -> Profile {
     Profile {
         name: adapter.name().to_owned(),
@@ -96,44 +96,45 @@ pub fn plain(adapter: AdapterKind) -> Profile {
     }
 }
 
-/// The profile of this name, as the adapters know it; none: it is not configured.
+/// The configured profile of this name, for the adapters.
 pub fn profile(config: &Config, name: &str) -> Option<Profile> {
     settings::profile(config, &name.parse().ok()?)
 }
 
 impl Preflight<'_> {
-    /// Looks at several at the same time, in their order.
-    pub fn look_at_all(&self, profiles: &[Profile]) -> Vec<Seen> {
+    /// Checks several profiles in parallel; returns them in the same order.
+    pub fn inspect_all(&self, profiles: &[Profile]) -> Vec<Seen> {
         thread::scope(|scope| {
-            let look = |profile| scope.spawn(move || self.look_at(profile));
-            let looks: Vec<_> = profiles.iter().map(look).collect();
-            let seen = looks.into_iter().zip(profiles);
-            seen.map(|(look, profile)| look.join().unwrap_or_else(|_| not_looked_at(profile)))
+            let spawn = |profile| scope.spawn(move || self.inspect(profile));
+            let threads: Vec<_> = profiles.iter().map(spawn).collect();
+            let inspected = threads.into_iter().zip(profiles);
+            inspected
+                .map(|(thread, profile)| thread.join().unwrap_or_else(|_| not_inspected(profile)))
                 .collect()
         })
     }
 
-    /// Looks at one.
-    pub fn look_at(&self, profile: &Profile) -> Seen {
-        let mut seen = Seen::nothing_of(profile);
+    /// Checks one profile.
+    pub fn inspect(&self, profile: &Profile) -> Seen {
+        let mut seen = Seen::unknown(profile);
         let adapter = agents::adapter(profile.adapter);
         seen.about = adapter.program_info().map(Known::of);
         if let Some(launch) = self.launch(adapter, profile, &mut seen) {
-            self.look_at_program(adapter, profile, &launch, &mut seen);
-            look_at_login(adapter, profile, &launch.env, &mut seen);
+            self.inspect_program(adapter, profile, &launch, &mut seen);
+            inspect_login(adapter, profile, &launch.env, &mut seen);
         }
         seen
     }
 
-    /// Whether the profile's program is logged in; none: it has no logins, or cannot be started.
+    /// Whether the profile's program is logged in; `None` if it has no logins or cannot be started.
     pub fn login(&self, profile: &Profile) -> Option<Login> {
         let adapter = agents::adapter(profile.adapter);
         let launch = self.try_launch(adapter, profile).ok()?;
         adapter.login(profile, &launch.env)
     }
 
-    /// The process that an iteration would be, or where only an argument is wrong one without the
-    /// profile's own.
+    /// The process of an iteration. If only a forbidden argument prevents it, the process without
+    /// the profile's arguments.
     fn launch(&self, adapter: &dyn Adapter, profile: &Profile, seen: &mut Seen) -> Option<Launch> {
         let launched = self.try_launch(adapter, profile);
         let Err(error) = launched else {
@@ -145,7 +146,7 @@ impl Preflight<'_> {
         });
         seen.fault(
             error.to_string(),
-            "mend it in .swarm/config.json, then look again: swarm doctor",
+            "correct .swarm/config.json, then check again: swarm doctor",
         );
         self.try_launch(adapter, &without?).ok()
     }
@@ -156,8 +157,8 @@ impl Preflight<'_> {
             repository: self.root.to_owned(),
             ..WorkVariables::default()
         };
-        // The name of a conversation that nobody has.
-        let talk = uuid::Uuid::nil().to_string().parse().map(Conversation::New);
+        // The id of a conversation that does not exist.
+        let conversation = uuid::Uuid::nil().to_string().parse().map(Conversation::New);
         adapter.launch(&LaunchContext {
             profile,
             work: &work,
@@ -165,22 +166,22 @@ impl Preflight<'_> {
             pass: self.pass,
             identity: None,
             own_program: PathBuf::from("/proc/self/exe"),
-            talk: talk.map_err(|_| AdapterError::Unusable {
+            talk: conversation.map_err(|_| AdapterError::Unusable {
                 profile: profile.name.clone(),
-                what: "the name of its conversation".to_owned(),
+                what: "the id of its conversation".to_owned(),
             })?,
         })
     }
 
-    fn look_at_program(
+    fn inspect_program(
         &self,
         adapter: &dyn Adapter,
         profile: &Profile,
         launch: &Launch,
         seen: &mut Seen,
     ) {
-        let Some(program) = wanted(adapter, profile, self.root) else {
-            // The scripted agent is this very program.
+        let Some(program) = program_of(adapter, profile, self.root) else {
+            // The scripted agent is part of this program.
             return;
         };
         let env = text_only(&launch.env);
@@ -199,8 +200,8 @@ impl Preflight<'_> {
     }
 }
 
-/// The program that does the work; none: this very program.
-fn wanted(adapter: &dyn Adapter, profile: &Profile, root: &Path) -> Option<PathBuf> {
+/// The agent's program; `None` if it is this program.
+fn program_of(adapter: &dyn Adapter, profile: &Profile, root: &Path) -> Option<PathBuf> {
     if profile.adapter == AdapterKind::Demo {
         return None;
     }
@@ -224,13 +225,13 @@ fn missing(error: &ProcessError, about: Option<&ProgramInfo>, profile: &Profile)
         error.to_string()
     };
     let advice = match about {
-        Some(about) => format!("install it: {}; or name its program: {key}", about.install),
-        None => format!("install it, or name another program: {key}"),
+        Some(about) => format!("install it: {}; or set its path in {key}", about.install),
+        None => format!("install it, or set another program in {key}"),
     };
     Fault { what, advice }
 }
 
-fn look_at_login(
+fn inspect_login(
     adapter: &dyn Adapter,
     profile: &Profile,
     environment: &Environment,
@@ -241,20 +242,19 @@ fn look_at_login(
         return;
     };
     let what = format!(
-        "{} is not logged in: there is no trace of a login in {places}",
+        "{} is not logged in: found no login in {places}",
         about.title
     );
     let advice = format!(
-        "{}; a variable is seen where `swarm start` itself has it, or in agents.profiles.{}.env",
+        "{}; a variable must be set where you run `swarm start`, or in agents.profiles.{}.env",
         about.log_in, profile.name
     );
     seen.fault(what, advice);
 }
 
-fn not_looked_at(profile: &Profile) -> Seen {
-    let mut seen = Seen::nothing_of(profile);
-    seen.doubts
-        .push("it could not be looked at: the look failed".to_owned());
+fn not_inspected(profile: &Profile) -> Seen {
+    let mut seen = Seen::unknown(profile);
+    seen.doubts.push("the check itself failed".to_owned());
     seen
 }
 
@@ -268,7 +268,7 @@ impl Known {
 }
 
 impl Seen {
-    fn nothing_of(profile: &Profile) -> Self {
+    fn unknown(profile: &Profile) -> Self {
         Self {
             profile: profile.name.clone(),
             adapter: profile.adapter,
@@ -288,24 +288,24 @@ impl Seen {
         });
     }
 
-    /// Whether its program is there and nothing keeps it from working.
+    /// Whether its program was found and nothing prevents it from running.
     pub fn is_fit(&self) -> bool {
         self.faults.is_empty()
     }
 
-    /// Program, version and login, as far as they are known: `/usr/bin/claude, version 2.1.4,
-    /// logged in by ANTHROPIC_API_KEY`.
+    /// Program, version and login as far as they are known: `/usr/bin/claude, version 2.1.4, logged
+    /// in by ANTHROPIC_API_KEY`.
     pub fn summary(&self) -> String {
         let program = match &self.program {
             Some(path) => path.display().to_string(),
-            None if self.adapter == AdapterKind::Demo => "the scripted agent of swarm".to_owned(),
+            None if self.adapter == AdapterKind::Demo => "swarm's scripted agent".to_owned(),
             None => "no program".to_owned(),
         };
         let version = self.version.iter().map(|it| format!("version {it}"));
         let login = self.login.iter().map(|login| match login {
             Login::By(place) => format!("logged in by {place}"),
             Login::Missing(_) => "not logged in".to_owned(),
-            Login::Unknown => "whether it is logged in cannot be seen".to_owned(),
+            Login::Unknown => "login unknown".to_owned(),
         });
         let all: Vec<String> = std::iter::once(program)
             .chain(version)

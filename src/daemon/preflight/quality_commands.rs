@@ -1,9 +1,8 @@
-//! Quality commands whose program is not here: each idea would be worked on to its end, and nothing
-//! would ever pass.
+//! Quality commands whose program is missing: agents would finish ideas that could never pass.
+//! Called by `preflight`'s users.
 //!
-//! Invariant: only what is certain is told. A line is judged where its failing depends on its first
-//! program, by name, being found; one that begins with a path may get its program from the work
-//! itself.
+//! Invariant: only certain failures are reported. A command counts only if it fails whenever its
+//! first program, given by name, is missing; a path may point into the work itself.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -14,15 +13,15 @@ use std::time::Duration;
 use super::Preflight;
 use crate::process::{self, Answer};
 
-/// How long the shell may take to say that a word is one of its own.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the shell may take to look up a builtin.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A quality command that cannot run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingProgram {
-    /// The command as it is configured.
+    /// The configured command.
     pub command: String,
-    /// Its program, which is nowhere in `PATH`.
+    /// Its program, which is not in `PATH`.
     pub program: String,
 }
 
@@ -31,20 +30,20 @@ impl fmt::Display for MissingProgram {
         let Self { command, program } = self;
         write!(
             f,
-            "the quality command `{command}` cannot run here, so nothing passes it: `{program}` is \
-            not found in PATH"
+            "the quality command `{command}` cannot run here, so nothing can pass it: `{program}` \
+            is not in PATH"
         )
     }
 }
 
 impl MissingProgram {
     /// What to do about it.
-    pub const ADVICE: &str = "install it, or name another in qualityCommands of .swarm/config.json";
+    pub const ADVICE: &str = "install it, or change `qualityCommands` in .swarm/config.json";
 }
 
 impl Preflight<'_> {
-    /// Those of the quality commands whose program is not there.
-    pub fn unfound(&self, commands: &[String]) -> Vec<MissingProgram> {
+    /// The quality commands whose program is missing.
+    pub fn missing_programs(&self, commands: &[String]) -> Vec<MissingProgram> {
         let path = self.inherited.get(OsStr::new("PATH"));
         let path = path.map(|path| path.to_string_lossy().into_owned());
         let env: BTreeMap<String, String> = path
@@ -56,22 +55,22 @@ impl Preflight<'_> {
             Some((command.clone(), program))
         });
         named
-            .filter(|(_, program)| self.is_nowhere(program, &env))
+            .filter(|(_, program)| self.is_missing(program, &env))
             .map(|(command, program)| MissingProgram { command, program })
             .collect()
     }
 
-    fn is_nowhere(&self, program: &str, env: &BTreeMap<String, String>) -> bool {
+    fn is_missing(&self, program: &str, env: &BTreeMap<String, String>) -> bool {
         if process::resolve_program(program, env, self.root).is_ok() {
             return false;
         }
         let args = ["-c", "command -v \"$0\"", program].map(str::to_owned);
-        let answer = process::query_program(Path::new("/bin/sh"), &args, env, self.root, PATIENCE);
+        let answer = process::query_program(Path::new("/bin/sh"), &args, env, self.root, TIMEOUT);
         matches!(answer, Ok(Answer::Said { status, .. }) if status.code().is_some_and(|code| code != 0))
     }
 }
 
-/// The program without which the line fails, whatever else is in it.
+/// The program without which the whole line fails; `None` if there is no such program.
 fn deciding_program(line: &str) -> Option<&str> {
     let all_must_pass = !line.replace("&&", "").contains(['|', '&', ';', '\n']);
     let word = line.split_ascii_whitespace().next()?;
@@ -86,7 +85,7 @@ mod tests {
     use crate::agents::environment::Environment;
 
     #[test]
-    fn only_lines_that_fail_with_their_first_program_are_judged() {
+    fn only_lines_that_need_their_first_program_are_judged() {
         for (line, program) in [
             ("cargo test --all", Some("cargo")),
             ("  npm run lint && npm test", Some("npm")),
@@ -109,17 +108,17 @@ mod tests {
     }
 
     #[test]
-    fn what_the_shell_knows_itself_is_found() {
+    fn shell_builtins_are_not_missing() {
         let empty = tempfile::tempdir().unwrap();
         let path = empty.path().as_os_str().to_owned();
         let inherited = Environment::from([("PATH".into(), path)]);
-        let muster = Preflight {
+        let preflight = Preflight {
             root: empty.path(),
             inherited: &inherited,
             pass: &[],
         };
         let lines = ["cd src && true", "test -f x", "if true", "exit 3", "nope x"];
-        let found = muster.unfound(&lines.map(str::to_owned));
+        let found = preflight.missing_programs(&lines.map(str::to_owned));
         let programs: Vec<&str> = found.iter().map(|one| &*one.program).collect();
         assert_eq!(programs, ["nope"]);
     }

@@ -1,4 +1,4 @@
-//! Looks at programs that say what a test wants.
+//! Checks scripted programs, each with the fault that a test wants.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A home without any login, and a folder of programs.
+/// A home directory without a login, and a directory of programs.
 struct Place {
     dir: TempDir,
     inherited: Environment,
@@ -33,7 +33,7 @@ impl Place {
         self
     }
 
-    /// With a program that runs this script.
+    /// Adds a program that runs this script.
     fn program(self, name: &str, script: &str) -> Self {
         let path = self.dir.path().join("bin").join(name);
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -41,21 +41,21 @@ impl Place {
         self
     }
 
-    fn see(&self, profile: &Profile) -> Seen {
-        let muster = Preflight {
+    fn inspect(&self, profile: &Profile) -> Seen {
+        let preflight = Preflight {
             root: self.dir.path(),
             inherited: &self.inherited,
             pass: &[],
         };
-        muster.look_at(profile)
+        preflight.inspect(profile)
     }
 
-    fn see_claude(&self) -> Seen {
-        self.see(&plain(AdapterKind::Claude))
+    fn inspect_claude(&self) -> Seen {
+        self.inspect(&plain(AdapterKind::Claude))
     }
 }
 
-/// What is wrong, and what to do about it.
+/// The message and the advice of the only fault.
 fn only_fault(seen: &Seen) -> (&str, &str) {
     let [fault] = seen.faults.as_slice() else {
         panic!("one fault: {seen:?}");
@@ -64,11 +64,11 @@ fn only_fault(seen: &Seen) -> (&str, &str) {
 }
 
 #[test]
-fn a_program_that_can_work() {
+fn a_usable_program_has_no_fault() {
     let place = Place::new()
         .with("ANTHROPIC_API_KEY", "secret-of-the-test")
         .program("claude", "echo '99.1.2 (Claude Code)'");
-    let seen = place.see_claude();
+    let seen = place.inspect_claude();
     assert!(seen.is_fit(), "{seen:?}");
     assert_eq!(seen.version.as_deref(), Some("99.1.2"));
     assert_eq!(seen.login, Some(Login::By("ANTHROPIC_API_KEY".to_owned())));
@@ -84,9 +84,9 @@ fn a_program_that_can_work() {
 }
 
 #[test]
-fn one_that_is_not_there_or_no_program() {
+fn a_missing_or_non_executable_program_is_a_fault() {
     let place = Place::new().with("ANTHROPIC_API_KEY", "x");
-    let seen = place.see_claude();
+    let seen = place.inspect_claude();
     let (what, advice) = only_fault(&seen);
     assert!(
         what.contains("program `claude` not found in PATH="),
@@ -95,16 +95,16 @@ fn one_that_is_not_there_or_no_program() {
     assert!(advice.contains("npm install -g @anthropic-ai/claude-code"));
     assert!(advice.contains("agents.profiles.claude.command"));
     fs::write(place.dir.path().join("bin/claude"), "").unwrap();
-    let seen = place.see_claude();
+    let seen = place.inspect_claude();
     assert!(only_fault(&seen).0.contains("is not an executable file"));
 }
 
 #[test]
-fn one_that_is_too_old() {
+fn an_old_version_is_a_fault() {
     let place = Place::new()
         .with("ANTHROPIC_API_KEY", "x")
         .program("claude", "echo 1.0.99");
-    let seen = place.see_claude();
+    let seen = place.inspect_claude();
     let (what, advice) = only_fault(&seen);
     assert!(
         what.starts_with("Claude Code 1.0.99 is too old: "),
@@ -115,11 +115,11 @@ fn one_that_is_too_old() {
 }
 
 #[test]
-fn one_that_fails_when_it_is_asked() {
+fn a_failing_version_probe_is_a_fault() {
     let place = Place::new()
         .with("ANTHROPIC_API_KEY", "x")
         .program("claude", "echo 'node is too old' >&2; exit 3");
-    let seen = place.see_claude();
+    let seen = place.inspect_claude();
     let (what, _) = only_fault(&seen);
     assert!(
         what.ends_with("--version` failed with exit code 3: node is too old"),
@@ -128,30 +128,30 @@ fn one_that_fails_when_it_is_asked() {
 }
 
 #[test]
-fn what_cannot_be_told_keeps_nothing_from_starting() {
+fn an_unknown_version_is_only_a_doubt() {
     for script in ["echo no number", "kill -9 $$"] {
         let place = Place::new()
             .with("ANTHROPIC_API_KEY", "x")
             .program("claude", script);
-        let seen = place.see_claude();
+        let seen = place.inspect_claude();
         assert!(seen.is_fit() && seen.version.is_none(), "{seen:?}");
         assert_eq!(seen.doubts.len(), 1, "{seen:?}");
     }
 }
 
 #[test]
-fn one_without_a_login() {
+fn a_missing_login_is_a_fault() {
     let place = Place::new().program("claude", "echo 99.0.0");
-    let seen = place.see_claude();
+    let seen = place.inspect_claude();
     let (what, advice) = only_fault(&seen);
     assert!(what.contains("Claude Code is not logged in"), "{what}");
     assert!(what.contains("ANTHROPIC_API_KEY"), "{what}");
     assert!(advice.contains("agents.profiles.claude.env"), "{advice}");
-    // Its own settings may name a helper that gives keys: that cannot be told from outside.
+    // Its settings may name a helper that supplies keys, which cannot be seen from outside.
     let own = place.dir.path().join(".claude");
     fs::create_dir(&own).unwrap();
     fs::write(own.join("settings.json"), "{}").unwrap();
-    let seen = place.see_claude();
+    let seen = place.inspect_claude();
     assert_eq!(seen.login, Some(Login::Unknown));
     assert!(seen.is_fit(), "{seen:?}");
 }
@@ -163,24 +163,24 @@ fn the_environment_of_the_profile_counts() {
     profile
         .env
         .insert("CLAUDE_CODE_OAUTH_TOKEN".to_owned(), "x".to_owned());
-    let seen = place.see(&profile);
+    let seen = place.inspect(&profile);
     assert_eq!(
         seen.login,
         Some(Login::By("CLAUDE_CODE_OAUTH_TOKEN".to_owned()))
     );
     profile.env.insert("PATH".to_owned(), "/nowhere".to_owned());
-    let seen = place.see(&profile);
+    let seen = place.inspect(&profile);
     assert!(only_fault(&seen).0.ends_with("PATH=/nowhere"));
 }
 
 #[test]
-fn arguments_that_belong_to_the_adapter_are_refused_and_the_rest_is_looked_at() {
+fn a_forbidden_argument_is_a_fault_and_the_program_is_still_checked() {
     let place = Place::new()
         .with("ANTHROPIC_API_KEY", "x")
         .program("claude", "echo 99.0.0");
     let mut profile = plain(AdapterKind::Claude);
     profile.args = vec!["--output-format=text".to_owned()];
-    let seen = place.see(&profile);
+    let seen = place.inspect(&profile);
     let (what, advice) = only_fault(&seen);
     assert!(what.contains("`--output-format=text`"), "{what}");
     assert!(advice.contains("swarm doctor"), "{advice}");
@@ -188,45 +188,45 @@ fn arguments_that_belong_to_the_adapter_are_refused_and_the_rest_is_looked_at() 
 }
 
 #[test]
-fn a_command_line_that_starts_it_is_asked_as_a_whole() {
+fn a_wrapper_command_is_probed_with_its_arguments() {
     let place = Place::new().with("ANTHROPIC_API_KEY", "x").program(
         "wrapper",
         "test \"$1\" = claude && test \"$2\" = --version && echo 99.0.0",
     );
     let mut profile = plain(AdapterKind::Claude);
     profile.command = ["wrapper", "claude"].map(str::to_owned).to_vec();
-    let seen = place.see(&profile);
+    let seen = place.inspect(&profile);
     assert!(seen.is_fit(), "{seen:?}");
     assert_eq!(seen.version.as_deref(), Some("99.0.0"));
 }
 
 #[test]
-fn of_any_other_program_only_its_place_is_looked_at() {
+fn an_unknown_program_is_found_but_not_started() {
     let place = Place::new().program("mine", "echo called >\"$HOME/called\"");
     let mut profile = plain(AdapterKind::Command);
     profile.command = vec!["mine".to_owned(), "--fast".to_owned()];
-    let seen = place.see(&profile);
+    let seen = place.inspect(&profile);
     assert!(seen.is_fit(), "{seen:?}");
     assert_eq!(seen.program, Some(place.dir.path().join("bin/mine")));
     assert!(!place.dir.path().join("called").exists());
-    assert!(place.see(&plain(AdapterKind::Demo)).is_fit());
-    assert!(!place.see(&plain(AdapterKind::Command)).is_fit());
+    assert!(place.inspect(&plain(AdapterKind::Demo)).is_fit());
+    assert!(!place.inspect(&plain(AdapterKind::Command)).is_fit());
 }
 
 #[test]
-fn all_are_looked_at_at_once_and_told_in_their_order() {
+fn profiles_are_checked_together_and_stay_in_order() {
     let place = Place::new()
         .with("ANTHROPIC_API_KEY", "x")
         .with("CODEX_API_KEY", "x")
         .program("claude", "echo 99.0.0")
         .program("codex", "echo codex-cli 88.0.0");
-    let muster = Preflight {
+    let preflight = Preflight {
         root: place.dir.path(),
         inherited: &place.inherited,
         pass: &[],
     };
     let both = [AdapterKind::Claude, AdapterKind::Codex].map(plain);
-    let seen = muster.look_at_all(&both);
+    let seen = preflight.inspect_all(&both);
     let versions: Vec<_> = seen
         .iter()
         .filter_map(|one| one.version.as_deref())

@@ -1,7 +1,7 @@
-//! A program's version, by asking it.
+//! Probing a program's version with `--version`, for `preflight`.
 //!
-//! Invariant: only what the program itself says counts against it: that it took too long or was
-//! killed says nothing.
+//! Invariant: only the program's own answer counts against it. If it took too long or was killed,
+//! that is a doubt.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
@@ -13,15 +13,16 @@ use super::Seen;
 use crate::agents::adapter::ProgramInfo;
 use crate::process::{self, Answer};
 
-/// How long a program may take to say its version.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// So much of what it complains of is shown.
-const COMPLAINT: usize = 300;
+/// How long a program may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Most characters of an error message that are shown.
+const MESSAGE_CHARS: usize = 300;
 
 /// Major, minor, patch.
 pub(super) type Version = (u32, u32, u32);
 
-/// Asks `program`, which `first` arguments may make the program that is meant, and compares.
+/// Probes `program` and compares its version. `first` are arguments that select the actual program,
+/// as in `npx claude`.
 pub(super) fn probe_version(
     about: &ProgramInfo,
     program: &Path,
@@ -30,78 +31,84 @@ pub(super) fn probe_version(
     cwd: &Path,
     seen: &mut Seen,
 ) {
-    // There is no work that it could be told about.
+    // There is no run that these variables could describe.
     env.retain(|name, _| !name.starts_with("SWARM_"));
     let mut args = first.to_vec();
     args.push("--version".to_owned());
-    let asked = format!("`{} {}`", program.display(), args.join(" "));
-    match process::query_program(program, &args, &env, cwd, PATIENCE) {
+    let command = format!("`{} {}`", program.display(), args.join(" "));
+    match process::query_program(program, &args, &env, cwd, TIMEOUT) {
         Ok(Answer::Said {
             status,
             stdout,
             stderr,
-        }) => match found(&String::from_utf8_lossy(&stdout)) {
+        }) => match parse_version(&String::from_utf8_lossy(&stdout)) {
             Some(version) => compare(about, version, seen),
-            None => not_said(about, &asked, status, &stderr, seen),
+            None => no_version(about, &command, status, &stderr, seen),
         },
         Ok(Answer::TooLate) => {
-            let seconds = PATIENCE.as_secs();
+            let seconds = TIMEOUT.as_secs();
             seen.doubts
-                .push(format!("{asked} did not answer within {seconds} s"));
+                .push(format!("{command} did not answer within {seconds} s"));
         }
         Ok(Answer::NotStarted(error)) => seen.fault(
             format!("program `{}` cannot be started: {error}", program.display()),
-            format!("install it anew: {}", about.install),
+            format!("reinstall it: {}", about.install),
         ),
-        Err(error) => seen.doubts.push(format!("{asked}: {error}")),
+        Err(error) => seen.doubts.push(format!("{command}: {error}")),
     }
 }
 
 fn compare(about: &ProgramInfo, version: Version, seen: &mut Seen) {
-    let said = text(version);
+    let found = text(version);
     if version < about.oldest {
         seen.fault(
             format!(
-                "{} {said} is too old: {} or newer is needed",
+                "{} {found} is too old: swarm needs {} or newer",
                 about.title,
                 text(about.oldest)
             ),
             format!("update it: {}", about.install),
         );
     }
-    seen.version = Some(said);
+    seen.version = Some(found);
 }
 
-fn not_said(about: &ProgramInfo, asked: &str, status: ExitStatus, stderr: &[u8], seen: &mut Seen) {
+fn no_version(
+    about: &ProgramInfo,
+    command: &str,
+    status: ExitStatus,
+    stderr: &[u8],
+    seen: &mut Seen,
+) {
     match status.code() {
-        Some(0) => seen.doubts.push(format!("{asked} said no version")),
+        Some(0) => seen.doubts.push(format!("{command} printed no version")),
         Some(code) => {
-            let complaint = complaint(stderr);
+            let message = last_message(stderr);
             seen.fault(
-                format!("{asked} failed with exit code {code}{complaint}"),
-                format!("mend that, or install it anew: {}", about.install),
+                format!("{command} failed with exit code {code}{message}"),
+                format!("fix that, or reinstall it: {}", about.install),
             );
         }
         None => {
             let signal = status.signal().unwrap_or_default();
             seen.doubts
-                .push(format!("{asked} was ended by signal {signal}"));
+                .push(format!("{command} was killed by signal {signal}"));
         }
     }
 }
 
-/// The last words of its messages, if it had any.
-fn complaint(stderr: &[u8]) -> String {
+/// The last line of its error output, with a colon before it; empty if there is none.
+fn last_message(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let mut lines = text.lines().map(str::trim).rev();
     match lines.find(|line| !line.is_empty()) {
-        Some(line) => format!(": {}", line.chars().take(COMPLAINT).collect::<String>()),
+        Some(line) => format!(": {}", line.chars().take(MESSAGE_CHARS).collect::<String>()),
         None => String::new(),
     }
 }
 
-/// The first three numbers with points between them.
-fn found(text: &str) -> Option<Version> {
+/// The first three numbers with dots between them.
+fn parse_version(text: &str) -> Option<Version> {
     let words = text.split(|c: char| !(c.is_ascii_digit() || c == '.'));
     words.into_iter().find_map(|word| {
         let mut numbers = word.split('.').map(str::parse);
@@ -119,8 +126,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_found_in_what_programs_say() {
-        for (said, version) in [
+    fn versions_are_found_in_program_output() {
+        for (output, version) in [
             ("2.1.329 (Claude Code)\n", Some((2, 1, 329))),
             ("codex-cli 0.169.0", Some((0, 169, 0))),
             ("v1.2.3-rc.1+5", Some((1, 2, 3))),
@@ -129,13 +136,16 @@ mod tests {
             ("1.2.99999999999", None),
             ("", None),
         ] {
-            assert_eq!(found(said), version, "{said}");
+            assert_eq!(parse_version(output), version, "{output}");
         }
     }
 
     #[test]
-    fn the_last_words_are_the_complaint() {
-        assert_eq!(complaint(b"at x\nError: no node \n\n"), ": Error: no node");
-        assert_eq!(complaint(b" \n"), "");
+    fn the_last_line_is_shown() {
+        assert_eq!(
+            last_message(b"at x\nError: no node \n\n"),
+            ": Error: no node"
+        );
+        assert_eq!(last_message(b" \n"), "");
     }
 }

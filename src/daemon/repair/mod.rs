@@ -1,8 +1,9 @@
-//! Damaged state: what each way out would lose, and taking one.
+//! Repairing a damaged state: the possible repairs, what each loses, and carrying one out.
 //!
-//! Invariant: [`examine`] changes nothing and takes no lock. A way is offered only when all of it
-//! can be done; taking it keeps every file as it was, never gives a number twice, and never lets an
-//! idea land that the target has already.
+//! `evidence` gathers what is still known, `losses` compares, `lost_end` finds a truncated log,
+//! `idea_list` reads `ideas.jsonl`, and `rebuild` makes a state without a log. Called by `swarm doctor` and, for `lost_end`, at a start.
+//! Invariant: [`examine`] changes nothing and takes no lock. A repair is offered only if it can be
+//! completed; it keeps the original files, never reuses a number, and never lets an idea land twice.
 
 mod evidence;
 pub(super) mod idea_list;
@@ -26,40 +27,40 @@ use evidence::Evidence;
 pub use losses::{IdeaChange, Losses};
 use lost_end::MadeBefore;
 
-/// Landings that one event names: a line of the log has 64 KiB.
+/// Most landings in one event, so that it fits in a line of 64 KiB.
 const LANDINGS_AN_EVENT: usize = 200;
 
-/// What was found, and what can be done about it.
+/// What is wrong, and the possible repairs.
 #[derive(Debug)]
 pub struct Findings {
-    /// A repair was begun and not finished; then nothing else is looked at.
+    /// A repair was interrupted; nothing else was examined.
     pub interrupted: bool,
-    /// File by file; none while a repair is interrupted.
+    /// File by file; `None` while a repair is interrupted.
     pub diagnosis: Option<Diagnosis>,
-    /// With damage: the runs that are still alive; nothing is repaired under them.
+    /// Runs that are still alive and prevent a repair; empty without damage.
     pub running: Vec<String>,
-    /// The ways out; empty when nothing is damaged, or when none is safe.
+    /// The possible repairs, best first; empty if nothing is damaged or none is safe.
     pub ways: Vec<WayOut>,
 }
 
-/// A way out.
+/// A possible repair.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WayOut {
-    /// Its name.
+    /// Its name, as `--way` takes it.
     pub way: RepairWay,
-    /// What is gone afterwards.
+    /// What it loses.
     pub loses: Losses,
-    /// The one to take, unless there is a reason not to.
+    /// Loses least.
     pub recommended: bool,
-    /// Why.
+    /// What it keeps, in words.
     pub why: String,
 }
 
 /// A repair that is finished.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repaired {
-    /// The folder in `.swarm/state/` that has the files as they were.
+    /// The folder in `.swarm/state/` with the original files.
     pub copy: String,
 }
 
@@ -71,22 +72,21 @@ impl Findings {
             .is_some_and(|diagnosis| diagnosis.damage.is_some())
     }
 
-    /// The way of that name, if it is offered.
+    /// The repair of that name, if it is possible.
     pub fn way(&self, way: RepairWay) -> Option<&WayOut> {
         self.ways.iter().find(|offered| offered.way == way)
     }
 }
 
-/// A way out, with all that is needed to take it.
-struct Open {
+/// A possible repair, with all that is needed to carry it out.
+struct Candidate {
     way: RepairWay,
     evidence: Evidence,
-    /// What the log is to begin with, where it does not begin as before.
+    /// The state that the new log begins with; `None` if the log keeps its beginning.
     begin: Option<(Restorable, State)>,
 }
 
-/// Looks at the log and the snapshots, and at what else is known, without a lock: no daemon may be
-/// at work.
+/// Examines the log, the snapshots and what else is known. Takes no lock; no daemon may be running.
 ///
 /// # Errors
 /// A file or git cannot be read.
@@ -94,10 +94,10 @@ pub fn examine(paths: &Paths) -> Result<Findings, DaemonError> {
     Ok(examine_state(paths)?.0)
 }
 
-fn examine_state(paths: &Paths) -> Result<(Findings, Vec<Open>), DaemonError> {
+fn examine_state(paths: &Paths) -> Result<(Findings, Vec<Candidate>), DaemonError> {
     let interrupted = repair::is_unfinished(&paths.state);
     let diagnosis = (!interrupted).then(|| diagnosis_of(paths)).transpose()?;
-    // A log that is not there at all is no damage; but there may have been one.
+    // A missing log is no damage in itself, but there may have been one.
     let repairable = diagnosis.as_ref().filter(|found| {
         found.newer.is_none() && (found.damage.is_some() || found.last_good() == 0)
     });
@@ -122,7 +122,7 @@ fn examine_state(paths: &Paths) -> Result<(Findings, Vec<Open>), DaemonError> {
     Ok((findings, open))
 }
 
-/// What the bytes of the log tell, and where they are whole what a checkpoint tells beyond them.
+/// Diagnoses the files; if they are intact, also whether a checkpoint proves a lost end.
 fn diagnosis_of(paths: &Paths) -> Result<Diagnosis, DaemonError> {
     let made = MadeBefore::reading(paths);
     let mut found = diagnose(&paths.state)?;
@@ -135,9 +135,9 @@ fn diagnosis_of(paths: &Paths) -> Result<Diagnosis, DaemonError> {
     Ok(found)
 }
 
-/// The best one first.
-fn open_ways(paths: &Paths, diagnosis: &Diagnosis) -> Result<Vec<Open>, DaemonError> {
-    let cut = Open {
+/// All possible repairs, the best one first.
+fn open_ways(paths: &Paths, diagnosis: &Diagnosis) -> Result<Vec<Candidate>, DaemonError> {
+    let cut = Candidate {
         way: RepairWay::Cut,
         evidence: Evidence::of_cut(paths, diagnosis)?,
         begin: None,
@@ -150,15 +150,15 @@ fn open_ways(paths: &Paths, diagnosis: &Diagnosis) -> Result<Vec<Open>, DaemonEr
     Ok(better.chain(cut).collect())
 }
 
-/// By the one that keeps most. None: there is no such snapshot, or not all of it can be read.
-fn by_snapshot(paths: &Paths, diagnosis: &Diagnosis, cut: &Evidence) -> Option<Open> {
+/// From the snapshot that keeps most; `None` if no snapshot is usable.
+fn by_snapshot(paths: &Paths, diagnosis: &Diagnosis, cut: &Evidence) -> Option<Candidate> {
     let taken = diagnosis.snapshots.iter().filter_map(|taken| taken.seq);
     let known = taken.max().unwrap_or(0);
     let open = |found: Restorable| {
         let state: State = read_snapshot(&paths.state.join(&found.file)).ok()?.state;
         let tail = found.records::<Event>().ok()?;
         let fits = state.seq == found.seq && evidence::is_later_state(&state, &cut.after);
-        fits.then(|| Open {
+        fits.then(|| Candidate {
             way: RepairWay::Snapshot,
             evidence: Evidence::of_snapshot(paths, &state, &tail, known, cut),
             begin: Some((found, state)),
@@ -168,42 +168,40 @@ fn by_snapshot(paths: &Paths, diagnosis: &Diagnosis, cut: &Evidence) -> Option<O
     found.into_iter().find_map(open)
 }
 
-/// None: nothing tells of an idea.
-fn by_rebuilding(paths: &Paths, cut: &Evidence) -> Option<Open> {
+/// From other files; `None` if they know no idea.
+fn by_rebuilding(paths: &Paths, cut: &Evidence) -> Option<Candidate> {
     let target = evidence::target_of(paths, &cut.after, &cut.seen);
     let (now, _) = Clock::after(cut.last_event_at()).now();
-    // Each number that was given was given by an event of its own.
+    // Each number was assigned by an event of its own.
     let numbers = cut.floors;
     let given = numbers.ideas + numbers.agents + numbers.runs + numbers.effects;
     let seq = cut.highest.max(given) + 1;
     let state = rebuild::state(paths, cut, target.as_deref(), seq, now)?;
-    Some(Open {
+    Some(Candidate {
         way: RepairWay::Rebuild,
         evidence: Evidence::of_rebuilt(paths, state.clone(), cut),
         begin: Some((Restorable::alone(seq), state)),
     })
 }
 
-fn offered(open: &Open) -> WayOut {
+fn offered(open: &Candidate) -> WayOut {
     let kept = open.evidence.after.seq;
     let history = open.begin.as_ref().map_or(0, |(from, _)| from.seq);
     let loses = Losses::of(&open.evidence, history);
     let why = match (open.way, &open.begin) {
         (RepairWay::Snapshot, Some((found, _))) => why_this_snapshot(found, &open.evidence, &loses),
-        (RepairWay::Rebuild, _) => "the ideas are put together from ideas.jsonl, the target's \
-            history, the worktrees and what can be read of the log; what was spent is not known, \
-            so budgets begin anew; nothing starts until a person has looked and said: swarm \
-            resume"
+        (RepairWay::Rebuild, _) => "rebuilds the ideas from ideas.jsonl, the target's history, \
+            the worktrees and the readable events; past spending is unknown, so budgets start \
+            from zero; nothing runs until you check the ideas and run `swarm resume`"
             .to_owned(),
         (RepairWay::Cut | RepairWay::Snapshot, _) if kept == 0 => {
-            "no event before the damage is whole: the log begins anew, and no number \
-            is given a second time"
+            "no event before the damage is intact: the log starts over, and no number is used \
+            twice"
                 .to_owned()
         }
-        (RepairWay::Cut | RepairWay::Snapshot, _) => format!(
-            "the events before event {} are whole and stay as they are",
-            kept + 1
-        ),
+        (RepairWay::Cut | RepairWay::Snapshot, _) => {
+            format!("keeps every event before event {}", kept + 1)
+        }
     };
     WayOut {
         way: open.way,
@@ -213,36 +211,35 @@ fn offered(open: &Open) -> WayOut {
     }
 }
 
-/// In words what a snapshot keeps, and claims no more.
+/// What this snapshot keeps, in words.
 fn why_this_snapshot(from: &Restorable, evidence: &Evidence, loses: &Losses) -> String {
     let (end, known) = (evidence.after.seq, evidence.highest);
     let after = match (end > from.seq, known > end) {
-        (true, false) => ", and every event after it is whole".to_owned(),
-        (true, true) => format!(", and the events after it are whole up to event {end}"),
-        (false, false) => ", the last that the log and the snapshots tell of".to_owned(),
+        (true, false) => ", and every later event is intact".to_owned(),
+        (true, true) => format!(", and the later events are intact up to event {end}"),
+        (false, false) => ", the last one known to the log and the snapshots".to_owned(),
         (false, true) => String::new(),
     };
     let lost = if known > end {
         format!(
-            "; but a snapshot was taken after event {known}: what came after event {end} is lost"
+            "; but a snapshot was taken after event {known}, so what follows event {end} is lost"
         )
     } else if !loses.ideas.is_empty() {
-        "; but ideas.jsonl tells of more, which is lost".to_owned()
+        "; but ideas.jsonl shows later changes, which are lost".to_owned()
     } else if !loses.landed_unknown.is_empty() {
-        // They may have come right before the end, so they prove no loss; nor is none proven.
-        "; but the target has landings that it does not know".to_owned()
+        // They may be the very last events, so a loss is neither proven nor excluded.
+        "; but the target has landings that it does not mention".to_owned()
     } else {
-        ": nothing of the state is lost".to_owned()
+        "; no state is lost".to_owned()
     };
     let (file, seq) = (&from.file, from.seq);
-    format!("{file} has the whole state after event {seq}{after}{lost}")
+    format!("{file} has the complete state after event {seq}{after}{lost}")
 }
 
-/// Takes a way out. Returns none when nothing is damaged.
+/// Carries out a repair, or finishes an interrupted one. `None` if nothing is damaged.
 ///
 /// # Errors
-/// Somebody holds the lock; the way is not offered; a file cannot be written: then a repeated call
-/// goes on.
+/// The lock is held; this repair is not possible; a file cannot be written: repeat the call then.
 pub fn take(paths: &Paths, way: RepairWay) -> Result<Option<Repaired>, DaemonError> {
     let _lock = store::lock(paths)?;
     if let Some(finished) = finish_locked(paths)? {
@@ -262,8 +259,8 @@ pub fn take(paths: &Paths, way: RepairWay) -> Result<Option<Repaired>, DaemonErr
     finish_locked(paths)
 }
 
-/// The runs whose runner lives. What stays may not know of them, and would send another agent into
-/// their worktree.
+/// The runs whose runner is alive. A repaired state may not know them, and would send another agent
+/// into their worktree.
 fn running(paths: &Paths) -> Vec<String> {
     let mut alive = Vec::new();
     for name in evidence::names_in(&paths.runs) {
@@ -278,11 +275,11 @@ fn running(paths: &Paths) -> Vec<String> {
     alive
 }
 
-/// Everything up to the durable intention.
+/// Does everything up to the durable intention.
 fn prepare(
     paths: &Paths,
     diagnosis: &Diagnosis,
-    open: &Open,
+    open: &Candidate,
     ideas: &[u8],
 ) -> Result<(), DaemonError> {
     let evidence = &open.evidence;
@@ -292,7 +289,7 @@ fn prepare(
         return Ok(diagnosis.cut(&paths.state, now, ideas, last)?);
     };
     let bytes = serde_json::to_vec(state)
-        .map_err(|error| DaemonError::io("write the state down")(error.into()))?;
+        .map_err(|error| DaemonError::io("encode the state")(error.into()))?;
     let begin = Begin {
         way: open.way.as_str(),
         state: &bytes,
@@ -318,10 +315,10 @@ fn refuse_unless_whole(findings: &Findings) -> Result<Option<Repaired>, DaemonEr
     Ok(None)
 }
 
-/// Finishes a repair that was interrupted; none: there is no such.
+/// Finishes an interrupted repair; `None` if there is none.
 ///
 /// # Errors
-/// Somebody holds the lock; the files cannot be moved or do not fit together.
+/// The lock is held; the files cannot be moved or do not match.
 pub fn finish(paths: &Paths) -> Result<Option<Repaired>, DaemonError> {
     let _lock = store::lock(paths)?;
     finish_locked(paths)
@@ -343,7 +340,7 @@ fn finish_locked(paths: &Paths) -> Result<Option<Repaired>, DaemonError> {
     Ok(finished.map(|copy| Repaired { copy }))
 }
 
-/// The facts that go behind the events that stay.
+/// The events that record the repair, after those that are kept.
 fn repaired(evidence: &Evidence, way: RepairWay, copy: &str) -> Vec<Event> {
     let first = evidence.after.seq + 1;
     let lost = (evidence.highest >= first).then_some(LostEvents {

@@ -20,8 +20,8 @@ use crate::git::Repo;
 use crate::view;
 
 /// Why nothing starts.
-const REASON: &str = "the state was put together from ideas.jsonl, git and the worktrees after \
-    damage: look at the ideas, then: swarm resume";
+const REASON: &str = "the state was rebuilt from ideas.jsonl, git and the worktrees after damage; \
+    check the ideas, then run: swarm resume";
 
 /// The state as of record `seq`; none: nothing tells of an idea.
 pub(super) fn state(

@@ -72,7 +72,7 @@ impl Repair {
     /// A new folder for it.
     pub(super) fn begin(state_dir: &Path, way: &str, now: Timestamp) -> Result<Self, JournalError> {
         remove_abandoned(state_dir).map_err(JournalError::io(
-            "tidy up after a killed repair in",
+            "clean up after a killed repair in",
             state_dir,
         ))?;
         let folder = free_folder(state_dir, now);
@@ -186,7 +186,9 @@ fn read_intention(state_dir: &Path) -> Result<Option<Intention>, JournalError> {
     let names = intention.drop.iter().chain(&intention.put);
     let plain = |name: &String| !name.contains('/') && !name.starts_with('.') && !name.is_empty();
     if !names.chain([&intention.folder]).all(plain) {
-        return Err(broken("it names files outside of its folder".to_owned()));
+        return Err(broken(
+            "it names files outside the state directory".to_owned(),
+        ));
     }
     Ok(Some(intention))
 }

@@ -73,7 +73,7 @@ pub(in crate::journal) fn origin_of(first: &SegmentCandidate) -> Result<ChainSta
             offset: 0,
             seq: header.seq,
             why: format!(
-                "the log begins with the state in {}, and that is missing",
+                "the log begins with the state in {}, which is missing",
                 name_of(&named.data.sha256)
             ),
         });
@@ -103,7 +103,7 @@ pub fn read_base_state<S: DeserializeOwned>(
     };
     if hash_of(&bytes) != sha256 {
         return Err(damaged(
-            "its bytes are not those that the log begins with".to_owned(),
+            "its content differs from the state that the log begins with".to_owned(),
         ));
     }
     serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))

@@ -219,7 +219,7 @@ impl Diagnosis {
         let whole = self.damage.is_none() && self.newer.is_none();
         if let Some((seq, file)) = proof.filter(|(seq, _)| whole && *seq > self.last_good()) {
             self.end_is_missing(format!(
-                "the log ends with record {}, and {} was taken after record {seq}",
+                "the log ends with event {}, but {} was taken after event {seq}",
                 self.last_good(),
                 name_of(&file)
             ));
@@ -250,8 +250,7 @@ impl Diagnosis {
         let is_later = file.claimed.is_some_and(|first| first > start.next_seq);
         if is_later && !goes_on && !file.is_live {
             let why = format!(
-                "the file's name says that it begins with record {}: the records before it are \
-                missing",
+                "its name says that it begins with event {}, so the events before it are missing",
                 file.claimed.unwrap_or_default()
             );
             self.move_to(index, Progress::new(start, 0));
@@ -282,7 +281,7 @@ impl Diagnosis {
             }
             Tail::Torn { offset, .. } if last => Health::TornTail { offset },
             Tail::Torn { why, .. } => {
-                let why = format!("{why}, and a later segment proves that it was on disk");
+                let why = format!("{why}, and a later file proves that it was on disk");
                 self.damage = Some(self.damage_at(index, &bytes, why));
                 Health::Damaged
             }
@@ -353,7 +352,7 @@ impl Diagnosis {
             line: None,
             seq: self.good.chain.next_seq,
             why,
-            looks: "nothing: the file ends there".to_owned(),
+            looks: "nothing, the file ends there".to_owned(),
         });
         if let Some(last) = self.segments.last_mut() {
             last.health = Health::Damaged;
@@ -417,7 +416,7 @@ pub(super) fn looks(bytes: &[u8]) -> String {
         .unwrap_or_default();
     let zeros = line.split(|byte| *byte == 0).count().saturating_sub(1);
     if bytes.is_empty() {
-        return "nothing: the file ends there".to_owned();
+        return "nothing, the file ends there".to_owned();
     }
     if line.is_empty() {
         return "an empty line".to_owned();

@@ -72,7 +72,7 @@ impl Diagnosis {
             offset: 0,
             line: Some(1),
             seq: self.good.chain.next_seq,
-            why: format!("it is no part of the log, as {ALREADY_THERE} {first}"),
+            why: format!("it is not part of the log: {ALREADY_THERE} {first}"),
             looks: looks(&all_of(file)?),
         };
         self.damage.get_or_insert(found);

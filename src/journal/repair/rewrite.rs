@@ -19,7 +19,7 @@ use super::salvage::Restorable;
 
 fn unencodable(error: EncodeError, seq: u64) -> JournalError {
     let why = match error {
-        EncodeError::TooLarge(bytes) => format!("it takes {bytes} bytes"),
+        EncodeError::TooLarge(bytes) => format!("it takes {bytes} bytes, too many for a line"),
         EncodeError::Unencodable(why) => why,
     };
     JournalError::Event {

@@ -47,7 +47,7 @@ impl Restorable {
         let whole = |line: &&[u8]| !line.is_empty();
         let lines = self.tail.split(|byte| *byte == b'\n').filter(whole);
         let parse = |line: &[u8]| {
-            let header = record::header(line).ok_or_else(|| "it is no record".to_owned());
+            let header = record::header(line).ok_or_else(|| "it is not an event".to_owned());
             header.and_then(|header| record::parse(header, line))
         };
         let mut seq = self.seq;

@@ -145,10 +145,11 @@ impl Diagnosis {
             let why = match file.claimed.filter(|_| !file.is_live) {
                 Some(claimed) => {
                     format!(
-                        "its name says that it begins with record {claimed}, and that is {first}"
+                        "its name says that it begins with event {claimed}, but it begins with \
+                        event {first}"
                     )
                 }
-                None => "other files have the records after it".to_owned(),
+                None => "other files have the events after it".to_owned(),
             };
             let found = Damage {
                 file: name_of(&file.path),

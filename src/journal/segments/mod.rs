@@ -24,7 +24,7 @@ const TRIES: u32 = 100;
 pub const LIVE_FILE: &str = "events.jsonl";
 
 /// What is said of a file that was copied, before the record it begins with.
-pub(in crate::journal) const ALREADY_THERE: &str = "an earlier file of the log already has record";
+pub(in crate::journal) const ALREADY_THERE: &str = "an earlier file of the log already has event";
 
 /// The name under which a segment is prepared.
 pub(in crate::journal) const NEXT_FILE: &str = "events.next.jsonl";
@@ -180,7 +180,7 @@ impl Segments {
             (Tail::Damaged { offset, seq, why }, _) => damaged(file, offset, seq, why),
             (Tail::Newer { offset, found }, _) => Err(newer(file, offset, found)),
             (Tail::Torn { offset, seq, why }, Some(_)) => {
-                let why = format!("{why}, and a later segment proves that it was on disk");
+                let why = format!("{why}, and a later file proves that it was on disk");
                 damaged(file, offset, seq, why)
             }
             (Tail::Torn { offset, seq, why }, None) => Ok(Some(Torn {
@@ -190,7 +190,7 @@ impl Segments {
                 why,
             })),
             (Tail::Clean, Some(last)) if cursor.at.last_seq() < limit => {
-                let why = format!("the file ends, and the next one begins after record {last}");
+                let why = format!("the file ends here, but the next one begins after event {last}");
                 damaged(file, cursor.at.offset, cursor.at.chain.next_seq, why)
             }
             (Tail::Clean, _) => Ok(None),
@@ -234,7 +234,7 @@ impl Segments {
         if gap && !found.is_live {
             return Err(JournalError::Damaged {
                 why: format!(
-                    "the file's name says that it begins with record {}: the records before it are \
+                    "its name says that it begins with event {}, so the events before it are \
                     missing",
                     found.claimed.unwrap_or_default()
                 ),
@@ -315,7 +315,7 @@ fn written_again(
             offset: 0,
             seq: first,
             why: format!(
-                "the first line does not follow on the records in {}",
+                "the first line does not continue the events in {}",
                 before.path.display()
             ),
         }),
@@ -334,7 +334,7 @@ fn end_of(segment: &Segment, upto: u64) -> Result<ChainStart, JournalError> {
                 file: segment.path.clone(),
                 offset,
                 seq,
-                why: format!("{why}, and a later segment follows"),
+                why: format!("{why}, and a later file follows"),
             })
         }
     }

@@ -1,7 +1,7 @@
-//! Whether agents can work: each profile as the daemon would start it, and the agents that are here
-//! and that no profile uses.
+//! Checks whether agents can run: each profile as the daemon would start it, and the installed
+//! agents that no profile uses.
 //!
-//! Invariant: what the daemon's start refuses fails here, with the same words. No secret is read or
+//! Invariant: what `swarm start` refuses fails here, with the same message. No secret is read or
 //! shown.
 
 use std::collections::BTreeSet;
@@ -17,11 +17,11 @@ use crate::cli::repo::Repo;
 use crate::config::{Adapter, Config};
 use crate::daemon::preflight::{self, MissingProgram, Preflight, Seen};
 
-/// Looks at each profile, then for others, then for the programs of the quality commands and which
-/// budgets hold.
+/// Checks each profile, other installed agents, the programs of the quality commands, and the
+/// budgets.
 pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
     let environment = environment(repo);
-    let muster = Preflight {
+    let preflight = Preflight {
         root: repo.root(),
         inherited: &environment,
         pass: &config.agents.pass_env,
@@ -30,35 +30,38 @@ pub(super) fn all(repo: &Repo, config: &Config) -> Vec<Check> {
     let profiles: Vec<Profile> = names
         .filter_map(|name| preflight::profile(config, name))
         .collect();
-    let seen = muster.look_at_all(&profiles);
-    let others = muster.look_at_all(&unused(&seen));
+    let seen = preflight.inspect_all(&profiles);
+    let others = preflight.inspect_all(&unused(&seen));
     let configured = seen.iter().map(|seen| of_profile(seen, config));
     configured
         .chain(others.iter().filter_map(of_other))
-        .chain([gate(&muster.unfound(&config.quality_commands), config)])
+        .chain([quality(
+            &preflight.missing_programs(&config.quality_commands),
+            config,
+        )])
         .chain(budgets(config))
         .collect()
 }
 
-/// The quality commands.
-fn gate(unfound: &[MissingProgram], config: &Config) -> Check {
+/// Whether the programs of the quality commands are there.
+fn quality(unfound: &[MissingProgram], config: &Config) -> Check {
     if config.quality_commands.is_empty() {
-        let what = "there is no quality command: what an agent says is complete lands unchecked";
-        let advice = "name the project's own checks in qualityCommands of .swarm/config.json";
-        return Check::warn("quality", what).advice(advice);
+        let message = "no quality command is configured, so work lands unchecked";
+        let advice = "set `qualityCommands` in .swarm/config.json to the checks of your project";
+        return Check::warn("quality", message).advice(advice);
     }
     if unfound.is_empty() {
-        return Check::ok("quality", "no quality command is known to lack its program");
+        return Check::ok("quality", "no missing program found");
     }
     let lines: Vec<String> = unfound.iter().map(MissingProgram::to_string).collect();
     Check::warn("quality", lines.join("\n")).advice(MissingProgram::ADVICE)
 }
 
-/// Where a budget does not hold; nothing to say is no news.
+/// Where a budget has no effect.
 fn budgets(config: &Config) -> Vec<Check> {
     let names = config.agents.profiles.keys().map(String::as_str);
-    let unseen = preflight::unseen(config, names).into_iter();
-    unseen
+    let uncounted = preflight::uncounted(config, names).into_iter();
+    uncounted
         .map(|one| Check::warn("budget", one.what).advice(one.advice))
         .collect()
 }
@@ -79,11 +82,11 @@ fn of_profile(seen: &Seen, config: &Config) -> Check {
     let advice: Vec<&str> = seen.faults.iter().map(|fault| &*fault.advice).collect();
     match advice.as_slice() {
         [] => check,
-        advice => check.advice(advice.join("; ")),
+        advice => check.advice(advice.join("\n")),
     }
 }
 
-/// Profiles of the agents that swarm knows and that none of these runs.
+/// Default profiles of the known agents that no profile uses.
 fn unused(seen: &[Seen]) -> Vec<Profile> {
     let used: BTreeSet<&str> = seen.iter().map(|seen| seen.adapter.name()).collect();
     let known = Adapter::PROGRAMS.into_iter();
@@ -93,7 +96,7 @@ fn unused(seen: &[Seen]) -> Vec<Profile> {
         .collect()
 }
 
-/// One that is not here is no news.
+/// An agent that no profile uses; `None` if it is not installed.
 fn of_other(seen: &Seen) -> Option<Check> {
     seen.program.as_ref()?;
     let name = seen.adapter.name();
@@ -102,13 +105,13 @@ fn of_other(seen: &Seen) -> Option<Check> {
         message = format!("{message}\n{}", fault.what);
     }
     Some(Check::ok("agent", message).advice(format!(
-        "to use it: \"{name}\": {{\"adapter\": \"{name}\"}} in agents.profiles of \
+        "to use it, add \"{name}\": {{\"adapter\": \"{name}\"}} to `agents.profiles` in \
         .swarm/config.json"
     )))
 }
 
-/// The environment that agents are looked up in: that of the daemon that runs, where the system
-/// shows it, else our own.
+/// The environment in which agents are searched: the running daemon's if the system shows it, else
+/// our own.
 fn environment(repo: &Repo) -> Environment {
     let daemon = Daemon::connect(repo).ok().flatten();
     let of_daemon = daemon.and_then(|it| fs::read(format!("/proc/{}/environ", it.pid())).ok());
@@ -118,7 +121,7 @@ fn environment(repo: &Repo) -> Environment {
     }
 }
 
-/// `NAME=value`, each ended by a zero byte, as proc(5) has it.
+/// Parses `NAME=value` entries, each ended by a zero byte: the format of proc(5).
 fn variables(bytes: &[u8]) -> Environment {
     let text = |bytes: &[u8]| OsString::from(OsStr::from_bytes(bytes));
     let pairs = bytes.split(|byte| *byte == 0).filter_map(|one| {
@@ -133,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_environment_is_read_as_the_system_writes_it() {
+    fn the_environment_of_a_process_is_parsed() {
         let found = variables(b"PATH=/bin:/x=y\0EMPTY=\0nothing\0B\xff=1\0");
         assert_eq!(found.len(), 3);
         assert_eq!(found[OsStr::new("PATH")], "/bin:/x=y");

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::cli::error::CliError;
 use crate::daemon::repair::Findings;
 
-/// How a check went.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Level {
@@ -14,7 +14,7 @@ pub(super) enum Level {
     Fail,
 }
 
-/// One thing that was looked at.
+/// One check and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Check {
@@ -22,10 +22,10 @@ pub(super) struct Check {
     pub(super) level: Level,
     /// What was found.
     pub(super) message: String,
-    /// What to do about it.
+    /// What to do about it: one step a line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) advice: Option<String>,
-    /// It was wrong and has been mended.
+    /// The problem was fixed by this call.
     pub(super) fixed: bool,
 }
 
@@ -68,21 +68,21 @@ impl Check {
         let check = Self::fail(name, message);
         match error.hints.as_slice() {
             [] => check,
-            hints => check.advice(hints.join("; ")),
+            hints => check.advice(hints.join("\n")),
         }
     }
 }
 
-pub(super) fn mended(name: &'static str, message: String) -> Check {
+pub(super) fn fixed(name: &'static str, message: String) -> Check {
     Check {
         fixed: true,
         ..Check::ok(name, message)
     }
 }
 
-/// All that was looked at.
-pub(super) struct Looked {
+/// All checks, and what is wrong with the state.
+pub(super) struct Examination {
     pub(super) checks: Vec<Check>,
-    /// What is wrong with the state; none: a daemon has it, or it could not be looked at.
+    /// `None` while a daemon runs, or if the state cannot be examined.
     pub(super) findings: Option<Findings>,
 }

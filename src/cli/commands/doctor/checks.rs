@@ -1,7 +1,7 @@
-//! The single checks. Each looks at one thing and says what it found.
+//! The checks of the installation, the daemon and the state.
 //!
-//! Invariant: nothing is changed but with `fix`, and then only permissions of our own folders and
-//! the traces of a daemon that is proven dead: nobody holds the lock.
+//! Invariant: only `fix` changes anything, and then only the permissions of our own folders and the
+//! files of a daemon that is proven dead because nobody holds the lock.
 
 use std::fs::{self, Metadata, Permissions};
 use std::io;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 use nix::sys::statvfs::{Statvfs, statvfs};
 
-use super::check::{Check, Level, Looked, mended};
+use super::check::{Check, Examination, Level, fixed};
 use super::{agents, damage};
 use crate::api::DaemonFile;
 use crate::cli::access::remote::Daemon;
@@ -28,20 +28,20 @@ use crate::git::Repo as GitRepo;
 use crate::remove;
 use crate::view;
 
-/// Less room than this and nothing can be written soon.
-const NO_ROOM: u64 = 64 * 1024 * 1024;
-/// Less room than this and it may become tight.
-const LITTLE_ROOM: u64 = 1024 * 1024 * 1024;
-/// Less than this is no news, milliseconds.
+/// Free bytes below which writes will soon fail.
+const CRITICAL_SPACE: u64 = 64 * 1024 * 1024;
+/// Free bytes below which a long run may fill the disk.
+const LOW_SPACE: u64 = 1024 * 1024 * 1024;
+/// A smaller difference is not reported, in milliseconds.
 const CLOCK_BEHIND_MS: i64 = 5_000;
-/// The oldest git that will do.
+/// The oldest supported git.
 const MINIMUM_GIT: (u32, u32) = (2, 38);
 
-/// All checks, in the order of what depends on what.
-pub(super) fn all(fix: bool, context: &Context) -> Looked {
+/// Runs all checks; each after those that it depends on.
+pub(super) fn all(fix: bool, context: &Context) -> Examination {
     let mut checks = Vec::new();
     let findings = examine_state(fix, context, &mut checks);
-    Looked { checks, findings }
+    Examination { checks, findings }
 }
 
 fn examine_state(fix: bool, context: &Context, checks: &mut Vec<Check>) -> Option<Findings> {
@@ -62,7 +62,7 @@ fn examine_state(fix: bool, context: &Context, checks: &mut Vec<Check>) -> Optio
     if let Some(git) = &git {
         checks.push(target(git, config.as_ref()));
     }
-    checks.push(room(&repo));
+    checks.push(disk_space(&repo));
     daemon_and_log(&repo, fix, checks)
 }
 
@@ -94,12 +94,12 @@ fn open_git(context: &Context, checks: &mut Vec<Check>) -> Option<GitRepo> {
     }
 }
 
-/// `state/` and `runs/` hold what only their owner may see.
+/// `state/` and `runs/` must be private to their owner.
 fn private_folder(repo: &Repo, name: &'static str, fix: bool) -> Check {
     let path = repo.folder().join(name);
     let metadata = match fs::symlink_metadata(&path) {
         Ok(metadata) => metadata,
-        // The check of the log says what can be done.
+        // The check of the log gives the advice.
         Err(error)
             if error.kind() == io::ErrorKind::NotFound
                 && name == "state"
@@ -108,19 +108,19 @@ fn private_folder(repo: &Repo, name: &'static str, fix: bool) -> Check {
             return Check::fail(name, format!("{} is gone", path.display()));
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Check::ok(name, "not there yet; the first start makes it");
+            return Check::ok(name, "not there yet; the first start creates it");
         }
-        Err(error) => return Check::fail(name, format!("cannot be looked at: {error}")),
+        Err(error) => return Check::fail(name, format!("cannot be inspected: {error}")),
     };
     if !metadata.is_dir() {
         return Check::fail(name, format!("{} is not a folder", path.display())).advice(format!(
-            "look what it is, then remove it: rm {}",
+            "check what it is, then remove it: rm {}",
             path.display()
         ));
     }
     if metadata.uid() != nix::unistd::geteuid().as_raw() {
-        return Check::fail(name, format!("{} belongs to somebody else", path.display()))
-            .advice("work as the user who set it up, or give it to yourself with chown");
+        return Check::fail(name, format!("{} belongs to another user", path.display()))
+            .advice("run swarm as that user, or take ownership with chown");
     }
     permissions(name, &path, &metadata, fix)
 }
@@ -128,10 +128,10 @@ fn private_folder(repo: &Repo, name: &'static str, fix: bool) -> Check {
 fn permissions(name: &'static str, path: &Path, metadata: &Metadata, fix: bool) -> Check {
     let mode = metadata.permissions().mode() & 0o777;
     if mode == 0o700 {
-        return Check::ok(name, "only its owner can look into it");
+        return Check::ok(name, "private to you");
     }
     let advice = format!(
-        "chmod 700 {}, or let it be mended: swarm doctor --fix",
+        "make it private: chmod 700 {}\nor let doctor do it: swarm doctor --fix",
         path.display()
     );
     let wrong = Check::fail(name, format!("its permissions are {mode:o}, not 700")).advice(advice);
@@ -139,10 +139,7 @@ fn permissions(name: &'static str, path: &Path, metadata: &Metadata, fix: bool) 
         return wrong;
     }
     match fs::set_permissions(path, Permissions::from_mode(0o700)) {
-        Ok(()) => mended(
-            name,
-            format!("its permissions were {mode:o} and are 700 now"),
-        ),
+        Ok(()) => fixed(name, format!("permissions changed from {mode:o} to 700")),
         Err(error) => Check::fail(name, format!("its permissions cannot be changed: {error}")),
     }
 }
@@ -152,7 +149,7 @@ fn configuration(repo: &Repo, checks: &mut Vec<Check>) -> Option<Config> {
         Ok(layered) => {
             let problems = layered.readiness();
             checks.push(if problems.is_empty() {
-                Check::ok("config", "right")
+                Check::ok("config", "valid")
             } else {
                 Check::error("config", not_ready(&problems))
             });
@@ -172,31 +169,32 @@ fn target(git: &GitRepo, config: Option<&Config>) -> Check {
         Ok(None) => {
             return Check::fail(
                 "target",
-                "no branch is checked out, and the configuration names none",
+                "no branch is checked out, and the configuration sets no `target`",
             )
-            .advice("name one: `target` in .swarm/config.json");
+            .advice("set `target` in .swarm/config.json");
         }
         Err(error) => return Check::fail("target", error.to_string()),
     };
     match git.target_exists(&branch) {
         Ok(true) => Check::ok("target", format!("work lands on {branch}")),
-        Ok(false) => Check::fail("target", format!("there is no branch {branch}"))
-            .advice("make it with git branch, or name another: `target` in .swarm/config.json"),
+        Ok(false) => Check::fail("target", format!("the branch `{branch}` does not exist")).advice(
+            format!("create it: git branch {branch}\nor set another `target` in .swarm/config.json"),
+        ),
         Err(error) => Check::fail("target", error.to_string()),
     }
 }
 
-fn room(repo: &Repo) -> Check {
+fn disk_space(repo: &Repo) -> Check {
     let status = match statvfs(&repo.folder()) {
         Ok(status) => status,
-        Err(errno) => return Check::warn("disk", format!("its free space is not known: {errno}")),
+        Err(errno) => return Check::warn("disk", format!("free space unknown: {errno}")),
     };
     let free = free_bytes(&status);
     let message = format!("{} MiB free", free / (1024 * 1024));
-    if free < NO_ROOM {
-        Check::fail("disk", message).advice("make room: nothing can be written soon")
-    } else if free < LITTLE_ROOM {
-        Check::warn("disk", message).advice("make room before long work")
+    if free < CRITICAL_SPACE {
+        Check::fail("disk", message).advice("free some space now, or writing will soon fail")
+    } else if free < LOW_SPACE {
+        Check::warn("disk", message).advice("free some space before a long run")
     } else {
         Check::ok("disk", message)
     }
@@ -208,13 +206,13 @@ fn free_bytes(status: &Statvfs) -> u64 {
     u64::from(status.blocks_available()).saturating_mul(u64::from(status.fragment_size()))
 }
 
-/// With a daemon the log is its own; without one it is read and compared.
+/// Checks the log only if no daemon runs: a running daemon has checked it at its start.
 fn daemon_and_log(repo: &Repo, fix: bool, checks: &mut Vec<Check>) -> Option<Findings> {
     let paths = &repo.paths();
     match Daemon::connect(repo) {
         Ok(Some(daemon)) => {
-            checks.push(Check::ok("daemon", format!("runs (pid {})", daemon.pid())));
-            checks.push(Check::ok("log", "the daemon has read it"));
+            checks.push(Check::ok("daemon", format!("running (pid {})", daemon.pid())));
+            checks.push(Check::ok("log", "checked by the daemon when it started"));
             checks.extend(checkpoints(paths));
             checks.extend(hooks(paths));
             return None;
@@ -222,7 +220,7 @@ fn daemon_and_log(repo: &Repo, fix: bool, checks: &mut Vec<Check>) -> Option<Fin
         Ok(None) => checks.push(without_daemon(repo, fix)),
         Err(error) => checks.push(Check::error("daemon", error)),
     }
-    // A daemon that starts or ends is writing at this moment.
+    // A daemon that is starting or stopping may be writing.
     if offline::is_locked(paths).is_ok_and(|locked| locked) {
         checks.push(log(paths));
         return None;
@@ -261,7 +259,7 @@ fn hooks_of(paths: &Paths) -> Result<Vec<HookView>, DaemonError> {
     list_in(paths, &offline::read(paths)?)
 }
 
-/// Hooks that are not run. One that stands before a step holds everything at that step.
+/// Hooks that are refused. A refused `pre-` hook holds everything at its step.
 fn hooks(paths: &Paths) -> Vec<Check> {
     let all = match hooks_of(paths) {
         Ok(all) => all,
@@ -276,19 +274,19 @@ fn hooks(paths: &Paths) -> Vec<Check> {
     match all.len() {
         0 => Vec::new(),
         _ if !found.is_empty() => found,
-        1 => vec![Check::ok("hooks", "one, and it is in order")],
-        number => vec![Check::ok("hooks", format!("{number}, all in order"))],
+        1 => vec![Check::ok("hooks", "1 hook, OK")],
+        number => vec![Check::ok("hooks", format!("{number} hooks, all OK"))],
     }
 }
 
-/// One that was cut off with its daemon.
+/// A rollback that was interrupted with its daemon.
 fn rollback(paths: &Paths) -> Option<Check> {
     let state = offline::read(paths).ok()?;
     let cut_off = view::cut_off(&state)?;
     Some(Check::warn("rollback", cut_off.message).advice("finish it: swarm start"))
 }
 
-/// What can still be rolled back to.
+/// Which checkpoints are usable.
 fn checkpoints(paths: &Paths) -> Vec<Check> {
     let (sound, faults) = match offline::sound_checkpoints(paths) {
         Ok(found) => found,
@@ -299,21 +297,22 @@ fn checkpoints(paths: &Paths) -> Vec<Check> {
         .map(|(name, why)| {
             Check::warn(
                 "checkpoint",
-                format!("{name} cannot be rolled back to: {why}"),
+                format!("cannot roll back to {name}: {why}"),
             )
-            .advice(format!("or forget it: swarm checkpoint delete {name}"))
+            .advice(format!(
+                "if you do not need it, delete it: swarm checkpoint delete {name}"
+            ))
         })
         .collect();
     if let Some(newest) = sound.last() {
         let count = sound.len();
-        let words = format!("{count} can be rolled back to, the newest is {newest}");
-        checks.push(Check::ok("checkpoints", words));
+        let message = format!("{count} usable, the newest is {newest}");
+        checks.push(Check::ok("checkpoints", message));
     }
     checks
 }
 
-/// Whether the clock has gone back behind what was written last: times stand still until it has
-/// caught up.
+/// Whether the clock is behind the last event. New events repeat that time until it catches up.
 fn clock(paths: &Paths) -> Option<Check> {
     let last = offline::read(paths).ok()?.swarm.last_event_at;
     let behind = last.since(wall());
@@ -321,53 +320,54 @@ fn clock(paths: &Paths) -> Option<Check> {
         return Some(Check::ok("clock", "not behind the last event"));
     }
     let seconds = behind / 1_000;
-    let words = format!(
-        "{seconds} s behind the last event ({last}): events keep that time until it has caught up"
+    let message = format!(
+        "{seconds} s behind the last event ({last}); new events carry that time until the clock \
+        catches up"
     );
-    Some(Check::warn("clock", words).advice("set the clock, for instance by NTP"))
+    Some(Check::warn("clock", message).advice("correct the system clock, for example with NTP"))
 }
 
 fn without_daemon(repo: &Repo, fix: bool) -> Check {
     match offline::is_locked(&repo.paths()) {
         Err(error) => return Check::error("daemon", error),
         Ok(true) => {
-            return Check::warn("daemon", "something holds the lock and does not answer")
-                .advice("a daemon that starts or ends, or a command: look again in a moment");
+            return Check::warn("daemon", "another process holds the lock and does not answer")
+                .advice("a daemon may be starting or stopping; try again in a moment");
         }
         Ok(false) => {}
     }
     let left = match DaemonFile::read(&repo.state()) {
-        Ok(None) => return Check::ok("daemon", "none runs"),
+        Ok(None) => return Check::ok("daemon", "not running"),
         Ok(Some(file)) => file,
         Err(error) => {
             return Check::warn(
                 "daemon",
-                format!("none runs; its file cannot be read: {error}"),
+                format!("not running; .swarm/state/daemon.json cannot be read: {error}"),
             )
-            .advice("the next start writes it anew: swarm start");
+            .advice("the next start replaces it: swarm start");
         }
     };
-    let message = format!("none runs; the last one (pid {}) was killed", left.pid);
+    let message = format!("not running; the last one (pid {}) was killed", left.pid);
     if !fix {
         return Check::warn("daemon", message).advice(
-            "nothing is lost, the next start goes on: swarm start; or tidy up: swarm doctor --fix",
+            "nothing is lost; carry on: swarm start\nor only clean up: swarm doctor --fix",
         );
     }
-    match tidy_up(repo, &left) {
-        Ok(()) => mended(
+    match remove_stale_files(repo, &left) {
+        Ok(()) => fixed(
             "daemon",
-            format!("{message}; what it left has been removed"),
+            format!("{message}; its socket and daemon.json were removed"),
         ),
         Err(error) => Check::warn(
             "daemon",
-            format!("{message}; its traces cannot be removed: {error}"),
+            format!("{message}; its socket and daemon.json cannot be removed: {error}"),
         ),
     }
 }
 
-/// Removes the socket and the file that names it. Only a socket is removed: the file could name
-/// anything.
-fn tidy_up(repo: &Repo, left: &DaemonFile) -> io::Result<()> {
+/// Removes the socket and the file that names it. The file could name anything, so nothing but a
+/// socket is removed.
+fn remove_stale_files(repo: &Repo, left: &DaemonFile) -> io::Result<()> {
     use std::os::unix::fs::FileTypeExt;
     let kind = fs::symlink_metadata(&left.socket).map(|metadata| metadata.file_type());
     if kind.is_ok_and(|kind| kind.is_socket()) {
@@ -381,12 +381,14 @@ fn log(paths: &Paths) -> Check {
         Ok(report) => match &report.difference {
             None => Check::ok(
                 "log",
-                format!("{} events, snapshot and events agree", report.events),
+                format!("{} events; the snapshot matches them", report.events),
             ),
             Some(difference) => {
-                Check::fail("log", format!("snapshot and events differ: {difference}")).advice(
-                    "the events are the truth; remove .swarm/state/snapshot.json and start again",
-                )
+                Check::fail("log", format!("the snapshot differs from the events: {difference}"))
+                    .advice(
+                        "the events are right, so delete the snapshot and restart: \
+                        rm .swarm/state/snapshot.json && swarm start",
+                    )
             }
         },
         Err(error) => Check::error("log", error),
@@ -405,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn loose_permissions_are_found_and_mended() {
+    fn loose_permissions_are_found_and_fixed() {
         let (_dir, repo) = repo();
         fs::set_permissions(repo.state(), Permissions::from_mode(0o755)).unwrap();
         let check = private_folder(&repo, "state", false);
@@ -418,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_the_place_of_the_state_fails() {
+    fn a_symbolic_link_as_state_folder_fails() {
         let (_dir, repo) = repo();
         let elsewhere = tempfile::tempdir().unwrap();
         fs::remove_dir(repo.state()).unwrap();
@@ -427,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn tidying_up_removes_a_socket_and_nothing_else() {
+    fn only_a_socket_is_removed() {
         let (dir, repo) = repo();
         let precious = dir.path().join("precious");
         fs::write(&precious, "x").unwrap();
@@ -440,12 +442,12 @@ mod tests {
             state: None,
         };
         left.write(&repo.state()).unwrap();
-        tidy_up(&repo, &left).unwrap();
+        remove_stale_files(&repo, &left).unwrap();
         assert!(precious.exists());
         assert_eq!(DaemonFile::read(&repo.state()).unwrap(), None);
         left.socket = repo.state().join("s");
         drop(std::os::unix::net::UnixListener::bind(&left.socket).unwrap());
-        tidy_up(&repo, &left).unwrap();
+        remove_stale_files(&repo, &left).unwrap();
         assert!(!left.socket.exists());
     }
 }

@@ -1,12 +1,12 @@
-//! Damaged state: what is shown of it and of the ways out, and taking one.
+//! Damaged state: shows it with the possible repairs, and carries one out.
 //!
-//! Invariant: a way is taken only after what it loses was shown and somebody said yes to it; an
-//! interrupted repair was agreed to before and is finished without asking.
+//! Invariant: a repair starts only after its losses were shown and accepted. An interrupted repair
+//! was accepted before and is finished without asking.
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use super::check::{Check, mended};
+use super::check::{Check, fixed};
 use crate::cli::confirm::agree;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -17,17 +17,17 @@ use crate::domain::event::RepairWay;
 use crate::domain::state::IdeaStatus;
 use crate::journal::repair::{Diagnosis, Health};
 
-/// So many ideas or landings are shown; `--json` has all.
+/// At most this many ideas or landings are shown; `--json` has all.
 const SHOWN: usize = 20;
 
-/// A way out of damage.
+/// How to repair damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Way {
-    /// Keep the events before the damage, give up those after it.
+    /// Keep the events before the damage and drop the rest.
     Cut,
     /// Keep a snapshot's state and all events after it.
     Snapshot,
-    /// Put the state together from what lies beside the log.
+    /// Rebuild the state from ideas.jsonl, git and the worktrees.
     Rebuild,
 }
 
@@ -41,12 +41,12 @@ impl Way {
     }
 }
 
-/// Takes the way, if something is damaged, or finishes what was interrupted.
-pub(super) fn mend(way: Way, yes: bool, context: &mut Context) -> Result<Option<Check>, CliError> {
+/// Repairs damage, or finishes an interrupted repair. `None` if nothing is damaged.
+pub(super) fn repair(way: Way, yes: bool, context: &mut Context) -> Result<Option<Check>, CliError> {
     let paths = context.repo()?.paths();
     if offline::is_locked(&paths)? {
         return Err(CliError::refused(
-            "a daemon runs here, or another command is at work: nothing is repaired under it",
+            "a daemon or another command is using the state, so nothing was repaired",
         )
         .hint("stop it first: swarm stop"));
     }
@@ -65,7 +65,7 @@ pub(super) fn mend(way: Way, yes: bool, context: &mut Context) -> Result<Option<
         for line in lines_of(offered) {
             context.output.note(line);
         }
-        agree(context, yes, "Repair it this way?")?;
+        agree(context, yes, "Repair the state this way?")?;
     }
     let done = repair::take(&paths, way.as_domain())?;
     Ok(done.map(|done| done_check(&done)))
@@ -75,17 +75,17 @@ pub(super) fn mend(way: Way, yes: bool, context: &mut Context) -> Result<Option<
 pub(super) fn finish(paths: &Paths) -> Check {
     match repair::finish(paths) {
         Ok(Some(done)) => done_check(&done),
-        Ok(None) => Check::ok("repair", "none is under way"),
+        Ok(None) => Check::ok("repair", "no repair in progress"),
         Err(error) => Check::error("repair", error),
     }
 }
 
 fn done_check(done: &Repaired) -> Check {
     let copy = safe(&done.copy);
-    mended(
+    fixed(
         "repair",
         format!(
-            "the state is repaired; the files as they were, and the texts of all ideas: \
+            "state repaired; the original files and a copy of ideas.jsonl are in \
             .swarm/state/{copy}/old/"
         ),
     )
@@ -93,19 +93,19 @@ fn done_check(done: &Repaired) -> Check {
 
 fn not_offered(findings: &Findings) -> CliError {
     let ways: Vec<&str> = findings.ways.iter().map(|way| way.way.as_str()).collect();
-    let error = CliError::refused("this way out is not open here");
+    let error = CliError::refused("this repair is not available for this damage");
     match ways.as_slice() {
-        [] => error.hint("what is wrong, and what to do: swarm doctor"),
-        ways => error.hint(format!("the ways out are: {}", ways.join(", "))),
+        [] => error.hint("see what is wrong and what to do: swarm doctor"),
+        ways => error.hint(format!("available: {}", ways.join(", "))),
     }
 }
 
-/// What was found, as checks; none: nothing is wrong with the bytes.
+/// The findings as checks; empty if the files are intact.
 pub(super) fn checks(findings: &Findings) -> Vec<Check> {
     if findings.interrupted {
         let check = Check::fail(
             "repair",
-            "a repair was interrupted: the files do not fit together yet",
+            "a repair was interrupted, and the files do not match yet",
         );
         return vec![check.advice("finish it: swarm doctor --fix")];
     }
@@ -114,27 +114,27 @@ pub(super) fn checks(findings: &Findings) -> Vec<Check> {
     };
     let mut checks = Vec::new();
     if let Some(newer) = &found.newer {
-        let check = Check::fail("log", format!("a newer version wrote it: {}", safe(newer)));
-        checks.push(check.advice("use the newer swarm that wrote it; nothing is changed"));
+        let check = Check::fail("log", format!("written by a newer swarm: {}", safe(newer)));
+        checks.push(check.advice("use that newer swarm; nothing was changed"));
     } else if found.damage.is_some() {
         checks.push(damaged(found).advice(match findings.ways.as_slice() {
-            [] => "put .swarm/state/ back from a backup".to_owned(),
-            _ => "the ways out, and what each loses, are below".to_owned(),
+            [] => "restore .swarm/state/ from a backup",
+            _ => "restore .swarm/state/ from a backup, or choose a repair below",
         }));
     }
     if !findings.is_damaged() && !findings.ways.is_empty() {
-        let message = "there is no event, but ideas.jsonl or the worktrees tell of ideas: the log \
-            was removed?";
+        let message = "the event log is empty or gone, but ideas.jsonl or the worktrees have \
+            ideas, so the log may have been deleted";
         checks.push(Check::fail("log", message).advice(
-            "put .swarm/state/ back from where it went, or see below; to begin anew instead: mv \
-            .swarm/ideas.jsonl ideas-before.jsonl",
+            "restore .swarm/state/ from a backup, or choose a repair below\nor start over without \
+            these ideas: mv .swarm/ideas.jsonl ideas-before.jsonl",
         ));
     }
     if !findings.running.is_empty() {
-        let message = format!("still at work: {}", findings.running.join(", "));
+        let message = format!("still running: {}", findings.running.join(", "));
         checks.push(Check::warn("agents", message).advice(
-            "a repair waits for their end, at the latest `agents.leaseMinutes` after \
-                    their daemon was gone",
+            "wait until they stop, at most `agents.leaseMinutes` after their daemon stopped; \
+            then repair",
         ));
     }
     for snapshot in &found.snapshots {
@@ -142,7 +142,7 @@ pub(super) fn checks(findings: &Findings) -> Vec<Check> {
             let message = format!("{}: {}", snapshot.file, safe(wrong));
             checks.push(
                 Check::warn("snapshot", message)
-                    .advice("the events have all that it had; it is written anew"),
+                    .advice("nothing is lost: it is rebuilt from the events"),
             );
         }
     }
@@ -159,7 +159,7 @@ fn damaged(found: &Diagnosis) -> Check {
             ),
             None => format!("{file} ends at byte {offset}, where event {seq} should be"),
         });
-        lines.push(format!("because {}", safe(&damage.why)));
+        lines.push(format!("reason: {}", safe(&damage.why)));
         lines.push(format!("found there: {}", safe(&damage.looks)));
     }
     for segment in &found.segments {
@@ -170,30 +170,30 @@ fn damaged(found: &Diagnosis) -> Check {
 
 fn health(health: &Health) -> String {
     match health {
-        Health::Ok => "whole".into(),
+        Health::Ok => "OK".into(),
         Health::Empty => "empty".into(),
         Health::TornTail { offset } => {
-            format!("its end, from byte {offset} on, was never acknowledged")
+            format!("ends in an incomplete write from byte {offset} on, never acknowledged")
         }
         Health::Damaged => "damaged".into(),
         Health::AfterGap => "events before its first one are missing".into(),
-        Health::AfterDamage => "after the damage".into(),
-        Health::Stray => "no part of the log: others have what it has".into(),
+        Health::AfterDamage => "after the damage, not checked".into(),
+        Health::Stray => "not part of the log: other files have its events".into(),
         Health::Misnamed { first } => {
-            format!("whole, but it begins with event {first}: its name is that of another")
+            format!("OK, but misnamed: it begins with event {first}")
         }
-        Health::Newer { format } => format!("of format {format}"),
+        Health::Newer { format } => format!("written in the newer format {format}"),
     }
 }
 
-/// The ways out, for people.
+/// The possible repairs and what each loses, for people.
 pub(super) fn ways(findings: &Findings) -> Vec<String> {
     let mut lines = Vec::new();
     for way in &findings.ways {
         lines.push(String::new());
         lines.extend(lines_of(way));
         let word = way.way.as_str();
-        lines.push(format!("  take it: swarm doctor --fix --way {word}"));
+        lines.push(format!("  repair this way: swarm doctor --fix --way {word}"));
     }
     lines
 }
@@ -215,7 +215,7 @@ fn lines_of(way: &WayOut) -> Vec<String> {
     let landed = way.loses.landed_unknown.iter().map(|found| {
         let (commit, target) = (found.commit.as_str(), safe(&found.target));
         format!(
-            "  {} is on {target} already ({commit:.10}): it does not land again",
+            "  {} is on {target} already ({commit:.10}) and does not land again",
             found.idea
         )
     });
@@ -228,7 +228,7 @@ fn some_of(lines: impl ExactSizeIterator<Item = String>) -> Vec<String> {
     let mut shown: Vec<String> = lines.take(SHOWN).collect();
     if more > 0 {
         shown.push(format!(
-            "  and {more} more, all of them: swarm doctor --json"
+            "  and {more} more; list all: swarm doctor --json"
         ));
     }
     shown
@@ -238,7 +238,7 @@ fn events_lost(loses: &Losses) -> Vec<String> {
     let mut lines = Vec::new();
     if loses.history > 0 {
         lines.push(format!(
-            "  what happened up to event {} can no longer be looked at (events, replay --at)",
+            "  `swarm events` and `swarm replay --at` no longer reach back before event {}",
             loses.history
         ));
         if loses.events == 0 {
@@ -246,13 +246,13 @@ fn events_lost(loses: &Losses) -> Vec<String> {
         }
     }
     if loses.events == 0 && !loses.ideas.is_empty() {
-        return vec!["  loses events that only ideas.jsonl tells of:".into()];
+        return vec!["  loses later changes that only ideas.jsonl shows:".into()];
     }
     if loses.events == 0 {
-        return vec!["  loses no event that anything tells of".into()];
+        return vec!["  no known event is lost".into()];
     }
     lines.push(format!(
-        "  loses {} events from event {} on; {} of them cannot be read",
+        "  loses {} events, from event {} on; {} of them are unreadable",
         loses.events, loses.from, loses.unreadable
     ));
     let kinds: Vec<String> = loses
@@ -261,14 +261,14 @@ fn events_lost(loses: &Losses) -> Vec<String> {
         .map(|(kind, count)| format!("{count} {kind}"))
         .collect();
     if !kinds.is_empty() {
-        lines.push(format!("  those that can: {}", kinds.join(", ")));
+        lines.push(format!("  the readable ones: {}", kinds.join(", ")));
     }
     lines
 }
 
 fn idea_line(change: &IdeaChange) -> String {
     if change.from == change.to {
-        return format!("  {}: loses its edit  {}", change.id, safe(&change.text));
+        return format!("  {}: its last edit is lost  {}", change.id, safe(&change.text));
     }
     let word = |status: Option<IdeaStatus>, none| status.map_or(none, IdeaStatus::as_str);
     format!(

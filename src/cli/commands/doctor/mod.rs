@@ -1,4 +1,6 @@
-//! `swarm doctor`: what is wrong, and how to mend it.
+//! `swarm doctor`: checks the installation and the state, and repairs damage.
+//!
+//! `checks` has the single checks, `agents` those of the agent programs, `damage` the repairs.
 
 mod agents;
 mod check;
@@ -12,42 +14,42 @@ use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::output::Output;
 use crate::cli::output::terminal::{Tone, safe, safe_block};
-use check::{Check, Level, Looked};
+use check::{Check, Examination, Level};
 
 /// `doctor`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit code 1 when something fails; warnings do not count.
+#[command(after_help = "Exit code 1 if a check fails; warnings do not count.
 
-Damage to acknowledged events is shown with the ways out and what each of them loses. One is taken only when it is named; the \
-files as they were are kept in .swarm/state/doctor-TIME/old/.
+If acknowledged events are damaged, doctor lists the possible repairs and what each one loses. It repairs only in the way that \
+you name. The original files stay in .swarm/state/doctor-TIME/old/.
 
 Examples:
   $ swarm doctor
   $ swarm doctor --fix
   $ swarm doctor --fix --way cut")]
 pub struct Doctor {
-    /// Mend what can be mended without harm: permissions, what a daemon that was killed left
-    /// behind, a repair that was interrupted.
+    /// Fix what can be fixed without loss: permissions, files that a killed daemon left, an
+    /// interrupted repair.
     #[arg(long)]
     pub fix: bool,
-    /// Repair damaged state in this way.
+    /// How to repair damaged state.
     #[arg(long, value_enum, requires = "fix")]
     pub way: Option<damage::Way>,
-    /// Say yes to what the way loses.
+    /// Accept what the repair loses, without asking.
     #[arg(long, requires = "way")]
     pub yes: bool,
 }
 
-/// Looks at everything.
+/// Runs all checks; with `--way`, repairs first.
 pub fn run(args: &Doctor, context: &mut Context) -> Result<(), CliError> {
     let repaired = match args.way {
-        Some(way) => damage::mend(way, args.yes, context)?,
+        Some(way) => damage::repair(way, args.yes, context)?,
         None => None,
     };
-    let mut looked = checks::all(args.fix, context);
-    looked.checks.extend(repaired);
-    tell(&looked, context)?;
-    let failed = looked
+    let mut examination = checks::all(args.fix, context);
+    examination.checks.extend(repaired);
+    report(&examination, context)?;
+    let failed = examination
         .checks
         .iter()
         .filter(|check| check.level == Level::Fail)
@@ -57,16 +59,16 @@ pub fn run(args: &Doctor, context: &mut Context) -> Result<(), CliError> {
         1 => CliError::refused("one check failed"),
         failed => CliError::refused(format!("{failed} checks failed")),
     };
-    let choice = args.fix && looked.findings.is_some_and(|found| !found.ways.is_empty());
-    Err(if choice {
-        error.hint("damage is repaired only in a way that you choose: swarm doctor --fix --way WAY")
+    let repairable = |found: Findings| !found.ways.is_empty();
+    Err(if args.fix && examination.findings.is_some_and(repairable) {
+        error.hint("choose how to repair the damage: swarm doctor --fix --way WAY")
     } else {
         error
     })
 }
 
-fn tell(looked: &Looked, context: &mut Context) -> Result<(), CliError> {
-    let (checks, findings) = (&looked.checks, looked.findings.as_ref());
+fn report(examination: &Examination, context: &mut Context) -> Result<(), CliError> {
+    let (checks, findings) = (&examination.checks, examination.findings.as_ref());
     if context.output.json {
         let ok = checks.iter().all(|check| check.level != Level::Fail);
         let (damage, ways) = damage::document(findings);
@@ -84,7 +86,7 @@ fn tell(looked: &Looked, context: &mut Context) -> Result<(), CliError> {
 
 fn show(check: &Check, output: &mut Output) -> Result<(), CliError> {
     let (tone, word) = match check.level {
-        Level::Ok if check.fixed => (Tone::Good, "mended"),
+        Level::Ok if check.fixed => (Tone::Good, "fixed"),
         Level::Ok => (Tone::Good, "ok"),
         Level::Warn => (Tone::Warn, "warn"),
         Level::Fail => (Tone::Bad, "FAIL"),
@@ -97,8 +99,8 @@ fn show(check: &Check, output: &mut Output) -> Result<(), CliError> {
     for line in lines {
         output.line(format!("                      {line}"))?;
     }
-    if let Some(advice) = &check.advice {
-        let advice = output.paint(Tone::Live, &safe(advice)).into_owned();
+    for step in check.advice.iter().flat_map(|advice| advice.lines()) {
+        let advice = output.paint(Tone::Live, &safe(step)).into_owned();
         output.line(format!("                      -> {advice}"))?;
     }
     Ok(())

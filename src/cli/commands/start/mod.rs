@@ -113,17 +113,17 @@ fn warn(repo: &Repo, context: &mut Context) {
     let Ok(layered) = load(repo) else {
         return;
     };
-    let muster = Preflight {
+    let preflight = Preflight {
         root: repo.root(),
         inherited: &std::env::vars_os().collect(),
         pass: &[],
     };
-    for unfound in muster.unfound(&layered.config.quality_commands) {
+    for missing in preflight.missing_programs(&layered.config.quality_commands) {
         let advice = MissingProgram::ADVICE;
-        context.output.note(format!("warning: {unfound}; {advice}"));
+        context.output.note(format!("warning: {missing}; {advice}"));
     }
-    for unseen in preflight::unseen(&layered.config, unasked(&layered.config)) {
-        let UncountedProfile { what, advice } = unseen;
+    for uncounted in preflight::uncounted(&layered.config, unasked(&layered.config)) {
+        let UncountedProfile { what, advice } = uncounted;
         context.output.note(format!("warning: {what}; {advice}"));
     }
 }
