@@ -63,7 +63,7 @@ fn a_torn_tail_is_kept_aside_and_cut() {
 }
 
 #[test]
-fn records_that_were_perhaps_never_synced_are_made_sure_of() {
+fn records_that_may_be_unsynced_are_synced_at_the_start() {
     let dir = quick_dir();
     log_of(dir.path(), &[2, 1]);
     let before = files(dir.path());
@@ -76,14 +76,16 @@ fn records_that_were_perhaps_never_synced_are_made_sure_of() {
 }
 
 #[test]
-fn damage_is_refused_with_file_offset_seq_and_the_way_out() {
+fn damage_is_refused_with_file_offset_seq_and_the_next_command() {
     let dir = quick_dir();
     log_of(dir.path(), &[1, 1, 1]);
     edit(&dir.path().join(LIVE_FILE), |bytes| bytes[200] ^= 1);
-    let message = refused(dir.path()).to_string();
-    for part in ["events.jsonl", "at byte 11", "record 2", "swarm doctor"] {
+    let error = refused(dir.path());
+    let message = error.to_string();
+    for part in ["events.jsonl", "at byte 11", "event 2"] {
         assert!(message.contains(part), "{message}");
     }
+    assert_eq!(error.suggestions(), ["see your options: swarm doctor"]);
 }
 
 #[test]
@@ -211,7 +213,7 @@ fn an_intact_record_of_an_unknown_kind_is_named() {
     });
     let message = read.unwrap_err().to_string();
     assert!(
-        message.contains("record 1") && message.contains("text"),
+        message.contains("event 1") && message.contains("text"),
         "{message}"
     );
 }
