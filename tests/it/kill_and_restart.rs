@@ -412,7 +412,10 @@ fn a_runner_that_always_dies_is_launched_three_times_and_no_more() {
             .find(Value::is_string)
     });
     let error = error.as_str().unwrap();
-    assert!(error.contains("died before it could begin"), "{error}");
+    assert!(
+        error.contains("died before it started the process"),
+        "{error}"
+    );
     daemon.kill();
     let visits = fs::read_to_string(visits).unwrap();
     let count = |label: &str| visits.lines().filter(|line| line.ends_with(label)).count();

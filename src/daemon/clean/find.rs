@@ -1,4 +1,6 @@
-//! Finding what may go. Reads only; what it cannot read it leaves.
+//! Finds what may be removed. Called by `clean` and its schedule.
+//!
+//! Invariant: only reads; what cannot be read is kept.
 
 use std::fs;
 use std::io;
@@ -14,16 +16,16 @@ use crate::domain::retention::{COPY_DAYS, Need, Needs, Verdict, is_old};
 use crate::domain::time::Timestamp;
 use crate::process::{self, RunAge};
 
-/// A run's directory that was never finished; see the process room.
+/// Begins the names of run directories whose preparation was cut off (see `process`).
 const UNFINISHED_RUN: &str = ".new-";
-/// How the names of copies in `state/` begin.
+/// Begin the names of copies in `state/`.
 const COPIES: [&str; 2] = ["torn-", "doctor-"];
-/// There while a repair is under way; its copies are what it works with.
+/// Exists while a repair is unfinished, which needs its copies.
 const REPAIR: &str = "repair.json";
-/// The length of a time in RFC 3339.
+/// The length of an RFC 3339 time with milliseconds.
 const TIME: usize = 24;
 
-/// What would go.
+/// Decides what to remove.
 pub(super) fn plan(site: &Site<'_>, dry_run: bool) -> Result<Plan, DaemonError> {
     let needs = Needs::of(site.state);
     let mut plan = Plan::default();
@@ -48,7 +50,7 @@ fn leftovers(site: &Site<'_>, plan: &mut Plan) -> io::Result<()> {
     for folder in [&site.paths.runs, &site.paths.state] {
         for name in names_with(folder, PREFIX)? {
             let path = folder.join(name);
-            let why = "a clean was cut off before it was deleted";
+            let why = "left by an interrupted clean";
             plan.report.goes(removed(site, Kind::Leftover, &path, why));
             plan.leftovers.push(path);
         }
@@ -73,10 +75,10 @@ fn runs(site: &Site<'_>, needs: &Needs, plan: &mut Plan) -> io::Result<()> {
     Ok(())
 }
 
-/// Why a run's directory may go, or the word for why not.
+/// Why a run's directory may go, or the reason why it stays.
 fn judge(site: &Site<'_>, needs: &Needs, name: &str) -> Result<String, &'static str> {
     if name.starts_with(UNFINISHED_RUN) {
-        return half_written(site);
+        return half_prepared(site);
     }
     let run: RunId = name.parse().map_err(|_| word(Need::Unknown))?;
     let since = match needs.run(&run) {
@@ -84,7 +86,7 @@ fn judge(site: &Site<'_>, needs: &Needs, name: &str) -> Result<String, &'static 
         Verdict::Over(since) => since,
     };
     let young = |at| !is_old(at, site.now, site.runs_days);
-    // The state's time comes first: it costs no look at the disk.
+    // The state's time first, because it needs no disk access.
     if since.is_some_and(young) {
         return Err("young");
     }
@@ -99,10 +101,10 @@ fn judge(site: &Site<'_>, needs: &Needs, name: &str) -> Result<String, &'static 
     }
 }
 
-/// One that was being prepared when its daemon was killed; it may be about to be prepared again.
-fn half_written(site: &Site<'_>) -> Result<String, &'static str> {
+/// A run directory whose preparation was cut off; a driver may be about to prepare it again.
+fn half_prepared(site: &Site<'_>) -> Result<String, &'static str> {
     if site.scope == Scope::Everything && site.state.outbox.is_empty() {
-        return Ok("its preparation was cut off, and nothing asks for it".into());
+        return Ok("its preparation was interrupted, and nothing needs it".into());
     }
     Err(word(Need::InUse))
 }
@@ -119,7 +121,7 @@ fn copies(site: &Site<'_>, plan: &mut Plan) -> io::Result<()> {
             if repairing {
                 count(&mut plan.report.kept.copies, "repairing");
             } else if is_old(made, site.now, COPY_DAYS) {
-                let why = format!("a copy of {made}, more than {COPY_DAYS} days old");
+                let why = format!("a copy from {made}, more than {COPY_DAYS} days old");
                 plan.report.goes(removed(site, Kind::Copy, &path, &why));
                 plan.copies.push(name);
             } else {
@@ -138,8 +140,9 @@ fn repositories(site: &Site<'_>, needs: &Needs, plan: &mut Plan) -> Result<(), D
                 continue;
             }
             Verdict::Over(Some(since)) => since,
-            Verdict::Over(None) => modified(&folder.path)
-                .map_err(DaemonError::io("look at what is kept in .swarm/worktrees"))?,
+            Verdict::Over(None) => modified(&folder.path).map_err(DaemonError::io(
+                "inspect the kept repositories in .swarm/worktrees",
+            ))?,
         };
         if !is_old(since, site.now, site.runs_days) {
             count(&mut plan.report.kept.repositories, "young");
@@ -152,8 +155,8 @@ fn repositories(site: &Site<'_>, needs: &Needs, plan: &mut Plan) -> Result<(), D
     Ok(())
 }
 
-/// Worktrees that nobody works in. A driver may be moving them, or was when it was killed and will
-/// go on.
+/// Worktrees that no agent uses. A driver may be moving them, or may continue a move that was cut
+/// off.
 fn pool(site: &Site<'_>, plan: &mut Plan) -> Result<(), DaemonError> {
     let spare = site.repo.disposable_worktrees()?;
     if spare.is_empty() {
@@ -172,7 +175,7 @@ fn pool(site: &Site<'_>, plan: &mut Plan) -> Result<(), DaemonError> {
         if let Some(why) = why_not {
             count(&mut plan.report.kept.worktrees, why);
         } else {
-            let gone = removed(site, Kind::Worktree, &one.path, "nobody works in it");
+            let gone = removed(site, Kind::Worktree, &one.path, "no agent uses it");
             plan.report.goes(gone);
         }
     }
@@ -191,7 +194,7 @@ fn removed(site: &Site<'_>, kind: Kind, path: &Path, reason: &str) -> Removed {
 }
 
 fn over_since(at: Timestamp) -> String {
-    format!("over since {at}, and its idea is finished")
+    format!("ended at {at}, and its idea is finished")
 }
 
 fn word(need: Need) -> &'static str {
@@ -202,7 +205,7 @@ fn word(need: Need) -> &'static str {
     }
 }
 
-/// The time at the beginning of a text, its colons written as hyphens.
+/// Parses the time at the beginning of a name, with hyphens for colons.
 fn time_in(text: &str) -> Option<Timestamp> {
     let mut time = text.get(..TIME)?.to_owned();
     for colon in [13, 16] {
@@ -224,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_a_copy_is_in_its_name() {
+    fn the_time_of_a_copy_is_parsed_from_its_name() {
         let at: Timestamp = "2026-01-31T23:59:59.123Z".parse().unwrap();
         assert_eq!(time_in("2026-01-31T23-59-59.123Z"), Some(at));
         assert_eq!(time_in("2026-01-31T23-59-59.123Z-2"), Some(at));

@@ -1,17 +1,10 @@
-//! Making room: what is over for long enough goes. `swarm clean` asks for all of it, the daemon for
-//! old runs once a day.
+//! Removes what is no longer needed: all of it for `swarm clean`, old runs once a day in a daemon.
 //!
-//! Invariants:
-//! * What goes is needed by nobody by the rule of the domain
-//!   ([`Needs`](crate::domain::retention::Needs)), asked about events that are on disk. A run that
-//!   is over never becomes needed again by a driver, and its number is never given again, so beside
-//!   a running daemon too nothing that is read is taken away. What its drivers move about, the pool
-//!   of worktrees and the leftovers beside it, goes only while no daemon runs.
-//! * The event log, its segments, snapshots, checkpoints and references are never deleted: the log
-//!   is the only ledger.
-//! * A name goes by a rename to `.trash-<name>`, synced, before anything behind it is deleted; a
-//!   kill leaves at most such names, which the next start or clean deletes. Nothing of this is
-//!   journaled: nothing follows from it.
+//! `find` chooses, by the domain's rule ([`Needs`](crate::domain::retention::Needs)) on durable
+//! events; `trash` removes; `report` tells what went and what stayed; `schedule` is the daemon's part.
+//! Invariant: the event log, snapshots, checkpoints and references are never removed. Beside a
+//! running daemon nothing goes that a driver may read or move. A directory is renamed to
+//! `.trash-<name>`, synced, before it is deleted, so a kill leaves no half of it.
 
 mod find;
 mod report;
@@ -34,21 +27,21 @@ pub use report::{Failure, Kept, Kind, Removed, Report, Rescue};
 pub(super) use schedule::keep;
 use trash::Trash;
 
-/// How long a git command that a killed daemon left running is waited for.
+/// How long to wait for git commands that a killed daemon left running.
 const ORPHANS: Duration = Duration::from_secs(5);
 
-/// What may be looked at and removed.
+/// What may be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// Run directories: what the daemon does by itself.
+    /// Run directories only: what the daemon does by itself.
     Runs,
-    /// And copies and kept repositories: safe beside a running daemon.
+    /// Also copies and kept repositories, which is safe beside a running daemon.
     BesideDaemon,
-    /// All: nobody else has the state.
+    /// Everything, because no daemon is running.
     Everything,
 }
 
-/// The ground on which is decided what goes.
+/// The inputs of the decision what may be removed.
 struct Site<'a> {
     paths: &'a Paths,
     repo: &'a Repo,
@@ -58,15 +51,15 @@ struct Site<'a> {
     scope: Scope,
 }
 
-/// What would go, and how.
+/// What to remove, and the report about it.
 #[derive(Default)]
 struct Plan {
     report: Report,
-    /// Leftovers of a clean that was killed.
+    /// Trash that a killed clean left.
     leftovers: Vec<std::path::PathBuf>,
     runs: Vec<String>,
     copies: Vec<String>,
-    /// By the names of their worktrees.
+    /// Kept repositories, by the names of their worktrees.
     repositories: Vec<String>,
     pool: bool,
 }
@@ -74,8 +67,7 @@ struct Plan {
 /// `swarm clean` without a daemon. A dry run takes no lock and changes nothing.
 ///
 /// # Errors
-/// [`DaemonError::Locked`]; a wrong configuration; damage to acknowledged events, with nothing
-/// removed.
+/// [`DaemonError::Locked`]; an invalid configuration; a damaged log. Nothing was removed then.
 pub fn offline(paths: &Paths, dry_run: bool) -> Result<Report, DaemonError> {
     let config = Loader::new(paths).load()?;
     let repo = Repo::open(&paths.root)?;
@@ -84,7 +76,7 @@ pub fn offline(paths: &Paths, dry_run: bool) -> Result<Report, DaemonError> {
         let site = Site::new(paths, &repo, &state, &config, Scope::Everything);
         return Ok(find::plan(&site, true)?.report);
     }
-    // Held until all is done. What is rested on is on disk then.
+    // Keeps the lock to the end, and reads only durable events.
     let store = Store::open(paths)?;
     let site = Site::new(paths, &repo, &store.state, &config, Scope::Everything);
     let (report, trash) = carry_out(&site, find::plan(&site, false)?);
@@ -110,7 +102,7 @@ impl<'a> Site<'a> {
     }
 }
 
-/// Takes the names away; what is behind them goes when the trash is emptied.
+/// Renames everything to trash; the content is deleted when the trash is emptied.
 fn carry_out(site: &Site<'_>, plan: Plan) -> (Report, Trash) {
     crash::point("clean.planned");
     let mut report = plan.report;

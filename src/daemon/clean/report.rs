@@ -1,4 +1,5 @@
-//! What a clean removed, or would remove, and what it left and why.
+//! The report of a clean: what was removed, or would be, and what stayed and why. Built by `find`,
+//! shown by `swarm clean`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,54 +9,54 @@ use serde::Serialize;
 
 use crate::domain::time::Timestamp;
 
-/// What was done.
+/// The report of a clean.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// Nothing was removed; this is what would be.
+    /// Nothing was removed; the report says what would be.
     pub dry_run: bool,
-    /// What went.
+    /// What was removed.
     pub removed: Vec<Removed>,
-    /// Bytes on the disk that it takes, all together.
+    /// Bytes on disk of everything removed.
     pub bytes: u64,
-    /// What stayed, by why.
+    /// What stayed, counted by reason.
     pub kept: Kept,
     /// What could not be removed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<Failure>,
 }
 
-/// One thing that went.
+/// One removed file or directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Removed {
     /// What it was.
     pub kind: Kind,
-    /// Where it lay, from the repository's root.
+    /// Its path, relative to the repository's root.
     pub path: String,
-    /// Bytes on the disk that it takes.
+    /// Its bytes on disk.
     pub bytes: u64,
-    /// Why it could go.
+    /// Why it is not needed.
     pub reason: String,
 }
 
-/// The kinds of things that go.
+/// What sort of thing was removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// The directory of a run.
     Run,
-    /// A copy that was put aside in `state/`: a torn tail, or what a repair replaced.
+    /// A copy in `state/`: a torn tail, or the original files of a repair.
     Copy,
     /// Repositories that an agent made inside its worktree.
     Repositories,
-    /// A worktree that nobody uses, or what was left of making or removing one.
+    /// A worktree that no agent uses, or remains of one.
     Worktree,
-    /// What a clean that was killed left.
+    /// Left by a killed clean.
     Leftover,
 }
 
-/// What stayed: for each kind, how many for which reason.
+/// What stayed: for each kind, the number for each reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Kept {
@@ -65,13 +66,13 @@ pub struct Kept {
     pub copies: BTreeMap<&'static str, u64>,
     /// Folders of kept repositories: `inUse`, `unfinished`, `young`, `unknown`.
     pub repositories: BTreeMap<&'static str, u64>,
-    /// Worktrees that nobody works in: `daemonRuns`, `unfinished`, `gitRuns`.
+    /// Worktrees that no agent uses: `daemonRuns`, `unfinished`, `gitRuns`.
     pub worktrees: BTreeMap<&'static str, u64>,
-    /// Work under `refs/swarm/rescue/`, which is never removed.
+    /// Rescued work under `refs/swarm/rescue/`, which is never removed.
     pub rescue: Rescue,
 }
 
-/// Work that was kept when its worktree or history went.
+/// Rescued work: commits kept when their worktree or history was removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rescue {
@@ -85,9 +86,9 @@ pub struct Rescue {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
-    /// Where it lies.
+    /// Its path.
     pub path: String,
-    /// Why not.
+    /// Why it could not be removed.
     pub error: String,
 }
 
@@ -106,7 +107,7 @@ impl Report {
         self.removed.push(removed);
     }
 
-    /// What still has its name has not gone.
+    /// Drops entries that still exist under their own name.
     pub(super) fn without_what_stayed(mut self, root: &Path) -> Self {
         let gone = |it: &Removed| {
             it.kind == Kind::Leftover || fs::symlink_metadata(root.join(&it.path)).is_err()
@@ -117,7 +118,7 @@ impl Report {
     }
 }
 
-/// One more for this reason.
+/// Counts one more for this reason.
 pub(super) fn count(kept: &mut BTreeMap<&'static str, u64>, why: &'static str) {
     *kept.entry(why).or_default() += 1;
 }

@@ -1,7 +1,6 @@
-//! The daemon's own part: old runs once a day, and all that is safe beside it when it is asked.
+//! Cleaning in a daemon: old runs once a day, and for `swarm clean` all that is safe beside it.
 //!
-//! Invariant: one at a time, and never in the way of a start: the first begins when the daemon has
-//! recovered.
+//! Invariant: one clean at a time, and none before the daemon has recovered.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -18,7 +17,7 @@ use crate::daemon::lifecycle::reload::Reloader;
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::State;
 
-/// How often old runs are looked for.
+/// How often old runs are removed.
 const PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Removes old runs until it is dropped.
@@ -38,9 +37,9 @@ pub(in crate::daemon) async fn keep(context: Arc<DriverContext>, handle: Handle)
     loop {
         let (context, handle) = (Arc::clone(&context), handle.clone());
         match spawn_blocking(move || old_runs(&context, &handle)).await {
-            Ok(Ok(report)) => tell(&report),
+            Ok(Ok(report)) => log(&report),
             Ok(Err(error)) => tracing::warn!(%error, "old runs could not be removed"),
-            Err(error) => tracing::warn!(%error, "removing old runs stopped"),
+            Err(error) => tracing::warn!(%error, "the removal of old runs crashed"),
         }
         tokio::time::sleep(PERIOD).await;
     }
@@ -63,7 +62,7 @@ fn site<'a>(context: &'a DriverContext, state: &'a State, scope: Scope) -> Site<
     )
 }
 
-fn tell(report: &Report) {
+fn log(report: &Report) {
     let (removed, bytes) = (report.removed.len(), report.bytes);
     if let Some(first) = report.failed.first() {
         let failed = report.failed.len();
@@ -75,11 +74,11 @@ fn tell(report: &Report) {
 }
 
 impl Reloader {
-    /// `swarm clean` while this daemon runs. Answers when the names are gone, durably; what is
-    /// behind them is deleted after the answer.
+    /// `swarm clean` while this daemon runs. Returns when everything is renamed durably; the content
+    /// is deleted afterwards.
     ///
     /// # Errors
-    /// Something cannot be listed; nothing was removed then.
+    /// A directory cannot be listed; nothing was removed then.
     pub async fn clean(&self, dry_run: bool) -> Result<Report, DaemonError> {
         let (context, handle) = (Arc::clone(&self.context), self.handle.clone());
         let done = spawn_blocking(move || beside_daemon(&context, &handle, dry_run)).await;
@@ -101,20 +100,19 @@ fn beside_daemon(
     let context = Arc::clone(context);
     spawn_blocking(move || {
         for failure in emptied(&context, trash) {
-            tracing::warn!(path = %failure.path, error = %failure.error, "what was cleaned could \
-                not be deleted");
+            tracing::warn!(path = %failure.path, error = %failure.error, "trash could not be deleted");
         }
     });
     Ok(report)
 }
 
-/// One at a time finds and takes away.
+/// Finds and renames, one clean at a time.
 fn removed(context: &DriverContext, site: &Site<'_>) -> Result<(Report, Trash), DaemonError> {
     let _one = locked(&context.cleaning);
     Ok(carry_out(site, find::plan(site, false)?))
 }
 
-/// One at a time deletes: the trash of one may be the leftovers of another.
+/// Deletes, one clean at a time: the trash of one may be the leftovers of another.
 fn emptied(context: &DriverContext, trash: Trash) -> Vec<Failure> {
     let _one = locked(&context.emptying);
     trash.empty()

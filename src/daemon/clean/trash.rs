@@ -1,7 +1,6 @@
-//! Deleting in two steps: the name goes by a rename, durably; then what is behind it.
+//! Deletes in two steps: renames to trash durably, then deletes the content. Called by `clean`.
 //!
-//! Invariant: under its own name a thing is there whole or not at all, whatever a kill or a power
-//! failure cuts off.
+//! Invariant: under its own name a directory is complete or gone, even after a kill or power failure.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,22 +11,22 @@ use super::report::Failure;
 use crate::crash;
 use crate::remove;
 
-/// How the names of what is to be deleted begin.
+/// Begins the names of trash.
 pub(super) const PREFIX: &str = ".trash-";
 
-/// What has lost its name and is to be deleted.
+/// Renamed directories and files, to be deleted.
 #[derive(Default)]
 pub(super) struct Trash {
     paths: Vec<PathBuf>,
 }
 
 impl Trash {
-    /// What an earlier clean left.
+    /// Trash that an earlier clean left.
     pub(super) fn of(leftovers: Vec<PathBuf>) -> Self {
         Self { paths: leftovers }
     }
 
-    /// Takes these names in `folder` away, durably; answers with those that stay.
+    /// Renames these entries of `folder` to trash, durably; returns those that failed.
     pub(super) fn take(&mut self, folder: &Path, names: &[String]) -> Vec<Failure> {
         if names.is_empty() {
             return Vec::new();
@@ -42,8 +41,8 @@ impl Trash {
             }
             crash::point("clean.renamed");
         }
-        // Unsynced, a power failure could leave half a thing under its own name: then nothing is
-        // deleted, and the next clean goes on.
+        // Without the sync, a power failure could leave half a directory under its own name. So
+        // nothing is deleted; the next clean continues.
         if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
             self.paths.truncate(before);
             failed.push(Failure::of(folder, &error));
@@ -51,7 +50,7 @@ impl Trash {
         failed
     }
 
-    /// Deletes it all; answers with what stays.
+    /// Deletes all of it; returns what failed.
     pub(super) fn empty(self) -> Vec<Failure> {
         let mut failed = Vec::new();
         for path in self.paths {
@@ -64,7 +63,7 @@ impl Trash {
     }
 }
 
-/// Names in a folder that begin so, sorted; none where there is no folder.
+/// Sorted names in a folder that begin with `prefix`; empty if the folder does not exist.
 pub(super) fn names_with(folder: &Path, prefix: &str) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -79,8 +78,7 @@ pub(super) fn names_with(folder: &Path, prefix: &str) -> io::Result<Vec<String>>
     Ok(names)
 }
 
-/// Bytes on the disk; links are not followed. What goes away meanwhile, or cannot be looked at,
-/// counts nothing.
+/// Bytes on disk, without following links. What vanishes meanwhile or cannot be read counts as 0.
 pub(super) fn bytes(path: &Path) -> u64 {
     let Ok(meta) = fs::symlink_metadata(path) else {
         return 0;
@@ -106,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn names_go_first_and_the_rest_after_them() {
+    fn entries_are_renamed_first_and_deleted_afterwards() {
         let folder = folder();
         let mut trash = Trash::default();
         let failed = trash.take(folder.path(), &["one".into(), "gone".into()]);
@@ -118,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kill_left_is_deleted_by_the_next() {
+    fn trash_of_a_killed_clean_is_deleted_by_the_next() {
         let folder = folder();
         Trash::default().take(folder.path(), &["one".into()]);
         let left = names_with(folder.path(), PREFIX).unwrap();
@@ -128,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_deleted_and_not_what_it_names() {
+    fn a_link_is_deleted_but_not_its_target() {
         let folder = folder();
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(folder.path().join("one"), &link).unwrap();
@@ -140,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_those_of_the_disk() {
+    fn bytes_are_counted_on_disk() {
         let folder = folder();
         assert!(bytes(folder.path()) >= 10_000);
         assert_eq!(bytes(&folder.path().join("gone")), 0);

@@ -1,4 +1,5 @@
-//! Hooks as people see them, and what there is to approve.
+//! Lists the hooks, and shows what there is to approve. Called by the daemon, `swarm hooks` and
+//! `swarm doctor`.
 
 use std::fs;
 
@@ -16,7 +17,7 @@ use crate::domain::state::State;
 use crate::git::{GitError, Repo};
 use crate::hooks::{self, Entry};
 
-/// A hook as people see it.
+/// A hook in `swarm hooks list`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HookView {
@@ -26,9 +27,9 @@ pub struct HookView {
     pub from: &'static str,
     /// Its program, relative to the repository.
     pub program: String,
-    /// Whether it is run.
+    /// Whether it may run.
     pub approved: bool,
-    /// Why not.
+    /// Why it may not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
     /// How long a call may take, in seconds.
@@ -36,33 +37,33 @@ pub struct HookView {
     /// The last call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<LastCall>,
-    /// Calls that are owed or under way.
+    /// Calls that are pending or running.
     pub waiting: usize,
 }
 
-/// The same, by the files.
+/// The hooks, without a daemon.
 ///
 /// # Errors
-/// The configuration is wrong; git cannot be asked.
+/// The configuration is invalid; git failed.
 pub fn list_in(paths: &Paths, state: &State) -> Result<Vec<HookView>, DaemonError> {
     let config = Loader::new(paths).load()?;
     Ok(list(&Repo::open(&paths.root)?, &config, state)?)
 }
 
-/// The hooks, in the order of an idea's way.
+/// The hooks, in the order in which an idea meets them.
 ///
 /// # Errors
-/// Git cannot be asked.
+/// Git failed.
 pub(in crate::daemon) fn list(
     repo: &Repo,
     config: &Config,
     state: &State,
 ) -> Result<Vec<HookView>, GitError> {
-    let there = catalogue(repo, config, state)?;
+    let catalogue = catalogue(repo, config, state)?;
     let view = |(hook, entry): (&HookName, &Entry)| {
         let refused = check_permission(
             repo,
-            &there.changes,
+            &catalogue.changes,
             approved_in(state, *hook),
             *hook,
             entry,
@@ -79,35 +80,39 @@ pub(in crate::daemon) fn list(
             waiting: state.hooks.iter().filter(|call| call.hook == *hook).count(),
         }
     };
-    Ok(there.entries.iter().map(view).collect())
+    Ok(catalogue.entries.iter().map(view).collect())
 }
 
-/// What is to be approved of a hook.
+/// A change of a hook that needs approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// Its program.
     pub program: String,
-    /// The ideas whose landed work changed it, the last one first; none: nobody's.
+    /// The ideas whose landed work changed it, the latest first; empty if there is nothing to
+    /// approve.
     pub ideas: Vec<String>,
-    /// The file before that.
+    /// The file before these changes; empty if it did not exist.
     pub before: Vec<u8>,
-    /// The file as it is now.
+    /// The file now; empty if it was deleted.
     pub now: Vec<u8>,
-    /// The name of that content and of these landings, for the approval.
+    /// Identifies that content and these landings, for the approval.
     pub content: String,
 }
 
 /// What there is to approve of this hook.
 ///
 /// # Errors
-/// There is no such hook; its file is not in order; git cannot be asked.
+/// There is no such hook; its file is refused for another reason; git failed.
 pub fn difference(paths: &Paths, state: &State, hook: HookName) -> Result<Difference, TryError> {
     let config = Loader::new(paths).load().map_err(TryError::daemon)?;
     let repo = &Repo::open(&paths.root)?;
-    let there = catalogue(repo, &config, state)?;
-    let entry = there.entries.get(&hook).ok_or(TryError::Unknown(hook))?;
+    let catalogue = catalogue(repo, &config, state)?;
+    let entry = catalogue
+        .entries
+        .get(&hook)
+        .ok_or(TryError::Unknown(hook))?;
     let approved = approved_in(state, hook);
-    let (all, now, content) = match deleted(repo, &there.changes, approved, entry) {
+    let (all, now, content) = match deleted(repo, &catalogue.changes, approved, entry) {
         Some(brought) if entry.path(repo.root()).symlink_metadata().is_err() => {
             (vec![brought], Vec::new(), GONE.to_owned())
         }
@@ -115,7 +120,7 @@ pub fn difference(paths: &Paths, state: &State, hook: HookName) -> Result<Differ
             let way = hooks::inspect_program(repo.root(), &entry.program).map_err(NotRun::from)?;
             let now = fs::read(&way.file).map_err(unreadable(&way.file))?;
             let content = Repo::content_id(&now)?.to_string();
-            let all = brought(repo, &there.changes, approved, entry, &way)?;
+            let all = brought(repo, &catalogue.changes, approved, entry, &way)?;
             (all, now, content)
         }
     };
@@ -134,10 +139,10 @@ pub fn difference(paths: &Paths, state: &State, hook: HookName) -> Result<Differ
 }
 
 impl Difference {
-    /// What changed, for people; empty: nothing that they have not approved.
+    /// The change as a patch; empty if there is nothing to approve.
     ///
     /// # Errors
-    /// Git cannot compare.
+    /// Git failed.
     pub fn patch(&self) -> Result<String, GitError> {
         Repo::patch(&self.program, &self.before, &self.now)
     }

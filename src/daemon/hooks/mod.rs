@@ -1,9 +1,9 @@
-//! The hooks of this repository: which there are, whether each may run, and the process that makes
-//! a call.
+//! The hooks of this repository. Called by `runs::launch`, `offline`, the daemon and `swarm hooks`.
 //!
-//! Invariant: a hook whose file may not be run is not run, and one that stands before a step holds
-//! it then. What an agent's landed work made of a file is run only after a person has approved that
-//! very content.
+//! `list` shows the hooks and what there is to approve; `permission` decides whether one may run;
+//! `try_run` runs one with sample data. This file finds the hooks and specifies a call's process.
+//! Invariant: a refused hook is not run, and a refused `pre-` hook holds its step. A file that an
+//! agent's landed work changed runs only after a person approved that content.
 
 mod list;
 mod permission;
@@ -30,27 +30,27 @@ pub use permission::NotRun;
 use permission::{approved_in, check_permission, deleted_file, other_folder};
 pub use try_run::{Tried, TryError, try_out};
 
-/// A content that is gone, in an approval.
+/// Stands for a deleted file in an approval.
 const GONE: &str = "gone";
 
-/// The hooks that there are, and what became of their files.
+/// The hooks, and how landed work changed their files.
 struct Catalogue {
     entries: BTreeMap<HookName, Entry>,
     changes: Changes,
 }
 
-/// Which hooks there are. One whose file an agent's landed work has deleted is there, and is not
-/// run, until a person approves that.
+/// Finds the hooks. One whose file was deleted by an agent's landed work stays listed, and is
+/// refused, until a person approves the deletion.
 fn catalogue(repo: &Repo, config: &Config, state: &State) -> Result<Catalogue, GitError> {
     let configured = config.hooks.iter();
     let configured = configured.map(|(name, hook)| (*name, hook.run.as_str()));
     let mut entries = hooks::catalogue(repo.root(), configured);
-    let mut looked_at = vec![PathBuf::from(hooks::FOLDER)];
+    let mut files = vec![PathBuf::from(hooks::FOLDER)];
     let in_folder = HookName::ALL.map(|name| hooks::in_folder(name).program);
     let named = entries.values().map(|entry| &entry.program);
     let plain = in_folder.iter().chain(named).filter(|path| is_plain(path));
-    looked_at.extend(plain.flat_map(|program| hooks::names(repo.root(), program)));
-    let changes = repo.changes_of(&looked_at)?;
+    files.extend(plain.flat_map(|program| hooks::names(repo.root(), program)));
+    let changes = repo.changes_of(&files)?;
     for name in HookName::ALL {
         let entry = hooks::in_folder(name);
         if entries.contains_key(&name) {
@@ -58,25 +58,24 @@ fn catalogue(repo: &Repo, config: &Config, state: &State) -> Result<Catalogue, G
         }
         let approved = approved_in(state, name);
         let lost_file = deleted_file(repo, &changes, approved, &entry).is_some();
-        // Which hooks another folder held nobody can tell; those that there were until now were
-        // there.
-        let was_there = || state.settings.as_ref()?.hooks.get(&name);
+        // It is unknown which hooks a replaced folder held; those known until now count.
+        let was_known = || state.settings.as_ref()?.hooks.get(&name);
         let lost_folder = || other_folder(&changes, approved, &entry).is_some();
-        if lost_file || was_there().is_some() && lost_folder() {
+        if lost_file || was_known().is_some() && lost_folder() {
             entries.insert(name, entry);
         }
     }
     Ok(Catalogue { entries, changes })
 }
 
-/// Whether git can be asked about it as it is named; where it really lies is looked at when it is
-/// to be run.
+/// Whether the path is relative without `..`, so that git can look it up. Links are resolved only
+/// when the hook is to be run.
 fn is_plain(path: &str) -> bool {
     let mut parts = Path::new(path).components();
     parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// What decisions need to know of them.
+/// The settings of all hooks, for the domain's decisions.
 pub(super) fn settings(
     repo: &Repo,
     config: &Config,
@@ -97,7 +96,7 @@ fn limits(configured: Option<&Configured>) -> HookSettings {
     }
 }
 
-/// The process that makes this call.
+/// The process of this call.
 pub(super) fn call(
     context: &DriverContext,
     handle: &Handle,
@@ -105,25 +104,25 @@ pub(super) fn call(
     hook: HookName,
     seq: u64,
 ) -> Result<Prepared, Unusable> {
-    let this = |call: &&HookCall| call.hook == hook && call.seq == seq;
+    let is_this = |call: &&HookCall| call.hook == hook && call.seq == seq;
     let state = handle.read(State::clone);
-    let call = state.hooks.iter().find(this);
-    let call = call.ok_or_else(|| Unusable::because("what the hook was to be told is over"))?;
+    let call = state.hooks.iter().find(is_this);
+    let call = call.ok_or_else(|| Unusable::because("its event has been handled already"))?;
     let config = context.config();
-    let there = catalogue(&context.repo, &config, &state).map_err(Unusable::because)?;
-    let Some(entry) = there.entries.get(&hook) else {
-        return Err(Unusable::because("its program is gone"));
+    let catalogue = catalogue(&context.repo, &config, &state).map_err(Unusable::because)?;
+    let Some(entry) = catalogue.entries.get(&hook) else {
+        return Err(Unusable::because("its program no longer exists"));
     };
     let approved = approved_in(&state, hook);
-    let program = check_permission(&context.repo, &there.changes, approved, hook, entry);
+    let program = check_permission(&context.repo, &catalogue.changes, approved, hook, entry);
     let program = program.map_err(Unusable::because)?;
-    let told = told(&context.paths, call);
+    let invocation = invocation(&context.paths, call);
     let mut spec = script::hook(context, run, &program)?;
-    spec.env.extend(told.variables);
-    Ok((spec, vec![(HOOK_STDIN, told.stdin)]))
+    spec.env.extend(invocation.variables);
+    Ok((spec, vec![(HOOK_STDIN, invocation.stdin)]))
 }
 
-fn told(paths: &Paths, call: &HookCall) -> hooks::Invocation {
+fn invocation(paths: &Paths, call: &HookCall) -> hooks::Invocation {
     let mut facts = call.facts.clone();
     if let Some(worktree) = facts.get_mut("WORKTREE") {
         *worktree = paths.worktree(worktree).to_string_lossy().into_owned();

@@ -1,7 +1,7 @@
-//! Whether a hook's file may be run.
+//! Decides whether a hook's file may run. Called by the other files of this folder.
 //!
-//! Invariant: what an agent's landed work made of it is run only after a person has approved that
-//! very landing.
+//! Invariant: a file that an agent's landed work changed runs only after a person approved that
+//! landing.
 
 use std::path::{Path, PathBuf};
 
@@ -10,43 +10,43 @@ use crate::domain::state::State;
 use crate::git::{Changes, GitError, Oid, Repo, UnapprovedChange, shown};
 use crate::hooks::{self, Entry, Way};
 
-/// Why a hook is not run.
+/// Why a hook may not run.
 #[derive(Debug, thiserror::Error)]
 pub enum NotRun {
-    /// Its file is not in order.
+    /// Its file is missing, not executable or not safe.
     #[error("it is not run: {0}")]
     Refused(#[from] hooks::Refused),
-    /// Nobody has looked at what an agent made of it.
+    /// Nobody has approved an agent's change of it.
     #[error(
-        "it is not run: {program} was {} by the landed work of {} ({:.10}), and nobody has \
-        approved that; look at it and approve it: {}",
+        "it is not run: {program} was {} by the landed work of {} ({:.10}), which nobody has \
+        approved; review and approve it: {}",
         if brought.after.is_none() { "deleted" } else { "changed" },
         brought.ideas.join(", "),
         brought.commit,
         hook.approval()
     )]
     Unapproved {
-        /// Which hook.
+        /// The hook's name.
         hook: HookName,
         /// Its program.
         program: String,
-        /// What came in.
+        /// The change.
         brought: UnapprovedChange,
     },
-    /// Git cannot say who brought it in.
-    #[error("it is not run, for git cannot say who changed it: {0}")]
+    /// Git cannot tell which landing changed it.
+    #[error("it is not run, because git cannot tell who changed it: {0}")]
     Git(#[from] GitError),
     /// The file cannot be read.
     #[error("it is not run: {path} cannot be read: {source}")]
     Unreadable {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
-/// Whether a hook may run; where its program lies.
+/// Checks that a hook may run; returns the path of its program.
 pub(super) fn check_permission(
     repo: &Repo,
     changes: &Changes,
@@ -78,7 +78,7 @@ pub(super) fn check_permission(
     }
 }
 
-/// The landing that took its file away.
+/// The landing that removed its file or the hooks' folder.
 pub(super) fn deleted(
     repo: &Repo,
     changes: &Changes,
@@ -102,8 +102,7 @@ pub(super) fn deleted_file(
     { brought }.find(|brought| brought.after.is_none())
 }
 
-/// The landing that put another folder, or a link, in the place of the hooks' folder, which was a
-/// link itself.
+/// The landing that replaced the hooks' folder (a link) by another folder or link.
 pub(super) fn other_folder(
     changes: &Changes,
     approved: &[String],
@@ -116,8 +115,7 @@ pub(super) fn other_folder(
     changes.brought(Path::new(hooks::FOLDER), known)
 }
 
-/// What landings brought into the file that is run, and into each link that leads to it, that
-/// nobody has approved.
+/// Unapproved changes of the file that is run, and of each link that leads to it.
 pub(super) fn brought(
     repo: &Repo,
     changes: &Changes,
@@ -136,14 +134,13 @@ pub(super) fn brought(
     Ok(all)
 }
 
-/// Between what was looked at and the landings that brought it.
+/// Separates the approved content from the landings.
 const BY: char = '@';
-/// Between those.
+/// Separates landings.
 const AND: char = ',';
 
-/// What an approval says: what was there to be looked at, and the last landing of each of these.
-/// What a later one brings is not approved by it, were it the same again: what a person did since
-/// has been undone.
+/// The text of an approval: the content, and the last landing of each of these changes. A later
+/// landing with the same content is not approved by it: it undoes what a person did since.
 pub(super) fn approval(content: &str, all: &[UnapprovedChange]) -> String {
     let landings: Vec<String> = all.iter().map(|one| one.commit.to_string()).collect();
     format!("{content}{BY}{}", landings.join(&AND.to_string()))

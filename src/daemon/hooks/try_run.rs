@@ -1,4 +1,6 @@
-//! A hook called with sample data, here and now, as a daemon would call it.
+//! Runs a hook with sample data as a daemon would, for `swarm hooks run`.
+//!
+//! Invariant: the run's directory is temporary, and the hook ends soon after this process does.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,12 +27,12 @@ use crate::git::{GitError, Repo};
 use crate::process::{Launched, RunDir, Stop};
 use crate::{hooks, process};
 
-/// How much of the end of an output is shown, in bytes.
+/// Bytes shown of the end of each output.
 const SHOWN: usize = 64 * 1024;
-/// How long it goes on when this process was killed.
+/// How long the hook may go on if this process is killed.
 const ALONE: Duration = Duration::from_secs(1);
 
-/// How a hook did that was tried.
+/// The result of a trial run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tried {
@@ -40,11 +42,11 @@ pub struct Tried {
     pub program: String,
     /// How it ended, in words.
     pub how: String,
-    /// Whether it did well.
+    /// Whether it succeeded.
     pub well: bool,
-    /// What it wrote, the end of it.
+    /// The end of its standard output.
     pub stdout: String,
-    /// What it wrote to its standard error, the end of it.
+    /// The end of its standard error.
     pub stderr: String,
 }
 
@@ -77,17 +79,17 @@ pub fn try_out(
             known.clone_from(value);
         }
     }
-    let told = hooks::invocation(hook, state.seq, &paths.root.to_string_lossy(), &facts);
+    let invocation = hooks::invocation(hook, state.seq, &paths.root.to_string_lossy(), &facts);
     let exe = std::env::current_exe()?;
     let timeout_ms = limits(config.hooks.get(&hook)).timeout_ms;
     let context = DriverContext::new(paths.clone(), repo, exe, config);
     let run = RunId::numbered(0, hook.as_str());
     let mut spec = script::hook(&context, &run, &program)?;
-    spec.env.extend(told.variables);
+    spec.env.extend(invocation.variables);
     spec.env.extend(variables.iter().cloned());
     spec.timeout_ms = u64::try_from(timeout_ms).ok();
     let place = tempfile::tempdir()?;
-    // Were this process killed, nobody would wait for the hook any more.
+    // If this process is killed, the hook must not run on unattended.
     let file = place.path().join("lease");
     let _here = process::hold(&file)?;
     spec.lease = Some(process::Lease {
@@ -95,7 +97,7 @@ pub fn try_out(
         ms: ALONE.as_millis().try_into().unwrap_or(u64::MAX),
     });
     let asked = signals::receive_signals()?;
-    let dir = process::prepare(place.path(), &spec, &[(HOOK_STDIN, &told.stdin)])?;
+    let dir = process::prepare(place.path(), &spec, &[(HOOK_STDIN, &invocation.stdin)])?;
     let launched = process::launch(&dir, &context.exe)?;
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build()?;
@@ -163,33 +165,34 @@ async fn waited(
     }
 }
 
-/// Why a hook could not be tried.
+/// Why a hook could not be run with sample data.
 #[derive(Debug, thiserror::Error)]
 pub enum TryError {
-    /// Nobody named a program for it.
+    /// No program is configured for it.
     #[error(
-        "there is no hook {0}: neither `hooks.{0}` in .swarm/config.json nor .swarm/hooks/{0}.sh"
+        "there is no hook {0}: neither `hooks.{0}` in .swarm/config.json nor the file \
+        .swarm/hooks/{0}.sh exists"
     )]
     Unknown(HookName),
     /// It may not run.
     #[error(transparent)]
     NotRun(#[from] NotRun),
-    /// The configuration is wrong.
+    /// The configuration is invalid.
     #[error("{0}")]
     Daemon(Box<DaemonError>),
-    /// Git cannot be asked.
+    /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// A person did not want to wait for it.
-    #[error("the hook {0} was ended before it was over")]
+    /// Interrupted by a signal.
+    #[error("the hook {0} was interrupted")]
     Interrupted(HookName),
-    /// No process can be made of it.
+    /// No process can be specified for it.
     #[error("{0}")]
     Unusable(String),
-    /// It cannot be run.
+    /// It cannot be started or followed.
     #[error(transparent)]
     Process(#[from] process::ProcessError),
-    /// The disk, or the system.
+    /// A system call failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }

@@ -1,4 +1,5 @@
-//! The process of one iteration of an agent: program, arguments, environment, conversation, prompt.
+//! Specifies the process of an agent's iteration: program, arguments, environment, conversation and
+//! prompt. Called by `launch`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -30,7 +31,7 @@ pub(super) fn agent_run(
     let config = context.config();
     let profile = context.profile(profile).ok_or_else(|| {
         unusable(format!(
-            "the agent profile `{profile}` is not in the configuration; see: swarm config check"
+            "the agent profile `{profile}` is not in the configuration; check it: swarm config check"
         ))
     })?;
     let attempt = handle
@@ -54,7 +55,7 @@ pub(super) fn agent_run(
     let resumes = matches!(launch_context.talk, Conversation::Resume(_));
     let adapter = agents::adapter(profile.adapter);
     let launch = adapter.launch(&launch_context).map_err(unusable)?;
-    let inputs = prompt_inputs::write(context, handle, agent, &attempt).map_err(other)?;
+    let inputs = prompt_inputs::gather(context, handle, agent, &attempt).map_err(other)?;
     let files = run_files(inputs, resumes, &launch.started).map_err(other)?;
     let spec = RunSpec {
         idle_ms: idle(profile.adapter, &config),
@@ -110,8 +111,7 @@ fn program_spec(run: &RunId, launch: Launch, worktree: PathBuf) -> Result<RunSpe
     })
 }
 
-/// The conversation of an attempt's next run: its own goes on where it has one that is this
-/// profile's.
+/// The conversation of an attempt's next run: resumes its own if this profile started it.
 fn talk(
     attempt: &Attempt,
     profile: &agents::Profile,
@@ -129,12 +129,13 @@ fn talk(
     }
 }
 
-/// A name that no conversation has had.
+/// An id that no conversation has had.
 fn fresh_session() -> Result<SessionId, Unusable> {
     uuid::Uuid::new_v4().to_string().parse().map_err(other)
 }
 
-/// How long an agent may be silent. Programs that swarm knows write while they work.
+/// How long an agent may be silent, in milliseconds; `None` if its program need not write while it
+/// works.
 fn idle(adapter: AdapterKind, config: &Config) -> Option<u64> {
     let may_be_silent = matches!(adapter, AdapterKind::Command | AdapterKind::Demo);
     (!may_be_silent).then(|| u64::from(config.agents.idle_minutes) * 60_000)

@@ -1,9 +1,8 @@
-//! What a run leaves on the disk, looked at when it is over: whether there was room, and its last
-//! words.
+//! Diagnosis of a run's end: whether the disk was full, and the last lines of its output. Called by
+//! `run`.
 //!
-//! Invariant: none of this is done on one of the daemon's own workers, of which there are two. To
-//! cut what a hook wrote to its limit frees the pages of gigabytes, and whoever asks the daemon
-//! something would wait for that.
+//! Invariant: never blocks one of the daemon's two worker threads. Truncating the output of a hook
+//! may free gigabytes, and every request would wait for that.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,23 +15,23 @@ use crate::domain::effect::Purpose;
 use crate::domain::observation::RunEndKind;
 use crate::process::{self, RunDir};
 
-/// How much of the end of an agent's standard error is looked at, in bytes, and how much of it is
-/// told, in characters.
+/// Bytes read from the end of an agent's standard error.
 const STDERR_END: usize = 2_048;
+/// Most characters of it that are reported.
 const LAST_WORDS: usize = 200;
-/// Free space (bytes) with which next to nothing can be written any more.
-const NO_ROOM: u64 = 1024 * 1024;
+/// Free bytes below which hardly anything can be written.
+const FULL_BELOW: u64 = 1024 * 1024;
 
-/// See the module.
+/// Why a run failed, as far as its files tell.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum EndDiagnosis {
-    /// It failed on a full disk: then that says nothing about its agent, nor about what it checked.
+    /// The disk was full, so the failure says nothing about the agent or the checked work.
     DiskFull,
-    /// The end of what it wrote, where that says why it failed.
+    /// The end of its output if it failed.
     LastWords(Option<String>),
 }
 
-/// Of a run in `dir`, one of those in `runs`, that ended like this.
+/// Diagnoses the run in `dir`, a directory below `runs`, that ended with `how`.
 pub(crate) async fn diagnose_end(
     dir: RunDir,
     runs: PathBuf,
@@ -46,8 +45,8 @@ pub(crate) async fn diagnose_end(
         EndDiagnosis::LastWords(match purpose {
             Purpose::Iteration { .. } => last_words(&dir, &how),
             Purpose::Hook { .. } => {
-                keep_to_the_limit(&dir);
-                hooks_last_words(&dir, &how)
+                truncate_output(&dir);
+                hook_last_words(&dir, &how)
             }
             Purpose::Gate { .. } | Purpose::Verify { .. } => None,
         })
@@ -55,8 +54,8 @@ pub(crate) async fn diagnose_end(
     .await
 }
 
-/// The end of what an agent that failed wrote to its standard error: often it says at once what is
-/// wrong. The whole is with the run.
+/// The end of a failed agent's standard error, which often names the cause. All of it stays in the
+/// run's directory.
 fn last_words(dir: &RunDir, how: &RunEndKind) -> Option<String> {
     let failed = match how {
         RunEndKind::Exited { code } => *code != 0,
@@ -72,32 +71,32 @@ fn last_words(dir: &RunDir, how: &RunEndKind) -> Option<String> {
     failed.then(|| end_of(&dir.stderr()))?
 }
 
-/// One that writes as fast as it can has written more than it may before it is ended.
-fn keep_to_the_limit(dir: &RunDir) {
+/// Truncates the output to its limit: a fast writer exceeds it before it is stopped.
+fn truncate_output(dir: &RunDir) {
     for file in [dir.stdout(), dir.stderr()] {
-        let cut = || -> io::Result<()> {
+        let truncate = || -> io::Result<()> {
             if file.metadata()?.len() > HOOK_OUTPUT_BYTES {
                 let file = std::fs::OpenOptions::new().write(true).open(&file)?;
                 file.set_len(HOOK_OUTPUT_BYTES)?;
             }
             Ok(())
         };
-        if let Err(error) = cut() {
-            tracing::warn!(%error, file = %file.display(), "the output of a hook could not be cut \
-                to its limit");
+        if let Err(error) = truncate() {
+            tracing::warn!(%error, file = %file.display(), "the output of a hook could not be \
+                truncated to its limit");
         }
     }
 }
 
-/// Of a hook, what it wrote to its standard output will do where it wrote no error.
-fn hooks_last_words(dir: &RunDir, how: &RunEndKind) -> Option<String> {
+/// The end of a failed hook's standard error, or of its standard output if that is empty.
+fn hook_last_words(dir: &RunDir, how: &RunEndKind) -> Option<String> {
     if *how == (RunEndKind::Exited { code: 0 }) {
         return None;
     }
     end_of(&dir.stderr()).or_else(|| end_of(&dir.stdout()))
 }
 
-/// The end of a file, as one harmless line.
+/// The end of a file, as one line without control characters.
 fn end_of(file: &Path) -> Option<String> {
     let end = process::tail(file, STDERR_END);
     let line = text::one_line(&end.unwrap_or_default());
@@ -125,12 +124,12 @@ fn is_from_full_disk(how: &RunEndKind, place: &Path) -> bool {
     failed && is_full(place)
 }
 
-/// Whether next to nothing can be written there. Blocks for a moment.
+/// Whether the disk at `place` is full. Blocks for a moment.
 pub(crate) fn is_full(place: &Path) -> bool {
     nix::sys::statvfs::statvfs(place).is_ok_and(|disk| {
-        #[allow(clippy::useless_conversion)] // On some systems the counters are narrower.
+        #[allow(clippy::useless_conversion)] // The counters are narrower on some systems.
         let free = u64::from(disk.blocks_available()).saturating_mul(disk.fragment_size());
-        free < NO_ROOM || (disk.files() > 0 && disk.files_available() == 0)
+        free < FULL_BELOW || (disk.files() > 0 && disk.files_available() == 0)
     })
 }
 
@@ -160,14 +159,14 @@ mod tests {
         }
     }
 
-    async fn seen(dir: &RunDir, how: RunEndKind) -> EndDiagnosis {
+    async fn diagnose(dir: &RunDir, how: RunEndKind) -> EndDiagnosis {
         let runs = dir.path().parent().unwrap().to_owned();
         diagnose_end(dir.clone(), runs, hook(), how).await.unwrap()
     }
 
-    /// The only thread for what waits for a disk is held: a disk that takes its time.
+    /// The only blocking thread is occupied, which stands for a slow disk.
     #[test]
-    fn while_the_disk_takes_its_time_the_only_worker_serves_others() {
+    fn a_slow_disk_does_not_block_the_worker() {
         let runs = tempfile::tempdir().unwrap();
         let dir = run_in(runs.path());
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -175,31 +174,31 @@ mod tests {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let (goes_on, its_time) = mpsc::channel();
-            let disk = spawn_blocking(move || its_time.recv_timeout(PATIENCE));
-            let mut remains = pin!(seen(&dir, RunEndKind::Exited { code: 3 }));
+            let (release, released) = mpsc::channel();
+            let disk = spawn_blocking(move || released.recv_timeout(PATIENCE));
+            let mut diagnosis = pin!(diagnose(&dir, RunEndKind::Exited { code: 3 }));
             tokio::select! {
                 biased;
-                early = &mut remains => panic!("looked at on the worker itself: {early:?}"),
+                early = &mut diagnosis => panic!("diagnosed on the worker itself: {early:?}"),
                 served = tokio::spawn(async {}) => served.unwrap(),
             }
-            goes_on.send(()).unwrap();
-            assert_eq!(remains.await, EndDiagnosis::LastWords(None));
+            release.send(()).unwrap();
+            assert_eq!(diagnosis.await, EndDiagnosis::LastWords(None));
             disk.await.unwrap().unwrap();
         });
     }
 
     #[tokio::test]
-    async fn what_a_hook_wrote_is_kept_to_its_limit_and_told_where_it_failed() {
+    async fn hook_output_is_truncated_and_reported_if_the_hook_failed() {
         let runs = tempfile::tempdir().unwrap();
         let dir = run_in(runs.path());
         fs::write(dir.stderr(), "one\ntwo").unwrap();
         let file = fs::File::create(dir.stdout()).unwrap();
         file.set_len(HOOK_OUTPUT_BYTES + 1).unwrap();
-        let well = seen(&dir, RunEndKind::Exited { code: 0 }).await;
-        assert_eq!(well, EndDiagnosis::LastWords(None));
+        let passed = diagnose(&dir, RunEndKind::Exited { code: 0 }).await;
+        assert_eq!(passed, EndDiagnosis::LastWords(None));
         assert_eq!(file.metadata().unwrap().len(), HOOK_OUTPUT_BYTES);
-        let badly = seen(&dir, RunEndKind::Exited { code: 1 }).await;
-        assert_eq!(badly, EndDiagnosis::LastWords(Some("one two".into())));
+        let failed = diagnose(&dir, RunEndKind::Exited { code: 1 }).await;
+        assert_eq!(failed, EndDiagnosis::LastWords(Some("one two".into())));
     }
 }

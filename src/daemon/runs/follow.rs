@@ -1,7 +1,7 @@
-//! Following a run to its end: what an agent says is passed on meanwhile, and at the end it is
-//! concluded what the run came to.
+//! Following a run to its end: reports an agent's output as it comes, and concludes the result at
+//! the end. Called by `run`.
 //!
-//! Invariant: when a run's end is reported, everything that it said has been passed on before.
+//! Invariant: everything that a run wrote is reported before its end is.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,80 +10,81 @@ use tokio::task::spawn_blocking;
 
 use super::launch_record::LaunchRecord;
 use super::output_reader::{AgentOutputReader, OutputEvent};
-use super::run::{RunError, looked_at};
+use super::run::{RunError, inspect};
 use crate::agents::stream::Conclusion;
 use crate::daemon::actor::handle::Handle;
 use crate::domain::ids::RunId;
 use crate::domain::observation::{Observation, RunEndKind};
 use crate::process::{self, Launched, RunDir, RunStatus};
 
-/// How often a live run's output is looked at.
-const LISTEN: Duration = Duration::from_millis(200);
-/// How much of the end of a run's standard error is looked at for why it failed, in bytes.
+/// How often a live run's output is read.
+const READ_EVERY: Duration = Duration::from_millis(200);
+/// Bytes read from the end of a failed run's standard error.
 const STDERR_END: usize = 16 * 1024;
 
-/// Waits for the end of a run; an agent's output is listened to until then.
+/// Waits for the end of a run; reads an agent's output meanwhile.
 pub(crate) async fn follow(
     handle: &Handle,
     run: &RunId,
     dir: &RunDir,
     launched: Option<Launched>,
-    began: Option<&LaunchRecord>,
+    record: Option<&LaunchRecord>,
 ) -> Result<(process::RunEnd, Option<AgentOutputReader>), RunError> {
-    let Some(began) = began else {
+    let Some(record) = record else {
         return Ok((process::wait(dir, launched).await?, None));
     };
-    let (end, ear) = follow_output(handle, run, dir, launched, began).await?;
-    Ok((end, Some(ear)))
+    let (end, reader) = follow_output(handle, run, dir, launched, record).await?;
+    Ok((end, Some(reader)))
 }
 
-/// Waits for the end and passes on what is heard until then.
+/// Waits for the end and reports the output until then.
 async fn follow_output(
     handle: &Handle,
     run: &RunId,
     dir: &RunDir,
     launched: Option<Launched>,
-    began: &LaunchRecord,
+    record: &LaunchRecord,
 ) -> Result<(process::RunEnd, AgentOutputReader), RunError> {
-    let mut ear = began.output_reader(dir, run);
+    let mut reader = record.output_reader(dir, run);
     let end = process::wait(dir, launched);
     tokio::pin!(end);
-    let mut looks = tokio::time::interval(LISTEN);
-    looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    looks.tick().await;
-    let mut seen_child = false;
+    let mut ticks = tokio::time::interval(READ_EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    ticks.tick().await;
+    let mut is_started = false;
     let end = loop {
         tokio::select! {
             end = &mut end => break end?,
-            _ = looks.tick() => {
-                if !seen_child {
-                    seen_child = report_child(handle, run, dir, began).await;
+            _ = ticks.tick() => {
+                if !is_started {
+                    is_started = report_start(handle, run, dir, record).await;
                 }
-                let heard;
-                (ear, heard) = spawn_blocking(move || {
-                    let heard = ear.read_new();
-                    (ear, heard)
+                let events;
+                (reader, events) = spawn_blocking(move || {
+                    let events = reader.read_new();
+                    (reader, events)
                 })
                 .await?;
-                report(handle, run, heard?).await;
+                report(handle, run, events?).await;
             }
         }
     };
-    let heard;
-    (ear, heard) = spawn_blocking(move || {
-        let heard = ear.finish();
-        (ear, heard)
+    let events;
+    (reader, events) = spawn_blocking(move || {
+        let events = reader.finish();
+        (reader, events)
     })
     .await?;
-    report(handle, run, heard?).await;
-    Ok((end, ear))
+    report(handle, run, events?).await;
+    Ok((end, reader))
 }
 
-async fn report_child(handle: &Handle, run: &RunId, dir: &RunDir, began: &LaunchRecord) -> bool {
+/// Reports that the process has started; returns whether it has.
+async fn report_start(handle: &Handle, run: &RunId, dir: &RunDir, record: &LaunchRecord) -> bool {
     let Ok(RunStatus::Running {
         started: Some(started),
         ..
-    }) = looked_at(dir).await
+    }) = inspect(dir).await
     else {
         return false;
     };
@@ -91,17 +92,17 @@ async fn report_child(handle: &Handle, run: &RunId, dir: &RunDir, began: &Launch
     let seen = Observation::RunStarted {
         run: run.clone(),
         pid,
-        adapter: began.adapter().name().to_owned(),
-        resumed: began.resumes(),
+        adapter: record.adapter().name().to_owned(),
+        resumed: record.resumes(),
     };
     handle.observe(seen).await;
     true
 }
 
-async fn report(handle: &Handle, run: &RunId, heard: Vec<OutputEvent>) {
-    for heard in heard {
+async fn report(handle: &Handle, run: &RunId, events: Vec<OutputEvent>) {
+    for event in events {
         let run = run.clone();
-        let seen = match heard {
+        let seen = match event {
             OutputEvent::Signal(offset, signal) => Observation::SignalSeen {
                 run,
                 offset,
@@ -115,19 +116,19 @@ async fn report(handle: &Handle, run: &RunId, heard: Vec<OutputEvent>) {
     }
 }
 
-/// What a run came to, once it is over and all is heard.
+/// The result of a run, once it has ended and all its output is read.
 pub(crate) async fn conclude(
     dir: RunDir,
-    began: Arc<LaunchRecord>,
-    ear: AgentOutputReader,
+    record: Arc<LaunchRecord>,
+    reader: AgentOutputReader,
     how: &RunEndKind,
 ) -> Result<Conclusion, RunError> {
     let how = how.clone();
-    let look = move || {
+    let conclude = move || {
         let stderr = process::tail(&dir.stderr(), STDERR_END).unwrap_or_default();
-        let mut concluded = ear.conclude(&how, &stderr);
-        began.amend(&mut concluded);
-        concluded
+        let mut conclusion = reader.conclude(&how, &stderr);
+        record.amend(&mut conclusion);
+        conclusion
     };
-    Ok(spawn_blocking(look).await?)
+    Ok(spawn_blocking(conclude).await?)
 }

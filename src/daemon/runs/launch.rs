@@ -1,7 +1,7 @@
-//! From what a run is for to the process that does it: program, environment, prompt, in a directory
-//! of its own.
+//! Specifies the process of a run: program, environment and prompt, in a directory of its own.
+//! Called by `run`.
 //!
-//! Invariant: nothing is started here. Preparing again gives the directory that is there.
+//! Invariant: starts nothing. Preparing a run again returns the existing directory.
 
 use std::sync::Arc;
 
@@ -21,8 +21,7 @@ use crate::domain::state::State;
 use crate::git;
 use crate::process::{self, RunDir};
 
-/// Writes the run's directory. Also gives how an agent's run begins, unless the directory was there
-/// already.
+/// Writes the run's directory. Returns the launch record too, for an agent's run in a new directory.
 pub(crate) async fn prepare(
     context: &Arc<DriverContext>,
     handle: &Handle,
@@ -33,22 +32,22 @@ pub(crate) async fn prepare(
     let (context, handle) = (Arc::clone(context), handle.clone());
     let (run, purpose) = (run.clone(), purpose.clone());
     let work = move || {
-        let (mut spec, files) = begin(&context, &handle, &run, &purpose)?;
+        let (mut spec, files) = specify(&context, &handle, &run, &purpose)?;
         spec.timeout_ms = u64::try_from(timeout_ms).ok();
         let is_new = !context.paths.runs.join(run.as_str()).exists();
-        let began = is_new.then(|| LaunchRecord::with(&files)).flatten();
+        let record = is_new.then(|| LaunchRecord::from_files(&files)).flatten();
         let files: Vec<(&str, &[u8])> = files
             .iter()
             .map(|(name, content)| (*name, content.as_slice()))
             .collect();
         let dir = process::prepare(&context.paths.runs, &spec, &files).map_err(other)?;
-        Ok((dir, began))
+        Ok((dir, record))
     };
     spawn_blocking(work).await.map_err(other)?
 }
 
-/// The process that a run for this would be, and the files that it would have, if it began now.
-pub(crate) fn begin(
+/// The process and files of a run if it were launched now.
+pub(crate) fn specify(
     context: &DriverContext,
     handle: &Handle,
     run: &RunId,
@@ -98,7 +97,7 @@ fn verify(
     Ok((check(context, run, command, cwd, &work)?, vec![]))
 }
 
-/// After an iteration: where its branch stands, if that can be told.
+/// The commit of the branch after an iteration, if it can be read.
 pub(crate) async fn head_after(
     context: &Arc<DriverContext>,
     handle: &Handle,

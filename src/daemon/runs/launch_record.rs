@@ -1,9 +1,9 @@
-//! How an agent's run was begun: how its output is read, and what it may quote.
+//! Launch record of an agent run: the adapter that parses its output, and prompt text that it may
+//! echo. Called by `run` and by `swarm agent logs`.
 //!
-//! Invariant: the daemon that began a run knows it and does not look into the run's folder again.
-//! One that comes later reads the folder, where agents can write, but does not depend on it: the
-//! adapter is the one that the log tells of, else that of the run's profile, whatever is written
-//! there, and a folder that tells nothing ends no run.
+//! Invariant: the daemon that launched a run keeps the record in memory. A later daemon reads it
+//! from the run's directory, where agents can write, so it does not depend on that: the adapter
+//! comes from the log, or else from the profile, and an unusable directory fails no run.
 
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -19,16 +19,16 @@ use crate::process::RunDir;
 
 /// The prompt's file in the run's directory.
 pub(crate) const PROMPT: &str = "prompt.md";
-/// There, where a conversation is taken up: what the prompt would be without it. The agent has been
-/// told so, in other words, and may quote it.
+/// If a conversation is resumed: the prompt without the conversation. The agent knows that text in
+/// other words and may echo it.
 pub(crate) const CONVERSATION: &str = "conversation.md";
-/// How the agent was started, there.
+/// How the agent was started, as JSON.
 pub(crate) const STARTED_AS: &str = "agent.json";
-/// A larger one is not read.
+/// Most bytes read of it.
 const STARTED_AS_MAX: u64 = 64 * 1024;
-/// Nor is a larger prompt.
+/// Most bytes read of a prompt.
 const PROMPT_MAX: u64 = 64 * 1024 * 1024;
-/// How an agent's run was begun.
+/// How an agent's run was launched.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LaunchRecord {
     pub(super) started: StartedAs,
@@ -36,8 +36,8 @@ pub(crate) struct LaunchRecord {
 }
 
 impl LaunchRecord {
-    /// By the files that were made for it.
-    pub(crate) fn with(files: &[(&'static str, Vec<u8>)]) -> Option<Self> {
+    /// From the files written for the run.
+    pub(crate) fn from_files(files: &[(&'static str, Vec<u8>)]) -> Option<Self> {
         let file = |name| files.iter().find(|file| file.0 == name);
         let text = |name| file(name).map(|file| String::from_utf8_lossy(&file.1));
         let started = serde_json::from_slice(&file(STARTED_AS)?.1).ok()?;
@@ -48,29 +48,29 @@ impl LaunchRecord {
         })
     }
 
-    /// How its output is read.
+    /// The adapter that parses its output.
     pub(crate) fn adapter(&self) -> AdapterKind {
         self.started.adapter
     }
 
-    /// Whether it goes on with a conversation.
+    /// Whether it resumes a conversation.
     pub(crate) fn resumes(&self) -> bool {
         self.started.resumed
     }
 
-    /// What listens to the run.
+    /// A reader for the run's output.
     pub(crate) fn output_reader(&self, dir: &RunDir, run: &RunId) -> AgentOutputReader {
         let reader = reader_of(&self.started);
         AgentOutputReader::new(dir.stdout(), reader, &self.quoted, run.as_str())
     }
 
     /// Adds what the program's own records say.
-    pub(crate) fn amend(&self, concluded: &mut Conclusion) {
+    pub(crate) fn amend(&self, conclusion: &mut Conclusion) {
         let adapter = agents::adapter(self.started.adapter);
-        if let Err(error) = adapter.amend(&self.started, concluded) {
-            let session = concluded.session.as_ref().map(ToString::to_string);
-            tracing::warn!(%error, session, "the records of an agent's program cannot be read; of \
-                its run only what it wrote is known");
+        if let Err(error) = adapter.amend(&self.started, conclusion) {
+            let session = conclusion.session.as_ref().map(ToString::to_string);
+            tracing::warn!(%error, session, "the session records of an agent cannot be read; only \
+                its output is known");
         }
     }
 }
@@ -83,35 +83,35 @@ fn reader_of(started: &StartedAs) -> Box<dyn OutputReader + Send> {
     agents::adapter(started.adapter).reader(started)
 }
 
-/// What a folder tells of how its run was begun.
-pub(super) struct FolderRecord {
+/// What a run's directory says about its launch.
+pub(super) struct RecordFiles {
     pub(super) started: io::Result<StartedAs>,
     pub(super) quoted: io::Result<String>,
 }
 
-pub(super) fn read_folder(dir: &Path) -> FolderRecord {
+pub(super) fn read_directory(dir: &Path) -> RecordFiles {
     let prompt = text(&dir.join(PROMPT), PROMPT_MAX);
     let before = match text(&dir.join(CONVERSATION), PROMPT_MAX) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         before => before,
     };
-    FolderRecord {
+    RecordFiles {
         started: started_as(dir),
         quoted: before.and_then(|before| Ok(quoted(&before, &prompt?))),
     }
 }
 
-/// All that an agent was told, with what its conversation had before.
-pub(crate) fn all_told(dir: &Path) -> io::Result<String> {
+/// The whole prompt of a run, including what its conversation had before.
+pub(crate) fn whole_prompt(dir: &Path) -> io::Result<String> {
     match text(&dir.join(CONVERSATION), PROMPT_MAX) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             text(&dir.join(PROMPT), PROMPT_MAX)
         }
-        told => told,
+        text => text,
     }
 }
 
-pub(super) fn passes(error: &io::Error) -> bool {
+pub(super) fn is_transient(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound, PermissionDenied};
     !matches!(
         error.kind(),
@@ -119,11 +119,11 @@ pub(super) fn passes(error: &io::Error) -> bool {
     )
 }
 
-/// What makes the output of the run in this folder text for people; none: it is that already, or
-/// nobody can tell.
+/// Converts the output of the run in this directory to text for people; `None` if it is text
+/// already or the adapter is unknown.
 pub(crate) fn transcript(dir: &Path) -> io::Result<Option<Transcript>> {
     let started = match started_as(dir) {
-        Err(error) if passes(&error) => return Err(error),
+        Err(error) if is_transient(&error) => return Err(error),
         Err(_) => return Ok(None),
         Ok(started) => started,
     };
@@ -137,13 +137,13 @@ pub(crate) fn transcript(dir: &Path) -> io::Result<Option<Transcript>> {
     }
 }
 
-/// How the run in this folder was started, by the file there.
+/// How the run in this directory was started, by its file.
 fn started_as(dir: &Path) -> io::Result<StartedAs> {
     let text = text(&dir.join(STARTED_AS), STARTED_AS_MAX)?;
     serde_json::from_str(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// A whole file, where it is a regular one of this size at most.
+/// Reads a regular file of at most `max` bytes.
 pub(crate) fn text(path: &Path, max: u64) -> io::Result<String> {
     let mut text = Vec::new();
     plain_file::open(path)?

@@ -1,10 +1,11 @@
-//! Runs of agents, quality commands and hooks, from the launch to the report.
+//! Runs of agents, quality commands and hooks. Called by `effects::dispatch`.
 //!
-//! `run` prepares, launches or adopts. `launch` chooses the process: `agent_process` makes an
-//! agent's, with the parts that `prompt_inputs` gathers, `script` a command's or a hook's;
-//! `prepared` is either. `launch_record` keeps how an agent was launched, `recalled_launch` finds
-//! that after a restart. `follow` waits for the end while `output_reader` reads what is said;
-//! `end_diagnosis` looks at what is left. Invariant: the same call ends in the same report.
+//! `run` prepares, launches or adopts a run. `launch` specifies its process (`prepared`):
+//! `agent_process` an agent's, with the prompt from `prompt_inputs`, and `script` any other.
+//! `launch_record` keeps how an agent was launched; `recalled_launch` finds that after a restart.
+//! `follow` waits for the end while `output_reader` parses the output; `end_diagnosis` explains a
+//! failure.
+//! Invariant: a repeated call gives the same report.
 
 pub(super) mod agent_process;
 pub(super) mod end_diagnosis;

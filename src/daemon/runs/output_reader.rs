@@ -1,10 +1,9 @@
-//! Listening to an agent: its output file, read as it grows, turned into events; its messages are
-//! searched for signals.
+//! Reads an agent's output file as it grows, turns it into events and finds signals in its messages.
+//! Called by `follow`.
 //!
-//! Invariant: always read from the beginning of the file, so that a signal's place is the same
-//! whoever listens; what was heard before is recognised by its place. However much an agent says,
-//! only a bounded number of things is passed on: of each reading the last word, the last progress
-//! and the last usage, and at most [`LEARNINGS`] learnings a run.
+//! Invariant: always reads from the beginning of the file, so that a signal has the same offset for
+//! every reader, and repeated signals are recognised by it. The number of events is bounded: of each
+//! reading the last status word, progress and usage, and at most [`LEARNINGS`] learnings a run.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,10 +15,10 @@ use crate::domain::signal::{Found, Item, Scanner, Signal};
 use crate::domain::usage::Usage;
 use crate::process::{OutputFollower, PIECE};
 
-/// Learnings of one run that are passed on.
+/// Most learnings reported of one run.
 const LEARNINGS: usize = 200;
 
-/// One run's listener.
+/// Reads the output of one run.
 pub(crate) struct AgentOutputReader {
     follower: OutputFollower,
     reader: Box<dyn OutputReader + Send>,
@@ -28,20 +27,20 @@ pub(crate) struct AgentOutputReader {
     run: String,
 }
 
-/// What was heard.
+/// Something found in the output.
 pub(crate) enum OutputEvent {
-    /// A signal, at its place in the messages.
+    /// A signal, and its offset in the messages.
     Signal(u64, Signal),
-    /// The conversation's name.
+    /// The conversation's id.
     Session(SessionId),
-    /// The model has begun to answer.
+    /// The model has started to answer.
     Answered,
-    /// What was used up to here.
+    /// The usage up to here.
     Usage(Usage),
 }
 
 impl AgentOutputReader {
-    /// Listens to the output in `path`; `prompt` is what the agent may quote.
+    /// Reads the output in `path`; `prompt` is text that the agent may echo.
     pub(crate) fn new(
         path: PathBuf,
         reader: Box<dyn OutputReader + Send>,
@@ -59,54 +58,54 @@ impl AgentOutputReader {
 
     /// Reads all that is new. Blocks for as long as that takes.
     pub(crate) fn read_new(&mut self) -> io::Result<Vec<OutputEvent>> {
-        let mut heard = Gist::default();
+        let mut batch = Batch::default();
         let mut piece = vec![0; PIECE];
         let mut said = Vec::new();
         loop {
             let read = self.follower.read_new(&mut piece)?;
             if read == 0 {
-                return Ok(heard.in_order());
+                return Ok(batch.in_order());
             }
             said.clear();
             self.reader.push(&piece[..read], &mut said);
             let found = self.scanner.push(&text_of(&said));
-            heard.take_in(&mut said);
-            self.note(found, &mut heard);
+            batch.add(&mut said);
+            self.collect(found, &mut batch);
         }
     }
 
-    /// The output has ended: reads the rest.
+    /// Reads the rest, after the output has ended.
     pub(crate) fn finish(&mut self) -> io::Result<Vec<OutputEvent>> {
         let mut all = self.read_new()?;
         let mut said = Vec::new();
         self.reader.finish(&mut said);
         let mut found = self.scanner.push(&text_of(&said));
         found.extend(self.scanner.finish());
-        let mut heard = Gist::default();
-        heard.take_in(&mut said);
-        self.note(found, &mut heard);
-        all.extend(heard.in_order());
+        let mut batch = Batch::default();
+        batch.add(&mut said);
+        self.collect(found, &mut batch);
+        all.extend(batch.in_order());
         Ok(all)
     }
 
-    /// What the run came to, once all is heard.
+    /// The result of the run, once all output is read.
     pub(crate) fn conclude(&self, end: &RunEndKind, stderr: &str) -> Conclusion {
         self.reader.conclude(end, stderr)
     }
 
-    fn note(&mut self, found: Vec<Found>, heard: &mut Gist) {
+    fn collect(&mut self, found: Vec<Found>, batch: &mut Batch) {
         for Found { offset, item } in found {
             match item {
                 Item::Signal(Signal::Progress(percent)) => {
-                    heard.progress = Some((offset, Signal::Progress(percent)));
+                    batch.progress = Some((offset, Signal::Progress(percent)));
                 }
                 Item::Signal(signal @ (Signal::LearningLocal(_) | Signal::LearningGlobal(_))) => {
                     self.learnings += 1;
                     if self.learnings <= LEARNINGS {
-                        heard.learnings.push((offset, signal));
+                        batch.learnings.push((offset, signal));
                     }
                 }
-                Item::Signal(word) => heard.word = Some((offset, word)),
+                Item::Signal(word) => batch.word = Some((offset, word)),
                 Item::Unknown { text } => {
                     tracing::info!(run = %self.run, offset, %text, "unknown signal ignored");
                 }
@@ -119,9 +118,9 @@ impl AgentOutputReader {
     }
 }
 
-/// What one reading comes to.
+/// The events of one reading.
 #[derive(Default)]
-struct Gist {
+struct Batch {
     session: Option<SessionId>,
     answered: bool,
     usage: Option<Usage>,
@@ -130,9 +129,9 @@ struct Gist {
     word: Option<(u64, Signal)>,
 }
 
-impl Gist {
-    /// What is no message.
-    fn take_in(&mut self, said: &mut Vec<Said>) {
+impl Batch {
+    /// Adds everything that is not a message.
+    fn add(&mut self, said: &mut Vec<Said>) {
         for said in said.drain(..) {
             match said {
                 Said::Session(session) => self.session = Some(session),

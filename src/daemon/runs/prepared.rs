@@ -1,4 +1,4 @@
-//! A process that a run would start, or why none can be made.
+//! The specification of a run's process, or why none is possible. Returned by `launch`.
 
 use crate::daemon::effects::outcome::kind_of;
 use crate::domain::ids::AgentId;
@@ -8,7 +8,7 @@ use crate::process::RunSpec;
 /// A process and the files in its run's directory.
 pub(crate) type Prepared = (RunSpec, Vec<(&'static str, Vec<u8>)>);
 
-/// A run that no process can be made of.
+/// Why no process can be specified for a run.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct Unusable {
@@ -26,7 +26,7 @@ impl From<Unusable> for Outcome {
 }
 
 impl Unusable {
-    /// A person has to put something right first.
+    /// A person must correct something first.
     pub(crate) fn because(why: impl std::fmt::Display) -> Self {
         Self {
             kind: FailureKind::AgentUnusable,

@@ -1,7 +1,7 @@
-//! Gathering what an agent is told: the prompt's parts from the state, the rules on disk, the
-//! evidence in git and in earlier runs.
+//! Gathers the parts of an agent's prompt from the state, the rules on disk, git and earlier runs.
+//! Called by `launch`.
 //!
-//! Invariant: reads only.
+//! Invariant: only reads.
 
 use std::io;
 use std::path::Path;
@@ -21,24 +21,24 @@ use crate::process;
 
 /// The recovery context's file in the run's directory.
 pub(crate) const RECOVERY: &str = "recovery.json";
-/// Bytes of a failed command's output that the next prompt carries.
+/// Bytes of a failed command's output that the next prompt includes.
 const TAIL_BYTES: usize = 12 * 1024;
-/// More of what an attempt was told of the one before is not read, in bytes.
+/// Most bytes read of a recovery context.
 const RECOVERY_MAX: u64 = 64 * 1024 * 1024;
 
-/// What an agent is told.
+/// The prompt of an iteration.
 pub(crate) struct PromptInputs {
-    /// All of it.
+    /// The whole prompt.
     pub(crate) prompt: String,
-    /// What is new, for a conversation that goes on; none: all of it is, for another idea than
-    /// before.
+    /// Only what is new, for a resumed conversation; `None` if the conversation was about another
+    /// idea, so everything is new.
     pub(crate) next: Option<String>,
-    /// The part about the attempt before, when that crashed.
+    /// The part about the previous attempt, if that crashed.
     pub(crate) recovery: Option<RecoveryContext>,
 }
 
-/// Writes the brief for the present iteration of an attempt.
-pub(crate) fn write(
+/// Gathers the prompt for the current iteration of an attempt.
+pub(crate) fn gather(
     context: &DriverContext,
     handle: &Handle,
     agent: &AgentId,
@@ -86,7 +86,7 @@ fn from_state(state: &State, agent: &AgentId, attempt: &Attempt) -> Option<(Prom
     };
     let input = PromptInput {
         idea_id: attempt.idea.to_string(),
-        // An edit is for the next attempt.
+        // An edit counts from the next attempt on.
         idea_text: attempt.text.as_ref().unwrap_or(&idea.text).to_string(),
         taken_over: taken_over(attempt),
         learnings_global: learned(true),
@@ -104,7 +104,7 @@ fn from_state(state: &State, agent: &AgentId, attempt: &Attempt) -> Option<(Prom
     Some((input, idea.clone()))
 }
 
-/// By a redirect: whose work lies in the worktree.
+/// The agent whose work is in the worktree, after a redirect.
 fn taken_over(attempt: &Attempt) -> Option<String> {
     let kept = attempt.kept.as_deref()?;
     Some(kept.taken_from.as_ref()?.to_string())
@@ -118,7 +118,7 @@ fn conflict(attempt: &Attempt, target_branch: &str) -> Option<ConflictBrief> {
         files: files.clone(),
         target_branch: target_branch.to_owned(),
         ours: format!(
-            "what `{target_branch}` became meanwhile; see: git log --oneline HEAD..{target:.12}"
+            "the later changes on `{target_branch}`; see: git log --oneline HEAD..{target:.12}"
         ),
         theirs: format!(
             "the work on this idea, on `{}`; see: git log --oneline {target:.12}..HEAD",
@@ -127,7 +127,7 @@ fn conflict(attempt: &Attempt, target_branch: &str) -> Option<ConflictBrief> {
     })
 }
 
-/// The shared rules by file name; what is no `.md` file is none.
+/// The shared rules: all `.md` files, by name.
 fn shared_rules(folder: &Path) -> io::Result<Vec<(String, String)>> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
@@ -154,8 +154,8 @@ fn gate_feedback(context: &DriverContext, feedback: &Feedback) -> GateFeedback {
     let code = feedback.how.strip_prefix("exit code ");
     let command = if feedback.merged {
         format!(
-            "{} (on your work merged with the target branch; the target is merged into your branch \
-            now)",
+            "{} (on your work merged with the target branch; the target is now merged into your \
+            branch)",
             feedback.command
         )
     } else {
@@ -172,8 +172,8 @@ fn gate_feedback(context: &DriverContext, feedback: &Feedback) -> GateFeedback {
     }
 }
 
-/// The end of what a command wrote: standard output, then standard error. A run that retention has
-/// removed has none.
+/// The end of a command's standard output, then of its standard error; empty if the run's directory
+/// was cleaned.
 fn output_tail(context: &DriverContext, run: &RunId) -> String {
     let folder = context.paths.runs.join(run.as_str());
     let tail = |name: &str| process::tail(&folder.join(name), TAIL_BYTES).unwrap_or_default();
@@ -186,10 +186,10 @@ fn output_tail(context: &DriverContext, run: &RunId) -> String {
     format!("{out}{between}{err}")
 }
 
-/// What an idea's history calls a rollback.
+/// The name of a rollback in an idea's history.
 const ROLLED_BACK: &str = "rolled_back";
 
-/// Where the target is, if it is there.
+/// The target's commit, if the branch exists.
 fn target_of(context: &DriverContext, handle: &Handle) -> io::Result<Option<git::Oid>> {
     let name = |state: &State| Some(state.settings.as_deref()?.target.clone());
     let Some(target) = handle.read(name) else {
@@ -201,8 +201,8 @@ fn target_of(context: &DriverContext, handle: &Handle) -> io::Result<Option<git:
         .map_err(io::Error::other)
 }
 
-/// What is known about an attempt that crashed, from the state, its runs and its worktree. What has
-/// come into the worktree from the target since is not its work.
+/// What is known about a crashed attempt, from the state, its runs and its worktree. Changes that
+/// came from the target since are not its work.
 fn recovery(
     context: &DriverContext,
     attempt: &Attempt,
@@ -210,14 +210,14 @@ fn recovery(
     idea: &Idea,
     target: Option<git::Oid>,
 ) -> io::Result<RecoveryContext> {
-    // A worktree without work begins anew, further on than the attempt that left it.
+    // A worktree without work starts from a newer target than the attempt that left it.
     let base = attempt.base.as_ref().unwrap_or(&kept.worktree.base);
     let base = git::Oid::from_str(base.as_str()).map_err(io::Error::other)?;
     let found = context
         .repo
         .inspect(&attempt.worktree, base, target)
         .map_err(io::Error::other)?;
-    if let Some(log) = told_before(context, attempt) {
+    if let Some(log) = first_audit_log(context, attempt) {
         let earlier = attempt.number.saturating_sub(1);
         return Ok(RecoveryContext::new(earlier, log, found.dirty));
     }
@@ -232,7 +232,7 @@ fn recovery(
         .find(|audit| matches!(audit.what.as_str(), "crash_recovery" | ROLLED_BACK));
     let why = crashed.map(|audit| match audit.what.as_str() {
         ROLLED_BACK => format!(
-            "the swarm was rolled back to the checkpoint {}; this is the work as it was there",
+            "swarm was rolled back to the checkpoint {}; this is the work as it was then",
             audit.detail
         ),
         _ => audit.detail.clone(),
@@ -256,28 +256,28 @@ fn recovery(
     ))
 }
 
-/// What the attempt before was told, where this one may go on with its conversation. What is not to
-/// be read any more is not known.
+/// The prompt of the previous attempt, if this one may resume its conversation; empty if it can no
+/// longer be read.
 fn conversation_before(context: &DriverContext, attempt: &Attempt) -> Option<String> {
     let kept = attempt.kept.as_deref()?;
     kept.session.as_ref()?;
     let run = kept.last_run.as_ref();
-    let told =
-        run.and_then(|run| launch_record::all_told(&context.paths.runs.join(run.as_str())).ok());
-    Some(told.unwrap_or_default())
+    let prompt = run
+        .and_then(|run| launch_record::whole_prompt(&context.paths.runs.join(run.as_str())).ok());
+    Some(prompt.unwrap_or_default())
 }
 
-/// What this attempt was told when it began, where that is still there: by now the worktree has its
-/// own work too.
-fn told_before(context: &DriverContext, attempt: &Attempt) -> Option<Vec<AuditEntry>> {
+/// The audit log in this attempt's first prompt, if that still exists. By now the worktree has this
+/// attempt's own work too, so it is not gathered again.
+fn first_audit_log(context: &DriverContext, attempt: &Attempt) -> Option<Vec<AuditEntry>> {
     if attempt.iteration <= 1 {
         return None;
     }
     attempt.runs.iter().find_map(|run| {
         let path = context.paths.runs.join(run.as_str()).join(RECOVERY);
         let text = launch_record::text(&path, RECOVERY_MAX).ok()?;
-        let told = serde_json::from_str::<RecoveryContext>(&text).ok()?;
-        Some(told.audit_log)
+        let recovery = serde_json::from_str::<RecoveryContext>(&text).ok()?;
+        Some(recovery.audit_log)
     })
 }
 
@@ -303,7 +303,7 @@ fn evidence(
     }
 }
 
-/// Reads a text that may be absent.
+/// Reads a text file; empty if it does not exist.
 fn optional(path: &Path) -> std::io::Result<String> {
     match std::fs::read_to_string(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),

@@ -1,7 +1,7 @@
-//! The launch record of a run that an earlier daemon began.
+//! The launch record of a run that an earlier daemon launched. Called by `run`.
 //!
-//! Invariant: the run's folder, where agents can write, is believed only as far as the log agrees.
-//! A folder that tells nothing ends no run.
+//! Invariant: the run's directory, where agents can write, counts only as far as the log agrees. An
+//! unusable directory fails no run.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::task::{JoinError, spawn_blocking};
 
 use super::launch;
-use super::launch_record::{FolderRecord, LaunchRecord, STARTED_AS, passes, read_folder};
+use super::launch_record::{LaunchRecord, RecordFiles, STARTED_AS, is_transient, read_directory};
 use crate::agents::AdapterKind;
 use crate::agents::adapter::StartedAs;
 use crate::daemon::actor::handle::Handle;
@@ -20,12 +20,12 @@ use crate::domain::ids::RunId;
 use crate::domain::state::{Attempt, State};
 use crate::process::RunDir;
 
-/// How often a file is tried that cannot be read at the moment.
+/// How often an unreadable file is tried.
 const TRIES: u32 = 20;
-/// How long between two tries.
-const AGAIN: Duration = Duration::from_millis(500);
+/// The pause between two tries.
+const RETRY_AFTER: Duration = Duration::from_millis(500);
 
-/// How a run was begun that an earlier daemon began; none: it is no agent's.
+/// The launch record of a run that an earlier daemon launched; `None` if it is not an agent's.
 pub(crate) async fn recall(
     context: &Arc<DriverContext>,
     handle: &Handle,
@@ -36,85 +36,90 @@ pub(crate) async fn recall(
     let Purpose::Iteration { profile, .. } = purpose else {
         return Ok(None);
     };
-    let here = dir.clone();
-    let told = again_and_again(move || read_folder(here.path())).await?;
+    let run_dir = dir.clone();
+    let found = retry_reading(move || read_directory(run_dir.path())).await?;
     let (context, handle) = (Arc::clone(context), handle.clone());
     let (run, purpose, profile) = (run.clone(), purpose.clone(), profile.clone());
-    let judged = move || {
+    let judge = move || {
         let adapter = handle
-            .read(|state| logged(state, &run))
+            .read(|state| logged_adapter(state, &run))
             .or_else(|| Some(context.profile(&profile)?.adapter));
-        // A profile that is gone cannot begin it again; `judge` then reads the output by its kind
-        // alone.
-        let anew = || launch::begin(&context, &handle, &run, &purpose).ok();
-        judge(&run, told, adapter, || LaunchRecord::with(&anew()?.1))
+        // A profile that is gone cannot launch it again; then the adapter alone decides.
+        let relaunched = || launch::specify(&context, &handle, &run, &purpose).ok();
+        choose(&run, found, adapter, || {
+            LaunchRecord::from_files(&relaunched()?.1)
+        })
     };
-    Ok(Some(spawn_blocking(judged).await?))
+    Ok(Some(spawn_blocking(judge).await?))
 }
 
-/// How a run's output is to be read by the log, which nobody but swarm writes, and whatever became
-/// of its profile since.
-fn logged(state: &State, run: &RunId) -> Option<AdapterKind> {
+/// The run's adapter by the log, which only swarm writes; independent of later profile changes.
+fn logged_adapter(state: &State, run: &RunId) -> Option<AdapterKind> {
     let of_run = |attempt: &&Attempt| attempt.run.as_ref() == Some(run);
     let name = state.agents.values().find(of_run)?.adapter.as_deref()?;
     serde_json::from_value(name.into()).ok()
 }
 
-/// Trouble that passes (no descriptor free, a disk that errs) says nothing about what a file holds:
-/// it is tried again before anything is concluded from it.
-async fn again_and_again(
-    look: impl Fn() -> FolderRecord + Clone + Send + 'static,
-) -> Result<FolderRecord, JoinError> {
+/// Retries after transient errors (no free descriptor, a disk error), which say nothing about what a
+/// file holds.
+async fn retry_reading(
+    read: impl Fn() -> RecordFiles + Clone + Send + 'static,
+) -> Result<RecordFiles, JoinError> {
     let mut tries = 1;
     loop {
-        let told = spawn_blocking(look.clone()).await?;
-        let (started, quoted) = (told.started.as_ref(), told.quoted.as_ref());
-        let stays = !started.is_err_and(passes) && !quoted.is_err_and(passes);
-        if stays || tries == TRIES {
-            return Ok(told);
+        let found = spawn_blocking(read.clone()).await?;
+        let (started, quoted) = (found.started.as_ref(), found.quoted.as_ref());
+        let is_final = !started.is_err_and(is_transient) && !quoted.is_err_and(is_transient);
+        if is_final || tries == TRIES {
+            return Ok(found);
         }
         tries += 1;
-        tokio::time::sleep(AGAIN).await;
+        tokio::time::sleep(RETRY_AFTER).await;
     }
 }
 
-/// What the folder tells, where it can be believed; `anew`: how the run would begin now, by the
-/// settings and the log.
-fn judge(
+/// Takes what the directory says where that is credible, and the rest from `relaunched`: how the run
+/// would be launched now.
+fn choose(
     run: &RunId,
-    told: FolderRecord,
+    found: RecordFiles,
     adapter: Option<AdapterKind>,
-    anew: impl FnOnce() -> Option<LaunchRecord>,
+    relaunched: impl FnOnce() -> Option<LaunchRecord>,
 ) -> LaunchRecord {
-    let started = told.started.and_then(|started| match adapter {
-        Some(adapter) if adapter != started.adapter => Err(unlike(adapter, started.adapter)),
+    let started = found.started.and_then(|started| match adapter {
+        Some(adapter) if adapter != started.adapter => Err(mismatch(adapter, started.adapter)),
         _ => Ok(started),
     });
     let doubt = |error: io::Error| {
-        tracing::warn!(%run, %error, "what the folder of a run says of how it was begun is not \
-            believed; the settings and the log say it");
+        tracing::warn!(%run, %error, "a run's launch record is unusable; using the log and the \
+            settings");
     };
-    let (started, quoted) = (started.map_err(doubt).ok(), told.quoted.map_err(doubt).ok());
+    let (started, quoted) = (
+        started.map_err(doubt).ok(),
+        found.quoted.map_err(doubt).ok(),
+    );
     if let (Some(started), Some(quoted)) = (&started, &quoted) {
         let (started, quoted) = (started.clone(), quoted.clone());
         return LaunchRecord { started, quoted };
     }
-    let anew = anew();
-    let (anew, said) = anew.map(|anew| (anew.started, anew.quoted)).unzip();
-    let of_its_kind = |anew: &StartedAs| adapter.is_none_or(|adapter| adapter == anew.adapter);
-    // Where even the profile is gone, nothing but lines in the form of swarm's own bridge counts as
-    // an agent's words.
+    let relaunched = relaunched();
+    let (now_started, now_quoted) = relaunched.map(|now| (now.started, now.quoted)).unzip();
+    let same_adapter = |now: &StartedAs| adapter.is_none_or(|adapter| adapter == now.adapter);
+    // Without a profile, only lines in the format of swarm's own bridge count as an agent's
+    // messages.
     let bare = || StartedAs::new(adapter.unwrap_or(AdapterKind::Acp));
     LaunchRecord {
-        started: started.or(anew.filter(of_its_kind)).unwrap_or_else(bare),
-        quoted: quoted.or(said).unwrap_or_default(),
+        started: started
+            .or(now_started.filter(same_adapter))
+            .unwrap_or_else(bare),
+        quoted: quoted.or(now_quoted).unwrap_or_default(),
     }
 }
 
-fn unlike(adapter: AdapterKind, told: AdapterKind) -> io::Error {
+fn mismatch(adapter: AdapterKind, found: AdapterKind) -> io::Error {
     io::Error::other(format!(
-        "`{STARTED_AS}` names the adapter `{}`, and it was begun with `{}`",
-        told.name(),
+        "`{STARTED_AS}` names the adapter `{}`, but the run was launched with `{}`",
+        found.name(),
         adapter.name()
     ))
 }

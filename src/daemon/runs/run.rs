@@ -1,9 +1,9 @@
-//! Running a child for the actor: prepare, launch or adopt, listen, report.
+//! Carries out one run: prepares and launches it, or adopts it, and reports its end. Called by
+//! `effects::dispatch` and at the daemon's start and end.
 //!
-//! Invariant: whatever was there before, the same call ends in the same report: a run that was
-//! prepared is launched, one that lives is adopted, one that has ended is read, one whose runner
-//! was killed is cleared away and reported as lost. No file is looked at on one of the daemon's own
-//! workers: while the disk is busy, that takes as long as it likes.
+//! Invariant: a repeated call gives the same report. A prepared run is launched, a live one adopted,
+//! an ended one read; if its runner was killed, what survives is ended and the run reported as lost.
+//! Files are never read on one of the daemon's worker threads, which a busy disk would block.
 
 use std::io;
 use std::path::Path;
@@ -27,14 +27,14 @@ use crate::process::{
     self, EndReason, ExitRecord, Launched, ProcessError, RunDir, RunStatus, Stop,
 };
 
-/// How often it is seen to that a runner is not stopped.
-const AWAKE: Duration = Duration::from_secs(1);
-/// How long what a killed runner left behind may take to end.
+/// How often a stopped runner is resumed.
+const WAKE_EVERY: Duration = Duration::from_secs(1);
+/// How long the processes of a killed runner may take to end.
 const SURVIVORS: Duration = Duration::from_secs(5);
-/// How long an end waits for runs that are killed; their runners see to it in any case.
-const LAST_ENDS: Duration = Duration::from_millis(100);
+/// How long a shutdown waits for killed runs; their runners finish the job in any case.
+const KILL_WAIT: Duration = Duration::from_millis(100);
 
-/// Carries a run to its end.
+/// Carries out a run.
 pub(crate) async fn run(
     context: Arc<DriverContext>,
     handle: Handle,
@@ -42,7 +42,7 @@ pub(crate) async fn run(
     purpose: Purpose,
     timeout_ms: i64,
 ) -> Outcome {
-    match carry(&context, &handle, &run, &purpose, timeout_ms).await {
+    match carry_out(&context, &handle, &run, &purpose, timeout_ms).await {
         Ok(outcome) => outcome,
         Err(error) => Outcome::Failed {
             kind: error.kind(),
@@ -51,7 +51,7 @@ pub(crate) async fn run(
     }
 }
 
-/// What can go wrong with a run itself, not with its child.
+/// A failure of swarm to carry out a run; the child's own failure is a normal end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunError {
     #[error(transparent)]
@@ -60,7 +60,7 @@ pub(crate) enum RunError {
     Io(#[from] io::Error),
     #[error("a driver stopped unexpectedly: {0}")]
     Join(#[from] tokio::task::JoinError),
-    #[error("the daemon is ending; the next start does it")]
+    #[error("the daemon is shutting down; the next start carries on")]
     Ending,
 }
 
@@ -74,14 +74,14 @@ impl RunError {
     }
 }
 
-async fn carry(
+async fn carry_out(
     context: &Arc<DriverContext>,
     handle: &Handle,
     run: &RunId,
     purpose: &Purpose,
     timeout_ms: i64,
 ) -> Result<Outcome, RunError> {
-    let (dir, began) = match existing(context, run).await? {
+    let (dir, prepared) = match existing(context, run).await? {
         Some(dir) => (dir, None),
         None => match launch::prepare(context, handle, run, purpose, timeout_ms).await {
             Ok(prepared) => {
@@ -91,19 +91,19 @@ async fn carry(
             Err(unusable) => return Ok(unusable.into()),
         },
     };
-    let began = match began {
-        Some(began) => Some(began),
+    let record = match prepared {
+        Some(record) => Some(record),
         None => recalled_launch::recall(context, handle, &dir, run, purpose).await?,
     };
-    let began = began.map(Arc::new);
+    let record = record.map(Arc::new);
     let launched = launch_if_prepared(context, &dir).await?;
-    let followed = follow::follow(handle, run, &dir, launched, began.as_deref());
-    let (end, ear) = kept_awake(&dir, followed).await?;
+    let followed = follow::follow(handle, run, &dir, launched, record.as_deref());
+    let (end, reader) = keep_awake(&dir, followed).await?;
     let end = match end {
         process::RunEnd::Exited(record) => ended(record),
         // Nothing was executed, so the dispatcher may launch the run again.
-        process::RunEnd::Lost if looked_at(&dir).await? == RunStatus::Prepared => {
-            return never_began(context, dir).await;
+        process::RunEnd::Lost if inspect(&dir).await? == RunStatus::Prepared => {
+            return runner_died(context, dir).await;
         }
         process::RunEnd::Lost => lost(&dir).await?,
     };
@@ -114,16 +114,16 @@ async fn carry(
     };
     crash::point("run.over");
     let head = launch::head_after(context, handle, purpose).await;
-    let concluded = match began.zip(ear) {
-        Some((began, ear)) => follow::conclude(dir, began, ear, &end.how).await?,
+    let conclusion = match record.zip(reader) {
+        Some((record, reader)) => follow::conclude(dir, record, reader, &end.how).await?,
         None => Conclusion::default(),
     };
     Ok(Outcome::RunEnded(RunEnd {
         head,
         last_words,
-        verdict: concluded.verdict,
-        usage: concluded.usage,
-        session: concluded.session,
+        verdict: conclusion.verdict,
+        usage: conclusion.usage,
+        session: conclusion.session,
         ..end
     }))
 }
@@ -132,8 +132,8 @@ fn disk_full(run: &RunId) -> Outcome {
     Outcome::Failed {
         kind: FailureKind::NoSpace,
         message: format!(
-            "the disk is full, and run {run} failed because of it. Free some space; swarm then \
-            goes on by itself"
+            "the disk is full, so run {run} failed. Free some space; swarm then carries on by \
+            itself"
         ),
     }
 }
@@ -143,7 +143,7 @@ async fn launch_if_prepared(
     context: &Arc<DriverContext>,
     dir: &RunDir,
 ) -> Result<Option<Launched>, RunError> {
-    match looked_at(dir).await? {
+    match inspect(dir).await? {
         RunStatus::Prepared => {
             let launched = start(context, dir).await?;
             crash::point("run.launched");
@@ -153,69 +153,69 @@ async fn launch_if_prepared(
     }
 }
 
-/// Where a run is now.
-pub(crate) async fn looked_at(dir: &RunDir) -> Result<RunStatus, RunError> {
+/// The status of a run.
+pub(crate) async fn inspect(dir: &RunDir) -> Result<RunStatus, RunError> {
     let dir = dir.clone();
     Ok(spawn_blocking(move || process::inspect(&dir)).await??)
 }
 
-/// What it runs cannot take its runner's limits away by stopping it.
-async fn kept_awake<T>(dir: &RunDir, end: impl Future<Output = T>) -> T {
+/// Keeps resuming the runner, so that its child cannot escape the limits by stopping it.
+async fn keep_awake<T>(dir: &RunDir, end: impl Future<Output = T>) -> T {
     tokio::pin!(end);
-    let mut looks = tokio::time::interval(AWAKE);
-    looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut ticks = tokio::time::interval(WAKE_EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             end = &mut end => return end,
-            _ = looks.tick() => {
+            _ = ticks.tick() => {
                 let dir = dir.clone();
                 let woken = spawn_blocking(move || process::wake(&dir).map_err(io::Error::other));
                 if let Err(error) = woken.await.map_err(io::Error::other).flatten() {
-                    tracing::debug!(%error, "a runner cannot be looked at");
+                    tracing::debug!(%error, "a runner cannot be inspected");
                 }
             }
         }
     }
 }
 
-/// The failure of a run whose runner died before it could begin.
-async fn never_began(context: &DriverContext, dir: RunDir) -> Result<Outcome, RunError> {
+/// The failure of a run whose runner died before it started the child.
+async fn runner_died(context: &DriverContext, dir: RunDir) -> Result<Outcome, RunError> {
     let runs = context.paths.runs.clone();
-    let looked = move || {
+    let diagnose = move || {
         let log = process::tail(&dir.file("runner.log"), 1_000).unwrap_or_default();
         (end_diagnosis::is_full(&runs), log)
     };
-    let (is_full, log) = spawn_blocking(looked).await?;
+    let (is_full, log) = spawn_blocking(diagnose).await?;
     Ok(Outcome::Failed {
         kind: if is_full {
             FailureKind::NoSpace
         } else {
             FailureKind::Other
         },
-        message: format!("its runner died before it could begin: {log}"),
+        message: format!("its runner died before it started the process: {log}"),
     })
 }
 
-/// Somebody has deleted directories of runs: what still runs there cannot be followed, and begins
-/// again.
+/// Ends processes whose run directory was deleted: they cannot be followed, so their runs start
+/// over.
 pub(crate) fn end_vanished(runs: &Path) -> io::Result<()> {
     let ended = process::end_vanished(runs, SURVIVORS).map_err(io::Error::other)?;
     if ended > 0 {
         tracing::warn!(
             processes = ended,
-            "agents still ran whose directory under .swarm/runs has been deleted; they were ended, \
-            and their iterations begin again in the same worktrees"
+            "the run directories of running agents were deleted; the agents were stopped, and \
+            their iterations start over in the same worktrees"
         );
     }
     Ok(())
 }
 
-/// Runs under way whose records a newer version wrote are for that version: to judge them here
-/// could end what lives, or do it twice.
+/// Refuses unfinished runs whose records a newer version wrote: misreading them could kill a live
+/// run or start it twice.
 pub(crate) fn refuse_newer(runs: &Path, state: &State) -> Result<(), ProcessError> {
     for (_, effect::Run { run, .. }) in state.runs_under_way() {
-        let looked = RunDir::open(runs, run.as_str()).and_then(|dir| process::inspect(&dir));
-        if let Err(newer @ ProcessError::Newer { .. }) = looked {
+        let status = RunDir::open(runs, run.as_str()).and_then(|dir| process::inspect(&dir));
+        if let Err(newer @ ProcessError::Newer { .. }) = status {
             return Err(newer);
         }
     }
@@ -229,8 +229,7 @@ async fn existing(context: &DriverContext, run: &RunId) -> Result<Option<RunDir>
             return Ok(None);
         }
         let dir = RunDir::open(&runs, run.as_str())?;
-        // A prepared directory that a power failure may have torn is written anew; the process room
-        // decides.
+        // A power failure may have torn a prepared directory, so it is prepared again.
         let is_prepared = process::inspect(&dir)? == RunStatus::Prepared;
         Ok((!is_prepared).then_some(dir))
     });
@@ -241,7 +240,7 @@ async fn start(context: &Arc<DriverContext>, dir: &RunDir) -> Result<Launched, R
     let (dir, exe) = (dir.clone(), context.exe.clone());
     let context = Arc::clone(context);
     spawn_blocking(move || {
-        // Held while it is launched: who closes it knows every run that there is.
+        // Held during the launch, so that whoever closes it knows every run.
         let open = context.launching.read();
         if !*open.unwrap_or_else(PoisonError::into_inner) {
             return Err(RunError::Ending);
@@ -251,11 +250,11 @@ async fn start(context: &Arc<DriverContext>, dir: &RunDir) -> Result<Launched, R
     .await?
 }
 
-/// How a run ended, in words, and whether that is well.
+/// How a run ended, in words, and whether it succeeded.
 pub(crate) fn describe_exit(record: ExitRecord) -> (String, bool) {
     let how = ended(record).how;
-    let well = how == RunEndKind::Exited { code: 0 };
-    (how.to_string(), well)
+    let succeeded = how == RunEndKind::Exited { code: 0 };
+    (how.to_string(), succeeded)
 }
 
 fn ended(record: ExitRecord) -> RunEnd {
@@ -280,7 +279,7 @@ fn ended(record: ExitRecord) -> RunEnd {
     }
 }
 
-/// The runner was killed: what carries the run's mark is ended before anybody hears of it.
+/// The runner was killed: ends the processes that carry the run's mark before reporting.
 async fn lost(dir: &RunDir) -> Result<RunEnd, RunError> {
     let dir = dir.clone();
     let stdout_bytes = spawn_blocking(move || {
@@ -294,7 +293,7 @@ async fn lost(dir: &RunDir) -> Result<RunEnd, RunError> {
     })
 }
 
-/// Asks a run to end. Nothing there to stop is as good as stopped.
+/// Asks a run to end. A run that does not exist counts as stopped.
 pub(crate) async fn stop(context: &DriverContext, run: &RunId, now: bool) -> Outcome {
     let how = if now { Stop::Now } else { Stop::Graceful };
     let (runs, id) = (context.paths.runs.clone(), run.clone());
@@ -312,7 +311,7 @@ pub(crate) async fn stop(context: &DriverContext, run: &RunId, now: bool) -> Out
     }
 }
 
-/// After the actor: no run begins any more.
+/// From now on no run is launched. Called after the actor has ended.
 pub(crate) fn close(context: &DriverContext) {
     let mut open = context
         .launching
@@ -321,20 +320,20 @@ pub(crate) fn close(context: &DriverContext) {
     *open = false;
 }
 
-/// When no run begins any more: ends those that live. Blocks for a moment.
+/// Kills the live runs, once no more are launched. Blocks for a moment.
 pub(crate) fn end_all(context: &DriverContext, state: &State) {
     let runs: Vec<&RunId> = state.runs_under_way().map(|(_, it)| &it.run).collect();
     for run in &runs {
         if let Err(error) = stop_in(&context.paths.runs, run, Stop::Now) {
-            tracing::warn!(%run, %error, "a run could not be ended; the next start finds it");
+            tracing::warn!(%run, %error, "a run could not be stopped; the next start takes care of it");
         }
     }
     let lives = |run: &&&RunId| {
-        let looked =
+        let status =
             RunDir::open(&context.paths.runs, run.as_str()).and_then(|dir| process::inspect(&dir));
-        matches!(looked, Ok(RunStatus::Running { .. }))
+        matches!(status, Ok(RunStatus::Running { .. }))
     };
-    let until = Instant::now() + LAST_ENDS;
+    let until = Instant::now() + KILL_WAIT;
     while runs.iter().any(|run| lives(&run)) && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(5));
     }

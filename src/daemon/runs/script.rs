@@ -1,4 +1,4 @@
-//! The process of a quality command or a hook: a program of the project's own, or of a person's.
+//! Specifies the process of a quality command or hook. Called by `launch` and `hooks`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,15 +12,15 @@ use crate::domain::ids::{AgentId, RunId};
 use crate::domain::state::Attempt;
 use crate::process::{Lease, RunSpec};
 
-/// Between TERM and KILL, when a run is stopped or takes too long.
+/// Milliseconds between TERM and KILL when a run is stopped or times out.
 pub(super) const GRACE_MS: u64 = 3_000;
 
 pub(super) const MIB: u64 = 1024 * 1024;
-/// Most bytes that a hook's call may write.
+/// Most bytes that one call of a hook may write.
 pub(crate) const HOOK_OUTPUT_BYTES: u64 = 16 * MIB;
 /// The standard input's file in the directory of a hook's run.
 pub(crate) const HOOK_STDIN: &str = "stdin.json";
-/// Where a person can be told something; agents have no use for it.
+/// Variables that a hook needs for desktop notifications; agents do not get them.
 const DESKTOP: &[&str] = &[
     "DISPLAY",
     "WAYLAND_DISPLAY",
@@ -95,7 +95,7 @@ pub(crate) fn hook(
     Ok(spec)
 }
 
-/// A program of the project's own, or of a person's.
+/// A program of the project or its owner, not an agent.
 fn script(
     context: &DriverContext,
     run: &RunId,
@@ -112,7 +112,7 @@ fn script(
         profile: BTreeMap::new(),
     };
     let mut env = text_only(&sources.environment(work));
-    // What it has no use for is not there, rather than empty.
+    // Variables without a meaning here are absent rather than empty.
     env.retain(|name, value| !(name.starts_with("SWARM_") && (value.is_empty() || value == "0")));
     Ok(RunSpec {
         id: run.to_string(),
@@ -146,7 +146,7 @@ pub(super) fn missing_identity(context: &DriverContext) -> Result<Option<Identit
     }))
 }
 
-/// Variables that are no UTF-8 cannot be written to the specification; they are left out.
+/// Drops variables that are not UTF-8, because the specification is JSON.
 pub(crate) fn text_only(env: &Environment) -> BTreeMap<String, String> {
     env.iter()
         .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))

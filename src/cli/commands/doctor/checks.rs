@@ -177,9 +177,11 @@ fn target(git: &GitRepo, config: Option<&Config>) -> Check {
     };
     match git.target_exists(&branch) {
         Ok(true) => Check::ok("target", format!("work lands on {branch}")),
-        Ok(false) => Check::fail("target", format!("the branch `{branch}` does not exist")).advice(
-            format!("create it: git branch {branch}\nor set another `target` in .swarm/config.json"),
-        ),
+        Ok(false) => {
+            Check::fail("target", format!("the branch `{branch}` does not exist")).advice(format!(
+                "create it: git branch {branch}\nor set another `target` in .swarm/config.json"
+            ))
+        }
         Err(error) => Check::fail("target", error.to_string()),
     }
 }
@@ -211,7 +213,10 @@ fn daemon_and_log(repo: &Repo, fix: bool, checks: &mut Vec<Check>) -> Option<Fin
     let paths = &repo.paths();
     match Daemon::connect(repo) {
         Ok(Some(daemon)) => {
-            checks.push(Check::ok("daemon", format!("running (pid {})", daemon.pid())));
+            checks.push(Check::ok(
+                "daemon",
+                format!("running (pid {})", daemon.pid()),
+            ));
             checks.push(Check::ok("log", "checked by the daemon when it started"));
             checks.extend(checkpoints(paths));
             checks.extend(hooks(paths));
@@ -295,11 +300,7 @@ fn checkpoints(paths: &Paths) -> Vec<Check> {
     let mut checks: Vec<Check> = faults
         .iter()
         .map(|(name, why)| {
-            Check::warn(
-                "checkpoint",
-                format!("cannot roll back to {name}: {why}"),
-            )
-            .advice(format!(
+            Check::warn("checkpoint", format!("cannot roll back to {name}: {why}")).advice(format!(
                 "if you do not need it, delete it: swarm checkpoint delete {name}"
             ))
         })
@@ -331,8 +332,11 @@ fn without_daemon(repo: &Repo, fix: bool) -> Check {
     match offline::is_locked(&repo.paths()) {
         Err(error) => return Check::error("daemon", error),
         Ok(true) => {
-            return Check::warn("daemon", "another process holds the lock and does not answer")
-                .advice("a daemon may be starting or stopping; try again in a moment");
+            return Check::warn(
+                "daemon",
+                "another process holds the lock and does not answer",
+            )
+            .advice("a daemon may be starting or stopping; try again in a moment");
         }
         Ok(false) => {}
     }
@@ -383,13 +387,14 @@ fn log(paths: &Paths) -> Check {
                 "log",
                 format!("{} events; the snapshot matches them", report.events),
             ),
-            Some(difference) => {
-                Check::fail("log", format!("the snapshot differs from the events: {difference}"))
-                    .advice(
-                        "the events are right, so delete the snapshot and restart: \
+            Some(difference) => Check::fail(
+                "log",
+                format!("the snapshot differs from the events: {difference}"),
+            )
+            .advice(
+                "the events are right, so delete the snapshot and restart: \
                         rm .swarm/state/snapshot.json && swarm start",
-                    )
-            }
+            ),
         },
         Err(error) => Check::error("log", error),
     }

@@ -42,7 +42,11 @@ impl Way {
 }
 
 /// Repairs damage, or finishes an interrupted repair. `None` if nothing is damaged.
-pub(super) fn repair(way: Way, yes: bool, context: &mut Context) -> Result<Option<Check>, CliError> {
+pub(super) fn repair(
+    way: Way,
+    yes: bool,
+    context: &mut Context,
+) -> Result<Option<Check>, CliError> {
     let paths = context.repo()?.paths();
     if offline::is_locked(&paths)? {
         return Err(CliError::refused(
@@ -193,7 +197,9 @@ pub(super) fn ways(findings: &Findings) -> Vec<String> {
         lines.push(String::new());
         lines.extend(lines_of(way));
         let word = way.way.as_str();
-        lines.push(format!("  repair this way: swarm doctor --fix --way {word}"));
+        lines.push(format!(
+            "  repair this way: swarm doctor --fix --way {word}"
+        ));
     }
     lines
 }
@@ -227,9 +233,7 @@ fn some_of(lines: impl ExactSizeIterator<Item = String>) -> Vec<String> {
     let more = lines.len().saturating_sub(SHOWN);
     let mut shown: Vec<String> = lines.take(SHOWN).collect();
     if more > 0 {
-        shown.push(format!(
-            "  and {more} more; list all: swarm doctor --json"
-        ));
+        shown.push(format!("  and {more} more; list all: swarm doctor --json"));
     }
     shown
 }
@@ -268,7 +272,11 @@ fn events_lost(loses: &Losses) -> Vec<String> {
 
 fn idea_line(change: &IdeaChange) -> String {
     if change.from == change.to {
-        return format!("  {}: its last edit is lost  {}", change.id, safe(&change.text));
+        return format!(
+            "  {}: its last edit is lost  {}",
+            change.id,
+            safe(&change.text)
+        );
     }
     let word = |status: Option<IdeaStatus>, none| status.map_or(none, IdeaStatus::as_str);
     format!(

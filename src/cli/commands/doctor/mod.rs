@@ -60,11 +60,13 @@ pub fn run(args: &Doctor, context: &mut Context) -> Result<(), CliError> {
         failed => CliError::refused(format!("{failed} checks failed")),
     };
     let repairable = |found: Findings| !found.ways.is_empty();
-    Err(if args.fix && examination.findings.is_some_and(repairable) {
-        error.hint("choose how to repair the damage: swarm doctor --fix --way WAY")
-    } else {
-        error
-    })
+    Err(
+        if args.fix && examination.findings.is_some_and(repairable) {
+            error.hint("choose how to repair the damage: swarm doctor --fix --way WAY")
+        } else {
+            error
+        },
+    )
 }
 
 fn report(examination: &Examination, context: &mut Context) -> Result<(), CliError> {
