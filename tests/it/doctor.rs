@@ -720,7 +720,7 @@ fn landings_that_no_list_of_ideas_knows_yet_are_found_when_the_state_is_put_toge
 }
 
 #[test]
-fn a_log_that_was_removed_is_not_begun_anew_over_the_list_of_ideas() {
+fn a_removed_log_is_not_replaced_while_ideas_are_listed() {
     let sandbox = with_history();
     lose_all_state(&sandbox);
     let list = fs::read(sandbox.dot_swarm("ideas.jsonl")).unwrap();
@@ -730,7 +730,7 @@ fn a_log_that_was_removed_is_not_begun_anew_over_the_list_of_ideas() {
         &["clean"],
         &["status"],
     ] {
-        let words = ["no event", "swarm doctor", "mv .swarm/ideas.jsonl"];
+        let words = ["is empty or gone", "swarm doctor", "mv .swarm/ideas.jsonl"];
         sandbox.swarm(args).refused(75, &words);
         assert_eq!(fs::read(sandbox.dot_swarm("ideas.jsonl")).unwrap(), list);
     }

@@ -59,14 +59,15 @@ pub fn run(args: &Doctor, context: &mut Context) -> Result<(), CliError> {
         1 => CliError::refused("one check failed"),
         failed => CliError::refused(format!("{failed} checks failed")),
     };
-    let repairable = |found: Findings| !found.ways.is_empty();
-    Err(
-        if args.fix && examination.findings.is_some_and(repairable) {
-            error.hint("choose how to repair the damage: swarm doctor --fix --way WAY")
-        } else {
-            error
-        },
-    )
+    let is_repairable = examination
+        .findings
+        .as_ref()
+        .is_some_and(|found| !found.ways.is_empty());
+    Err(if args.fix && is_repairable {
+        error.hint("choose how to repair the damage: swarm doctor --fix --way WAY")
+    } else {
+        error
+    })
 }
 
 fn report(examination: &Examination, context: &mut Context) -> Result<(), CliError> {
