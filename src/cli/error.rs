@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(error.hints, ["see the ideas: swarm idea list"]);
         assert_eq!(error.kind.exit_code(), 1);
         let error = CliError::from(Rejection::IdeaUnknown("7".parse().unwrap()));
-        assert_eq!(error.hints[0], "ids are written so: idea-007");
+        assert_eq!(error.hints[0], "ids look like this: idea-007");
     }
 
     #[test]

@@ -1,5 +1,8 @@
-//! What people and agents ask for. A command is answered with the events it led to, or with a
+//! Commands of people and agents. A command results in events, or in a
 //! [`Rejection`](super::rejection::Rejection).
+//!
+//! Invariant: repeating a command that has taken effect changes nothing. `api` and `cli` build
+//! them, [`decide`](super::decide) decides on them.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,47 +10,48 @@ use super::hook::HookName;
 use super::ids::{AgentId, CheckpointName, IdeaId, Oid, ProfileName};
 use super::settings::{Mode, Settings};
 
-/// A new unit of work.
+/// A new idea.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct NewIdea {
-    /// What is to be done.
+    /// The work to do.
     pub text: String,
-    /// The ideas that must be done before.
+    /// Ideas that must be done first.
     #[serde(default)]
     pub after: Vec<IdeaId>,
-    /// Free words; `critical` and `quick-win` weigh in the order.
+    /// Free-form tags; `critical` and `quick-win` raise the score.
     #[serde(default)]
     pub tags: Vec<String>,
     /// Added to the score that orders ideas.
     #[serde(default)]
     pub priority: i64,
-    /// The agent profile to use; none: the default one.
+    /// Agent profile; `None` for the default.
     #[serde(default)]
     pub profile: Option<ProfileName>,
-    /// Set when the idea was dropped into the inbox.
+    /// Source file, if the idea came from the inbox.
     #[serde(default)]
     pub inbox: Option<InboxFile>,
 }
 
-/// A file of the inbox, by name and content: the same file is one idea, however often it is seen.
+/// A file of the inbox, identified by name and content, so that one file becomes one idea however
+/// often it is seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InboxFile {
-    /// The file's name inside `.swarm/inbox/`.
+    /// File name in `.swarm/inbox/`.
     pub name: String,
     /// SHA-256 of its bytes, in hex.
     pub sha256: String,
 }
 
-/// What changes in an idea; `None` leaves as it is.
+/// Changes to an idea; `None` leaves a field unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct IdeaEdit {
     /// New text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// New list of ideas that come before.
+    /// New list of dependencies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Vec<IdeaId>>,
     /// New tags.
@@ -62,15 +66,15 @@ pub struct IdeaEdit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TargetChoice {
-    /// Replay the waiting work's own commits onto the new target.
+    /// Replay the waiting commits onto the new target.
     Rebase,
-    /// Merge as it is: commits that the force-push dropped may come back.
+    /// Merge unchanged; commits dropped by the force-push may come back.
     Ignore,
-    /// Take the waiting ideas out of the queue and cancel them; their commits are kept.
+    /// Remove the waiting ideas from the queue and cancel them; their commits are kept.
     Cancel,
 }
 
-/// A request.
+/// A command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Command {
@@ -80,114 +84,114 @@ pub enum Command {
     EditIdea {
         /// The idea.
         id: IdeaId,
-        /// What changes.
+        /// The changes.
         edit: IdeaEdit,
     },
-    /// Give an idea that ended badly a fresh start.
+    /// Restart an idea that ended badly.
     RetryIdea {
         /// The idea.
         id: IdeaId,
     },
-    /// Do not do this idea.
+    /// Cancel an idea.
     CancelIdea {
         /// The idea.
         id: IdeaId,
     },
-    /// Have this idea done, now, also in semi-auto mode.
+    /// Start this idea now, even in semi-auto mode.
     AssignIdea {
         /// The idea.
         id: IdeaId,
-        /// By which profile; none: its own or the default one.
+        /// Profile to use; `None` for the idea's own or the default.
         profile: Option<ProfileName>,
     },
-    /// End an agent; its idea is pending again, its worktree kept.
+    /// Stop an agent; its idea becomes pending again and its worktree is kept.
     StopAgent {
         /// The agent.
         id: AgentId,
     },
-    /// End an agent and give its place to another idea; its own idea is pending again, its work
-    /// kept.
+    /// Stop an agent and give its place to another idea; its own idea becomes pending again and its
+    /// work is kept.
     RedirectAgent {
         /// The agent.
         id: AgentId,
-        /// The other idea.
+        /// New idea of the agent.
         idea: IdeaId,
-        /// In a worktree of its own, instead of this one with the work in it.
+        /// Use a new worktree instead of the agent's current one.
         new_worktree: bool,
     },
-    /// Tell an agent something with its next prompt.
+    /// Send a message to an agent with its next prompt.
     SayToAgent {
         /// The agent.
         id: AgentId,
-        /// What.
+        /// Text of the message.
         text: String,
     },
-    /// Start nothing new; hold running attempts at their boundary.
+    /// Start nothing new; hold running attempts after their current iteration.
     Pause {
-        /// Why, for the people who read the status.
+        /// Reason, shown in the status.
         reason: Option<String>,
     },
-    /// Go on after a pause.
+    /// End the pause.
     Resume,
-    /// Let a waiting merge try again now.
+    /// Retry a waiting merge now.
     RetryMerge {
         /// The idea.
         id: IdeaId,
     },
-    /// A person has settled the conflict in the worktree.
+    /// Report that a person has resolved the conflict in the worktree.
     ResolveMerge {
         /// The idea.
         id: IdeaId,
     },
-    /// What to do after the target was force-pushed.
+    /// Choose what to do after a force-push of the target.
     SettleTarget {
         /// The choice.
         choice: TargetChoice,
     },
-    /// Make a checkpoint.
+    /// Create a checkpoint.
     CreateCheckpoint {
-        /// Its name.
+        /// Name of the checkpoint.
         name: CheckpointName,
     },
-    /// Remove a checkpoint.
+    /// Delete a checkpoint.
     DeleteCheckpoint {
-        /// The checkpoint's name.
+        /// Name of the checkpoint.
         name: CheckpointName,
     },
-    /// Take the target and the ideas back to a checkpoint.
+    /// Roll the target and the ideas back to a checkpoint.
     RollBack {
-        /// The checkpoint's name.
+        /// Name of the checkpoint.
         name: CheckpointName,
-        /// Stay paused afterwards.
+        /// Whether the swarm stays paused afterwards.
         pause: bool,
-        /// Where the target stood for whoever said yes; elsewhere, nothing is done.
+        /// Target commit that the person confirmed; if it has moved, nothing is done.
         from: Option<Oid>,
     },
-    /// A person has looked at what an agent's landed work made of a hook.
+    /// Approve a hook that an agent's landed work changed.
     ApproveHook {
-        /// The hook's name.
+        /// Name of the hook.
         hook: HookName,
-        /// What was looked at: git's object id of its content, or `gone`; `@`; the landings that
-        /// brought it, with commas.
+        /// What was approved: the git object id of its content, or `gone`; `@`; the landings that
+        /// changed it, separated by commas.
         content: String,
     },
-    /// The configuration as it is now.
+    /// Load the current configuration.
     LoadSettings {
         /// SHA-256 of the effective configuration.
         hash: String,
-        /// What decisions need of it.
+        /// Settings that decisions depend on.
         settings: Box<Settings>,
     },
-    /// Work in another mode until the configuration says otherwise.
+    /// Override the configured mode.
     SetMode {
         /// The mode.
         mode: Mode,
     },
-    /// End the daemon.
+    /// Shut down the daemon.
     Shutdown {
-        /// Leave the agents running under their runners.
+        /// Leave agents running under their runners.
         keep_agents: bool,
     },
-    /// End the daemon without waiting for safe boundaries, also while it is ending already.
+    /// Shut down without waiting for iterations to end, even if a shutdown is in progress.
     ShutdownNow,
 }

@@ -1,8 +1,8 @@
-//! Hooks: programs of a person's that are told of certain moments; two of them can hold the step
-//! that they stand before.
+//! Hooks: a person's programs that run at certain moments. Two of them guard a step and can hold
+//! it.
 //!
-//! Invariant: a call is owed from the very event on that it is about, so that no crash forgets it,
-//! and carries that event's number, so that a hook that is told again can see it.
+//! Invariant: a call is recorded as owed together with the event it is about, so a crash cannot
+//! lose it. It carries that event's number, so that a hook can detect a repeated call.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,22 @@ use serde::{Deserialize, Serialize};
 use super::ids::{AgentId, IdeaId, RunId};
 use super::time::Timestamp;
 
-/// The moments at which a program of a person's can run.
+/// The moments at which a hook can run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HookName {
-    /// Before an attempt's first iteration; its failure blocks the idea.
+    /// Before an attempt's first iteration; a failure blocks the idea.
     PreStart,
     /// An attempt ended.
     PostComplete,
-    /// The merged tree passed, the target has not moved yet; its failure holds the merge.
+    /// The merged tree passed its checks and the target has not moved yet; a failure holds the
+    /// merge.
     PreMerge,
     /// The target moved.
     PostMerge,
     /// A merge met a conflict.
     OnConflict,
-    /// An agent found something out.
+    /// An agent recorded a learning.
     OnLearning,
     /// swarm was paused.
     OnPause,
@@ -34,7 +35,7 @@ pub enum HookName {
 }
 
 impl HookName {
-    /// Every hook, in the order of an idea's way.
+    /// All hooks, in the order in which an idea meets them.
     pub const ALL: [Self; 8] = [
         Self::PreStart,
         Self::PostComplete,
@@ -46,17 +47,17 @@ impl HookName {
         Self::OnError,
     ];
 
-    /// What a person types to have run what an agent's landed work made of it.
+    /// Command that approves a hook changed by an agent's landed work.
     pub fn approval(self) -> String {
         format!("swarm hooks approve {self}")
     }
 
-    /// How the words begin that say why it holds its step.
+    /// Prefix of the reason why this hook holds its step.
     pub fn against(self) -> String {
-        format!("the hook {self} is against it: ")
+        format!("held by the hook {self}: ")
     }
 
-    /// The name as it stands in the configuration and in `.swarm/hooks/<name>.sh`.
+    /// Name in the configuration and in `.swarm/hooks/<name>.sh`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::PreStart => "pre-start",
@@ -70,7 +71,7 @@ impl HookName {
         }
     }
 
-    /// When it is called, for people.
+    /// When it is called, as a sentence for people.
     pub const fn description(self) -> &'static str {
         match self {
             Self::PreStart => "Before an attempt's first iteration. A failure blocks the idea.",
@@ -87,20 +88,20 @@ impl HookName {
         }
     }
 
-    /// Whether it stands before a step and can hold it.
+    /// Whether it guards a step and can hold it.
     pub const fn can_veto(self) -> bool {
         matches!(self, Self::PreStart | Self::PreMerge)
     }
 }
 
-/// How the words begin that say why a hook's program is not started.
+/// Prefix of the reason why a hook's program was not started.
 const NOT_RUN: &str = "it is not run";
 
-/// How the keys of warnings about hooks begin.
+/// Key prefix of warnings about hooks.
 pub(crate) const WARNING: &str = "hook-";
 
-/// What lets a hook run, when `reason` is that it holds its step for want of a person's approval.
-/// What the hook or an agent said is not heeded.
+/// Command that approves the hook, if `reason` says that it holds its step because nobody approved
+/// it. Text from the hook or an agent is ignored.
 pub fn approval_wanted(reason: &str) -> Option<String> {
     let wanted = |hook: HookName| {
         let how = reason.strip_prefix(&hook.against())?;
@@ -128,46 +129,46 @@ impl std::str::FromStr for HookName {
 /// No hook has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no hook `{0}`; there are pre-start, post-complete, pre-merge, post-merge, \
+    "there is no hook `{0}`; the hooks are pre-start, post-complete, pre-merge, post-merge, \
     on-conflict, on-learning, on-pause and on-error"
 )]
 pub struct UnknownHook(String);
 
-/// What decisions need to know of a hook that there is.
+/// Settings of a configured hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HookSettings {
-    /// How long a call may take, milliseconds.
+    /// Time limit of a call, in milliseconds.
     pub timeout_ms: i64,
-    /// Whether one that took too long holds its step.
+    /// Whether a call that timed out holds its step.
     pub veto_on_timeout: bool,
-    /// Whether a call that was cut off is made again.
+    /// Whether an interrupted call is repeated.
     pub again: bool,
 }
 
-/// A call that is owed, or under way.
+/// A call that is owed or running.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HookCall {
-    /// The event that it is about.
+    /// Sequence number of the event that it is about.
     pub seq: u64,
-    /// Which hook.
+    /// The hook.
     pub hook: HookName,
-    /// The idea that it is about.
+    /// Idea that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idea: Option<IdeaId>,
-    /// The attempt that it is about.
+    /// Agent of the attempt that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
-    /// What it is told: `SWARM_<name>` and what that is.
+    /// Variables passed to it, without the prefix `SWARM_`.
     pub facts: BTreeMap<String, String>,
-    /// The run that makes the call; none: it has not begun.
+    /// Run that makes the call; `None` before it starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// When that was asked for.
+    /// When that run was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun_at: Option<Timestamp>,
-    /// How often it was cut off.
+    /// How often it was interrupted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut_off: u32,
 }
@@ -177,30 +178,30 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// Where a step stands that a hook can hold.
+/// State of a step that a hook guards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Passage {
-    /// The hook is asked.
+    /// The hook has been called.
     Asked,
-    /// It has nothing against it.
+    /// The hook allows the step.
     Free,
-    /// It is against it.
+    /// The hook holds the step.
     Held,
 }
 
-/// How the last call of a hook ended.
+/// Result of a hook's last call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LastCall {
-    /// When.
+    /// When it ended.
     pub at: Timestamp,
-    /// Its run, whose directory has the output; none: it was not run.
+    /// Run whose directory has the output; `None` if the program was not started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// How, in words.
+    /// How it ended, for people.
     pub how: String,
-    /// Whether it did what it was there for.
+    /// Whether it succeeded.
     pub well: bool,
 }
 
@@ -209,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_hook_says_is_no_command_to_type() {
+    fn text_from_a_hook_is_never_taken_as_a_command() {
         let held = |how: &str| format!("{}{how}", HookName::PreMerge.against());
         let approve = "swarm hooks approve pre-merge";
         let not_run = held(&format!("it is not run: x: {approve}"));

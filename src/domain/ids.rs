@@ -1,7 +1,7 @@
-//! Names that become paths, branches and arguments, so each is valid from the moment it exists.
+//! Names that become paths, branches and arguments, so each is checked when it is created.
 //!
 //! Invariant: an id matches `[a-z0-9][a-z0-9-]{0,63}`; an [`Oid`] is 40 or 64 lower-case hex
-//! digits. Both are checked when they are read back from disk too.
+//! digits. Both are also checked when read from disk.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// A text that is not a valid id.
+/// The text is not a valid id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{}` is not a valid {what}: use lower-case letters, digits and `-`, at most 64, beginning \
-    with a letter or digit",
+    "`{}` is not a valid {what}: use lower-case letters, digits and `-`, at most 64, starting with \
+    a letter or digit",
     shown(text)
 )]
 pub struct BadId {
@@ -21,7 +21,7 @@ pub struct BadId {
     text: String,
 }
 
-/// The first characters of a foreign text, with control characters escaped, for a message.
+/// First characters of an untrusted text for a message, with control characters escaped.
 fn shown(text: &str) -> String {
     let mut short: String = text
         .chars()
@@ -92,40 +92,40 @@ macro_rules! text_id {
 }
 
 text_id!(
-    /// A unit of work: `idea-001`.
+    /// An idea: `idea-001`.
     IdeaId,
     "idea id"
 );
 text_id!(
-    /// One agent working on one idea: `ed-001`. Its number never repeats in a repository.
+    /// One agent that works on one idea: `ed-001`. The number is never reused in a repository.
     AgentId,
     "agent id"
 );
 text_id!(
-    /// One supervised child process, and the name of its directory: `r0042-ed-001-i2`.
+    /// One supervised child process and its directory: `r0042-ed-001-i2`.
     RunId,
     "run id"
 );
 text_id!(
-    /// The name of an agent profile in the configuration: `ed`.
+    /// An agent profile in the configuration: `ed`.
     ProfileName,
     "profile name"
 );
 text_id!(
-    /// The name of a checkpoint: `before-release`. Also a file, a tag and a part of references.
+    /// A checkpoint: `before-release`. Also the name of a file and a tag, and part of references.
     CheckpointName,
     "checkpoint name"
 );
 
 impl IdeaId {
-    /// The id of the `number`-th idea.
+    /// Id of the `number`-th idea.
     pub fn numbered(number: u64) -> Self {
         Self(format!("idea-{number:03}").into())
     }
 }
 
 impl AgentId {
-    /// The id of the `number`-th agent, working under `profile`.
+    /// Id of the `number`-th agent, working under `profile`.
     pub fn numbered(profile: &ProfileName, number: u64) -> Self {
         let name: String = profile.as_str().chars().take(32).collect();
         Self(format!("{}-{number:03}", name.trim_end_matches('-')).into())
@@ -133,14 +133,14 @@ impl AgentId {
 }
 
 impl RunId {
-    /// The `number`-th run of the repository; `what` says what it is for.
+    /// Id of the `number`-th run; `what` describes its purpose.
     pub fn numbered(number: u64, what: &str) -> Self {
         let text: String = format!("r{number:04}-{what}").chars().take(64).collect();
         Self(text.trim_end_matches('-').into())
     }
 }
 
-/// An effect that was requested, by the order of requests. As the operation id of a landing it is
+/// A requested effect, numbered in order of requests. As the operation id of a landing it is
 /// written `op-000017`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_that_could_escape_a_path_or_become_an_option_are_refused() {
+    fn ids_that_escape_a_path_or_look_like_an_option_are_refused() {
         for bad in [
             "",
             "-a",
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn made_ids_are_valid_whatever_the_profile() {
+    fn generated_ids_are_valid_for_every_profile() {
         let long: ProfileName = format!("{}-", "p".repeat(63)).parse().unwrap();
         let agent = AgentId::numbered(&long, 1);
         assert!(agent.as_str().parse::<AgentId>().is_ok());

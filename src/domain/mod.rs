@@ -3,17 +3,17 @@
 //!
 //! | place | does |
 //! | --- | --- |
-//! | [`command`], [`observation`], [`rejection`] | what comes in from people and from drivers; why a command is refused |
+//! | [`command`], [`observation`], [`rejection`] | input from people and from drivers; why a command was refused |
 //! | [`decide`] | the rules: input and state in, events and effects out |
-//! | [`event`], [`effect`] | what happened; what is to be done outside |
-//! | [`state`], [`evolve`], [`lifecycle`] | what is kept; how an event changes it; the phases |
-//! | [`scheduling`], [`retention`] | which idea is next; what may be thrown away |
-//! | [`signal`], [`session`], [`usage`], [`verdict`] | what an agent's program says, resumes, uses and reports at its end |
-//! | [`hook`], [`settings`] | the person's own programs; the configuration that decisions use |
-//! | [`ids`], [`time`] | names and points in time, valid from the moment they exist |
+//! | [`event`], [`effect`] | what happened; what to do outside |
+//! | [`state`], [`evolve`], [`lifecycle`] | the state; how an event changes it; its phases |
+//! | [`scheduling`], [`retention`] | which idea is next; what may be deleted |
+//! | [`signal`], [`session`], [`usage`], [`verdict`] | what an agent's program signals, resumes, uses and reports |
+//! | [`hook`], [`settings`] | a person's programs; the settings that decisions use |
+//! | [`ids`], [`time`] | names and points in time, checked when created |
 //!
-//! Invariant: nothing here touches a file, a process, git, the clock or randomness; time and fresh
-//! ids come in with the input.
+//! Invariant: nothing here touches files, processes, git, the clock or randomness; time and new ids
+//! come in with the input. `daemon` calls `decide` and `evolve`; every room may use the types.
 
 pub mod command;
 pub mod decide;

@@ -1,79 +1,81 @@
-//! Why a command is refused: a stable code for programs, a sentence for people, and what to do
+//! Why a command was refused: a stable code for programs, a message for people, and what to do
 //! instead.
+//!
+//! Invariant: a refused command has changed nothing. `api` and `cli` show all three parts.
 
 use super::ids::{AgentId, CheckpointName, IdeaId, ProfileName};
 use super::lifecycle::Illegal;
 use super::state::AttemptEnd;
 
-/// A refusal. Nothing has changed.
+/// A refused command. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
-    /// There is no such idea.
+    /// No idea has this id.
     #[error("there is no idea `{0}`")]
     IdeaUnknown(IdeaId),
-    /// There is no such agent.
+    /// No agent has this id.
     #[error("there is no agent `{0}`")]
     AgentUnknown(AgentId),
-    /// The attempt of that agent is over.
+    /// The agent's attempt has ended.
     #[error("agent `{id}` has ended: it {end}")]
     AgentOver {
         /// The agent.
         id: AgentId,
         /// How it ended.
         end: AttemptEnd,
-        /// What it worked on.
+        /// The idea that it worked on.
         idea: IdeaId,
     },
-    /// There is no such profile.
+    /// The configuration has no such profile.
     #[error("there is no agent profile `{name}` in the configuration")]
     ProfileUnknown {
-        /// What was named.
+        /// The unknown name.
         name: ProfileName,
-        /// What there is.
+        /// Configured profiles.
         known: Vec<ProfileName>,
     },
-    /// The text is empty.
-    #[error("an idea needs a text")]
+    /// The idea's text is empty.
+    #[error("the text of the idea is empty")]
     TextEmpty,
-    /// There is nothing to say to an agent.
-    #[error("there is nothing to say: the text is empty")]
+    /// The message to an agent is empty.
+    #[error("the message is empty")]
     NothingSaid,
-    /// The text is too long.
-    #[error("the text is {bytes} bytes long as JSON; at most {max} are allowed")]
+    /// The text does not fit into an event.
+    #[error("the text takes {bytes} bytes as JSON; at most {max} are allowed")]
     TextTooLong {
-        /// How long.
+        /// Size of the text as JSON, in bytes.
         bytes: usize,
-        /// What is allowed.
+        /// Largest allowed size, in bytes.
         max: usize,
     },
-    /// Too many or too long tags or dependencies.
+    /// Too many tags or dependencies, or an invalid tag.
     #[error("{0}")]
     TooMuch(String),
-    /// Ideas would wait for each other.
+    /// The dependencies would form a cycle.
     #[error("these ideas would wait for each other: {}", shown(.0))]
     Cycle(Vec<IdeaId>),
-    /// There is no such checkpoint.
+    /// No checkpoint has this name.
     #[error("there is no checkpoint `{name}`")]
     CheckpointUnknown {
-        /// What was named.
+        /// The unknown name.
         name: CheckpointName,
-        /// The newest there is.
+        /// Newest checkpoint, if any exists.
         newest: Option<CheckpointName>,
     },
-    /// There is one of that name.
-    #[error("there is a checkpoint `{0}` already")]
+    /// A checkpoint already has this name.
+    #[error("checkpoint `{0}` already exists")]
     CheckpointTaken(CheckpointName),
-    /// It has no meaning in this state.
-    #[error("{what} is not possible: {why}")]
+    /// The command makes no sense in the current state.
+    #[error("cannot {what}: {why}")]
     NotNow {
-        /// What was asked.
+        /// The command as a verb phrase, such as `stop ed-001`.
         what: String,
-        /// Why not.
+        /// Why it is not possible now.
         why: String,
-        /// What would be.
+        /// What to do instead; `None` suggests `swarm status`.
         instead: Option<String>,
     },
-    /// It has no meaning in this phase.
+    /// The command makes no sense in the current phase.
     #[error(transparent)]
     Illegal(#[from] Illegal),
 }
@@ -84,7 +86,7 @@ fn shown(cycle: &[IdeaId]) -> String {
 }
 
 impl Rejection {
-    /// The stable code.
+    /// Stable code for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::IdeaUnknown(_) => "IDEA_UNKNOWN",
@@ -101,26 +103,26 @@ impl Rejection {
         }
     }
 
-    /// What to do instead.
+    /// Next steps for a person; each names a command where one helps.
     pub fn suggestions(&self) -> Vec<String> {
         match self {
             Self::IdeaUnknown(id) => {
                 let number: Option<u64> = id.as_str().parse().ok();
                 let meant = number
-                    .map(|number| format!("ids are written so: {}", IdeaId::numbered(number)));
+                    .map(|number| format!("ids look like this: {}", IdeaId::numbered(number)));
                 let list = "see the ideas: swarm idea list".to_owned();
                 meant.into_iter().chain([list]).collect()
             }
             Self::AgentUnknown(_) => vec!["see the agents: swarm agent list".into()],
             Self::AgentOver { idea, .. } => {
-                vec![format!("see how its idea stands: swarm idea show {idea}")]
+                vec![format!("see its idea: swarm idea show {idea}")]
             }
             Self::ProfileUnknown { known, .. } => {
                 let names: Vec<&str> = known.iter().map(ProfileName::as_str).collect();
-                vec![format!("profiles there are: {}", names.join(", "))]
+                vec![format!("configured profiles: {}", names.join(", "))]
             }
             Self::TextEmpty => {
-                vec!["say what is to be done: swarm idea add \"add a --version flag\"".into()]
+                vec!["describe the work: swarm idea add \"add a --version flag\"".into()]
             }
             Self::NothingSaid => {
                 vec!["say what it needs to know: swarm agent say ID \"use the second one\"".into()]
@@ -131,24 +133,24 @@ impl Rejection {
                         .into(),
                 ]
             }
-            Self::Cycle(_) => vec!["leave one of these dependencies out".into()],
+            Self::Cycle(_) => vec!["remove one of these dependencies".into()],
             Self::NotNow { instead, .. } => {
                 let instead = instead
                     .as_deref()
-                    .unwrap_or("see how it stands: swarm status");
+                    .unwrap_or("see the current state: swarm status");
                 vec![instead.to_owned()]
             }
             Self::CheckpointUnknown { newest, .. } => match newest {
                 Some(newest) => vec![format!(
-                    "see them: swarm checkpoint list; the newest is {newest}"
+                    "list the checkpoints: swarm checkpoint list (newest: {newest})"
                 )],
-                None => vec!["make one: swarm checkpoint create NAME".into()],
+                None => vec!["create one: swarm checkpoint create NAME".into()],
             },
             Self::CheckpointTaken(name) => vec![format!(
-                "choose another name, or delete that one: swarm checkpoint delete {name}"
+                "choose another name, or delete this one: swarm checkpoint delete {name}"
             )],
-            Self::TooMuch(_) => vec!["leave some out, or say it in the text".into()],
-            Self::Illegal(_) => vec!["see how it stands: swarm status".into()],
+            Self::TooMuch(_) => vec!["use fewer, or put it in the text".into()],
+            Self::Illegal(_) => vec!["see the current state: swarm status".into()],
         }
     }
 }

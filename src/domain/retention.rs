@@ -1,9 +1,8 @@
-//! What may be thrown away: which runs, and which folders beside the worktrees, nobody needs any
-//! more.
+//! Decides which runs, and which directories beside the worktrees, may be deleted.
 //!
-//! Invariant: nothing that is needed is called over, whatever lies on disk; what the state does not
-//! know counts as needed. What is over stays over, but for an idea that was cancelled and is tried
-//! again: that begins from nothing. So a judgement may be acted on a moment later.
+//! Invariant: nothing needed is declared over, whatever is on disk; what the state does not know
+//! counts as needed. What is over stays over (a cancelled idea that is retried starts from
+//! scratch), so a verdict may be acted on a moment later. Called by `swarm clean` and its schedule.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,50 +12,48 @@ use super::ids::{IdeaId, RunId};
 use super::state::{Feedback, Idea, IdeaStatus, Kept, State};
 use super::time::Timestamp;
 
-/// After so many days copies that were put aside (torn tails of the log, what a repair replaced)
-/// may go.
+/// Days after which set-aside copies (torn log ends, files replaced by a repair) may be deleted.
 pub const COPY_DAYS: u32 = 90;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Run ids are cut at this length, and the end of a cut one does not tell whose it was.
+/// Run ids are cut at this length; the end of a cut one does not show whose it was.
 const MAX_ID: usize = 64;
 
 /// Why something must stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
-    /// It is alive, or something under way names it.
+    /// It is running, or something in progress refers to it.
     InUse,
-    /// Its idea is not finished: its output can be asked for, and the next attempt may learn from
-    /// it.
+    /// Its idea is unfinished: its output may be requested, and the next attempt may learn from it.
     Unfinished,
-    /// The state knows nothing of it.
+    /// The state does not know it.
     Unknown,
 }
 
-/// Whether something may go.
+/// Whether something may be deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It must stay.
     Needed(Need),
-    /// Nobody needs it, since then; none: since its own end, which the state does not know.
+    /// Nobody has needed it since this time; `None`: since its own end, unknown to the state.
     Over(Option<Timestamp>),
 }
 
-/// What is needed, gathered from one state.
+/// Everything needed, collected from one state.
 #[derive(Debug, Default)]
 pub struct Needs {
     in_use: BTreeSet<RunId>,
     unfinished: BTreeSet<RunId>,
     over: BTreeMap<RunId, Timestamp>,
-    /// Agents, ideas and hooks, by their names: whether they are finished.
+    /// Names of agents, ideas and hooks, with whether they are finished.
     owners: BTreeMap<String, bool>,
     worktrees: BTreeMap<String, Verdict>,
     last_run: u64,
 }
 
 impl Needs {
-    /// Of this state.
+    /// Collects the needs of a state.
     pub fn of(state: &State) -> Self {
         let mut needs = Self {
             last_run: state.counters.runs,
@@ -74,7 +71,7 @@ impl Needs {
         needs
     }
 
-    /// Whether the directory of this run may go.
+    /// Whether the directory of this run may be deleted.
     pub fn run(&self, run: &RunId) -> Verdict {
         if self.in_use.contains(run) {
             return Verdict::Needed(Need::InUse);
@@ -88,7 +85,7 @@ impl Needs {
         }
     }
 
-    /// Whether what lies beside the worktree of this name, kept from it, may go.
+    /// Whether what was kept from the worktree of this name may be deleted.
     pub fn worktree(&self, name: &str) -> Verdict {
         let unknown = Verdict::Needed(Need::Unknown);
         self.worktrees.get(name).copied().unwrap_or(unknown)
@@ -113,7 +110,7 @@ impl Needs {
         }
     }
 
-    /// Of a call that is over, the output of each hook's last one can still be asked for.
+    /// The output of each hook's last call may still be requested.
     fn hooks(&mut self, state: &State) {
         for hook in HookName::ALL {
             self.owners.insert(hook.to_string(), true);
@@ -155,7 +152,7 @@ impl Needs {
         }
     }
 
-    /// What an attempt left for the next one.
+    /// Marks what an attempt left for the next one.
     fn kept(&mut self, kept: Option<&Kept>) {
         let Some(kept) = kept else { return };
         self.unfinished.extend(kept.last_run.clone());
@@ -177,8 +174,8 @@ impl Needs {
         self.owners.get(idea.as_str()).copied().unwrap_or(false)
     }
 
-    /// The state remembers the last runs of an attempt only, and none that checked a merged tree:
-    /// whose one was is in its name.
+    /// For runs that the state no longer lists (it keeps an attempt's last runs, and none that
+    /// verified a merge): the owner is in the name.
     fn unnamed(&self, run: &RunId) -> Verdict {
         let unknown = Verdict::Needed(Need::Unknown);
         let Some((number, owner)) = parts(run) else {
@@ -195,13 +192,13 @@ impl Needs {
     }
 }
 
-/// Nothing of it will be tried again by itself, and nothing is kept for another try.
+/// Whether nothing of the idea is retried automatically or kept for a retry.
 fn is_finished(state: &State, id: &IdeaId, idea: &Idea) -> bool {
     let over = matches!(idea.status, IdeaStatus::Done | IdeaStatus::Cancelled);
     over && idea.kept.is_none() && state.attempt_at(id).is_none() && state.entry(id).is_none()
 }
 
-/// `r0042-ed-001-i2`: the number, and whose it was.
+/// Splits `r0042-ed-001-i2` into its number and the rest, which names the owner.
 fn parts(run: &RunId) -> Option<(u64, &str)> {
     let name = run.as_str();
     let (number, what) = name.strip_prefix('r')?.split_once('-')?;
@@ -210,7 +207,7 @@ fn parts(run: &RunId) -> Option<(u64, &str)> {
     (name.len() < MAX_ID).then_some((number, owner))
 }
 
-/// Whether so many days have gone by since. A clock that went back makes nothing old.
+/// Whether this many days have passed. If the clock went back, nothing is old.
 pub fn is_old(since: Timestamp, now: Timestamp, days: u32) -> bool {
     let passed = now.since(since);
     passed >= 0 && passed >= i64::from(days).saturating_mul(DAY_MS)

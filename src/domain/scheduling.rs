@@ -1,4 +1,7 @@
-//! Which idea next: the ready ideas, best score first, ties by age.
+//! Chooses the next idea: the ready one with the best score; ties go to the oldest.
+//!
+//! Invariant: pure and total; the same state and time give the same idea. Called when a slot is
+//! free.
 
 use std::collections::HashMap;
 
@@ -7,16 +10,16 @@ use super::settings::Mode;
 use super::state::{Idea, IdeaStatus, State};
 use super::time::Timestamp;
 
-/// For each idea that waits on this one.
+/// Score for each unfinished idea that depends on this one.
 const PER_DEPENDENT: i64 = 10;
-/// Tag `critical`.
+/// Score of the tag `critical`.
 const CRITICAL: i64 = 50;
-/// Tag `quick-win`.
+/// Score of the tag `quick-win`.
 const QUICK_WIN: i64 = 30;
-/// For each failed attempt.
+/// Score for each failed attempt.
 const PER_FAILURE: i64 = -15;
 
-/// Whether all ideas that must come before are done.
+/// Whether all its dependencies are done.
 pub fn is_unlocked(state: &State, idea: &Idea) -> bool {
     let done = |id| {
         state
@@ -27,27 +30,27 @@ pub fn is_unlocked(state: &State, idea: &Idea) -> bool {
     idea.after.iter().all(done)
 }
 
-/// The same, of an idea by its id; one that is not there is not held up.
+/// [`is_unlocked`] by id; true for an unknown idea.
 pub fn is_idea_unlocked(state: &State, id: &IdeaId) -> bool {
     let idea = state.ideas.get(id);
     idea.is_none_or(|idea| is_unlocked(state, idea))
 }
 
-/// Whether it may be started, leaving its time and the slots aside.
+/// Whether it may start, apart from its time and the slots.
 pub fn is_ready(state: &State, idea: &Idea) -> bool {
     let wanted = state.mode() == Mode::Autopilot || idea.assigned || idea.reserved.is_some();
     let ready = idea.status == IdeaStatus::Pending && wanted && is_unlocked(state, idea);
     ready && !is_awaiting(state, idea)
 }
 
-/// Whether an agent that was redirected to it has not ended yet.
+/// Whether an agent redirected to it has not ended yet.
 fn is_awaiting(state: &State, idea: &Idea) -> bool {
     let from = idea.reserved.as_ref().map(|reserved| &reserved.from);
     let attempt = from.and_then(|from| state.agents.get(from));
     attempt.is_some_and(|attempt| attempt.redirect.is_some())
 }
 
-/// How many unfinished ideas wait on each.
+/// Number of unfinished ideas that depend on each idea.
 fn dependents(state: &State) -> HashMap<&IdeaId, i64> {
     let mut count = HashMap::new();
     for (_, idea) in state.ideas.open() {
@@ -58,7 +61,7 @@ fn dependents(state: &State) -> HashMap<&IdeaId, i64> {
     count
 }
 
-/// The score that orders ideas; higher is sooner.
+/// Score that orders ideas; the highest goes first.
 pub fn score(idea: &Idea, dependents: i64) -> i64 {
     let tag = |name: &str, points| {
         if idea.tags.iter().any(|tag| tag == name) {
@@ -74,7 +77,7 @@ pub fn score(idea: &Idea, dependents: i64) -> i64 {
         .saturating_add(PER_FAILURE * i64::from(idea.failed_attempts))
 }
 
-/// The idea to start now, if any that `may` start is ready and its time has come.
+/// The idea to start now, among the ready ones that `may` start.
 pub fn next(state: &State, now: Timestamp, may: impl Fn(&Idea) -> bool) -> Option<IdeaId> {
     let due = |idea: &Idea| idea.not_before.is_none_or(|time| time <= now) && may(idea);
     let mut ready = state
@@ -87,7 +90,7 @@ pub fn next(state: &State, now: Timestamp, may: impl Fn(&Idea) -> bool) -> Optio
     let waiting = |id: &IdeaId| dependents.get(id).copied().unwrap_or(0);
     ready
         .max_by(|(a_id, a), (b_id, b)| {
-            // What an agent was redirected to comes first, then what a person assigned.
+            // An idea with a redirected agent comes first, then one that a person assigned.
             let rank = |id, idea: &Idea| {
                 let score = score(idea, waiting(id));
                 (idea.reserved.is_some(), idea.assigned, score)

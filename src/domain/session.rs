@@ -1,7 +1,7 @@
-//! A conversation between an agent's program and its model, which a later run can take up.
+//! A conversation between an agent's program and its model, which a later run can resume.
 //!
-//! Invariant: a [`SessionId`] can stand as an argument of its own: it never begins with `-` and
-//! holds nothing but letters, digits, `-`, `_` and `.`, at most 128.
+//! Invariant: a [`SessionId`] is safe as an argument: it never starts with `-` and has at most 128
+//! letters, digits, `-`, `_` and `.`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,18 +13,18 @@ use super::ids::{ProfileName, RunId};
 use super::state::{Attempt, State};
 use super::usage::Counted;
 
-/// A conversation's name, as its program gave or took it.
+/// Id of a conversation, chosen or accepted by the agent's program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionId(Box<str>);
 
-/// A text that is no name of a conversation.
+/// The text is not a valid session id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("this cannot be the name of a session: {0:?}")]
+#[error("{0:?} is not a valid session id")]
 pub struct BadSessionId(String);
 
 impl SessionId {
-    /// The name.
+    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -67,30 +67,30 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// The conversation of an attempt. It is tied to its profile and to the place of its worktree.
+/// Conversation of an attempt, bound to its profile and the path of its worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
-    /// Its name.
+    /// Id of the conversation.
     pub id: SessionId,
-    /// Whose program it belongs to.
+    /// Profile whose program it belongs to.
     pub profile: ProfileName,
-    /// What it has used, as its program counts.
+    /// Its usage so far, as its program counts.
     #[serde(default)]
     pub counted: Counted,
-    /// Runs in a row that could not take it up.
+    /// Runs in a row that could not resume it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failures: u32,
 }
 
 impl Attempt {
-    /// Its conversation, where that is one of this profile's: no other program knows it.
+    /// Its conversation, if it belongs to this profile: other programs do not know it.
     pub fn session_of(&self, profile: &ProfileName) -> Option<&Session> {
         let session = self.session.as_deref();
         session.filter(|session| session.profile == *profile)
     }
 
-    /// The conversation of its own agent, whoever works for it at the moment.
+    /// Conversation of its own agent, even while a resolver works for it.
     pub fn own_session(&self) -> Option<&Session> {
         let aside = self.own_session.as_deref();
         aside.or_else(|| self.session_of(&self.profile))
@@ -98,7 +98,7 @@ impl Attempt {
 }
 
 impl State {
-    /// The profile that a run of an agent's belongs to, as long as it is under way.
+    /// Profile of an agent's current run.
     pub fn profile_of_run(&self, run: &RunId) -> Option<&ProfileName> {
         match self.run_effect(run)? {
             (_, Purpose::Iteration { profile, .. }) => Some(profile),

@@ -1,5 +1,7 @@
-//! The part of the configuration that decisions depend on. It is journaled when it changes, so that
-//! a decision can be understood, and repeated, from the log alone.
+//! The part of the configuration that decisions depend on.
+//!
+//! Invariant: journaled when it changes, so that decisions can be understood and repeated from the
+//! log alone. `daemon` loads it from the configuration.
 
 use std::collections::BTreeMap;
 
@@ -20,109 +22,109 @@ pub enum Mode {
     Autopilot,
 }
 
-/// What decisions need to know of the configuration. All times are in milliseconds.
+/// Settings that decisions depend on. All times are in milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools)] // each is a key of the configuration
 pub struct Settings {
     /// Who starts ideas.
     pub mode: Mode,
-    /// The branch that finished work lands on.
+    /// Branch on which finished work lands.
     pub target: String,
-    /// How many attempts may be live at once.
+    /// Most live attempts at once.
     pub max_parallel: u32,
-    /// How long one attempt may take, over all its iterations.
+    /// Time limit of an attempt, over all its iterations.
     pub attempt_timeout_ms: i64,
-    /// The profile of an idea that names none.
+    /// Profile of ideas that name none.
     pub default_profile: ProfileName,
-    /// All profiles there are.
+    /// All configured profiles.
     pub profiles: Vec<ProfileName>,
-    /// So many failed attempts in a row pause the swarm.
+    /// Failed attempts in a row that pause the swarm.
     pub failures_to_pause: u32,
-    /// So many crashes of one idea and it is failed.
+    /// Crashes after which an idea fails.
     pub crash_retries: u32,
-    /// So many iterations of one attempt and it is timed out.
+    /// Iterations after which an attempt times out.
     pub max_iterations: u32,
-    /// So many iterations without a new commit and there is a warning.
+    /// Iterations without a new commit after which a warning is raised.
     pub stuck_threshold: u32,
-    /// Whether swarm commits what an agent left uncommitted when it said COMPLETE.
+    /// Whether swarm commits what an agent left uncommitted at COMPLETE.
     pub auto_commit: bool,
-    /// The project's own checks, in order.
+    /// The project's quality commands, in order.
     pub quality_commands: Vec<String>,
-    /// How long one quality command may take.
+    /// Time limit of a quality command.
     pub quality_timeout_ms: i64,
-    /// Whether finished work enters the merge queue by itself.
+    /// Whether finished work enters the merge queue without approval.
     pub auto_merge: bool,
     /// Whether the merged tree is checked before the target moves.
     pub verify: bool,
-    /// How often a resolver agent may try one conflict.
+    /// Most tries of a resolver agent per conflict.
     pub conflict_retries: u32,
-    /// Whether worktree and branch go after a proven landing.
+    /// Whether worktree and branch are deleted after a proven landing.
     pub cleanup_on_success: bool,
-    /// The profile that resolves conflicts; none: the idea's own.
+    /// Profile that resolves conflicts; `None` for the idea's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolver: Option<ProfileName>,
-    /// How long a graceful end waits for safe boundaries.
+    /// How long a shutdown waits for iterations to end.
     pub grace_ms: i64,
-    /// A checkpoint after every so many landings; 0: none.
+    /// Landings between automatic checkpoints; 0 for none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub checkpoint_every: u32,
-    /// A checkpoint each time autopilot begins.
+    /// Whether a checkpoint is made each time autopilot starts.
     #[serde(default, skip_serializing_if = "is_default")]
     pub checkpoint_before_autopilot: bool,
-    /// So many checkpoints that nobody asked for are kept.
+    /// Number of automatic checkpoints that are kept.
     #[serde(default = "kept", skip_serializing_if = "is_kept")]
     pub checkpoints_kept: u32,
-    /// The hooks that there are.
+    /// Configured hooks.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks: BTreeMap<HookName, HookSettings>,
-    /// The account of each profile whose program has one.
+    /// Account of each profile whose program has one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub accounts: BTreeMap<ProfileName, String>,
-    /// Whether what waits for a usage limit goes on by itself.
+    /// Whether work waiting for a usage limit continues by itself.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub auto_resume: bool,
-    /// Whether the next iteration takes up the conversation of the last one.
+    /// Whether the next iteration resumes the last one's conversation.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub resume_sessions: bool,
-    /// Prices of models, for programs that tell no cost.
+    /// Prices of models, for programs that report no cost.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
-    /// What may be spent.
+    /// Budget limits.
     #[serde(default, skip_serializing_if = "is_default")]
     pub budget: Budget,
 }
 
-/// What may be spent.
+/// Budget limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Budget {
-    /// By one idea, in money.
+    /// Per idea, in money.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usd_per_idea: Option<MicroUsd>,
-    /// On one day (UTC), in money.
+    /// Per day (UTC), in money.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usd_per_day: Option<MicroUsd>,
-    /// By one idea, in tokens of all kinds.
+    /// Per idea, in tokens of all kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_per_idea: Option<u64>,
-    /// On one day (UTC), in tokens of all kinds.
+    /// Per day (UTC), in tokens of all kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_per_day: Option<u64>,
-    /// Also in the middle of an iteration.
+    /// Whether a used-up budget also stops running iterations.
     #[serde(skip_serializing_if = "is_default")]
     pub hard_stop: bool,
 }
 
 impl Budget {
-    /// The limits in dollars, as the configuration calls them.
+    /// Configuration keys of the limits in dollars.
     pub fn limits_in_dollars(&self) -> Vec<&'static str> {
         let of_idea = self.usd_per_idea.map(|_| "budget.usdPerIdea");
         let of_day = self.usd_per_day.map(|_| "budget.usdPerDay");
         of_idea.into_iter().chain(of_day).collect()
     }
 
-    /// The limits in tokens, as the configuration calls them.
+    /// Configuration keys of the limits in tokens.
     pub fn limits_in_tokens(&self) -> Vec<&'static str> {
         let of_idea = self.tokens_per_idea.map(|_| "budget.tokensPerIdea");
         let of_day = self.tokens_per_day.map(|_| "budget.tokensPerDay");
@@ -130,7 +132,7 @@ impl Budget {
     }
 }
 
-/// The limits of a day.
+/// Daily limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DayLimits {
@@ -143,14 +145,14 @@ pub struct DayLimits {
 }
 
 impl DayLimits {
-    /// Whether there is none.
+    /// Whether there is no daily limit.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl Budget {
-    /// Those of a day.
+    /// The daily limits.
     pub const fn of_day(&self) -> DayLimits {
         DayLimits {
             usd: self.usd_per_day,
@@ -172,7 +174,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// As many as the configuration's default says.
+/// The configuration's default.
 fn kept() -> u32 {
     50
 }

@@ -1,16 +1,14 @@
-//! Points in time, as data. The domain never reads a clock: a [`Timestamp`] always comes in with
-//! the input.
+//! Points in time as data. The domain never reads a clock: a [`Timestamp`] comes with the input.
 //!
-//! Invariant: written and read as RFC 3339 UTC with milliseconds (`2026-01-31T23:59:59.123Z`), and
-//! the round trip is exact: there is no time outside the years that are written with four digits,
-//! whatever a program says about a time to come.
+//! Invariant: the text form is RFC 3339 UTC with milliseconds (`2026-01-31T23:59:59.123Z`), and the
+//! round trip is exact. Years outside 0 to 9999, whatever a program reports, are clamped.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Milliseconds since 1970-01-01T00:00:00Z, leap seconds not counted; of the years 0 to 9999.
+/// Milliseconds since 1970-01-01T00:00:00Z without leap seconds, in the years 0 to 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(i64);
 
@@ -20,7 +18,7 @@ pub struct Timestamp(i64);
 pub struct BadTimestamp(String);
 
 impl Timestamp {
-    /// From milliseconds since the Unix epoch, held at the ends of the range.
+    /// From milliseconds since the Unix epoch, clamped to the range.
     pub const fn from_millis(millis: i64) -> Self {
         if millis < EARLIEST {
             Self(EARLIEST)
@@ -36,7 +34,7 @@ impl Timestamp {
         self.0
     }
 
-    /// This time plus `millis` milliseconds, held at the ends of the range.
+    /// This time plus `millis` milliseconds, clamped to the range.
     #[must_use]
     pub const fn plus_millis(self, millis: i64) -> Self {
         Self::from_millis(self.0.saturating_add(millis))
@@ -48,7 +46,7 @@ impl Timestamp {
         text.split('T').next().unwrap_or_default().to_owned()
     }
 
-    /// Milliseconds from `earlier` to this time; negative when the clock went back.
+    /// Milliseconds from `earlier` to this time; negative if the clock went back.
     pub const fn since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }
@@ -60,12 +58,12 @@ const EARLIEST: i64 = -62_167_219_200_000;
 const LATEST: i64 = 253_402_300_799_999;
 
 const DAY_MILLIS: i64 = 86_400_000;
-/// The longest year in letters that is read: logs of before times were held hold some that are
-/// longer than four.
+/// Most digits of a year that are parsed: logs from before clamping contain years with more than
+/// four.
 const YEAR: usize = 9;
 
-/// Days since 1970-01-01 to (year, month, day), proleptic Gregorian: the 400-year era is counted
-/// from 1 March 0000, so that the leap day is the last of its year.
+/// Converts days since 1970-01-01 to (year, month, day), proleptic Gregorian. The 400-year era
+/// counts from 1 March 0000, so that the leap day is the last of its year.
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
@@ -84,7 +82,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// The reverse of [`civil_from_days`].
+/// The inverse of [`civil_from_days`].
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -179,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_times_read_and_write() {
+    fn known_times_parse_and_format() {
         for (text, millis) in [
             ("1970-01-01T00:00:00.000Z", 0),
             ("2000-02-29T12:00:00.001Z", 951_825_600_001),
@@ -207,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_the_range_is_held_at_its_end() {
+    fn times_outside_the_range_are_clamped() {
         let last = "9999-12-31T23:59:59.999Z";
         assert_eq!(Timestamp::from_millis(i64::MAX).to_string(), last);
         assert_eq!(

@@ -1,8 +1,8 @@
-//! What agents use: tokens and money, as their programs tell it and as it is added up.
+//! What agents use: tokens and money, as their programs report it and as it is added up.
 //!
-//! Invariant: what a program told is kept as it was told, with what its numbers mean ([`Usage`]);
-//! what is added up ([`Bill`], [`Spent`]) is always a run's own part, so that nothing counts twice.
-//! A figure that no program gave is an estimate and says so, or is missing.
+//! Invariant: a report is kept as it was, with the scope of its numbers ([`Usage`]); what is added
+//! up ([`Bill`], [`Spent`]) is a run's own part, so nothing counts twice. A figure that no program
+//! reported is marked as an estimate, or missing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,22 +17,22 @@ use serde::{Deserialize, Serialize};
 pub struct MicroUsd(pub u64);
 
 impl MicroUsd {
-    /// From dollars as programs write them, rounded; none for what is no amount.
+    /// From a decimal amount in dollars, rounded; `None` if it is not an amount.
     pub fn from_dollars(dollars: f64) -> Option<Self> {
         let micros = (dollars * 1e6).round();
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        // taken within the range only
+        // within range, as checked above
         let whole = micros as u64;
         (micros.is_finite() && (0.0..1e18).contains(&micros)).then_some(Self(whole))
     }
 
-    /// In dollars, for those who read JSON.
+    /// In dollars, for JSON.
     #[allow(clippy::cast_precision_loss)] // exact up to nine thousand million dollars
     pub fn dollars(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// The sum, held at the end of the range.
+    /// The saturating sum.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
@@ -40,7 +40,7 @@ impl MicroUsd {
 }
 
 impl fmt::Display for MicroUsd {
-    /// `$1.23`; below ten cents with more digits: `$0.0053`.
+    /// `$1.23`; below ten cents with four decimals: `$0.0053`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == 0 || self.0 >= 100_000 {
             let cents = self.0.saturating_add(5_000) / 10_000;
@@ -50,19 +50,19 @@ impl fmt::Display for MicroUsd {
     }
 }
 
-/// Numbers of tokens. The kinds do not overlap.
+/// Token counts. The kinds do not overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Tokens {
-    /// What the model read and had not in its cache, and did not put there.
+    /// Input that was not cached.
     pub input: u64,
-    /// What it read from its cache.
+    /// Input read from the cache.
     #[serde(skip_serializing_if = "is_zero")]
     pub cached: u64,
-    /// What it read and put into its cache.
+    /// Input written to the cache.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_written: u64,
-    /// What it wrote, thinking included.
+    /// Output, thinking included.
     pub output: u64,
 }
 
@@ -77,7 +77,7 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Tokens {
-    /// All of them.
+    /// Sum of all kinds.
     pub const fn total(&self) -> u64 {
         self.input
             .saturating_add(self.cached)
@@ -85,7 +85,7 @@ impl Tokens {
             .saturating_add(self.output)
     }
 
-    /// The sums.
+    /// Sum per kind.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self {
@@ -96,7 +96,7 @@ impl Tokens {
         }
     }
 
-    /// What came since `earlier`; none where a number is smaller, since then another count began.
+    /// Difference to `earlier`; `None` if a number is smaller, which means a new count.
     pub fn since(self, earlier: Self) -> Option<Self> {
         Some(Self {
             input: self.input.checked_sub(earlier.input)?,
@@ -107,40 +107,40 @@ impl Tokens {
     }
 }
 
-/// Over what a program's numbers run.
+/// What a program's numbers cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Scope {
-    /// This run alone.
+    /// This run only.
     #[default]
     Run,
-    /// The conversation from its beginning, over all its runs.
+    /// The whole conversation, over all its runs.
     Session,
 }
 
-/// What a program told about a run.
+/// Usage that a program reported for a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
-    /// The tokens, where it told any.
+    /// Tokens, if reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Tokens>,
-    /// Over what they run.
+    /// What they cover.
     pub tokens_of: Scope,
-    /// The cost, where it told any.
+    /// Cost, if reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<MicroUsd>,
-    /// Over what it runs.
+    /// What it covers.
     pub cost_of: Scope,
-    /// The model that most of it was used with, for its price.
+    /// Model that used most of it, to find the price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The run was cut off before its program told its totals: so much at least.
+    /// Whether the run was cut off before the program reported totals: a lower bound.
     #[serde(skip_serializing_if = "is_false")]
     pub partial: bool,
 }
 
-/// What a conversation had used when it was last looked at, as its program counts.
+/// Usage of a conversation when last seen, as its program counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Counted {
@@ -150,22 +150,22 @@ pub struct Counted {
     pub cost: MicroUsd,
 }
 
-/// A model's prices, in millionths of a dollar for a million tokens.
+/// Prices of a model, in millionths of a dollar per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Price {
-    /// For what it reads.
+    /// For uncached input.
     pub input: u64,
-    /// For what it reads from its cache.
+    /// For input read from the cache.
     pub cached: u64,
-    /// For what it reads and puts into its cache.
+    /// For input written to the cache.
     pub cache_written: u64,
-    /// For what it writes.
+    /// For output.
     pub output: u64,
 }
 
 impl Price {
-    /// What these tokens cost.
+    /// Cost of these tokens.
     pub fn of(&self, tokens: &Tokens) -> MicroUsd {
         let part = |count: u64, price: u64| u128::from(count) * u128::from(price);
         let sum = part(tokens.input, self.input)
@@ -176,13 +176,13 @@ impl Price {
     }
 }
 
-/// The price of this model: under its whole name, else under the one without its version.
+/// Price of a model: by its full name, or else by its name without version.
 fn price_of<'a>(prices: &'a BTreeMap<String, Price>, model: &str) -> Option<&'a Price> {
     prices.get(model).or_else(|| prices.get(undated(model)))
 }
 
-/// The name of a model without the version that programs put behind it: a date (`-20250929`,
-/// `-2025-09-29`), or `-latest`.
+/// Name of a model without the version suffix that programs add: a date (`-20250929`,
+/// `-2025-09-29`) or `-latest`.
 pub fn undated(model: &str) -> &str {
     let is_shaped = |version: &str, shape: &str| {
         let fits = |(byte, like): (u8, u8)| match like {
@@ -200,26 +200,26 @@ pub fn undated(model: &str) -> &str {
     cuts.next().unwrap_or(model)
 }
 
-/// What one run used, its own part only.
+/// Usage of one run alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Bill {
-    /// Tokens, where any are known.
+    /// Tokens, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Tokens>,
-    /// Cost, where it is known or can be estimated.
+    /// Cost, if known or estimated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<MicroUsd>,
-    /// The cost is from the configured prices, not from the program.
+    /// Whether the cost comes from configured prices, not from the program.
     #[serde(skip_serializing_if = "is_false")]
     pub estimated: bool,
-    /// So much at least: the run was cut off.
+    /// Whether this is a lower bound because the run was cut off.
     #[serde(skip_serializing_if = "is_false")]
     pub partial: bool,
 }
 
 impl Usage {
-    /// This run's own part, given what its conversation had used before it began.
+    /// This run's own usage, given the conversation's usage before it.
     pub fn bill(&self, before: Counted, prices: &BTreeMap<String, Price>) -> Bill {
         let tokens = self.tokens.map(|tokens| match self.tokens_of {
             Scope::Run => tokens,
@@ -242,7 +242,7 @@ impl Usage {
         }
     }
 
-    /// What its conversation has used after this run, given what it had before.
+    /// The conversation's usage after this run, given the usage before.
     pub fn counted(&self, before: Counted) -> Counted {
         let of_session = |scope| scope == Scope::Session;
         let tokens = self.tokens.filter(|_| of_session(self.tokens_of));
@@ -254,22 +254,22 @@ impl Usage {
     }
 }
 
-/// What several runs used.
+/// Usage of several runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Spent {
     /// Tokens.
     pub tokens: Tokens,
-    /// Cost as programs told it.
+    /// Cost reported by programs.
     pub cost: MicroUsd,
-    /// Cost as the configured prices give it, where programs told none.
+    /// Cost estimated from configured prices, where programs reported none.
     pub estimated: MicroUsd,
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
-    /// Runs of which no cost is known.
+    /// Runs without a known cost.
     #[serde(skip_serializing_if = "is_zero")]
     pub runs_without_cost: u64,
-    /// Runs of which not even tokens are known, or not all.
+    /// Runs without known or complete token counts.
     #[serde(skip_serializing_if = "is_zero")]
     pub runs_not_counted: u64,
 }
@@ -299,7 +299,7 @@ impl Spent {
         self.runs_not_counted += other.runs_not_counted;
     }
 
-    /// What came since `earlier`, of the same sum.
+    /// Difference to an earlier value of the same sum.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -316,7 +316,7 @@ impl Spent {
         }
     }
 
-    /// Cost, told and estimated.
+    /// Cost, reported and estimated.
     pub const fn usd(&self) -> MicroUsd {
         self.cost.plus(self.estimated)
     }
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn dollars_are_written_as_people_read_them() {
+    fn dollars_are_formatted_for_people() {
         for (micros, text) in [
             (0, "$0.00"),
             (1, "$0.0001"),
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_counted_once_over_its_runs() {
+    fn a_session_counts_once_over_all_its_runs() {
         let prices = BTreeMap::new();
         let usage = |input, cost| Usage {
             tokens: Some(tokens(input, 0, 1)),
@@ -378,7 +378,7 @@ mod tests {
             before = usage.counted(before);
         }
         assert_eq!((spent.tokens.input, spent.cost), (30, MicroUsd(150)));
-        // A smaller number is another count.
+        // A smaller number is a new count.
         let usage = usage(5, 20);
         let bill = usage.bill(before, &prices);
         assert_eq!(bill.tokens, Some(tokens(5, 0, 1)));
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_give_estimates_and_say_so() {
+    fn a_cost_from_prices_is_marked_as_estimated() {
         let price = Price {
             input: 3_000_000,
             cached: 300_000,
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_holds_for_every_version_of_its_model() {
+    fn a_price_applies_to_every_version_of_its_model() {
         let pair = |name: &str| (name.to_owned(), Price::default());
         let names = ["opus-4-20250514", "sonnet-4", "sonnet-4-5"];
         let mut prices = BTreeMap::from(names.map(pair));
@@ -435,7 +435,7 @@ mod tests {
         ] {
             assert_eq!(price_of(&prices, model).is_some(), holds, "{model}");
         }
-        // The longest name counts.
+        // The longest matching name wins.
         let own = Price {
             input: 1,
             ..Price::default()
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_said() {
+    fn runs_with_unknown_usage_are_counted() {
         let mut spent = Spent::default();
         spent.add(&Bill::default());
         spent.add(&Bill {

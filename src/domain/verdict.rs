@@ -1,51 +1,51 @@
-//! What an agent's program itself said about the end of its run, beside its exit code.
+//! What an agent's program reported about the end of its run, apart from its exit code.
 //!
-//! Invariant: success needs the program's own last word; an output that ends without one is cut
-//! off, whatever the exit code.
+//! Invariant: success requires the program's own final report; an output without one was cut off,
+//! whatever the exit code. The adapters in `agents` set it.
 
 use serde::{Deserialize, Serialize};
 
 use super::time::Timestamp;
 
-/// How a run went, by the program's own word.
+/// Result of a run as its program reported it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Verdict {
-    /// Its turn is complete, it said, and it ended accordingly.
+    /// It reported that its turn was complete, and exited accordingly.
     Complete,
-    /// It ended without a last word.
+    /// It ended without a final report.
     Cut,
     /// It failed.
     Failed {
-        /// What was to blame.
+        /// What was at fault.
         cause: Cause,
-        /// What it said, as one harmless line of at most 500 characters.
+        /// Its message, as one harmless line of at most 500 characters.
         message: String,
     },
 }
 
-/// What was to blame.
+/// What was at fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Cause {
-    /// The account's usage or rate limit.
+    /// A usage or rate limit of the account.
     Limit {
-        /// When it is reset, where that was told.
+        /// When the limit resets, if reported.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
     },
-    /// The service: overloaded, failing, not to be reached.
+    /// The provider: overloaded, failing or unreachable.
     Overloaded,
-    /// The login: missing, expired, refused, not paid.
+    /// The login: missing, expired, refused or unpaid.
     Login,
-    /// The conversation that was to be gone on with: missing, or refused as it is.
+    /// The conversation to resume: missing or refused.
     Session,
     /// Anything else: the request, the program.
     Other,
 }
 
 impl Verdict {
-    /// Whether an account has to wait: its service did not do its part.
+    /// Whether the account must wait because its provider failed.
     pub fn is_of_account(&self) -> bool {
         let Self::Failed { cause, .. } = self else {
             return false;

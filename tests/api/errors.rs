@@ -68,7 +68,7 @@ async fn refusals_say_what_why_and_what_next() {
     GET /api/v1/ideas/idea-009
       404 IDEA_UNKNOWN: there is no idea `idea-009`
     GET /api/v1/ideas/NO
-      400 BAD_REQUEST: in the path: `NO` is not a valid idea id: use lower-case letters, digits and `-`, at most 64, beginning with a letter or digit
+      400 BAD_REQUEST: in the path: `NO` is not a valid idea id: use lower-case letters, digits and `-`, at most 64, starting with a letter or digit
     GET /api/v1/ideas/%ff
       400 BAD_REQUEST: in the path: Invalid UTF-8 in `id`
     GET /api/v1/ideas?status=lost
@@ -96,9 +96,9 @@ async fn refusals_say_what_why_and_what_next() {
     POST /api/v1/ideas {"text":"a","prio":1}
       400 BAD_REQUEST: the body is not what is expected: unknown field `prio`, expected one of `text`, `after`, `tags`, `priority`, `profile` at line 1 column 18
     POST /api/v1/ideas {"text":" "}
-      422 TEXT_EMPTY: an idea needs a text
+      422 TEXT_EMPTY: the text of the idea is empty
     POST /api/v1/ideas {"text":"a","after":["A"]}
-      400 BAD_REQUEST: the body is not what is expected: `A` is not a valid idea id: use lower-case letters, digits and `-`, at most 64, beginning with a letter or digit at line 1 column 25
+      400 BAD_REQUEST: the body is not what is expected: `A` is not a valid idea id: use lower-case letters, digits and `-`, at most 64, starting with a letter or digit at line 1 column 25
     POST /api/v1/ideas {"text":"a","after":["idea-009"]}
       404 IDEA_UNKNOWN: there is no idea `idea-009`
     POST /api/v1/ideas {"text":"a","profile":"zed"}

@@ -102,7 +102,7 @@ fn a_resolver_that_takes_the_targets_side_for_all_of_the_work_is_told_of() {
         let warnings = strings(&sandbox.status()["warnings"]);
         let found = warnings
             .iter()
-            .find(|warning| warning.contains("with nothing of its work in lines.txt"));
+            .find(|warning| warning.contains("dropped the idea's changes to lines.txt"));
         found.cloned()
     };
     let warning = told(&sandbox).unwrap();

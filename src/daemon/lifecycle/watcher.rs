@@ -11,7 +11,7 @@ use super::reload::{Reloader, reload};
 use super::shutdown::{AGAIN_AFTER, Asking, Notes, ask_to_end};
 use crate::daemon::actor::handle::Handle;
 use crate::daemon::effects::inbox::Inbox;
-use crate::domain::decide::{KEPT_ASIDE, LEFT_OUT};
+use crate::domain::decide::{DROPPED_CHANGES, KEPT_ASIDE};
 use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::observation::Observation;
 use crate::view::{self, Rest};
@@ -91,7 +91,7 @@ impl Watcher {
     async fn forget_what_was_taken(&self) {
         let kept: Vec<String> = self.handle.read(|state| {
             let keys = state.warnings.keys();
-            keys.filter(|key| key.starts_with(KEPT_ASIDE) || key.starts_with(LEFT_OUT))
+            keys.filter(|key| key.starts_with(KEPT_ASIDE) || key.starts_with(DROPPED_CHANGES))
                 .cloned()
                 .collect()
         });

@@ -1,10 +1,9 @@
-//! The rules that need no input: whatever can go on now, goes on. Level-triggered: it looks at the
-//! whole state each time, so nothing depends on having seen a moment, and a restart needs no rule
-//! of its own. The merge queue's rules are in [`super::merge::queue`].
+//! Rules that need no input: whatever can continue, continues. They look at the whole state each
+//! time, so nothing depends on having seen an event, and a restart needs no rules of its own. The
+//! merge queue's are in [`super::merge::queue`].
 //!
-//! Invariant: each step changes the state such that it does not apply again; calling until nothing
-//! comes ends. Nothing is done while no daemon is there to do it, or before one knows what an
-//! earlier one left.
+//! Invariant: each step changes the state so that it no longer applies; repeated calls come to an
+//! end. Nothing happens without a running daemon, or before it knows what an earlier one left.
 
 use super::attempt::claim;
 use super::attempt::iterations::{begin_iterations, has_another, request_iteration};
@@ -21,15 +20,15 @@ use crate::domain::settings::{Mode, Settings};
 use crate::domain::state::{Attempt, AttemptEnd, Ending, IdeaStatus, State, Task};
 use crate::domain::time::Timestamp;
 
-/// Between asking a run to end and ending it, while the daemon drains.
+/// Time between asking a run to stop and killing it, while draining.
 const DRAIN_KILL_MS: i64 = 350;
 
-/// After the deadline of a graceful end, until the daemon goes whatever still hangs.
+/// Time after the drain deadline until the daemon exits in any case.
 const DRAIN_OVER_MS: i64 = 650;
 
-/// The next thing that can go on, as events; empty when nothing can.
+/// Events of the next step; empty when nothing can continue.
 pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
-    let Some(settings) = state.settings.as_deref().filter(|_| is_awake(state)) else {
+    let Some(settings) = state.settings.as_deref().filter(|_| may_act(state)) else {
         return Vec::new();
     };
     let mut plan = Plan::new(state, now);
@@ -45,15 +44,15 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
         tidy_up,
         end_attempts,
         drain,
-        // After that: what is left has been asked to end, so that the next start knows that nobody
-        // is to blame.
-        leave_the_rest,
+        // Last, because everything left has been asked to stop: the next start knows that no
+        // attempt is to blame.
+        abandon_shutdown,
         prepare,
-        ask_for_runs,
+        request_announced_runs,
         budget::stop_hard,
         call_hooks,
         gate,
-        // Before the queue's next: a queue that never empties must not put them off for ever.
+        // Before the queue's next entry: a queue that never empties must not delay them for ever.
         checkpoints::keep,
         queue::build,
         queue::verify,
@@ -73,7 +72,7 @@ pub fn advance(state: &State, now: Timestamp) -> Vec<Event> {
     Vec::new()
 }
 
-/// When [`advance`] must be asked again although nothing else happens.
+/// When [`advance`] must run again even if nothing else happens.
 pub fn next_deadline(state: &State, now: Timestamp) -> Option<Timestamp> {
     let attempts = state
         .agents
@@ -100,8 +99,8 @@ pub fn next_deadline(state: &State, now: Timestamp) -> Option<Timestamp> {
         .min()
 }
 
-/// Phases in which a daemon acts.
-fn is_awake(state: &State) -> bool {
+/// Whether the swarm's phase lets a daemon act.
+fn may_act(state: &State) -> bool {
     may_merge(state) || is_draining(state) || state.swarm.phase == SwarmPhase::RollingBack
 }
 
@@ -109,7 +108,7 @@ fn is_draining(state: &State) -> bool {
     state.swarm.phase == SwarmPhase::Draining
 }
 
-/// Phases in which complete work is gated and merged.
+/// Whether the phase allows checking and merging complete work.
 pub(super) fn may_merge(state: &State) -> bool {
     matches!(
         state.swarm.phase,
@@ -124,7 +123,7 @@ fn change_phase(plan: &mut Plan<'_>, settings: &Settings) {
     let moved = match state.swarm.phase {
         SwarmPhase::Running if too_many && state.mode() == Mode::Autopilot => {
             let reason = format!(
-                "{} attempts failed in a row; look at them (swarm report), then: swarm resume",
+                "{} attempts failed in a row; inspect them (swarm report), then: swarm resume",
                 state.swarm.failures_in_a_row
             );
             plan.emit(PauseSet {
@@ -150,7 +149,7 @@ fn change_phase(plan: &mut Plan<'_>, settings: &Settings) {
     debug_assert!(moved.is_ok());
 }
 
-/// Whether a draining swarm has nothing more to wait for.
+/// Whether a draining swarm has nothing left to wait for.
 fn is_quiet(state: &State) -> bool {
     let at_boundary = |attempt: &Attempt| match attempt.phase {
         AttemptPhase::Gating => attempt.run.is_none(),
@@ -175,13 +174,13 @@ fn is_quiet(state: &State) -> bool {
             .all(|attempt| at_boundary(attempt) && !ending(attempt))
 }
 
-/// Whether the merge queue gave it something to do: that is kept over a restart instead of
-/// beginning a new attempt.
+/// Whether the merge queue gave the attempt work: that survives a restart instead of starting a new
+/// attempt.
 fn is_merge_work(attempt: &Attempt) -> bool {
     attempt.task != Task::Work || attempt.catch_up.is_some()
 }
 
-/// What decisions left to be given back or moved.
+/// Requests the cleanup that decisions left: worktrees to release and inbox files to move.
 fn tidy_up(plan: &mut Plan<'_>, _: &Settings) {
     let owed = &plan.state.owed;
     for unused in &owed.worktrees {
@@ -200,7 +199,7 @@ fn tidy_up(plan: &mut Plan<'_>, _: &Settings) {
     }
 }
 
-/// Attempts that are to end: first their run, and when nothing of them is under way any more, they.
+/// Ends attempts marked to end: first stops their run, then ends them when nothing is in progress.
 fn end_attempts(plan: &mut Plan<'_>, _: &Settings) {
     let state = plan.state;
     for (agent, attempt) in &state.agents {
@@ -224,8 +223,7 @@ fn end_attempts(plan: &mut Plan<'_>, _: &Settings) {
     }
 }
 
-/// While the daemon ends: what is at a boundary is let go; what still runs at the deadline is
-/// stopped.
+/// While draining: releases attempts between iterations, and stops runs at the deadline.
 fn drain(plan: &mut Plan<'_>, _: &Settings) {
     let state = plan.state;
     if !is_draining(state) {
@@ -270,25 +268,24 @@ fn drain(plan: &mut Plan<'_>, _: &Settings) {
     }
 }
 
-/// A graceful end that something hangs on to: it is the next start's. That the deadline stays says
-/// so.
-fn leave_the_rest(plan: &mut Plan<'_>, _: &Settings) {
+/// Gives up a shutdown that something blocks; the next start continues. The deadline stays set to
+/// show this.
+fn abandon_shutdown(plan: &mut Plan<'_>, _: &Settings) {
     let deadline = plan
         .state
         .swarm
         .drain_deadline
         .filter(|at| is_draining(plan.state) && at.plus_millis(DRAIN_OVER_MS) <= plan.now);
     if deadline.is_some() {
-        let why = "the time for it was over; what is left goes on at the next start";
+        let why = "the grace period is over; the next start continues what is left";
         let moved = plan.move_swarm(SwarmInput::Quiet, Some(why), deadline);
         debug_assert!(moved.is_ok());
     }
 }
 
-/// Runs that were announced and never asked for, because the log was torn between the two. An
-/// iteration is asked for; a quality command is taken back, for the gate chooses the next one by
-/// itself.
-fn ask_for_runs(plan: &mut Plan<'_>, settings: &Settings) {
+/// Runs announced in a torn log but never requested. An iteration is requested again; a quality
+/// command is undone, since the gate chooses the next one itself.
+fn request_announced_runs(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let unasked = |run: &&RunId| state.run_effect(run).is_none();
     for (agent, attempt) in &state.agents {
@@ -312,32 +309,32 @@ fn ask_for_runs(plan: &mut Plan<'_>, settings: &Settings) {
             | AttemptPhase::ReadyToMerge
             | AttemptPhase::Merged
             | AttemptPhase::Failed
-            | AttemptPhase::Released => never_ran(plan, run),
+            | AttemptPhase::Released => discard_announced_run(plan, run),
         }
     }
     for run in state.queue.iter().filter_map(|entry| entry.run.as_ref()) {
         if unasked(&run) {
-            never_ran(plan, run);
+            discard_announced_run(plan, run);
         }
     }
 }
 
-fn never_ran(plan: &mut Plan<'_>, run: &RunId) {
+fn discard_announced_run(plan: &mut Plan<'_>, run: &RunId) {
     plan.emit(RunEnded {
         run: run.clone(),
         end: RunEnd::new(RunEndKind::Stopped),
     });
 }
 
-/// While the daemon ends nobody is called any more: what is owed is in the log.
+/// No hooks are called while draining: owed calls are in the log.
 fn call_hooks(plan: &mut Plan<'_>, settings: &Settings) {
     if may_merge(plan.state) {
         hooks::call(plan, settings);
     }
 }
 
-/// After COMPLETE: commit leftovers, then, unless somebody has said something, one quality command
-/// after the other, then the merge queue.
+/// After COMPLETE: commits leftovers; then, unless a person has sent a message, runs the quality
+/// commands one by one; then enters the merge queue.
 fn gate(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     for (agent, attempt) in &state.agents {
@@ -369,8 +366,8 @@ fn request_seal(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, setting
 }
 
 fn next_gate(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: &Settings) {
-    // What people have said meanwhile it is to read before its work is judged; where it may not go
-    // on, its work is, and the view says that it never did.
+    // The agent must read new messages before its work is judged. If it may not continue, its work
+    // is judged, and the view shows the messages as never read.
     let another = has_another(plan.state, attempt, settings);
     if !attempt.messages.is_empty() && another {
         plan.move_attempt(agent, AttemptInput::Hold);
@@ -405,7 +402,7 @@ fn next_gate(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: 
     plan.move_attempt(agent, AttemptInput::GatePassed);
 }
 
-/// The worktrees of new attempts.
+/// Prepares the worktrees of new attempts.
 fn prepare(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     for (agent, attempt) in &state.agents {

@@ -1,4 +1,6 @@
-//! Commands about agents.
+//! Commands about agents: stop them, or send them a message.
+//!
+//! Invariant: repeating a command changes nothing. Called by [`super::command`].
 
 use super::attempt::outcomes::ask_end;
 use super::decision::Plan;
@@ -22,7 +24,7 @@ pub(super) fn known<'a>(state: &'a State, id: &AgentId) -> Result<&'a Attempt, R
 }
 
 pub(super) fn stop(plan: &mut Plan<'_>, id: &AgentId) -> Result<(), Rejection> {
-    // Asked again, after it was done.
+    // The command was repeated after it had taken effect.
     let ended = plan.state.ended.get(id);
     if ended.is_some_and(|ended| ended.end == AttemptEnd::Stopped) {
         return Ok(());
@@ -47,12 +49,13 @@ pub(super) fn say(plan: &mut Plan<'_>, id: &AgentId, text: &str) -> Result<(), R
     check_text(text)?;
     if attempt.ending == Some(Ending::Cancelled) {
         return Err(Rejection::NotNow {
-            what: format!("saying something to {id}"),
-            why: "its idea is being cancelled, so no prompt follows".into(),
+            what: format!("send a message to {id}"),
+            why: "its idea is being cancelled, so it gets no further prompt".into(),
             instead: Some(format!("swarm idea retry {}", attempt.idea)),
         });
     }
-    // Asked again because the answer was lost, say: it is not said twice.
+    // If the command is repeated, perhaps because the answer was lost, the message is not queued
+    // twice.
     if !attempt.messages.iter().any(|waits| waits == text) {
         plan.emit(MessageQueued {
             agent: id.clone(),

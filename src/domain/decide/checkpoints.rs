@@ -1,8 +1,9 @@
-//! Checkpoints: asked for by people, and by themselves every so many landings and before autopilot
-//! begins.
+//! Checkpoints: requested by people, and made automatically after a number of landings and before
+//! autopilot starts.
 //!
-//! Invariant: while one is being made nothing lands, so that the target's commit and the state in
-//! it belong together. A periodic one that cannot be made is a warning, never a reason to wait.
+//! Invariant: nothing lands while one is being made, so that the target's commit and the state in
+//! it match. A periodic checkpoint that fails is a warning, never a reason to wait. Called by
+//! `decide` and `advance`.
 
 use super::decision::Plan;
 use crate::domain::effect::{self, Effect};
@@ -16,11 +17,12 @@ use crate::domain::state::State;
 use crate::domain::state::checkpoint::{Checkpoint, Reason, saved_work_in_use};
 use crate::domain::time::Timestamp;
 
-/// The warning about automatic checkpoints.
+/// Key of the warning about automatic checkpoints.
 const WARNING: &str = "checkpoint";
 
-/// Of what may have been cut off with its daemon.
-const GOES_ON: &str = "wait for its end; if no daemon runs, one goes on with it: swarm start";
+/// Advice for work that may have been interrupted together with its daemon.
+const GOES_ON: &str =
+    "wait until it is finished; if no daemon runs, start one to finish it: swarm start";
 
 pub(super) fn create(plan: &mut Plan<'_>, name: &CheckpointName) -> Result<(), Rejection> {
     if plan.state.checkpoints.contains_key(name) {
@@ -28,13 +30,13 @@ pub(super) fn create(plan: &mut Plan<'_>, name: &CheckpointName) -> Result<(), R
     }
     if is_being_made(plan.state, name) {
         return Err(Rejection::NotNow {
-            what: format!("a checkpoint `{name}`"),
-            why: "one of that name is being made".into(),
+            what: format!("create checkpoint `{name}`"),
+            why: "a checkpoint with this name is already being created".into(),
             instead: Some(GOES_ON.into()),
         });
     }
     if plan.state.rollback.is_some() {
-        return Err(rolling_back("a checkpoint"));
+        return Err(rolling_back("create a checkpoint"));
     }
     let Some(settings) = plan.state.settings.as_deref() else {
         return Err(no_settings());
@@ -53,7 +55,7 @@ pub(super) fn delete(plan: &mut Plan<'_>, name: &CheckpointName) -> Result<(), R
         .as_ref()
         .is_some_and(|rollback| rollback.to == *name || rollback.safety == *name)
     {
-        return Err(rolling_back("deleting that checkpoint"));
+        return Err(rolling_back("delete the checkpoint"));
     }
     if !is_being_deleted(plan.state, name) {
         request_deletion(plan, name, None);
@@ -61,7 +63,7 @@ pub(super) fn delete(plan: &mut Plan<'_>, name: &CheckpointName) -> Result<(), R
     Ok(())
 }
 
-/// The refusal of a checkpoint that is not there.
+/// Rejection for a checkpoint that does not exist.
 pub fn unknown(state: &State, name: &CheckpointName) -> Rejection {
     let newest = state
         .checkpoints
@@ -75,21 +77,21 @@ pub fn unknown(state: &State, name: &CheckpointName) -> Rejection {
 
 pub(super) fn no_settings() -> Rejection {
     Rejection::NotNow {
-        what: "that".into(),
-        why: "no daemon has read the configuration yet".into(),
-        instead: Some("start one: swarm start".into()),
+        what: "do this yet".into(),
+        why: "no daemon has read the configuration".into(),
+        instead: Some("start a daemon: swarm start".into()),
     }
 }
 
 pub(super) fn rolling_back(what: &str) -> Rejection {
     Rejection::NotNow {
         what: what.into(),
-        why: "a rollback is under way".into(),
+        why: "a rollback is in progress".into(),
         instead: Some(GOES_ON.into()),
     }
 }
 
-/// Requests one.
+/// Requests a checkpoint.
 pub(super) fn request(
     plan: &mut Plan<'_>,
     settings: &Settings,
@@ -113,7 +115,7 @@ fn request_deletion(plan: &mut Plan<'_>, name: &CheckpointName, keep: Option<&Oi
     });
 }
 
-/// Whether that very checkpoint is being made.
+/// Whether this checkpoint is being made.
 pub(super) fn is_being_made(state: &State, this: &CheckpointName) -> bool {
     state.is_pending(|effect| matches!(effect, Effect::MakeCheckpoint(effect::MakeCheckpoint { name, .. }) if name == this))
 }
@@ -124,10 +126,10 @@ pub(super) fn is_being_deleted(state: &State, this: &CheckpointName) -> bool {
     )
 }
 
-/// Checkpoints that are due by themselves, and old ones that may go.
+/// Requests checkpoints that are due, and the deletion of old automatic ones.
 pub(super) fn keep(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
-    // What a rollback goes back to must not go before it is over, also while the daemon ends.
+    // A rollback's checkpoint must not be deleted before the rollback is over, even while draining.
     if state.rollback.is_some() || state.is_pending(Effect::holds_queue) {
         return;
     }
@@ -145,7 +147,7 @@ pub(super) fn keep(plan: &mut Plan<'_>, settings: &Settings) {
     retire(plan, settings);
 }
 
-/// Whether autopilot has to wait for its checkpoint.
+/// Whether autopilot must wait for its checkpoint.
 fn is_due_before_autopilot(state: &State, settings: &Settings) -> bool {
     settings.checkpoint_before_autopilot
         && !state.swarm.autopilot_checkpoint
@@ -154,7 +156,7 @@ fn is_due_before_autopilot(state: &State, settings: &Settings) -> bool {
         && state.swarm.rewritten.is_none()
 }
 
-/// Whether nothing may be begun before that one is made, or has failed.
+/// Whether nothing may start until that checkpoint is made or has failed.
 pub(super) fn holds_autopilot(state: &State, settings: &Settings) -> bool {
     let being_made = |effect: &Effect| {
         matches!(
@@ -168,8 +170,8 @@ pub(super) fn holds_autopilot(state: &State, settings: &Settings) -> bool {
     is_due_before_autopilot(state, settings) || state.is_pending(being_made)
 }
 
-/// Of those that nobody asked for, the newest stay. What a rollback took away must not go with the
-/// one that undoes it.
+/// Deletes all but the newest automatic checkpoints. Work that a rollback removed must not be lost
+/// with the checkpoint that undoes it.
 fn retire(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let automatic =
@@ -189,7 +191,7 @@ fn retire(plan: &mut Plan<'_>, settings: &Settings) {
     }
 }
 
-/// A name with the time in it, never taken.
+/// An unused name that contains the time.
 pub(super) fn named(state: &State, stem: &str, now: Timestamp) -> CheckpointName {
     let time: String = now
         .to_string()
@@ -200,7 +202,7 @@ pub(super) fn named(state: &State, stem: &str, now: Timestamp) -> CheckpointName
     let stem: String = stem.chars().take(40).collect();
     let name = |text: String| {
         text.parse::<CheckpointName>()
-            .expect("made of lower-case letters, digits and dashes, shorter than 64")
+            .expect("it has fewer than 64 lower-case letters, digits and dashes")
     };
     let mut found = name(format!("{stem}-{time}"));
     let mut number = 2;
@@ -219,7 +221,7 @@ pub(super) fn made(plan: &mut Plan<'_>, name: &CheckpointName, reason: Reason, o
     match outcome {
         Outcome::CheckpointMade(checkpoint) => {
             plan.clear_warning(WARNING);
-            // Known already where the log was torn behind it.
+            // Already known if the log was torn after it.
             if !plan.state.checkpoints.contains_key(name) {
                 plan.emit(CheckpointMade {
                     name: name.clone(),
@@ -228,13 +230,13 @@ pub(super) fn made(plan: &mut Plan<'_>, name: &CheckpointName, reason: Reason, o
             }
         }
         Outcome::Failed { message, .. } => match reason {
-            // Whoever asked for it is told.
+            // The person who requested it is told directly.
             Reason::Manual => {}
             Reason::BeforeRollback => super::rollback::not_saved(plan, name, message),
             Reason::Periodic | Reason::BeforeAutopilot => {
                 plan.warn(
                     WARNING,
-                    &format!("the checkpoint `{name}` could not be made: {message}"),
+                    &format!("checkpoint `{name}` could not be created: {message}"),
                 );
             }
         },

@@ -1,10 +1,10 @@
-//! The events that a decision has come to so far, with the numbers that it has used up.
+//! The events of a decision so far, with the numbers that it has used.
 //!
-//! A power failure or a kill can leave the log with only the first events of a decision, of which
-//! nothing was acknowledged and nothing done. Every such beginning must be a state that goes on by
-//! itself: what is requested outside is either the last thing in its decision or follows from the
-//! state in [`advance`](mod@super::advance), and an observation's `effectFinished` comes last, so
-//! that it is judged again.
+//! Invariant: a power cut can leave any first part of a decision in the log, before anything was
+//! acknowledged or done. Every such part must be a state that continues by itself. So a request is
+//! either the last event of its decision or follows from the state in
+//! [`advance`](mod@super::advance), and `effectFinished` comes last, so that the observation is
+//! judged again. All of `decide` uses it.
 
 use super::hooks;
 use crate::domain::effect::{self, Effect, Purpose};
@@ -22,10 +22,10 @@ use crate::domain::state::provider::Excuse;
 use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, MergeEntry, State, Waits};
 use crate::domain::time::Timestamp;
 
-/// Longest message that goes into an event.
+/// Longest message in an event, in bytes.
 const MESSAGE_BYTES: usize = 4 * 1024;
 
-/// At most 4 KiB of a message, cut between characters.
+/// Shortens a message to 4 KiB, at a character boundary.
 pub(super) fn shorten(text: &str) -> String {
     if text.len() <= MESSAGE_BYTES {
         return text.to_owned();
@@ -36,12 +36,11 @@ pub(super) fn shorten(text: &str) -> String {
     format!("{}...", &text[..cut.unwrap_or(0)])
 }
 
-/// Most files that an event names, and most bytes that they take.
+/// Most files named in an event, and most bytes they take.
 const FILES: usize = 100;
 const FILES_BYTES: usize = 32 * 1024;
 
-/// As many of the files as an event can hold; where some are left out, the last entry says how
-/// many.
+/// As many files as an event can hold; if some are left out, the last entry says how many.
 pub(super) fn few(files: &[String]) -> Vec<String> {
     let mut bytes = 0;
     let fits = |file: &&String| {
@@ -57,14 +56,14 @@ pub(super) fn few(files: &[String]) -> Vec<String> {
     few
 }
 
-/// A decision in the making.
+/// Collects the events of one decision.
 pub(super) struct Plan<'a> {
     pub(super) state: &'a State,
     pub(super) now: Timestamp,
     pub(super) events: Vec<Event>,
     effects: u64,
     runs: u64,
-    /// Whether the log has, or is being given, that `hookOwed` says which hooks are called.
+    /// Whether `hookOwed` events, existing or in this plan, determine which hooks are called.
     owes_hooks: bool,
 }
 
@@ -80,7 +79,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Adds an event, after the calls of hooks that it makes owed.
+    /// Adds an event, preceded by the `hookOwed` events that it causes.
     pub(super) fn emit(&mut self, event: impl Into<Event>) {
         let event = event.into();
         if let Event::DaemonStarted(started) = &event {
@@ -93,7 +92,7 @@ impl<'a> Plan<'a> {
         self.events.push(event);
     }
 
-    /// Requests an effect, under a number never used before.
+    /// Requests an effect with a new number.
     pub(super) fn request(&mut self, effect: impl Into<Effect>) {
         self.effects += 1;
         self.emit(EffectRequested {
@@ -102,7 +101,7 @@ impl<'a> Plan<'a> {
         });
     }
 
-    /// A run's name, never used before.
+    /// A new run id.
     pub(super) fn run_id(&mut self, what: &str) -> RunId {
         self.runs += 1;
         RunId::numbered(self.runs, what)
@@ -116,7 +115,7 @@ impl<'a> Plan<'a> {
         });
     }
 
-    /// Ends a run; asking once is enough.
+    /// Requests that a run stops; repeating it changes nothing.
     pub(super) fn stop_run(&mut self, run: &RunId, now: bool) {
         let asked = self.state.stops.get(run);
         if asked.is_none_or(|at_once| now && !at_once) {
@@ -125,7 +124,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Raises a warning, once.
+    /// Raises a warning, unless the same one is already raised.
     pub(super) fn warn(&mut self, key: &str, message: &str) {
         let message = shorten(message);
         let known = self.state.warnings.get(key);
@@ -142,7 +141,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Moves the swarm, where that is legal.
+    /// Changes the swarm's phase, if that is legal.
     pub(super) fn move_swarm(
         &mut self,
         input: SwarmInput,
@@ -156,19 +155,19 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// Ends the swarm by this deadline, also where it is ending already.
+    /// Starts or shortens the shutdown, with this deadline.
     pub(super) fn end_swarm_by(&mut self, deadline: Timestamp) -> Result<(), Rejection> {
         let phase = self.next_phase(SwarmInput::Shutdown)?;
         let again = phase == self.state.swarm.phase;
         self.change_phase(
             phase,
-            again.then_some("not waiting for boundaries"),
+            again.then_some("no longer waiting for agents"),
             Some(deadline),
         );
         Ok(())
     }
 
-    /// The phase of the swarm that follows, or why none does.
+    /// The swarm's next phase, or why there is none.
     pub(super) fn next_phase(&self, input: SwarmInput) -> Result<SwarmPhase, Rejection> {
         Ok(step::<swarm::Machine>(self.state.swarm.phase, &input)?)
     }
@@ -186,12 +185,12 @@ impl<'a> Plan<'a> {
         });
     }
 
-    /// Moves an attempt, where that is legal; false where it is not.
+    /// Changes an attempt's phase; returns false if that is not legal.
     pub(super) fn move_attempt(&mut self, agent: &AgentId, input: AttemptInput) -> bool {
         self.move_attempt_until(agent, input, None)
     }
 
-    /// The same, and it goes on at `not_before`.
+    /// [`Plan::move_attempt`], with the time before which it must not continue.
     pub(super) fn move_attempt_until(
         &mut self,
         agent: &AgentId,
@@ -212,7 +211,7 @@ impl<'a> Plan<'a> {
         true
     }
 
-    /// Holds an attempt at its boundary after an iteration that does not count.
+    /// Holds an attempt after an iteration that does not count.
     pub(super) fn excuse(
         &mut self,
         agent: &AgentId,
@@ -230,7 +229,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// An attempt's phase, with what this plan has moved already.
+    /// Phase of an attempt, including changes in this plan.
     fn phase_of(&self, agent: &AgentId) -> Option<AttemptPhase> {
         let moved = self.events.iter().rev().find_map(|event| {
             let (this, phase) = event.attempt_phase()?;
@@ -239,12 +238,12 @@ impl<'a> Plan<'a> {
         moved.or_else(|| self.state.agents.get(agent).map(|attempt| attempt.phase))
     }
 
-    /// Moves an entry of the merge queue, where that is legal; false where it is not.
+    /// Changes the phase of a merge queue entry; returns false if that is not legal.
     pub(super) fn move_merge(&mut self, id: &IdeaId, input: MergeInput) -> bool {
         self.move_merge_waiting(id, input, None, None)
     }
 
-    /// The same, with why it waits and until when.
+    /// [`Plan::move_merge`], with the reason why it waits and until when.
     pub(super) fn move_merge_waiting(
         &mut self,
         id: &IdeaId,
@@ -283,7 +282,7 @@ impl<'a> Plan<'a> {
         self.state.entry(id)
     }
 
-    /// Ends an attempt for good.
+    /// Ends an attempt.
     #[allow(clippy::needless_pass_by_value)] // an end is made for one attempt
     pub(super) fn end(&mut self, agent: &AgentId, end: End) {
         let Some(phase) = self.phase_of(agent) else {
@@ -300,7 +299,7 @@ impl<'a> Plan<'a> {
             | AttemptEnd::Released
             | AttemptEnd::Redirected => AttemptInput::Release,
         };
-        // The end is one event, so that no torn log can hold half of it.
+        // The end is one event, so that a torn log cannot contain half of it.
         debug_assert!(step::<attempt::Machine>(phase, &input).is_ok());
         self.clear_warning(&format!("stuck-{agent}"));
         self.clear_warning(&format!("session-{agent}"));
@@ -318,7 +317,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// How an attempt is to end.
+/// How an attempt ends.
 #[allow(clippy::struct_field_names)] // `end` is what it is called everywhere
 pub(super) struct End {
     pub(super) end: AttemptEnd,
@@ -329,7 +328,7 @@ pub(super) struct End {
 }
 
 impl End {
-    /// Its idea gets this status; the worktree is kept.
+    /// An end that gives the idea this status and keeps the worktree.
     pub(super) fn keeping(end: AttemptEnd, status: IdeaStatus, message: Option<String>) -> Self {
         Self {
             end,

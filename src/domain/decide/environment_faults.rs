@@ -1,7 +1,7 @@
-//! Failures that no attempt is to blame for: no room on the disk, a repository that only a person
-//! can put right.
+//! Failures that no attempt is to blame for: a full disk, a repository that only a person can fix.
 //!
-//! Invariant: they count against nobody, and nothing new starts until they are over.
+//! Invariant: they count against no attempt, and nothing new starts until they are over. Called for
+//! the outcome of every effect.
 
 use super::decision::{End, Plan};
 use crate::domain::event::RoomAwaited;
@@ -9,14 +9,14 @@ use crate::domain::ids::AgentId;
 use crate::domain::observation::{FailureKind, Outcome};
 use crate::domain::state::{AttemptEnd, IdeaStatus};
 
-/// How long a full disk is left alone before something is started again.
+/// Time before something starts again after a full disk.
 const ROOM_WAIT_MS: i64 = 10_000;
-/// The warning that there is no room on the disk.
+/// Key of the warning about a full disk.
 const DISK_FULL: &str = "disk-full";
-/// The warning that nothing can be done in this repository.
+/// Key of the warning about a repository that cannot be used.
 const REPOSITORY: &str = "repository";
 
-/// A failure that no attempt is to blame for, and that every other idea would meet too.
+/// A failure that no attempt is to blame for and that every other idea would meet too.
 #[derive(Clone, Copy)]
 pub(super) struct EnvironmentFault<'a> {
     key: &'static str,
@@ -24,20 +24,20 @@ pub(super) struct EnvironmentFault<'a> {
 }
 
 impl EnvironmentFault<'_> {
-    /// Whether it is over some time by itself: there is room again.
+    /// Whether it may pass by itself: a full disk.
     pub(super) fn passes(&self) -> bool {
         self.key == DISK_FULL
     }
 }
 
-/// The idea goes back as it is, and nothing starts until the trouble is over.
-pub(super) fn release(plan: &mut Plan<'_>, agent: &AgentId, trouble: EnvironmentFault<'_>) {
-    hold_for(plan, trouble);
+/// Returns the idea unchanged; nothing starts until the fault is over.
+pub(super) fn release(plan: &mut Plan<'_>, agent: &AgentId, fault: EnvironmentFault<'_>) {
+    hold_for(plan, fault);
     let end = End::keeping(AttemptEnd::Released, IdeaStatus::Pending, None);
     plan.end(agent, end);
 }
 
-/// For room on the disk the swarm waits by itself; the rest pauses it.
+/// Waits for disk space by itself; pauses the swarm for any other fault.
 pub(super) fn hold_for(
     plan: &mut Plan<'_>,
     EnvironmentFault { key, message }: EnvironmentFault<'_>,
@@ -52,7 +52,7 @@ pub(super) fn hold_for(
     }
 }
 
-/// Such trouble, if that is what an effect came to.
+/// The environment fault in an outcome, if any.
 pub(super) fn nobodys_fault(outcome: &Outcome) -> Option<EnvironmentFault<'_>> {
     let Outcome::Failed { kind, message } = outcome else {
         return None;
@@ -65,7 +65,7 @@ pub(super) fn nobodys_fault(outcome: &Outcome) -> Option<EnvironmentFault<'_>> {
     Some(EnvironmentFault { key, message })
 }
 
-/// Something went well that would have met it.
+/// Clears the fault: something succeeded that it would have prevented.
 pub(super) fn over(plan: &mut Plan<'_>) {
     plan.clear_warning(DISK_FULL);
     plan.clear_warning(REPOSITORY);

@@ -1,8 +1,9 @@
-//! Hooks: calls that are owed are made, in order; what becomes of them; steps that a hook stands
-//! before wait for it.
+//! Calls hooks: owed calls are made in order, their results recorded, and steps that a hook guards
+//! wait for it.
 //!
-//! Invariant: the calls follow from the state alone, so that a daemon that is killed anywhere goes
-//! on with them. One that was cut off, by a crash or by an end that was asked for, is not judged.
+//! Invariant: calls follow from the state alone, so a killed daemon's successor continues them. A
+//! call that was interrupted, by a crash or a requested stop, is not judged. Called by `advance`
+//! and by the outcomes of runs.
 
 use std::collections::BTreeSet;
 
@@ -22,26 +23,26 @@ use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, MergeEntry, State, Task, Waits};
 use crate::domain::time::Timestamp;
 
-/// So many calls at a time, beside those that a step waits for.
+/// Most calls at a time, besides those that a step waits for.
 const AT_ONCE: usize = 16;
-/// So long an idea's hook that only tells goes before one that is asked about it: one that is quick
-/// has ended then, one that is slow holds up nobody.
+/// Head start of an idea's informing hook over one that guards a step: a quick one is finished by
+/// then, a slow one delays nobody.
 const TELLS_FIRST_MS: i64 = 500;
-/// So often a call may lose its runner.
+/// Most times that a call may lose its runner.
 const LOST_RUNS: u32 = 3;
 
-/// The calls that an event makes owed. The first rules are frozen, for old logs are folded by them;
-/// a new or a changed one is added here.
+/// Calls that an event causes. The first rules are frozen, because old logs are folded by them; new
+/// or changed ones go here.
 pub(super) fn owed_by(state: &State, at: Timestamp, event: &Event) -> Vec<HookOwed> {
     evolve::hooks::frozen(state, at, event)
 }
 
-/// Makes the calls whose turn it is.
+/// Starts the calls whose turn it is.
 pub(super) fn call(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let full = state.swarm.held_until.is_some_and(|until| until > plan.now);
     let mut room = AT_ONCE.saturating_sub(busy(state));
-    // Of each idea, one after the other.
+    // One call at a time for each idea.
     let (mut told, mut begun) = (BTreeSet::new(), BTreeSet::new());
     for call in &state.hooks {
         let holds = call.hook.can_veto();
@@ -52,7 +53,7 @@ pub(super) fn call(plan: &mut Plan<'_>, settings: &Settings) {
             call.idea.as_ref().is_none_or(|idea| told.insert(idea))
         };
         match &call.run {
-            // It was announced and never asked for: the log was torn between the two.
+            // It was announced but never requested: the log was torn in between.
             Some(run) if state.run_effect(run).is_none() => cut_off(plan, call, false),
             Some(_) => {}
             None if full || !first || (!holds && room == 0) || is_ending(state, call) => {}
@@ -65,8 +66,7 @@ pub(super) fn call(plan: &mut Plan<'_>, settings: &Settings) {
     }
 }
 
-/// When a call that holds a step has its turn, where something that was owed before is being told
-/// about the same idea.
+/// When a guarding call may start while an earlier call about the same idea is running.
 fn asked_after(state: &State, call: &HookCall) -> Option<Timestamp> {
     let before = state.hooks.iter().take_while(|other| other.seq < call.seq);
     let telling = before.filter(|other| !other.hook.can_veto() && other.idea == call.idea);
@@ -74,31 +74,31 @@ fn asked_after(state: &State, call: &HookCall) -> Option<Timestamp> {
     begun.map(|at| at.plus_millis(TELLS_FIRST_MS)).max()
 }
 
-/// When calls that wait for others have their turn.
+/// When waiting calls may start.
 pub(super) fn deadlines(state: &State) -> impl Iterator<Item = Timestamp> {
     let waits = |call: &&HookCall| call.hook.can_veto() && call.run.is_none();
     let waiting = state.hooks.iter().filter(waits);
     waiting.filter_map(|call| asked_after(state, call))
 }
 
-/// Whether it stands before a step of an attempt that is to end: nobody waits for it, and it goes
-/// with that.
+/// Whether it guards a step of an attempt that is about to end: nothing waits for it, and it ends
+/// with the attempt.
 pub(crate) fn is_ending(state: &State, call: &HookCall) -> bool {
     let of = call.agent.as_ref().filter(|_| call.hook.can_veto());
     let attempt = of.and_then(|agent| state.agents.get(agent));
     attempt.is_some_and(|attempt| attempt.ending.is_some())
 }
 
-/// How many run that no step waits for.
+/// Number of running calls that no step waits for.
 fn busy(state: &State) -> usize {
     let running = |call: &&HookCall| call.run.is_some() && !call.hook.can_veto();
     state.hooks.iter().filter(running).count()
 }
 
-/// Begins a call; false: there is nothing to call any more.
+/// Starts a call; returns false if there is nothing to call.
 fn begin(plan: &mut Plan<'_>, call: &HookCall, settings: &Settings) -> bool {
     let Some(hook) = settings.hooks.get(&call.hook) else {
-        over(plan, call, "there is no such hook any more", true, false);
+        over(plan, call, "the hook no longer exists", true, false);
         return false;
     };
     let run = plan.run_id(&format!("{}-{}", call.hook, call.seq));
@@ -147,7 +147,7 @@ fn finished(
     });
 }
 
-/// What a call came to.
+/// Handles the end of a call.
 pub(super) fn call_over(
     plan: &mut Plan<'_>,
     hook: HookName,
@@ -158,8 +158,8 @@ pub(super) fn call_over(
     let Some(end) = run_ended(plan, run, outcome) else {
         return;
     };
-    // What it stood before may be over, and the call with it. After a torn log another run may make
-    // the call by now: this one was judged.
+    // The guarded step, and so the call, may be over. After a torn log another run may be making
+    // the call: this one was judged.
     let this =
         |call: &&HookCall| call.hook == hook && call.seq == seq && call.run.as_ref() == Some(run);
     let Some(call) = plan.state.hooks.iter().find(this) else {
@@ -173,7 +173,7 @@ pub(super) fn call_over(
     let settings = settings.and_then(|settings| settings.hooks.get(&hook));
     let ended = matches!(end.how, RunEndKind::Stopped | RunEndKind::LeaseExpired);
     let lost = end.how == RunEndKind::Lost;
-    // One that was through before the word to end reached it has given its answer.
+    // A call that finished before it was told to stop has given its answer.
     let through = end.how == RunEndKind::Exited { code: 0 };
     if lost || ended || (!through && is_stopped(plan.state, run, &end.how)) {
         if lost && call.cut_off + 1 >= LOST_RUNS {
@@ -186,12 +186,16 @@ pub(super) fn call_over(
         over(
             plan,
             call,
-            "was cut off, and is not called again",
+            "was interrupted and is not called again",
             false,
-            // What it guards is not let through for want of an answer.
+            // A missing answer does not let the step pass.
             hook.can_veto(),
         );
-        return warn(plan, call, "was cut off, and is not called again (onCrash)");
+        return warn(
+            plan,
+            call,
+            "was interrupted and is not called again (onCrash)",
+        );
     }
     match &end.how {
         RunEndKind::Exited { code: 0 } => {
@@ -208,12 +212,12 @@ pub(super) fn call_over(
             let held = if veto {
                 ""
             } else {
-                "; swarm goes on without it"
+                "; swarm continues without it"
             };
             warn(
                 plan,
                 call,
-                &format!("took too long and was ended{held}; its output: .swarm/runs/{run}"),
+                &format!("took too long and was stopped{held}; its output: .swarm/runs/{run}"),
             );
         }
         RunEndKind::NotStarted { message } => not_run(plan, call, message),
@@ -233,7 +237,7 @@ fn describe_end(how: &RunEndKind, end: &RunEnd) -> String {
     format!("{how}{said}")
 }
 
-/// One that can hold its step does.
+/// Records a failed call; a guarding hook then holds its step.
 fn fail(plan: &mut Plan<'_>, call: &HookCall, run: &RunId, how: &str) {
     over(plan, call, how, false, call.hook.can_veto());
     if !call.hook.can_veto() {
@@ -245,7 +249,7 @@ fn fail(plan: &mut Plan<'_>, call: &HookCall, run: &RunId, how: &str) {
     }
 }
 
-/// There is no output then to look at.
+/// A call whose program did not start has no output to show.
 fn not_run(plan: &mut Plan<'_>, call: &HookCall, why: &str) {
     let holds = call.hook.can_veto();
     finished(plan, call, why, (false, holds), true);
@@ -260,12 +264,12 @@ fn key(hook: HookName) -> String {
 
 fn warn(plan: &mut Plan<'_>, call: &HookCall, what: &str) {
     let about = call.idea.as_ref();
-    let about = about.map_or_else(String::new, |idea| format!(", about {idea},"));
+    let about = about.map_or_else(String::new, |idea| format!(" for {idea}"));
     let message = format!("the hook {}{about} {what}", call.hook);
     plan.warn(&key(call.hook), &message);
 }
 
-/// How the call went that holds a step, for those who wonder.
+/// Why a guarding hook holds its step, for people.
 fn why(state: &State, hook: HookName) -> String {
     let last = state.hooks_last.get(&hook);
     let (how, run) = last.map_or(("failed", None), |last| {
@@ -277,8 +281,8 @@ fn why(state: &State, hook: HookName) -> String {
     format!("{}{how}{output}", hook.against())
 }
 
-/// Whether the hook before an attempt's first iteration lets it begin; asks, or blocks the idea,
-/// where that is to be done.
+/// Whether the `pre-start` hook allows the attempt to start; calls it, or blocks the idea, as
+/// needed.
 pub(super) fn may_begin(
     plan: &mut Plan<'_>,
     agent: &AgentId,
@@ -300,8 +304,7 @@ pub(super) fn may_begin(
     }
 }
 
-/// The same for the hook before a landing; one that is against it makes the merge wait for a
-/// person.
+/// Whether the `pre-merge` hook allows the landing; if it rejects it, the merge waits for a person.
 pub(super) fn may_land(plan: &mut Plan<'_>, entry: &MergeEntry, settings: &Settings) -> bool {
     match entry.pre_merge {
         Some(Passage::Free) => true,
@@ -342,7 +345,7 @@ fn asks(
     there
 }
 
-/// Whoever is asked about an attempt that is to end is not waited for.
+/// Drops the call that guards an attempt about to end.
 pub(super) fn stop_asking(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt) {
     let state = plan.state;
     for effect in state.outbox.values() {
@@ -358,7 +361,7 @@ pub(super) fn stop_asking(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attemp
     }
 }
 
-/// A person has looked at what an agent's landed work made of a hook.
+/// Records that a person approved a hook that an agent's landed work changed.
 pub(super) fn approve(plan: &mut Plan<'_>, hook: HookName, content: &str) {
     let approved = plan.state.hooks_approved.get(&hook);
     if approved.and_then(|all| all.last()).map(String::as_str) != Some(content) {

@@ -1,4 +1,7 @@
-//! Commands about ideas.
+//! Commands about ideas: add, edit, retry, cancel, assign.
+//!
+//! Invariant: repeating a command changes nothing, and ideas never wait for each other in a cycle.
+//! Called by [`super::command`].
 
 use super::attempt::outcomes::ask_end;
 use super::decision::{End, Plan};
@@ -10,7 +13,7 @@ use crate::domain::lifecycle::{AttemptInput, AttemptPhase};
 use crate::domain::rejection::Rejection;
 use crate::domain::state::{AttemptEnd, Ending, Idea, IdeaStatus, State};
 
-/// Longest text of an idea, in bytes as JSON: a log line holds it.
+/// Longest text of an idea, in bytes as JSON: it must fit into a log line.
 pub const MAX_TEXT_BYTES: usize = 48 * 1024;
 const MAX_TAGS: usize = 32;
 const MAX_TAG_CHARS: usize = 64;
@@ -36,7 +39,7 @@ pub(super) fn add(plan: &mut Plan<'_>, new: &NewIdea) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// Whether an inbox file is an idea already and only not moved away yet.
+/// Whether an inbox file is already an idea and only waits to be moved.
 fn is_taken(state: &State, file: &InboxFile) -> bool {
     let moving = |effect: &Effect| matches!(effect, Effect::ArchiveInbox(effect::ArchiveInbox { name, sha256 }) if *name == file.name && *sha256 == file.sha256);
     state.owed.inbox.contains(file)
@@ -68,7 +71,7 @@ pub(super) fn edit(plan: &mut Plan<'_>, id: &IdeaId, edit: &IdeaEdit) -> Result<
     Ok(())
 }
 
-/// Asked again, it changes nothing.
+/// Whether the edit changes anything; a repeated one does not.
 fn changes(idea: &Idea, edit: &IdeaEdit) -> bool {
     let text = edit.text.as_deref().is_some_and(|text| *text != *idea.text);
     let after = edit
@@ -86,7 +89,7 @@ fn changes(idea: &Idea, edit: &IdeaEdit) -> bool {
 pub(super) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
     let idea = known(plan.state, id)?;
     match idea.status {
-        // After a crash it waits for a while; not any longer.
+        // After a crash it waits for a while; a retry ends the wait.
         IdeaStatus::Pending if idea.not_before.is_some() => {
             plan.emit(IdeaRetried { id: id.clone() });
         }
@@ -106,7 +109,7 @@ pub(super) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// An attempt that waits for a person goes on.
+/// Continues an attempt that waits for a person.
 fn continue_waiting(plan: &mut Plan<'_>, id: &IdeaId, idea: &Idea) -> Result<(), Rejection> {
     match plan.state.attempt_at(id) {
         Some((agent, attempt))
@@ -117,8 +120,8 @@ fn continue_waiting(plan: &mut Plan<'_>, id: &IdeaId, idea: &Idea) -> Result<(),
         }
         Some((agent, _)) => {
             let instead = format!(
-                "to have it begun anew: swarm agent stop {agent}; to tell it something: swarm \
-                agent say {agent} \"...\""
+                "to restart it: swarm agent stop {agent}; to send it a message: swarm agent say \
+                {agent} \"...\""
             );
             Err(not_now("retry", id, idea, Some(&instead)))
         }
@@ -168,7 +171,7 @@ fn cancel_merging(plan: &mut Plan<'_>, id: &IdeaId, idea: &Idea) -> Result<(), R
     Ok(())
 }
 
-/// Cancelled by a person: nothing of it stays but its commits, under a rescue reference.
+/// End of a cancelled attempt: only its commits are kept, under a rescue reference.
 pub(super) fn cancelled() -> End {
     End {
         end: AttemptEnd::Cancelled,
@@ -231,12 +234,12 @@ pub(super) fn known<'a>(state: &'a State, id: &IdeaId) -> Result<&'a Idea, Rejec
 fn not_now(what: &str, id: &IdeaId, idea: &Idea, instead: Option<&str>) -> Rejection {
     Rejection::NotNow {
         what: format!("{what} {id}"),
-        why: format!("it is {}", idea.status.as_str()),
+        why: format!("it {}", idea.status.predicate()),
         instead: instead.map(str::to_owned),
     }
 }
 
-/// Bytes that a text takes as a JSON string.
+/// Size of a text as a JSON string, in bytes.
 fn json_bytes(text: &str) -> usize {
     let bytes = |c: char| match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
@@ -284,7 +287,7 @@ fn check_tags(tags: &[String]) -> Result<(), Rejection> {
 fn check_after(state: &State, after: &[IdeaId]) -> Result<(), Rejection> {
     if after.len() > MAX_AFTER {
         return Err(Rejection::TooMuch(format!(
-            "an idea waits for at most {MAX_AFTER} others"
+            "an idea can wait for at most {MAX_AFTER} others"
         )));
     }
     for id in after {
@@ -310,7 +313,7 @@ fn check_profile(state: &State, profile: Option<&ProfileName>) -> Result<(), Rej
     })
 }
 
-/// Refuses `after` where `id` would, over any number of steps, wait for itself.
+/// Refuses `after` if `id` would wait for itself, directly or through others.
 fn check_cycle(state: &State, id: &IdeaId, after: &[IdeaId]) -> Result<(), Rejection> {
     let mut path = vec![(id, after.iter())];
     let mut seen = std::collections::BTreeSet::new();

@@ -1,9 +1,9 @@
-//! What follows from an input: `(&State, &Input, now) -> Result<Vec<Event>, Rejection>`, one file
-//! for each family of inputs. The rules that need no input but the state and the time are in
+//! Decides what follows from an input: `(&State, &Input, now) -> Result<Vec<Event>, Rejection>`,
+//! one file per family of inputs. Rules that need only the state and the time are in
 //! [`mod@advance`].
 //!
 //! Invariant: pure; the same state, input and time give the same events. An observation is never
-//! refused: what is over is ignored.
+//! refused: one about something that has ended is ignored.
 
 pub mod advance;
 mod agents;
@@ -32,14 +32,15 @@ use super::state::State;
 use super::time::Timestamp;
 
 pub use advance::{advance, next_deadline};
-/// Begins the key of the warning about repositories of an agent's own; the worktree's name follows.
+/// Key prefix of the warning about git repositories that an agent created; the worktree's name
+/// follows.
 pub const KEPT_ASIDE: &str = "kept-aside-";
 
 use decision::{Plan, shorten};
 pub use ideas::MAX_TEXT_BYTES;
-pub use merge::conflict::LEFT_OUT;
+pub use merge::conflict::DROPPED_CHANGES;
 
-/// Decides on a command.
+/// Decides on a command of a person or agent.
 pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<Event>, Rejection> {
     let mut plan = Plan::new(state, now);
     match command {
@@ -74,7 +75,7 @@ pub fn command(state: &State, command: &Command, now: Timestamp) -> Result<Vec<E
     Ok(plan.events)
 }
 
-/// Decides on an observation.
+/// Decides on an observation of the shell.
 pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Event> {
     let mut plan = Plan::new(state, now);
     match seen {
@@ -105,8 +106,8 @@ pub fn observation(state: &State, seen: &Observation, now: Timestamp) -> Vec<Eve
     plan.events
 }
 
-/// The outcome of an effect: first what it means, then that it is finished. One that is not in the
-/// outbox is over already.
+/// Handles an outcome: what follows from it, then `effectFinished`. An effect that is not in the
+/// outbox has finished before.
 fn effect_done(plan: &mut Plan<'_>, id: EffectId, outcome: &Outcome) {
     let Some(effect) = plan.state.outbox.get(&id) else {
         return;
@@ -129,7 +130,7 @@ fn effect_done(plan: &mut Plan<'_>, id: EffectId, outcome: &Outcome) {
     plan.emit(EffectFinished { id, error });
 }
 
-/// Whether an effect can come to this.
+/// Whether the outcome belongs to this kind of effect.
 fn fits(effect: &Effect, outcome: &Outcome) -> bool {
     use Outcome as O;
     match (effect, outcome) {
@@ -172,7 +173,7 @@ fn fits(effect: &Effect, outcome: &Outcome) -> bool {
     }
 }
 
-/// What follows from an outcome.
+/// Dispatches an outcome to the rules of its effect.
 fn follow(plan: &mut Plan<'_>, effect: &Effect, outcome: &Outcome) {
     match effect {
         Effect::PrepareWorktree(effect::PrepareWorktree { agent, from, .. }) => {
@@ -243,8 +244,8 @@ fn stop_key(run: &RunId) -> String {
     format!("stop-{run}")
 }
 
-/// A run that could not be asked to end is ended; one that could not be ended either ends by itself
-/// or at its time limit.
+/// A run that could not be asked to stop is killed; one that could not be killed ends by itself or
+/// at its time limit.
 fn stopped(plan: &mut Plan<'_>, run: &RunId, now: bool, outcome: &Outcome) {
     let Outcome::Failed { message, .. } = outcome else {
         return;
@@ -259,20 +260,19 @@ fn stopped(plan: &mut Plan<'_>, run: &RunId, now: bool, outcome: &Outcome) {
     }
 }
 
-/// What an agent put into repositories of its own has landed nowhere.
+/// Warns about repositories inside a worktree: their content has not landed.
 fn kept_aside(plan: &mut Plan<'_>, worktree: &str, outcome: &Outcome) {
     let Outcome::Released { kept: Some(place) } = outcome else {
         return;
     };
     let message = format!(
-        "the agent of {worktree} left a git repository of its own inside its worktree; what is in \
-        it has not landed and is kept in {place}: take from it what you need, then delete that \
-        folder"
+        "the agent of {worktree} created a git repository inside its worktree; its content has not \
+        landed and is kept in {place}: copy what you need, then delete that folder"
     );
     plan.warn(&format!("{KEPT_ASIDE}{worktree}"), &message);
 }
 
-/// Tidying up that failed is a warning; the next daemon tries again.
+/// Failed cleanup is a warning; the next daemon tries again.
 fn tidied(plan: &mut Plan<'_>, key: &str, outcome: &Outcome) {
     match outcome {
         Outcome::Failed { message, .. } => plan.warn(key, message),

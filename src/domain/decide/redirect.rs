@@ -1,9 +1,9 @@
-//! Redirecting an agent to another idea: stop it, commit its work in progress, hand over.
+//! Redirects an agent to another idea: stop it, commit its work in progress, hand over.
 //!
-//! Invariant: accepted, it is carried out by the rules in [`advance`](mod@super::advance) from the
-//! state alone: the attempt is ended as any other that is to end, then its work is committed, then
-//! it is over and the other idea is claimed before anything else begins. What cannot be committed
-//! stays in the worktree, which then stays with its own idea.
+//! Invariant: once accepted, [`advance`](mod@super::advance) carries it out from the state alone.
+//! The attempt stops, then its work is committed, then it ends and the other idea is claimed before
+//! anything else starts. Work that cannot be committed stays in the worktree, which then stays with
+//! its own idea.
 
 use super::agents::known;
 use super::checkpoints::rolling_back;
@@ -19,7 +19,7 @@ use crate::domain::rejection::Rejection;
 use crate::domain::scheduling;
 use crate::domain::state::{Attempt, AttemptEnd, Ending, Idea, IdeaStatus, State};
 
-/// A person wants it.
+/// Accepts or refuses a redirect.
 pub(super) fn request(
     plan: &mut Plan<'_>,
     id: &AgentId,
@@ -37,14 +37,14 @@ pub(super) fn request(
         instead: Some(instead),
     };
     if plan.state.rollback.is_some() {
-        return Err(rolling_back("redirecting an agent"));
+        return Err(rolling_back("redirect the agent"));
     }
     agent_can_go(plan.state, id, attempt, to).map_err(refuse)?;
     idea_can_come(plan.state, to, idea).map_err(refuse)?;
     let has_work = idea.kept.is_some() && attempt.base.is_some();
     if has_work && !new_worktree {
         return Err(refuse((
-            format!("{to} has work of its own from an earlier attempt, and goes on from that"),
+            format!("{to} has work from an earlier attempt and continues from that"),
             format!("swarm agent redirect {id} {to} --new-worktree"),
         )));
     }
@@ -59,8 +59,8 @@ pub(super) fn request(
     Ok(())
 }
 
-/// Why not, and what would be possible.
-type Hindered = (String, String);
+/// Why a redirect is impossible, and what to do instead.
+type Obstacle = (String, String);
 
 fn is_asked(attempt: &Attempt, to: &IdeaId, new_worktree: bool) -> bool {
     let same = attempt
@@ -75,12 +75,12 @@ fn agent_can_go(
     id: &AgentId,
     attempt: &Attempt,
     to: &IdeaId,
-) -> Result<(), Hindered> {
+) -> Result<(), Obstacle> {
     if attempt.idea == *to {
-        let why = "that is the idea that it works on".to_owned();
+        let why = "it already works on this idea".to_owned();
         return Err((
             why,
-            format!("tell it what to do: swarm agent say {id} \"...\""),
+            format!("send it a message: swarm agent say {id} \"...\""),
         ));
     }
     let assign = format!("swarm idea assign {to}");
@@ -102,21 +102,21 @@ fn agent_can_go(
                 };
                 format!(" to {}{place}", other.to)
             });
-            let instead = format!("take that back first: swarm agent stop {id}; then: {assign}");
-            return Err((format!("it is being redirected{other} already"), instead));
+            let instead = format!("undo that first: swarm agent stop {id}; then: {assign}");
+            return Err((format!("it is already being redirected{other}"), instead));
         }
     };
     Err((why, assign))
 }
 
-fn idea_can_come(state: &State, to: &IdeaId, idea: &Idea) -> Result<(), Hindered> {
+fn idea_can_come(state: &State, to: &IdeaId, idea: &Idea) -> Result<(), Obstacle> {
     match idea.status {
         IdeaStatus::Pending => {}
         IdeaStatus::Active => {
             let agent = state.attempt_at(to).map(|(agent, _)| agent.to_string());
             let agent = agent.unwrap_or_else(|| "an agent".into());
             let instead = format!("swarm agent say {agent} \"...\"");
-            return Err((format!("{agent} works on it"), instead));
+            return Err((format!("{agent} already works on it"), instead));
         }
         IdeaStatus::Merging => {
             let why = "its work is complete and in the merge queue".to_owned();
@@ -127,8 +127,8 @@ fn idea_can_come(state: &State, to: &IdeaId, idea: &Idea) -> Result<(), Hindered
             return Err((why, "swarm idea add \"...\"".into()));
         }
         IdeaStatus::Blocked | IdeaStatus::Failed | IdeaStatus::Timeout | IdeaStatus::Cancelled => {
-            let why = format!("it is {}", idea.status.as_str());
-            return Err((why, format!("swarm idea retry {to}, then again")));
+            let why = format!("it {}", idea.status.predicate());
+            return Err((why, format!("retry it first: swarm idea retry {to}")));
         }
     }
     if let Some(reserved) = &idea.reserved {
@@ -143,22 +143,25 @@ fn idea_can_come(state: &State, to: &IdeaId, idea: &Idea) -> Result<(), Hindered
         };
         let open: Vec<&str> = idea.after.iter().filter(done).map(IdeaId::as_str).collect();
         let why = format!("it waits for {}", open.join(", "));
-        return Err((why, format!("swarm idea edit {to} --no-after, then again")));
+        return Err((
+            why,
+            format!("remove the dependency first: swarm idea edit {to} --no-after"),
+        ));
     }
     Ok(())
 }
 
-/// How the reservation of an idea is given up.
+/// How to undo the reservation of an idea.
 pub(super) fn take_back(state: &State, id: &IdeaId, from: &AgentId) -> String {
     if state.handing_over_to(id).is_some() {
-        format!("take that back first: swarm agent stop {from}")
+        format!("undo that first: swarm agent stop {from}")
     } else {
-        "it begins as soon as there is a slot: swarm status".into()
+        "it starts when a slot is free: swarm status".into()
     }
 }
 
-/// Nothing of the attempt is under way: what it has done is committed. False: there is nothing to
-/// commit, or that is done.
+/// Requests a commit of the attempt's work once nothing is in progress. Returns false if there is
+/// nothing to commit, or it is committed.
 pub(super) fn save_work(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt) -> bool {
     let saved = attempt
         .redirect
@@ -178,7 +181,7 @@ pub(super) fn save_work(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt)
     true
 }
 
-/// What committing it came to.
+/// Handles the outcome of that commit.
 pub(super) fn saved(plan: &mut Plan<'_>, agent: &AgentId, outcome: &Outcome) {
     let attempt = plan.attempt(agent);
     let Some((attempt, redirect)) =
@@ -200,8 +203,8 @@ pub(super) fn saved(plan: &mut Plan<'_>, agent: &AgentId, outcome: &Outcome) {
                 hold_for(plan, trouble);
             }
             let why = format!(
-                "its work could not be committed, so it keeps its worktree, and {} begins in one \
-                of its own: {message}",
+                "its work could not be committed, so it keeps its worktree, and {} starts in a new \
+                one: {message}",
                 redirect.to
             );
             let end = End::keeping(AttemptEnd::Redirected, IdeaStatus::Pending, Some(why));

@@ -1,9 +1,9 @@
 //! A rollback, step by step: check -> stop the agents -> safety checkpoint -> the target -> the
 //! ideas.
 //!
-//! Invariant: each step follows from the state alone, so a daemon that is killed anywhere goes on
-//! with it; until the target moves it can be given up, with nothing but stopped agents to show;
-//! after that nothing can stop it any more, for all it needs is in the log.
+//! Invariant: each step follows from the state alone, so a killed daemon's successor continues.
+//! Until the target moves, the rollback can be abandoned, with only agents stopped; afterwards
+//! nothing can prevent it, since all it needs is in the log. Called by `advance`.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::domain::settings::Settings;
 use crate::domain::state::checkpoint::{Reason, Rollback, RollbackStep};
 use crate::domain::state::{Attempt, Ending};
 
-/// So many lines of a reason are kept.
+/// Most lines of a reason that are kept.
 const LINES: usize = 5;
 
 pub(super) fn begin(
@@ -34,7 +34,7 @@ pub(super) fn begin(
 ) -> Result<(), Rejection> {
     let state = plan.state;
     if state.rollback.is_some() {
-        return Err(rolling_back("a second rollback"));
+        return Err(rolling_back("start another rollback"));
     }
     if state.settings.is_none() {
         return Err(checkpoints::no_settings());
@@ -44,9 +44,9 @@ pub(super) fn begin(
     };
     if checkpoints::is_being_deleted(state, name) {
         return Err(Rejection::NotNow {
-            what: format!("rolling back to {name}"),
-            why: "that checkpoint is being deleted".into(),
-            instead: Some("see which there are: swarm checkpoint list".into()),
+            what: format!("roll back to {name}"),
+            why: "the checkpoint is being deleted".into(),
+            instead: Some("list the others: swarm checkpoint list".into()),
         });
     }
     let rollback = Rollback {
@@ -60,7 +60,7 @@ pub(super) fn begin(
         at: plan.now,
         ideas: BTreeMap::new(),
     };
-    // First what says that it is under way: a daemon that finds only that goes on with it.
+    // First the event that announces the rollback: a daemon that finds only this one continues it.
     plan.next_phase(SwarmInput::RollBack)?;
     plan.emit(RollbackBegun {
         rollback: Box::new(rollback),
@@ -69,10 +69,10 @@ pub(super) fn begin(
     plan.move_swarm(SwarmInput::RollBack, Some(&reason), None)
 }
 
-/// The next step, if it can be taken.
+/// Takes the next step, if possible.
 pub(super) fn go_on(plan: &mut Plan<'_>, settings: &Settings) {
     let Some(rollback) = plan.state.rollback.as_deref() else {
-        // The end was journaled, and the log was torn before the phase that follows.
+        // The end was journaled, but the log was torn before the phase change that follows.
         return leave(plan);
     };
     match rollback.step {
@@ -90,7 +90,7 @@ fn step_to(plan: &mut Plan<'_>, step: RollbackStep) {
 
 fn check(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
     let Some(checkpoint) = plan.state.checkpoints.get(&rollback.to) else {
-        return abandon(plan, "the checkpoint is gone", &[]);
+        return abandon(plan, "the checkpoint no longer exists", &[]);
     };
     if plan
         .state
@@ -109,7 +109,7 @@ fn check(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
     });
 }
 
-/// What the look at the checkpoint came to.
+/// Handles the result of the check.
 pub(super) fn checked(plan: &mut Plan<'_>, outcome: &Outcome) {
     let Some(rollback) = plan.state.rollback.as_deref() else {
         return;
@@ -135,7 +135,7 @@ pub(super) fn checked(plan: &mut Plan<'_>, outcome: &Outcome) {
     }
 }
 
-/// Everything that runs is ended; what is under way in git comes to its end by itself.
+/// Stops all runs; git operations in progress finish by themselves.
 fn stop(plan: &mut Plan<'_>) {
     let state = plan.state;
     for effect in state.outbox.values() {
@@ -147,8 +147,7 @@ fn stop(plan: &mut Plan<'_>) {
         if !state.is_under_way(agent, &attempt.idea) {
             end_one(plan, agent, attempt);
         } else if attempt.ending.is_none() {
-            // In the log, so that it is nobody's fault also where the daemon ends in the middle of
-            // this.
+            // Logged, so that no attempt is blamed even if the daemon exits now.
             ask_end(plan, agent, attempt, Ending::Interrupted);
         } else if attempt.phase.is_live() && attempt.phase != AttemptPhase::Stopping {
             plan.move_attempt(agent, AttemptInput::Stop);
@@ -159,7 +158,7 @@ fn stop(plan: &mut Plan<'_>) {
     }
 }
 
-/// Nobody's fault; what a person had asked for before holds.
+/// Ends an attempt without blame; an end that a person requested earlier takes precedence.
 fn end_one(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt) {
     end_asked(plan, agent, attempt.ending.unwrap_or(Ending::Interrupted));
 }
@@ -177,8 +176,8 @@ fn save(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
     }
 }
 
-/// The safety checkpoint could not be made. One that the log has is made, whatever a driver that
-/// was asked again says.
+/// Abandons the rollback if the safety checkpoint failed. One in the log exists, whatever a
+/// repeated effect reports.
 pub(super) fn not_saved(plan: &mut Plan<'_>, safety: &CheckpointName, why: &str) {
     if !plan.state.checkpoints.contains_key(safety) {
         abandon(plan, why, &[]);
@@ -187,7 +186,7 @@ pub(super) fn not_saved(plan: &mut Plan<'_>, safety: &CheckpointName, why: &str)
 
 fn move_target(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
     let Some(safety) = plan.state.checkpoints.get(&rollback.safety) else {
-        return abandon(plan, "its safety checkpoint is gone", &[]);
+        return abandon(plan, "its safety checkpoint no longer exists", &[]);
     };
     if plan
         .state
@@ -204,7 +203,7 @@ fn move_target(plan: &mut Plan<'_>, rollback: &Rollback, settings: &Settings) {
     });
 }
 
-/// What became of the target.
+/// Handles the result of moving the target.
 pub(super) fn moved(plan: &mut Plan<'_>, target: &str, outcome: &Outcome) {
     let Some(rollback) = plan.state.rollback.as_deref() else {
         return;
@@ -222,8 +221,8 @@ pub(super) fn moved(plan: &mut Plan<'_>, target: &str, outcome: &Outcome) {
         }
         Outcome::TargetMoved { found } => {
             let why = format!(
-                "the target was moved to {found} by somebody else meanwhile; look at it, then roll \
-                back again"
+                "somebody else has moved the target to {found}; check that commit, then roll back \
+                again"
             );
             abandon(plan, &why, &[]);
         }
@@ -246,7 +245,7 @@ fn restore(plan: &mut Plan<'_>, rollback: &Rollback) {
     });
 }
 
-/// Nothing is rolled back; what was stopped goes on by itself.
+/// Abandons the rollback: nothing is rolled back, and stopped work continues by itself.
 pub(super) fn abandon(plan: &mut Plan<'_>, why: &str, files: &[String]) {
     let Some(rollback) = plan.state.rollback.as_deref() else {
         return;
@@ -258,17 +257,17 @@ pub(super) fn abandon(plan: &mut Plan<'_>, why: &str, files: &[String]) {
     });
 }
 
-/// Git has a line for each of thousands of files.
+/// Limits git's output, which may have a line for each of thousands of files.
 fn first_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     match lines.len().checked_sub(LINES) {
         None | Some(0) => text.to_owned(),
-        Some(more) => format!("{}\nand {more} lines more", lines[..LINES].join("\n")),
+        Some(more) => format!("{}\nand {more} more lines", lines[..LINES].join("\n")),
     }
 }
 
-/// Back to work, or to the pause that is in force, as soon as what nobody works in any more is
-/// given back. Agents that nobody has stopped are not waited for.
+/// Returns to work, or to the pause in force, once the worktrees of ended attempts are released.
+/// Does not wait for agents that were not stopped.
 fn leave(plan: &mut Plan<'_>) {
     let state = plan.state;
     let given_back = |effect: &Effect| matches!(effect, Effect::ReleaseWorktree(_));

@@ -1,4 +1,7 @@
-//! The swarm as a whole: start, pause, resume, settings, end.
+//! The swarm as a whole: start, pause, resume, settings, shutdown.
+//!
+//! Invariant: a command that is repeated changes nothing. Called by [`super::command`] and
+//! [`super::observation`].
 
 use super::attempt::provider;
 use super::broken_commands;
@@ -17,10 +20,10 @@ pub(super) fn started(plan: &mut Plan<'_>, version: &str) {
         version: version.to_owned(),
         owes_hooks: true,
     });
-    // Start is legal in every phase; see the machine.
+    // A start is legal in every phase; see the state machine.
     let moved = plan.move_swarm(SwarmInput::Start, None, None);
     debug_assert!(moved.is_ok());
-    // What waits for a person: somebody may have put it right, and started again.
+    // Holds that wait for a person: somebody may have fixed the cause before starting again.
     provider::free(plan, |hold| {
         hold.until.is_none() && hold.kind == HoldKind::Login
     });
@@ -32,12 +35,13 @@ pub(super) fn recovered(plan: &mut Plan<'_>) {
     let reason = plan.state.swarm.pause_reason.as_deref();
     if plan.state.rollback.is_some() {
         if plan.state.swarm.phase == SwarmPhase::Recovering {
-            let moved = plan.move_swarm(SwarmInput::RollBack, Some("the rollback goes on"), None);
+            let moved =
+                plan.move_swarm(SwarmInput::RollBack, Some("continuing the rollback"), None);
             debug_assert!(moved.is_ok());
         }
         return;
     }
-    // Anything but recovering means that somebody already asked for the end.
+    // Any other phase means that somebody already requested a shutdown.
     if plan.state.swarm.phase == SwarmPhase::Recovering {
         let moved = plan.move_swarm(SwarmInput::Recovered { paused }, reason, None);
         debug_assert!(moved.is_ok());
@@ -46,9 +50,9 @@ pub(super) fn recovered(plan: &mut Plan<'_>) {
 
 pub(super) fn pause(plan: &mut Plan<'_>, reason: Option<&str>) -> Result<(), Rejection> {
     if plan.state.rollback.is_some() {
-        return Err(rolling_back("a pause"));
+        return Err(rolling_back("pause"));
     }
-    // Asked again without a reason: the one that was given before, or found, still tells more.
+    // If repeated without a reason, the known reason says more.
     let known = plan.state.swarm.pause_reason.as_deref();
     let reason = shorten(reason.or(known).unwrap_or("paused by hand"));
     plan.move_swarm(SwarmInput::Pause, Some(&reason), None)
@@ -59,16 +63,16 @@ pub(super) fn pause(plan: &mut Plan<'_>, reason: Option<&str>) -> Result<(), Rej
     Ok(())
 }
 
-/// Why neither is possible while a daemon starts or ends, and when it will be.
+/// Why a pause or resume is impossible while a daemon starts or shuts down, and when to repeat it.
 fn later(plan: &Plan<'_>, what: &str, refused: Rejection) -> Rejection {
     let (why, instead) = match plan.state.swarm.phase {
         SwarmPhase::Recovering => (
-            "the daemon has just started and looks at what was left",
-            format!("in a moment again: swarm {what}"),
+            "the daemon has just started and is checking what was left",
+            format!("try again in a moment: swarm {what}"),
         ),
         SwarmPhase::Draining | SwarmPhase::Stopped => (
-            "the daemon is ending",
-            format!("when it is there again (swarm start): swarm {what}"),
+            "the daemon is shutting down",
+            format!("start it again (swarm start), then: swarm {what}"),
         ),
         SwarmPhase::Running
         | SwarmPhase::Pausing
@@ -84,7 +88,7 @@ fn later(plan: &Plan<'_>, what: &str, refused: Rejection) -> Rejection {
 
 pub(super) fn resume(plan: &mut Plan<'_>) -> Result<(), Rejection> {
     if plan.state.rollback.is_some() {
-        return Err(rolling_back("going on"));
+        return Err(rolling_back("resume"));
     }
     plan.move_swarm(SwarmInput::Resume, None, None)
         .map_err(|refused| later(plan, "resume", refused))?;
@@ -107,7 +111,7 @@ pub(super) fn load(plan: &mut Plan<'_>, hash: &str, settings: &Settings) {
     }
 }
 
-/// The mode that the configuration names needs no override.
+/// Sets the mode; the mode of the configuration needs no override.
 pub(super) fn set_mode(plan: &mut Plan<'_>, mode: Mode) {
     let settings = plan.state.settings.as_ref();
     let configured = settings.is_some_and(|settings| settings.mode == mode);
@@ -117,14 +121,18 @@ pub(super) fn set_mode(plan: &mut Plan<'_>, mode: Mode) {
     }
 }
 
-/// With `keep_agents` nothing is drained: what runs goes on under its runners, and the outbox says
-/// so to the next start.
+/// Starts the shutdown. With `keep_agents` nothing is drained: runs continue under their runners,
+/// and the outbox tells the next start.
 pub(super) fn shutdown(plan: &mut Plan<'_>, keep_agents: bool) -> Result<(), Rejection> {
     if keep_agents && plan.state.swarm.phase == SwarmPhase::Stopped {
         return Ok(());
     }
     if keep_agents {
-        return plan.move_swarm(SwarmInput::Leave, Some("stopped; agents go on"), None);
+        return plan.move_swarm(
+            SwarmInput::Leave,
+            Some("stopped; agents keep running"),
+            None,
+        );
     }
     let grace = plan
         .state
@@ -135,7 +143,7 @@ pub(super) fn shutdown(plan: &mut Plan<'_>, keep_agents: bool) -> Result<(), Rej
     plan.move_swarm(SwarmInput::Shutdown, None, Some(deadline))
 }
 
-/// The time for boundaries is over, whether it had begun or not.
+/// Ends the wait for agents, even if it has not started.
 pub(super) fn shutdown_now(plan: &mut Plan<'_>) -> Result<(), Rejection> {
     plan.end_swarm_by(plan.now)
 }

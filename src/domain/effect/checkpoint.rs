@@ -1,6 +1,6 @@
 //! Effects about checkpoints and rollbacks.
 
-#![allow(missing_docs)] // the variants of `Effect` say what each is, the fields what they are
+#![allow(missing_docs)] // the variants of `Effect` describe the structs, field names most fields
 
 use serde::{Deserialize, Serialize};
 
@@ -13,9 +13,9 @@ use crate::domain::time::Timestamp;
 pub struct MakeCheckpoint {
     pub name: CheckpointName,
     pub reason: Reason,
-    /// The branch whose commit it names.
+    /// Branch whose commit is recorded.
     pub target: String,
-    /// The date of its tag.
+    /// Date of its tag.
     pub at: Timestamp,
 }
 
@@ -23,11 +23,11 @@ pub struct MakeCheckpoint {
 #[serde(rename_all = "camelCase")]
 pub struct DeleteCheckpoint {
     pub name: CheckpointName,
-    /// Agents whose work ideas go on from.
+    /// Agents whose saved work ideas continue from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_use: Vec<AgentId>,
-    /// Nobody asked for this: what it alone has, this commit and the work of agents, is kept under
-    /// `refs/swarm/rescue/`.
+    /// Set for an automatic deletion: this commit and agents' work that only the checkpoint has are
+    /// kept under `refs/swarm/rescue/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<Oid>,
 }
@@ -38,12 +38,12 @@ pub struct CheckRollback {
     pub name: CheckpointName,
     pub commit: Oid,
     pub tag: Oid,
-    /// SHA-256 of its file.
+    /// SHA-256 of the checkpoint's file, in hex.
     pub sha256: String,
     pub target: String,
     /// Always `false`, see [`Rollback::stash`](crate::domain::state::checkpoint::Rollback).
     pub stash: bool,
-    /// Where the target stood for whoever said yes; elsewhere, nothing is done.
+    /// Target commit that the person confirmed; if it has moved, nothing is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Oid>,
 }
@@ -52,12 +52,12 @@ pub struct CheckRollback {
 #[serde(rename_all = "camelCase")]
 pub struct MoveTarget {
     pub target: String,
-    /// Where it must stand.
+    /// Commit that the target must be at.
     pub expected: Oid,
     pub commit: Oid,
-    /// Always `None`; older versions named what they put aside.
+    /// Always `None`; older versions named the stash of local changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stash: Option<String>,
-    /// When the rollback was asked for.
+    /// When the rollback was requested.
     pub at: Timestamp,
 }

@@ -1,6 +1,6 @@
 //! Effects of the merge queue.
 
-#![allow(missing_docs)] // the variants of `Effect` say what each is, the fields what they are
+#![allow(missing_docs)] // the variants of `Effect` describe the structs, field names most fields
 
 use serde::{Deserialize, Serialize};
 
@@ -12,20 +12,21 @@ use crate::domain::time::Timestamp;
 pub struct BuildMerge {
     pub idea: IdeaId,
     pub branch: String,
-    /// The commit to merge.
+    /// Commit to merge.
     pub source: Oid,
-    /// The commit that the attempt started from.
+    /// Commit where the attempt started.
     pub base: Oid,
-    /// The branch to merge into.
+    /// Branch to merge into.
     pub target: String,
-    /// Where the target stood when it was last seen; another history there means a force-push.
+    /// Last known commit of the target; if it is no longer in the history, the target was
+    /// force-pushed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_target: Option<Oid>,
-    /// After a force-push: replay the own commits onto the new target first.
+    /// After a force-push: replay the branch's own commits onto the new target first.
     pub rebase: bool,
-    /// First line of the idea, for the message.
+    /// First line of the idea, for the commit message.
     pub title: String,
-    /// The commit's date, so that a redo gives the same object.
+    /// Date of the commit, fixed so that a repeated effect gives the same object.
     pub at: Timestamp,
 }
 
@@ -41,7 +42,7 @@ pub struct PrepareVerify {
 pub struct Land {
     pub idea: IdeaId,
     pub target: String,
-    /// Where it must stand.
+    /// Commit that the target must be at.
     pub expected: Oid,
     pub commit: Oid,
 }
@@ -53,10 +54,10 @@ pub struct StartResolution {
     pub branch: String,
     pub worktree: String,
     pub target: Oid,
-    /// The work that is merged: the branch's commit when it was queued.
+    /// The work to merge: the branch's commit when it was queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Oid>,
-    /// The merge commit's date.
+    /// Date of the merge commit.
     pub at: Timestamp,
 }
 
@@ -66,12 +67,12 @@ pub struct FinishResolution {
     pub idea: IdeaId,
     pub branch: String,
     pub worktree: String,
-    /// The target's commit that is being merged.
+    /// Target commit being merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Oid>,
-    /// The work that is merged: the branch's commit when it was queued.
+    /// The work to merge: the branch's commit when it was queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Oid>,
-    /// The merge commit's date.
+    /// Date of the merge commit.
     pub at: Timestamp,
 }

@@ -1,7 +1,9 @@
-//! What the shell must do. An effect is a fact: it is journaled as requested before anything is
-//! done, and stays in the outbox until its outcome is journaled. After a restart the whole outbox
-//! is dispatched again, so delivery is at least once, and each variant says how its driver sees
-//! that it is done already.
+//! Effects: what the shell must do. An effect is journaled as requested before anything is done,
+//! and stays in the outbox until its outcome is journaled.
+//!
+//! Invariant: after a restart the whole outbox is dispatched again, so delivery is at least once.
+//! Each variant says how its driver detects that it is already done. `decide` requests effects,
+//! `daemon` carries them out. One file per family: `work`, `merge`, `checkpoint`.
 
 mod checkpoint;
 mod merge;
@@ -16,77 +18,76 @@ pub use checkpoint::*;
 pub use merge::*;
 pub use work::*;
 
-/// Something to be done outside, once.
+/// Something to do outside the log, once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, derive_more::From)]
 #[serde(rename_all = "camelCase")]
 pub enum Effect {
-    /// Make the worktree of an attempt, on a new branch from the target, or take over the kept
-    /// worktree of an earlier attempt with all that lies in it. Done already: the worktree is
-    /// registered, complete and on its branch.
+    /// Make the worktree of an attempt on a new branch from the target, or take over the kept
+    /// worktree of an earlier attempt with all its files. Already done: the worktree is registered,
+    /// complete and on its branch.
     PrepareWorktree(PrepareWorktree),
-    /// Run a child process under its runner until it ends. Done already: its directory holds
-    /// `exit.json`; still running: its lock is held, and it is adopted; neither, but
-    /// `started.json`: its runner was killed, what is left of its tree is ended and the run is
-    /// lost.
+    /// Run a child process under its runner until it ends. Already done: its directory contains
+    /// `exit.json`. Still running: its lock is held; it is adopted. Neither, but `started.json`:
+    /// its runner was killed; its remaining processes are killed and the run is lost.
     Run(Run),
-    /// End a run: TERM, then KILL after its grace; `now`: KILL. Done already: no runner holds the
-    /// run's lock.
+    /// Stop a run with TERM, then KILL after its grace period; with `now`, KILL at once. Already
+    /// done: no runner holds the run's lock.
     StopRun(StopRun),
-    /// Look where the attempt's branch stands and, when `commit` is set, commit what was left
-    /// uncommitted. Done already: nothing is left uncommitted.
+    /// Read the tip of the attempt's branch; with `commit`, commit leftovers first. Already done:
+    /// nothing is uncommitted.
     Seal(Seal),
-    /// Commit the work in progress of an attempt that is redirected to its branch, and keep that
-    /// under `refs/swarm/rescue/`. Done already: nothing is left uncommitted, and the reference has
-    /// the commit.
+    /// Commit the work in progress of a redirected attempt to its branch, and keep it under
+    /// `refs/swarm/rescue/`. Already done: nothing is uncommitted, and the reference has the
+    /// commit.
     SaveWork(SaveWork),
-    /// Build the merged tree and its commit in memory; no reference moves. A redo gives the same
-    /// object.
+    /// Build the merged tree and its commit in memory; no reference moves. A repeated call gives
+    /// the same object.
     BuildMerge(BuildMerge),
-    /// Bring the merge worktree to this commit, for the quality commands. A redo gives the same
-    /// tree.
+    /// Reset the merge worktree to this commit, for the quality commands. A repeated call gives the
+    /// same tree.
     PrepareVerify(PrepareVerify),
-    /// Move the target from `expected` to `commit` by compare-and-swap; the user's checkout
-    /// follows. Done already: the target contains `commit`.
+    /// Move the target from `expected` to `commit` by compare-and-swap and update the user's
+    /// checkout. Already done: the target contains `commit`.
     Land(Land),
-    /// Merge the target into the attempt's worktree, conflicts left there. Done already: the merge
-    /// is in progress or in the branch.
+    /// Merge the target into the attempt's worktree and leave conflicts there. Already done: the
+    /// merge is in progress or in the branch.
     StartResolution(StartResolution),
-    /// Conclude that merge when nothing is left in conflict. Done already: no merge is in progress,
-    /// and the branch contains the target's commit.
+    /// Finish that merge once nothing is in conflict. Already done: no merge is in progress, and
+    /// the branch contains the target's commit.
     FinishResolution(FinishResolution),
-    /// Give back the worktree and delete the branch; commits outside the target and uncommitted
-    /// work are kept under `refs/swarm/rescue/`. Done already: neither is there.
+    /// Release the worktree and delete the branch; commits outside the target and uncommitted work
+    /// are kept under `refs/swarm/rescue/`. Already done: neither exists.
     ReleaseWorktree(ReleaseWorktree),
-    /// Make a checkpoint: the work of each agent under private references, an annotated tag on the
-    /// target's commit, the file last. Done already: the file is there and names this effect; the
-    /// tag that is there and names this effect is kept.
+    /// Make a checkpoint: each agent's work under private references, an annotated tag on the
+    /// target's commit, and last the file. Already done: the file exists and names this effect. An
+    /// existing tag that names this effect is kept.
     MakeCheckpoint(MakeCheckpoint),
-    /// Remove a checkpoint's file, then its tag, then its private references but for those of
-    /// `in_use`. Done already: none of them is there.
+    /// Delete a checkpoint's file, then its tag, then its private references except those of
+    /// `in_use`. Already done: none of them exists.
     DeleteCheckpoint(DeleteCheckpoint),
-    /// See whether a rollback can be done: file, tag, commits, and the checkouts of the target.
+    /// Check whether a rollback is possible: file, tag, commits, and the checkouts of the target.
     /// Changes nothing.
     CheckRollback(CheckRollback),
-    /// Move the target from `expected` to `commit`, in any direction, by compare-and-swap; the
-    /// user's checkout follows. Done already: the target is at `commit`.
+    /// Move the target from `expected` to `commit`, in any direction, by compare-and-swap and
+    /// update the user's checkout. Already done: the target is at `commit`.
     MoveTarget(MoveTarget),
-    /// Move an inbox file that became an idea to `inbox/accepted/`. Done already: it is no longer
+    /// Move an inbox file that became an idea to `inbox/accepted/`. Already done: it is no longer
     /// in the inbox.
     ArchiveInbox(ArchiveInbox),
 }
 
-/// A landing, as the proof that a branch may go.
+/// A landing, which proves that the branch may be deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Landing {
-    /// The branch's last commit.
+    /// Last commit of the branch.
     pub tip: Oid,
-    /// The branch that it landed on.
+    /// Branch on which it landed.
     pub target: String,
 }
 
 impl Effect {
-    /// Whether it uses what the merge queue has one of: the target and the merge worktree.
+    /// Whether it uses the target or the merge worktree, of which the merge queue has only one.
     pub fn holds_queue(&self) -> bool {
         match self {
             Self::Run(run) => match run.purpose {
@@ -139,8 +140,8 @@ impl Effect {
         matches!(self, Self::MakeCheckpoint(_))
     }
 
-    /// Whether it belongs to this attempt, or to the merge of its idea. Ending a run and tidying up
-    /// belong to nobody.
+    /// Whether it belongs to this attempt or the merge of its idea. Stopping a run and cleanup
+    /// belong to none.
     pub fn works_for(&self, of: &AgentId, at: &IdeaId) -> bool {
         match self {
             Self::PrepareWorktree(it) => it.agent == *of,
@@ -169,32 +170,32 @@ impl Effect {
     }
 }
 
-/// The worktree of an attempt that ended, kept for the next one.
+/// Worktree of an ended attempt, kept for the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KeptWorktree {
-    /// The worktree's name under `.swarm/worktrees/`.
+    /// Name under `.swarm/worktrees/`.
     pub worktree: String,
     /// Its branch.
     pub branch: String,
-    /// The commit that its attempt started from.
+    /// Commit where its attempt started.
     pub base: Oid,
-    /// Whose it was.
+    /// Agent of that attempt.
     pub agent: AgentId,
-    /// Whether that attempt crashed, so that the next prompt carries a recovery context.
+    /// Whether that attempt crashed, so that the next prompt has a recovery context.
     pub crashed: bool,
-    /// After a rollback: the work as a checkpoint kept it; there is no worktree and no branch.
+    /// After a rollback: the work saved by a checkpoint; there is no worktree and no branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<Saved>,
 }
 
-/// Work that a checkpoint kept, by its commits.
+/// Work saved by a checkpoint, as commits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Saved {
-    /// Where the branch stood.
+    /// Tip of the branch.
     pub tip: Oid,
-    /// What was not committed, as a commit on top of that; none: nothing.
+    /// Commit on top of `tip` with the uncommitted files; `None` if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wip: Option<Oid>,
 }
@@ -207,52 +208,52 @@ pub enum Purpose {
     Iteration {
         /// The agent.
         agent: AgentId,
-        /// Which, from 1.
+        /// Number of the iteration, from 1.
         iteration: u32,
-        /// The profile that it runs under.
+        /// Profile that it runs under.
         profile: ProfileName,
     },
     /// A quality command in the attempt's worktree.
     Gate {
         /// The agent.
         agent: AgentId,
-        /// Which of the quality commands, from 0.
+        /// Index in the quality commands, from 0.
         index: usize,
         /// The command.
         command: String,
     },
     /// A quality command on the merged tree.
     Verify {
-        /// Whose work.
+        /// Idea whose work is verified.
         idea: IdeaId,
-        /// Which of the quality commands, from 0.
+        /// Index in the quality commands, from 0.
         index: usize,
         /// The command.
         command: String,
     },
-    /// A hook's program.
+    /// A call of a hook.
     Hook {
-        /// Which hook.
+        /// The hook.
         hook: HookName,
-        /// The event that the call is about.
+        /// Sequence number of the event that the call is about.
         seq: u64,
-        /// The attempt whose first iteration it can hold.
+        /// Attempt whose first iteration the hook can hold.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<AgentId>,
-        /// The idea whose landing it can hold.
+        /// Idea whose landing the hook can hold.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         idea: Option<IdeaId>,
     },
 }
 
-/// How a conflict can be resolved.
+/// Who can resolve a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ConflictLevel {
-    /// White space, formatting, adjacent lines: by itself.
+    /// swarm itself: whitespace, formatting, adjacent lines.
     Simple,
-    /// By a resolver agent.
+    /// A resolver agent.
     Medium,
-    /// By a person.
+    /// A person.
     Complex,
 }

@@ -1,7 +1,6 @@
-//! Effects about the work of an attempt: its worktree, its runs, what becomes of both; and the
-//! inbox.
+//! Effects on the work of an attempt (its worktree, its runs), and on the inbox.
 
-#![allow(missing_docs)] // the variants of `Effect` say what each is, the fields what they are
+#![allow(missing_docs)] // the variants of `Effect` describe the structs, field names most fields
 
 use serde::{Deserialize, Serialize};
 
@@ -15,11 +14,11 @@ pub struct PrepareWorktree {
     pub agent: AgentId,
     pub idea: IdeaId,
     pub branch: String,
-    /// The new worktree's name under `.swarm/worktrees/`.
+    /// Name of the new worktree under `.swarm/worktrees/`.
     pub worktree: String,
-    /// The branch to start from, by its commit at that moment.
+    /// Branch whose current commit the attempt starts from.
     pub target: String,
-    /// The kept worktree to take over.
+    /// Kept worktree to take over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<KeptWorktree>,
 }
@@ -27,10 +26,10 @@ pub struct PrepareWorktree {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
-    /// Which run; also its directory.
+    /// The run, which also names its directory.
     pub run: RunId,
     pub purpose: Purpose,
-    /// How long it may take.
+    /// Time limit, in milliseconds.
     pub timeout_ms: i64,
 }
 
@@ -48,11 +47,11 @@ pub struct Seal {
     pub idea: IdeaId,
     pub branch: String,
     pub worktree: String,
-    /// The commit that the attempt started from.
+    /// Commit where the attempt started.
     pub base: Oid,
-    /// Whether leftovers are committed.
+    /// Whether to commit leftovers.
     pub commit: bool,
-    /// The commit's date, so that a redo gives the same object.
+    /// Date of the commit, fixed so that a repeated effect gives the same object.
     pub at: Timestamp,
 }
 
@@ -63,9 +62,9 @@ pub struct SaveWork {
     pub idea: IdeaId,
     pub branch: String,
     pub worktree: String,
-    /// The commit that the attempt started from.
+    /// Commit where the attempt started.
     pub base: Oid,
-    /// The commit's date, so that a redo gives the same object.
+    /// Date of the commit, fixed so that a repeated effect gives the same object.
     pub at: Timestamp,
 }
 
@@ -74,11 +73,10 @@ pub struct SaveWork {
 pub struct ReleaseWorktree {
     pub worktree: String,
     pub branch: String,
-    /// After a landing: what the branch stood at and where it landed, to be proven before the
-    /// branch goes.
+    /// After a landing: the proof needed to delete the branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed: Option<Landing>,
-    /// The date of a rescue commit, so that a redo gives the same object.
+    /// Date of a rescue commit, fixed so that a repeated effect gives the same object.
     pub at: Timestamp,
 }
 
@@ -86,6 +84,7 @@ pub struct ReleaseWorktree {
 #[serde(rename_all = "camelCase")]
 pub struct ArchiveInbox {
     pub name: String,
-    /// SHA-256 of the content that was taken; a file with another content is a new idea.
+    /// SHA-256 of the content that became an idea, in hex; other content under this name is a new
+    /// idea.
     pub sha256: String,
 }

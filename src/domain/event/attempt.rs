@@ -1,6 +1,6 @@
-//! Attempts: what an agent did, and what became of it.
+//! Events about attempts: what an agent did, and the result.
 
-#![allow(missing_docs)] // the variants of `Event` say what each is, the fields what they are
+#![allow(missing_docs)] // the variants of `Event` describe the structs, field names most fields
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use crate::domain::time::Timestamp;
 pub struct AttemptMoved {
     pub agent: AgentId,
     pub phase: AttemptPhase,
-    /// Not to go on before.
+    /// Must not continue before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
 }
@@ -25,9 +25,9 @@ pub struct AttemptMoved {
 #[serde(rename_all = "camelCase")]
 pub struct WorktreeReady {
     pub agent: AgentId,
-    /// Where its branch left the target.
+    /// Commit where its branch left the target.
     pub base: Oid,
-    /// Where its branch stands.
+    /// Tip of its branch.
     pub head: Oid,
 }
 
@@ -43,7 +43,7 @@ pub struct IterationStarted {
 #[serde(rename_all = "camelCase")]
 pub struct GateStarted {
     pub agent: AgentId,
-    /// Which command, from 0.
+    /// Index in the quality commands, from 0.
     pub index: usize,
     pub run: RunId,
 }
@@ -52,13 +52,12 @@ pub struct GateStarted {
 #[serde(rename_all = "camelCase")]
 pub struct RunStarted {
     pub run: RunId,
-    /// The child's process id, for people.
+    /// Process id of the child, for people.
     pub pid: u32,
-    /// How its output is to be read, as the configuration names it; none: by what the profile says
-    /// now.
+    /// Adapter that parses its output, as configured; `None`: the profile's current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<String>,
-    /// It goes on with a conversation.
+    /// Whether it resumes a conversation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resumed: bool,
 }
@@ -75,7 +74,7 @@ pub struct RunEnded {
 pub struct SignalSeen {
     pub agent: AgentId,
     pub run: RunId,
-    /// Where in its output.
+    /// Offset in the run's output, in bytes.
     pub offset: u64,
     pub signal: Signal,
 }
@@ -85,7 +84,7 @@ pub struct SignalSeen {
 pub struct IterationJudged {
     pub agent: AgentId,
     pub empty: bool,
-    /// It was over at once.
+    /// Whether it ended at once without doing anything.
     pub at_once: bool,
 }
 
@@ -102,7 +101,7 @@ pub struct AttemptSealed {
 #[serde(rename_all = "camelCase")]
 pub struct GatePassed {
     pub agent: AgentId,
-    /// Which command, from 0.
+    /// Index in the quality commands, from 0.
     pub index: usize,
 }
 
@@ -110,7 +109,7 @@ pub struct GatePassed {
 #[serde(rename_all = "camelCase")]
 pub struct GateFailed {
     pub agent: AgentId,
-    /// What the next prompt says.
+    /// Feedback for the next prompt.
     pub feedback: Feedback,
 }
 
@@ -140,21 +139,21 @@ pub struct EndingAsked {
 pub struct AttemptEnded {
     pub agent: AgentId,
     pub end: AttemptEnd,
-    /// How its idea stands now.
+    /// New status of the idea.
     pub status: IdeaStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Its idea is not to be claimed before.
+    /// The idea must not be claimed before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
-    /// Whether its worktree stays for the next attempt.
+    /// Whether the worktree is kept for the next attempt.
     pub keep_worktree: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Learned {
-    /// `learning-001`; of one known already: its id.
+    /// `learning-001`; for a known learning, its existing id.
     pub id: String,
     pub agent: AgentId,
     pub profile: ProfileName,

@@ -1,6 +1,6 @@
-//! Checkpoints and rollbacks.
+//! Events about checkpoints and rollbacks.
 
-#![allow(missing_docs)] // the variants of `Event` say what each is, the fields what they are
+#![allow(missing_docs)] // the variants of `Event` describe the structs, field names most fields
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,6 @@ use crate::domain::state::checkpoint::{Checkpoint, IdeaThen, Rollback, RollbackS
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointMade {
     pub name: CheckpointName,
-    /// What is known of it.
     pub checkpoint: Box<Checkpoint>,
 }
 
@@ -24,7 +23,7 @@ pub struct CheckpointDeleted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RollbackBegun {
-    /// To what, and how.
+    /// Target checkpoint and options.
     pub rollback: Box<Rollback>,
 }
 
@@ -45,9 +44,9 @@ pub struct RollbackStepped {
 #[serde(rename_all = "camelCase")]
 pub struct RolledBack {
     pub to: CheckpointName,
-    /// Where the target is.
+    /// Commit of the target now.
     pub commit: Oid,
-    /// The checkpoint that undoes it.
+    /// Checkpoint that undoes the rollback.
     pub safety: CheckpointName,
 }
 
@@ -55,9 +54,9 @@ pub struct RolledBack {
 #[serde(rename_all = "camelCase")]
 pub struct RollbackAbandoned {
     pub to: CheckpointName,
-    /// What, why and what to do.
+    /// Why, and what to do next; for people.
     pub why: String,
-    /// The files in the way, if it was files.
+    /// Files in the way, if that is why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
 }

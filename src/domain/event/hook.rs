@@ -1,6 +1,6 @@
-//! Calls of hooks.
+//! Events about hook calls.
 
-#![allow(missing_docs)] // the variants of `Event` say what each is, the fields what they are
+#![allow(missing_docs)] // the variants of `Event` describe the structs, field names most fields
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use crate::domain::ids::{AgentId, IdeaId, RunId};
 #[serde(rename_all = "camelCase")]
 pub struct HookOwed {
     pub hook: HookName,
-    /// The kind of the event that it is about. When another comes next, the log was torn between
-    /// the two, and no call is owed.
+    /// Kind of the event that it is about. If another kind follows, the log was torn in between,
+    /// and no call is owed.
     pub of: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idea: Option<IdeaId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
-    /// What is told: variables, without their `SWARM_`.
+    /// Variables of the call, without the prefix `SWARM_`.
     pub facts: BTreeMap<String, String>,
 }
 
@@ -37,7 +37,7 @@ pub struct HookAsked {
 pub struct HookStarted {
     pub hook: HookName,
     pub about: u64,
-    /// The run that calls it.
+    /// Run that makes the call.
     pub run: RunId,
 }
 
@@ -46,7 +46,7 @@ pub struct HookStarted {
 pub struct HookCutOff {
     pub hook: HookName,
     pub about: u64,
-    /// Its runner was killed.
+    /// Whether its runner was killed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
 }
@@ -57,12 +57,12 @@ pub struct HookFinished {
     pub hook: HookName,
     pub about: u64,
     pub how: String,
-    /// Whether the hook did what it was there for.
+    /// Whether the hook succeeded.
     pub well: bool,
-    /// Whether it holds its step.
+    /// Whether it holds the step it guards.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub veto: bool,
-    /// Whether its program was not even started, so that it has written nothing.
+    /// Whether its program was not started, so that there is no output.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_run: bool,
 }
@@ -72,7 +72,7 @@ pub struct HookFinished {
 pub struct HookTimedOut {
     pub hook: HookName,
     pub about: u64,
-    /// Whether that holds its step.
+    /// Whether this holds the step it guards.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub veto: bool,
 }
@@ -81,7 +81,7 @@ pub struct HookTimedOut {
 #[serde(rename_all = "camelCase")]
 pub struct HookApproved {
     pub hook: HookName,
-    /// What was looked at: git's object id of its content, or `gone`; `@`; the landings that
-    /// brought it, with commas.
+    /// What was approved: the git object id of its content, or `gone`; `@`; the landings that
+    /// changed it, separated by commas.
     pub content: String,
 }

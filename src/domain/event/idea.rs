@@ -1,6 +1,6 @@
-//! Ideas, from being added to having landed.
+//! Events about ideas, from adding to landing.
 
-#![allow(missing_docs)] // the variants of `Event` say what each is, the fields what they are
+#![allow(missing_docs)] // the variants of `Event` describe the structs, field names most fields
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
-//! The merge queue.
+//! Events about the merge queue.
 
-#![allow(missing_docs)] // the variants of `Event` say what each is, the fields what they are
+#![allow(missing_docs)] // the variants of `Event` describe the structs, field names most fields
 
 use serde::{Deserialize, Serialize};
 
@@ -16,9 +16,9 @@ pub struct MergeQueued {
     pub id: IdeaId,
     pub agent: AgentId,
     pub branch: String,
-    /// The commit to merge.
+    /// Commit to merge.
     pub source: Oid,
-    /// A person must say go.
+    /// Whether a person must approve it first.
     #[serde(default)]
     pub held: bool,
 }
@@ -28,7 +28,7 @@ pub struct MergeQueued {
 pub struct MergeMoved {
     pub id: IdeaId,
     pub phase: MergePhase,
-    /// Not to be tried before.
+    /// Must not be tried before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,9 +46,9 @@ pub struct MergeReleased {
 pub struct MergeBuilt {
     pub id: IdeaId,
     pub commit: Oid,
-    /// The target's commit that it was built on.
+    /// Target commit that it was built on.
     pub target: Oid,
-    /// Files whose SIMPLE conflict was resolved.
+    /// Files whose SIMPLE conflicts were resolved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resolved: Vec<String>,
 }
@@ -94,7 +94,7 @@ pub struct VerifyReady {
 #[serde(rename_all = "camelCase")]
 pub struct VerifyStarted {
     pub id: IdeaId,
-    /// Which command, from 0.
+    /// Index in the quality commands, from 0.
     pub index: usize,
     pub run: RunId,
 }
@@ -103,7 +103,7 @@ pub struct VerifyStarted {
 #[serde(rename_all = "camelCase")]
 pub struct VerifyPassed {
     pub id: IdeaId,
-    /// Which command, from 0.
+    /// Index in the quality commands, from 0.
     pub index: usize,
 }
 
@@ -111,6 +111,6 @@ pub struct VerifyPassed {
 #[serde(rename_all = "camelCase")]
 pub struct MergeReturned {
     pub id: IdeaId,
-    /// What the next prompt says.
+    /// Feedback for the next prompt.
     pub feedback: Feedback,
 }

@@ -1,8 +1,9 @@
-//! Journaled facts. An event says what is now so; it never asks for a decision.
+//! Events: journaled facts. An event says what is true now; it never asks for a decision.
 //!
-//! Invariant: an event is small (a log line is at most 64 KiB) and holds no path of the machine, no
-//! secret and no process identity. Kinds and fields are only ever added; what is gone stays
-//! readable. Each kind has its own struct, in a file by family.
+//! Invariant: an event is small (a log line is at most 64 KiB) and contains no machine path, no
+//! secret and no process identity. Kinds and fields are only ever added; removed ones stay
+//! readable. Each kind has its own struct, one file per family. `decide` emits them, `evolve` folds
+//! them, `journal` stores them.
 
 mod attempt;
 mod checkpoint;
@@ -28,7 +29,7 @@ pub use provider::*;
 pub use redirect::*;
 pub use swarm::*;
 
-/// A fact.
+/// A journaled fact. The documentation of the variants is the reference page of events.
 #[derive(
     Debug,
     Clone,
@@ -43,175 +44,175 @@ pub use swarm::*;
 #[serde(tag = "kind", content = "data", rename_all = "camelCase")]
 #[strum(serialize_all = "camelCase")]
 pub enum Event {
-    /// Everything before this line is on disk.
+    /// All earlier lines are on disk.
     Mark(Mark),
-    /// A daemon took over.
+    /// A daemon started and took over the state.
     DaemonStarted(DaemonStarted),
     /// The swarm's phase changed.
     PhaseChanged(PhaseChanged),
-    /// A pause is in force.
+    /// The swarm was paused; the pause survives a restart.
     PauseSet(PauseSet),
-    /// The pause is over.
+    /// The pause ended.
     PauseLifted(PauseLifted),
-    /// The configuration that decisions use from now on.
+    /// The configuration changed; decisions use this one from now on.
     SettingsLoaded(SettingsLoaded),
-    /// Another mode than the configuration's is in force; none: the configuration's.
+    /// The mode was overridden; `null`: the configuration's mode is back in force.
     ModeSet(ModeSet),
-    /// The wall clock went back.
+    /// The system clock went backwards.
     ClockWentBack(ClockWentBack),
-    /// The disk is full; nothing is started for a while, then it is tried again.
+    /// The disk is full; nothing starts until the given time.
     RoomAwaited(RoomAwaited),
-    /// Where the target was seen.
+    /// The target was seen at a commit.
     TargetSeen(TargetSeen),
-    /// The target no longer contains the commit where it was last seen.
+    /// The target no longer contains the commit at which it was last seen.
     TargetRewritten(TargetRewritten),
-    /// Somebody said what to do about it.
+    /// A person chose what to do about the rewritten target.
     TargetSettled(TargetSettled),
 
     /// An idea was added.
     IdeaAdded(IdeaAdded),
     /// An idea was changed.
     IdeaEdited(IdeaEdited),
-    /// An idea that ended badly is pending again, its crashes forgotten; its failures still lower
-    /// its score.
+    /// An idea that ended badly is pending again. Its crash count is reset; its failures still
+    /// lower its score.
     IdeaRetried(IdeaRetried),
-    /// An idea is not wanted any more.
+    /// An idea was cancelled.
     IdeaCancelled(IdeaCancelled),
-    /// A person wants it done.
+    /// A person assigned the idea: it starts even in semi-auto mode.
     IdeaAssigned(IdeaAssigned),
 
-    /// An agent was given an idea.
+    /// An agent claimed an idea.
     IdeaClaimed(IdeaClaimed),
     /// An attempt's phase changed.
     AttemptMoved(AttemptMoved),
-    /// The worktree is there.
+    /// The worktree of an attempt is ready.
     WorktreeReady(WorktreeReady),
-    /// An iteration begins.
+    /// An iteration started.
     IterationStarted(IterationStarted),
-    /// A quality command begins in the attempt's worktree.
+    /// A quality command started in the attempt's worktree.
     GateStarted(GateStarted),
-    /// The child of a run is running.
+    /// The child process of a run started.
     RunStarted(RunStarted),
-    /// A run is over.
+    /// A run ended.
     RunEnded(RunEnded),
-    /// An agent said something in the signal protocol.
+    /// An agent sent a signal.
     SignalSeen(SignalSeen),
-    /// How an iteration without a result counts against the limits.
+    /// An iteration without a result was counted against the limits.
     IterationJudged(IterationJudged),
-    /// An iteration does not count: its service was to blame, or its conversation. With it the
-    /// attempt comes to its boundary: one event, so that no torn log can hold half of it.
+    /// An iteration does not count, because the provider or the conversation was at fault. The
+    /// event also holds the attempt, so that a torn log cannot contain half of it.
     IterationExcused(IterationExcused),
-    /// An attempt has a conversation.
+    /// An attempt started a conversation.
     SessionBegan(SessionBegan),
-    /// An attempt's conversation cannot go on; the next iteration begins a new one.
+    /// An attempt's conversation cannot be resumed; the next iteration starts a new one.
     SessionDropped(SessionDropped),
-    /// What the present iteration of an attempt has used up to now.
+    /// Usage of the current iteration so far.
     UsageSeen(UsageSeen),
-    /// Nothing of this account is started for a while.
+    /// An account must wait: none of its runs start.
     AccountHeld(AccountHeld),
-    /// The time is over, and one run tries whether the account works again.
+    /// The wait is over, and one run tries whether the account works again.
     AccountTried(AccountTried),
-    /// The account works again, or somebody said so.
+    /// The account works again, or a person ended the wait.
     AccountFreed(AccountFreed),
-    /// The budget of a day paused the swarm.
+    /// The daily budget paused the swarm.
     BudgetReached(BudgetReached),
-    /// Where the branch stands after an iteration.
+    /// The commit of the branch after an iteration.
     AttemptSealed(AttemptSealed),
     /// A quality command passed in the attempt's worktree.
     GatePassed(GatePassed),
-    /// A quality command failed; the next prompt carries it.
+    /// A quality command failed; the next prompt contains the failure.
     GateFailed(GateFailed),
-    /// The attempt has another task.
+    /// The attempt got another task.
     TaskSet(TaskSet),
-    /// A person said something to an agent.
+    /// A person sent an agent a message.
     MessageQueued(MessageQueued),
-    /// An attempt is to end.
+    /// An attempt was asked to end.
     EndingAsked(EndingAsked),
-    /// An attempt is to end, and another idea takes its place.
+    /// An agent was redirected: its attempt ends, and another idea takes its place.
     AgentRedirected(AgentRedirected),
-    /// The work in progress of a redirected attempt is committed.
+    /// The work in progress of a redirected attempt was committed.
     WorkSaved(WorkSaved),
-    /// An attempt is over.
+    /// An attempt ended.
     AttemptEnded(AttemptEnded),
 
     /// Finished work entered the merge queue.
     MergeQueued(MergeQueued),
-    /// An entry's phase changed.
+    /// The phase of a merge queue entry changed.
     MergeMoved(MergeMoved),
-    /// A held entry may go on.
+    /// A held entry was approved.
     MergeReleased(MergeReleased),
-    /// The merged commit exists.
+    /// The merge commit was built.
     MergeBuilt(MergeBuilt),
     /// The merge has a conflict.
     MergeConflicted(MergeConflicted),
-    /// The conflict lies in the worktree.
+    /// The conflict is in the worktree, ready to be resolved.
     ConflictLaidOut(ConflictLaidOut),
-    /// The conflict is settled; the branch holds the target.
+    /// The conflict was resolved; the branch contains the target.
     ConflictSettled(ConflictSettled),
-    /// A resolver's try did not settle it.
+    /// A resolver did not resolve the conflict.
     ResolverFailed(ResolverFailed),
-    /// The merged tree is checked out.
+    /// The merged tree was checked out.
     VerifyReady(VerifyReady),
-    /// A quality command begins on the merged tree.
+    /// A quality command started on the merged tree.
     VerifyStarted(VerifyStarted),
     /// A quality command passed on the merged tree.
     VerifyPassed(VerifyPassed),
-    /// The work goes back to its agent for another iteration.
+    /// The work returned to its agent for another iteration.
     MergeReturned(MergeReturned),
-    /// The target contains the work.
+    /// The idea landed: the target contains its work.
     IdeaLanded(IdeaLanded),
 
     /// A checkpoint was made.
     CheckpointMade(CheckpointMade),
-    /// A checkpoint is gone.
+    /// A checkpoint was deleted.
     CheckpointDeleted(CheckpointDeleted),
-    /// A rollback is under way.
+    /// A rollback started.
     RollbackBegun(RollbackBegun),
-    /// What the rollback will make of an idea.
+    /// What the rollback will restore of an idea.
     RollbackPlanned(RollbackPlanned),
-    /// The rollback has come to its next step.
+    /// The rollback reached its next step.
     RollbackStepped(RollbackStepped),
-    /// The target and the ideas are what they were at the checkpoint.
+    /// The target and the ideas were restored to the checkpoint.
     RolledBack(RolledBack),
-    /// The rollback was abandoned; the target and the ideas are as they were.
+    /// The rollback was abandoned; the target and the ideas are unchanged.
     RollbackAbandoned(RollbackAbandoned),
 
-    /// A hook is to be called about the event that comes next. It comes first, so that no torn log
-    /// can hold the event without the call.
+    /// A hook must be called about the next event. This event comes first, so that a torn log
+    /// cannot contain the other without it.
     HookOwed(HookOwed),
-    /// A hook that can hold a step is to be asked.
+    /// A hook that guards a step must be called.
     HookAsked(HookAsked),
-    /// A hook is called.
+    /// A hook call started.
     HookStarted(HookStarted),
-    /// A call was cut off by a crash or by the daemon's end; it is made again.
+    /// A hook call was interrupted by a crash or the daemon's shutdown; it is repeated.
     HookCutOff(HookCutOff),
-    /// A call is over.
+    /// A hook call ended.
     HookFinished(HookFinished),
-    /// A call took too long and was ended.
+    /// A hook call timed out and was stopped.
     HookTimedOut(HookTimedOut),
-    /// A person has approved what an agent's landed work made of a hook.
+    /// A person approved a hook that an agent's landed work changed.
     HookApproved(HookApproved),
-    /// An agent found something out.
+    /// An agent recorded a learning.
     Learned(Learned),
-    /// Something that people should know.
+    /// A warning for people was raised.
     WarningRaised(WarningRaised),
-    /// It is over.
+    /// A warning was cleared.
     WarningCleared(WarningCleared),
 
-    /// The shell must do this.
+    /// An effect was requested: the daemon must carry it out.
     EffectRequested(EffectRequested),
-    /// It is done, or could not be.
+    /// An effect was carried out, or failed.
     EffectFinished(EffectFinished),
 
-    /// Damaged state was repaired: events are gone, their numbers never come back.
+    /// Damaged state was repaired; events were lost, and their numbers are never reused.
     StateRepaired(StateRepaired),
-    /// After damage the log begins here: the whole state after this record lies in a file beside
-    /// it.
+    /// After a repair the log starts here; a file beside it contains the whole state after this
+    /// record.
     StateRestored(StateRestored),
 }
 
 impl Event {
-    /// Its kind, as the log names it.
+    /// Its kind, as written in the log.
     pub fn kind(&self) -> &'static str {
         self.into()
     }

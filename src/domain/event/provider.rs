@@ -1,6 +1,6 @@
-//! What agents share and use: accounts, conversations, tokens and money.
+//! Events about what agents share and use: accounts, conversations, tokens and money.
 
-#![allow(missing_docs)] // the variants of `Event` say what each is, the fields what they are
+#![allow(missing_docs)] // the variants of `Event` describe the structs, field names most fields
 
 use serde::{Deserialize, Serialize};
 
@@ -16,12 +16,12 @@ use crate::domain::usage::Bill;
 #[serde(rename_all = "camelCase")]
 pub struct IterationExcused {
     pub agent: AgentId,
-    /// What was to blame.
+    /// What was at fault.
     pub excuse: Excuse,
-    /// Where the attempt stands then; none, in older logs: an `attemptMoved` before it says so.
+    /// New phase of the attempt; `None` in older logs, where an `attemptMoved` precedes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<AttemptPhase>,
-    /// Not to go on before.
+    /// Must not continue before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
 }
@@ -47,7 +47,7 @@ pub struct SessionDropped {
 pub struct UsageSeen {
     pub agent: AgentId,
     pub run: RunId,
-    /// The run's own part.
+    /// Usage of this run alone.
     pub bill: Bill,
 }
 
@@ -55,7 +55,7 @@ pub struct UsageSeen {
 #[serde(rename_all = "camelCase")]
 pub struct AccountHeld {
     pub account: String,
-    /// Why and how long.
+    /// Why, and for how long.
     pub hold: Hold,
 }
 

@@ -1,6 +1,6 @@
-//! Redirects: an agent goes on with another idea.
+//! Events about redirects: an agent continues with another idea.
 
-#![allow(missing_docs)] // the variants of `Event` say what each is, the fields what they are
+#![allow(missing_docs)] // the variants of `Event` describe the structs, field names most fields
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::domain::ids::{AgentId, IdeaId};
 pub struct AgentRedirected {
     pub agent: AgentId,
     pub to: IdeaId,
-    /// In a worktree of its own.
+    /// Whether the other idea gets a new worktree.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new_worktree: bool,
 }
@@ -22,6 +22,6 @@ pub struct AgentRedirected {
 pub struct WorkSaved {
     pub agent: AgentId,
     pub saved: Saved,
-    /// Whether something was uncommitted.
+    /// Whether there was uncommitted work.
     pub committed: bool,
 }

@@ -1,6 +1,6 @@
-//! The swarm as a whole: its phase, settings, target, warnings, the outbox, repairs.
+//! Events about the swarm as a whole: its phase, settings, target, warnings, effects, repairs.
 
-#![allow(missing_docs)] // the variants of `Event` say what each is, the fields what they are
+#![allow(missing_docs)] // the variants of `Event` describe the structs, field names most fields
 
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +19,8 @@ pub struct Mark {}
 #[serde(rename_all = "camelCase")]
 pub struct DaemonStarted {
     pub version: String,
-    /// From here on `hookOwed` says which hooks are called; before it, and after an older daemon,
-    /// the frozen rules do.
+    /// Whether `hookOwed` events determine hook calls from here on. Before this, and after an older
+    /// daemon, the frozen rules do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub owes_hooks: bool,
 }
@@ -31,7 +31,7 @@ pub struct PhaseChanged {
     pub phase: SwarmPhase,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// While draining: until when it waits for boundaries.
+    /// While draining: the end of the grace period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
 }
@@ -48,9 +48,9 @@ pub struct PauseLifted {}
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SettingsLoaded {
-    /// SHA-256 of the effective configuration.
+    /// SHA-256 of the effective configuration, in hex.
     pub hash: String,
-    /// What decisions need of it.
+    /// Settings that decisions depend on.
     pub settings: Box<Settings>,
 }
 
@@ -64,7 +64,7 @@ pub struct ModeSet {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClockWentBack {
-    /// By how many milliseconds.
+    /// Milliseconds by which it went back.
     pub by_ms: i64,
 }
 
@@ -86,7 +86,7 @@ pub struct TargetSeen {
 pub struct TargetRewritten {
     pub from: Oid,
     pub to: Oid,
-    /// Ideas that had landed on it and that it has no longer.
+    /// Ideas that had landed and that the target no longer contains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<IdeaId>,
 }
@@ -95,7 +95,7 @@ pub struct TargetRewritten {
 #[serde(rename_all = "camelCase")]
 pub struct TargetSettled {
     pub choice: TargetChoice,
-    /// Where the target is.
+    /// Commit of the target.
     pub to: Oid,
 }
 
@@ -103,7 +103,7 @@ pub struct TargetSettled {
 #[serde(rename_all = "camelCase")]
 pub struct WarningRaised {
     pub key: String,
-    /// What, why and what to do.
+    /// What happened, why, and what to do; for people.
     pub message: String,
 }
 
@@ -124,7 +124,7 @@ pub struct EffectRequested {
 #[serde(rename_all = "camelCase")]
 pub struct EffectFinished {
     pub id: EffectId,
-    /// Why it could not be done.
+    /// Error, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -133,14 +133,14 @@ pub struct EffectFinished {
 #[serde(rename_all = "camelCase")]
 pub struct StateRepaired {
     pub way: RepairWay,
-    /// The events that are gone, where their numbers are known.
+    /// Lost events, if their numbers are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<LostEvents>,
-    /// The folder in the state directory that has the files as they were.
+    /// Directory in the state directory with the files from before the repair.
     pub copy: String,
-    /// What the counters are at least.
+    /// Lower bounds for the counters.
     pub floors: Counters,
-    /// Ideas of which the target says that they landed.
+    /// Ideas that have landed according to the target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub landed: Vec<FoundLanding>,
 }
@@ -148,11 +148,11 @@ pub struct StateRepaired {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StateRestored {
-    /// Where it was found.
+    /// How the state was restored.
     pub way: RepairWay,
-    /// The SHA-256 of the file `restored-<sha256>.json`.
+    /// SHA-256 in the name of the file `restored-<sha256>.json`.
     pub sha256: String,
-    /// The folder in the state directory that has the files as they were.
+    /// Directory in the state directory with the files from before the repair.
     pub copy: String,
 }
 
@@ -160,16 +160,16 @@ pub struct StateRestored {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RepairWay {
-    /// The good beginning of the log stays.
+    /// The intact beginning of the log was kept.
     Cut,
-    /// A snapshot and the good events after it stay.
+    /// A snapshot and the intact events after it were kept.
     Snapshot,
-    /// The state was put together from what lies beside the log.
+    /// The state was rebuilt from other files.
     Rebuild,
 }
 
 impl RepairWay {
-    /// The word for it.
+    /// Its name in commands and JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Cut => "cut",
@@ -179,17 +179,17 @@ impl RepairWay {
     }
 }
 
-/// Events that are gone.
+/// A range of lost events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LostEvents {
-    /// The first.
+    /// First lost sequence number.
     pub from: u64,
-    /// The last.
+    /// Last lost sequence number.
     pub to: u64,
 }
 
-/// A landing that git knows.
+/// A landing found in the git history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FoundLanding {
@@ -197,6 +197,6 @@ pub struct FoundLanding {
     pub idea: IdeaId,
     /// The merge commit.
     pub commit: Oid,
-    /// The branch that has it.
+    /// Branch that contains it.
     pub target: String,
 }

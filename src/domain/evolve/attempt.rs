@@ -1,4 +1,4 @@
-//! Folding events about attempts.
+//! Folds events about attempts.
 
 use super::idea::audit;
 use super::{provider, redirect};
@@ -19,7 +19,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 use crate::domain::verdict::Verdict;
 
-/// Runs that an attempt remembers.
+/// Number of runs that an attempt remembers.
 const RUNS_KEPT: usize = 100;
 
 pub(super) fn with_attempt(state: &mut State, agent: &AgentId, change: impl FnOnce(&mut Attempt)) {
@@ -37,7 +37,8 @@ pub(super) fn claim(state: &mut State, at: Timestamp, claimed: &IdeaClaimed) {
         idea.attempts = claimed.attempt;
         idea.not_before = None;
         audit(idea, at, "claimed", agent.as_str());
-        // Where ideas must be assigned, it is: it goes on by itself when it is interrupted.
+        // In semi-auto mode it counts as assigned, so that it continues by itself after an
+        // interruption.
         idea.assigned |= idea.reserved.take().is_some();
         idea.kept.take()
     });
@@ -99,7 +100,7 @@ pub(super) fn claim(state: &mut State, at: Timestamp, claimed: &IdeaClaimed) {
     state.agents.insert(agent.clone(), attempt);
 }
 
-/// What waits for the first prompt. A checkpoint keeps the texts alone.
+/// Messages waiting for the first prompt. A checkpoint keeps only their texts.
 fn heard_before(kept: &Kept, at: Timestamp) -> Vec<Message> {
     if kept.said.len() == kept.messages.len() {
         return kept.said.clone();
@@ -134,7 +135,7 @@ pub(super) fn start_iteration(state: &mut State, at: Timestamp, started: &Iterat
         attempt.sealed = false;
         attempt.gate_next = 0;
         attempt.lost_runs = 0;
-        // Kept, so that a prompt built again after a restart carries them too.
+        // Kept so that a prompt rebuilt after a restart includes them.
         attempt.told = std::mem::take(&mut attempt.messages);
         message::deliver(&mut attempt.heard, &started.run, at);
     });
@@ -193,7 +194,7 @@ pub(super) fn end_run(state: &mut State, at: Timestamp, ended: &RunEnded) {
     }
 }
 
-/// Quality commands in a row whose runner was killed.
+/// Counts quality commands in a row whose runner was killed.
 fn count_lost(lost: &mut u32, end: &RunEnd) {
     match end.how {
         RunEndKind::Lost => *lost += 1,
@@ -208,8 +209,8 @@ fn count_lost(lost: &mut u32, end: &RunEnd) {
 }
 
 fn end_iteration(attempt: &mut Attempt, at: Timestamp, end: &RunEnd) {
-    // A resolver's time is not the idea's, and neither is that in which a program tried and waited
-    // for its service.
+    // The idea's time excludes a resolver's time, and time in which a program waited for its
+    // provider.
     let waited = end.verdict.as_ref().is_some_and(Verdict::is_of_account);
     if attempt.task == Task::Work && !waited {
         attempt.spent_ms = attempt.spent_ms.saturating_add(end.duration_ms);
@@ -223,7 +224,7 @@ fn end_iteration(attempt: &mut Attempt, at: Timestamp, end: &RunEnd) {
         provider::went_well(attempt);
     }
     let told = std::mem::take(&mut attempt.told);
-    // What a service refused to hear was not said.
+    // Messages in a prompt that the provider refused were not delivered.
     let refused = matches!(end.verdict, Some(Verdict::Failed { .. }));
     let delivered = !refused
         && matches!(
@@ -250,7 +251,7 @@ pub(super) fn hear(state: &mut State, seen: &SignalSeen) {
             Signal::Progress(percent) => attempt.progress = Some(*percent),
             Signal::LearningLocal(_) | Signal::LearningGlobal(_) => {}
         }
-        // It wrote something, so iterations without output are no longer in a row.
+        // It wrote something, which ends a series of iterations without output.
         attempt.empty_outputs = 0;
         if attempt.said.is_some() {
             attempt.at_once = 0;
@@ -280,7 +281,7 @@ pub(super) fn seal(state: &mut State, sealed: &AttemptSealed) {
     });
 }
 
-/// One that was not `through` could not have made a commit.
+/// An attempt that was interrupted cannot have made a commit.
 fn see_head(attempt: &mut Attempt, head: &Oid, through: bool) {
     let moved = attempt.head.as_ref() != Some(head);
     attempt.without_commit = if moved {
@@ -306,7 +307,7 @@ pub(super) fn fail_gate(state: &mut State, failed: &GateFailed) {
 pub(super) fn set_task(state: &mut State, set: &TaskSet) {
     with_attempt(state, &set.agent, |attempt| {
         attempt.task = set.task.clone();
-        // It begins something else: nothing is in a row any more.
+        // A new task resets the counts of failures in a row.
         attempt.cut = 0;
         if set.task == Task::Work {
             provider::back_to_own(attempt);

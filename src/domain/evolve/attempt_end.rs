@@ -1,4 +1,4 @@
-//! Folding the end of an attempt: what its idea becomes, what is kept of it, and what is owed.
+//! Folds the end of an attempt: what its idea becomes, what is kept, and which cleanup is owed.
 
 use super::idea::{audit, unused, with_idea};
 use super::redirect;
@@ -33,7 +33,7 @@ pub(super) fn end(state: &mut State, at: Timestamp, ended: &AttemptEnded) {
     if let Some(run) = &attempt.run {
         state.stops.remove(run);
     }
-    // One that never had its worktree leaves half of a new one at most.
+    // An attempt that never got its worktree leaves at most half of a new one.
     let takes_over = attempt
         .kept
         .as_ref()
@@ -70,7 +70,7 @@ pub(super) fn end(state: &mut State, at: Timestamp, ended: &AttemptEnded) {
     with_idea(state, &attempt.idea.clone(), at, |idea| {
         idea.status = *status;
         idea.not_before = *not_before;
-        // Nobody decided against it: it goes on by itself, also where ideas must be assigned.
+        // Nobody decided against it, so it continues by itself, even in semi-auto mode.
         let interrupted = matches!(
             end,
             AttemptEnd::Crashed | AttemptEnd::Interrupted | AttemptEnd::Released
@@ -98,7 +98,7 @@ pub(super) fn end(state: &mut State, at: Timestamp, ended: &AttemptEnded) {
     });
 }
 
-/// What proves that its branch may go.
+/// Proof that its branch may be deleted.
 fn landing(state: &State, attempt: &Attempt, end: AttemptEnd) -> Option<Landing> {
     let merged = matches!(end, AttemptEnd::Merged | AttemptEnd::NothingToMerge);
     let tip = attempt.head.clone().filter(|_| merged)?;
@@ -106,8 +106,8 @@ fn landing(state: &State, attempt: &Attempt, end: AttemptEnd) -> Option<Landing>
     Some(Landing { tip, target })
 }
 
-/// Its worktree is not needed any more, nor the one that it was to take over and never did. That
-/// may be the same one, under the branch that its work is on.
+/// Releases its worktree, and the one that it was to take over but never did. Both may be the same,
+/// under the branch that has the work.
 fn give_up(owed: &mut Owed, attempt: &Attempt, landed: Option<Landing>) {
     let kept = attempt.kept.as_deref().filter(|_| attempt.base.is_none());
     let kept = kept.cloned().and_then(unused);
@@ -138,8 +138,8 @@ fn audit_word(end: AttemptEnd) -> &'static str {
     }
 }
 
-/// What the attempt leaves. An attempt that never had its worktree hands on what it was to take
-/// over.
+/// What the attempt leaves for the next. An attempt that never got its worktree passes on what it
+/// was to take over.
 fn keep(agent: &AgentId, attempt: Attempt, crashed: bool) -> Option<Box<Kept>> {
     let last_run = attempt.last_iteration().cloned();
     let session = attempt.own_session().cloned().map(Box::new);

@@ -1,4 +1,4 @@
-//! Folding events about checkpoints and rollbacks.
+//! Folds events about checkpoints and rollbacks.
 
 use super::idea::{audit, unused, with_idea};
 use crate::domain::effect::Effect;
@@ -28,13 +28,13 @@ pub(super) fn step(state: &mut State, stepped: &RollbackStepped) {
 
 pub(super) fn abandon(state: &mut State) {
     state.rollback = None;
-    // Of no use to the next one, also where the log was torn before they were finished.
+    // The next rollback cannot use them, even if a torn log left them unfinished.
     let its = |effect: &Effect| matches!(effect, Effect::CheckRollback(_) | Effect::MoveTarget(_));
     state.outbox.retain(|_, effect| !its(effect));
 }
 
-/// Ideas become what they were. One that came later and has landed since is to be done again;
-/// everything else of it stays.
+/// Restores the ideas. One that was added and landed since must be done again; everything else of
+/// it stays.
 pub(super) fn roll_back(state: &mut State, at: Timestamp, rolled_back: &RolledBack) {
     let Some(rollback) = state.rollback.take() else {
         return;
@@ -43,7 +43,7 @@ pub(super) fn roll_back(state: &mut State, at: Timestamp, rolled_back: &RolledBa
         target.commit = rolled_back.commit.clone();
     }
     state.swarm.rewritten = None;
-    // Work that began on what the target no longer has must not bring that back.
+    // Work based on what the target no longer contains must not bring it back.
     state.swarm.rebase = true;
     state.swarm.failures_in_a_row = 0;
     state.swarm.landed_since_checkpoint = 0;

@@ -1,8 +1,7 @@
-//! The rules by which logs of before `hookOwed` say which hooks are called. Frozen: whoever changes
-//! one changes what old logs come to.
+//! The rules that say which hooks are called in logs without `hookOwed`.
 //!
-//! [`decide`](crate::domain::decide) begins with the same rules; a new or a changed one belongs
-//! there.
+//! Invariant: frozen, because changing a rule changes what old logs fold to.
+//! [`decide`](crate::domain::decide) starts with the same rules; new and changed ones belong there.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +15,7 @@ use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::state::{Attempt, AttemptEnd, IdeaStatus, State};
 use crate::domain::time::Timestamp;
 
-/// A call that an event makes owed.
+/// A call that an event causes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Call {
     pub(crate) hook: HookName,
@@ -27,7 +26,7 @@ pub(crate) struct Call {
 
 type Facts = BTreeMap<String, String>;
 
-/// What is told: variables, without their `SWARM_`.
+/// Variables of a call, without the prefix `SWARM_`.
 fn facts<const N: usize>(pairs: [(&str, String); N]) -> Facts {
     pairs
         .into_iter()
@@ -44,7 +43,7 @@ fn call(hook: HookName, idea: Option<&IdeaId>, agent: Option<&AgentId>, facts: F
     }]
 }
 
-/// The calls that this event makes owed, by the state before it.
+/// Calls caused by this event, given the state before it.
 pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
     match event {
         Event::HookAsked(HookAsked { hook, id, agent }) => asked(state, *hook, id, agent)
@@ -56,8 +55,8 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
             message,
             ..
         }) => ended(state, at, agent, *end, *status, message.as_deref()),
-        // Before the merge queue: its work is complete. What the queue gives back has been told of
-        // already.
+        // Reported before the merge queue, since the work is complete. Work that the queue returns
+        // has been reported already.
         Event::MergeQueued(MergeQueued { id, agent, .. }) => match state.agents.get(agent) {
             Some(attempt) if attempt.returns == 0 && state.entry(id).is_none() => {
                 complete(at, agent, attempt, IdeaStatus::Done)
@@ -100,7 +99,7 @@ pub(crate) fn about(state: &State, at: Timestamp, event: &Event) -> Vec<Call> {
             ]);
             call(HookName::OnPause, None, None, facts)
         }
-        // A hook that fails is not told of itself.
+        // A failing hook is not told about itself.
         Event::WarningRaised(WarningRaised { key, message }) if !key.starts_with(WARNING) => {
             error("warning", message, None)
         }
@@ -188,7 +187,7 @@ fn error(kind: &str, message: &str, idea: Option<&IdeaId>) -> Vec<Call> {
     call(HookName::OnError, idea, None, facts)
 }
 
-/// An attempt that goes on later has not ended for those who are told.
+/// For hooks, an attempt that continues later has not ended.
 fn ended(
     state: &State,
     at: Timestamp,

@@ -1,7 +1,7 @@
-//! What becomes of the calls of hooks.
+//! Folds events about hook calls.
 //!
-//! Invariant: a call is owed in the very fold of the event that it is about. One before a step goes
-//! with the attempt, or the merge, that the step is of.
+//! Invariant: a call is owed from the fold of the event that it is about. A call that guards a step
+//! is dropped with the attempt or merge that the step belongs to.
 
 use super::frozen_hooks;
 use crate::domain::event::{
@@ -13,10 +13,10 @@ use crate::domain::lifecycle::MergePhase;
 use crate::domain::state::State;
 use crate::domain::time::Timestamp;
 
-/// So many contents of a hook stay approved.
+/// Number of approved contents kept per hook.
 const APPROVALS: usize = 20;
 
-/// The calls that this event makes owed, by the state before it.
+/// Calls caused by this event, given the state before it.
 pub(super) fn owed_by(state: &mut State, seq: u64, at: Timestamp, event: &Event) -> Vec<HookCall> {
     if matches!(event, Event::HookOwed(_)) {
         return Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn owed_by(state: &mut State, seq: u64, at: Timestamp, event: &Event)
     calls.into_iter().map(call).collect()
 }
 
-/// What the frozen rules say of an event, of hooks that there are.
+/// Calls that the frozen rules give for an event, for configured hooks only.
 pub(crate) fn frozen(state: &State, at: Timestamp, event: &Event) -> Vec<HookOwed> {
     let Some(settings) = state.settings.as_ref().filter(|it| !it.hooks.is_empty()) else {
         return Vec::new();
@@ -120,7 +120,7 @@ fn with_call(state: &mut State, hook: HookName, seq: u64, change: impl FnOnce(&m
     }
 }
 
-/// The step that the hook stands before.
+/// Sets the state of the step that the hook guards.
 fn pass(state: &mut State, hook: HookName, id: &IdeaId, agent: &AgentId, to: Passage) {
     if hook == HookName::PreMerge {
         let entry = state.queue.iter_mut().find(|entry| entry.idea == *id);
@@ -132,7 +132,7 @@ fn pass(state: &mut State, hook: HookName, id: &IdeaId, agent: &AgentId, to: Pas
     }
 }
 
-/// A call is over; `last` becomes what is known of the hook's last call, with the run that made it.
+/// Ends a call; `last` becomes the hook's last result, with the run that made the call.
 fn over(state: &mut State, hook: HookName, seq: u64, last: LastCall, veto: bool) {
     let this = |call: &HookCall| call.seq == seq && call.hook == hook;
     let Some(place) = state.hooks.iter().position(this) else {
@@ -148,8 +148,7 @@ fn over(state: &mut State, hook: HookName, seq: u64, last: LastCall, veto: bool)
     }
 }
 
-/// What stood before a step of an attempt, or of a merge, that is over or begins anew is not asked
-/// any more.
+/// Drops calls that guard a step of an attempt or merge that is over or starts again.
 pub(super) fn forget(state: &mut State) {
     let (agents, queue) = (&state.agents, &state.queue);
     let wanted = |call: &HookCall| match (call.hook, &call.agent, &call.idea) {

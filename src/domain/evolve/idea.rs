@@ -1,4 +1,4 @@
-//! Folding events about ideas.
+//! Folds events about ideas.
 
 use crate::domain::command::IdeaEdit;
 use crate::domain::event::{
@@ -9,7 +9,7 @@ use crate::domain::state::{Audit, Idea, IdeaStatus, Kept, State, UnusedWorktree}
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 
-/// Audit lines that an idea keeps.
+/// Number of audit lines that an idea keeps.
 const AUDIT_KEPT: usize = 20;
 
 pub(super) fn with_idea(
@@ -69,7 +69,7 @@ pub(super) fn edit(state: &mut State, at: Timestamp, edited: &IdeaEdited) {
     with_idea(state, &edited.id, at, |idea| apply(idea, &edited.edit));
 }
 
-/// An attempt whose first prompt is written goes on with the text that it began with.
+/// An attempt whose first prompt is written keeps the text it started with.
 fn keep_text(state: &mut State, id: &IdeaId, edit: &IdeaEdit) {
     let before = state.ideas.get(id).map(|idea| idea.text.clone());
     let changes = edit.text.is_some() && edit.text.as_deref() != before.as_deref();
@@ -142,7 +142,7 @@ pub(super) fn land(state: &mut State, at: Timestamp, landed: &IdeaLanded) {
     with_idea(state, id, at, |idea| is_done(idea, at, commit));
 }
 
-/// The target has its work.
+/// Marks the idea as done: the target contains its work.
 pub(super) fn is_done(idea: &mut Idea, at: Timestamp, commit: &Oid) {
     idea.status = IdeaStatus::Done;
     idea.commit = Some(commit.clone());
@@ -150,7 +150,7 @@ pub(super) fn is_done(idea: &mut Idea, at: Timestamp, commit: &Oid) {
     audit(idea, at, "landed", commit.as_str());
 }
 
-/// Work that a checkpoint kept has no worktree that could go.
+/// Worktree that is no longer needed; work saved by a checkpoint has none.
 pub(super) fn unused(kept: Kept) -> Option<UnusedWorktree> {
     let worktree = kept.worktree;
     worktree.saved.is_none().then_some(UnusedWorktree {

@@ -1,4 +1,4 @@
-//! Folding events about the merge queue.
+//! Folds events about the merge queue.
 
 use super::attempt::with_attempt;
 use super::idea::{audit, with_idea};
@@ -63,8 +63,7 @@ pub(super) fn change_phase(state: &mut State, moved: &MergeMoved) {
             entry.checked_out = false;
             entry.verify_next = 0;
             entry.run = None;
-            // Who had nothing against it need not be asked again about the same work on the same
-            // target.
+            // A hook that allowed it need not be called again for the same work on the same target.
             entry.pre_merge = entry.pre_merge.filter(|passed| *passed == Passage::Free);
         }
     });
@@ -110,7 +109,7 @@ pub(super) fn lay_out(state: &mut State, laid_out: &ConflictLaidOut) {
     });
 }
 
-/// The branch holds the target: its agent's worktree stands there too.
+/// The branch now contains the target, and so does its agent's worktree.
 pub(super) fn settle_conflict(state: &mut State, settled: &ConflictSettled) {
     let mut agent = None;
     with_entry(state, &settled.id, |entry| {

@@ -1,9 +1,9 @@
-//! Folding events into the state. Total, simple, deterministic: it assigns what the event says and
+//! Folds events into the state. Total, simple and deterministic: it assigns what the event says and
 //! decides nothing.
 //!
 //! Invariant: one exhaustive match, so that a new kind of event does not compile until someone has
-//! said what it changes. An event about something that the state does not know (a newer log read by
-//! older rules) changes nothing but `seq`.
+//! decided what it changes. An event about something unknown to the state (a newer log, older
+//! rules) changes only `seq`. The actor and every replay call it.
 
 mod attempt;
 mod attempt_end;
@@ -34,7 +34,7 @@ pub fn evolve(state: &mut State, seq: u64, at: Timestamp, event: &Event) {
 
 fn fold(state: &mut State, at: Timestamp, event: &Event) {
     match event {
-        // The state that a log begins with is put in place by whoever reads the log.
+        // The reader of the log installs the state that a log starts with.
         Event::Mark(_) | Event::ClockWentBack(_) | Event::StateRestored(_) => {}
         Event::DaemonStarted(started) => swarm::start(state, started),
         Event::PhaseChanged(changed) => swarm::change_phase(state, changed),

@@ -1,6 +1,6 @@
-//! Folding what agents share and use: accounts, conversations, tokens and money.
+//! Folds what agents share and use: accounts, conversations, tokens and money.
 //!
-//! Invariant: what a run used is added once, with its end: to its attempt, its idea and its day
+//! Invariant: a run's usage is added once, when it ends, to its attempt, its idea and its day
 //! alike.
 
 use super::attempt::with_attempt;
@@ -17,7 +17,7 @@ use crate::domain::state::{Attempt, Kept, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Counted;
 
-/// Days of which it is kept what was used.
+/// Number of days whose usage is kept.
 const DAYS_KEPT: usize = 400;
 
 pub(super) fn excuse(state: &mut State, excused: &IterationExcused) {
@@ -83,8 +83,8 @@ pub(super) fn reach_budget(state: &mut State, reached: &BudgetReached) {
     state.swarm.budget_limits = reached.limits;
 }
 
-/// A conversation under `profile` has begun. Where that is a resolver's, the attempt's own one is
-/// wanted again.
+/// A conversation under `profile` started. If it is a resolver's, the attempt's own one is set
+/// aside.
 fn put_aside(attempt: &mut Attempt, profile: &ProfileName, before: Option<Box<Session>>) {
     let own = before.filter(|before| before.profile == attempt.profile);
     if *profile != attempt.profile && own.is_some() {
@@ -92,20 +92,20 @@ fn put_aside(attempt: &mut Attempt, profile: &ProfileName, before: Option<Box<Se
     }
 }
 
-/// The conflict is settled, or no longer what the attempt is about.
+/// Restores the attempt's own conversation after a conflict.
 pub(super) fn back_to_own(attempt: &mut Attempt) {
     if let Some(own) = attempt.own_session.take() {
         attempt.session = Some(own);
     }
 }
 
-/// The conversation that an attempt goes on with.
+/// Conversation that an attempt resumes.
 pub(super) fn taken_up(kept: Option<&Kept>, profile: &ProfileName) -> Option<Box<Session>> {
     let session = kept?.session.as_ref()?;
     (session.profile == *profile).then(|| session.clone())
 }
 
-/// A run of an attempt is over: what it used, and what that says of its conversation.
+/// Adds the usage of an ended run, and updates its conversation.
 pub(super) fn run_over(state: &mut State, at: Timestamp, run: &RunId, end: &RunEnd) {
     for hold in state.accounts.values_mut() {
         if hold.tried_by.as_ref() == Some(run) {
@@ -143,8 +143,7 @@ pub(super) fn run_over(state: &mut State, at: Timestamp, run: &RunId, end: &RunE
     }
 }
 
-/// An iteration came to its end by itself and well: what failed in a row before it does not any
-/// more.
+/// An iteration ended successfully: counts of failures in a row are reset.
 pub(super) fn went_well(attempt: &mut Attempt) {
     attempt.cut = 0;
     if let Some(session) = attempt.session.as_deref_mut() {

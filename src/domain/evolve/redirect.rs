@@ -1,6 +1,6 @@
-//! Redirects: the reservation, the work that is kept, the hand-over.
+//! Folds redirects: the reservation, the saved work, the hand-over.
 //!
-//! Invariant: whatever becomes of a redirect, each of the two ideas has its work, or none, and a
+//! Invariant: whatever happens to a redirect, each of the two ideas keeps its own work, and a
 //! worktree belongs to one of them.
 
 use super::attempt::with_attempt;
@@ -28,13 +28,13 @@ pub(super) fn begin(state: &mut State, at: Timestamp, redirected: &AgentRedirect
     };
     with_idea(state, to, at, |idea| {
         idea.reserved = Some(reserved);
-        // A person wants it now, whatever it waited for after a crash.
+        // A person wants it now, even if it was waiting after a crash.
         idea.not_before = None;
         audit(idea, at, "redirected_to", agent.as_str());
     });
 }
 
-/// The work so far is in these commits.
+/// Records the commits that contain the work so far.
 pub(super) fn save(state: &mut State, work: &WorkSaved) {
     with_attempt(state, &work.agent, |attempt| {
         if let Some(redirect) = &mut attempt.redirect {
@@ -43,7 +43,7 @@ pub(super) fn save(state: &mut State, work: &WorkSaved) {
     });
 }
 
-/// A person stops the agent after all.
+/// Cancels the redirect: a person stops the agent instead.
 pub(super) fn take_back(state: &mut State, agent: &AgentId) {
     let Some(attempt) = state.agents.get(agent).cloned() else {
         return;
@@ -52,7 +52,7 @@ pub(super) fn take_back(state: &mut State, agent: &AgentId) {
     with_attempt(state, agent, |attempt| attempt.redirect = None);
 }
 
-/// The other idea is anybody's again.
+/// Releases the reservation: any agent may claim the other idea.
 pub(super) fn unreserve(state: &mut State, agent: &AgentId, attempt: &Attempt) {
     let Some(redirect) = &attempt.redirect else {
         return;
@@ -62,8 +62,8 @@ pub(super) fn unreserve(state: &mut State, agent: &AgentId, attempt: &Attempt) {
     });
 }
 
-/// The attempt is over. Where the other idea takes over its worktree: what its own idea goes on
-/// from instead.
+/// At the end of the attempt: if the other idea takes over its worktree, this is what its own idea
+/// continues from.
 pub(super) fn hand_over(
     state: &mut State,
     at: Timestamp,

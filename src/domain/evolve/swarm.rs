@@ -1,4 +1,4 @@
-//! Folding events about the swarm as a whole: its phase, settings, target, warnings, the outbox,
+//! Folds events about the swarm as a whole: its phase, settings, target, warnings, effects,
 //! repairs.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::domain::state::checkpoint::Reason;
 use crate::domain::state::{AttemptEnd, IdeaStatus, Owed, State, UnusedWorktree, Warning};
 use crate::domain::time::Timestamp;
 
-/// A new daemon tries again what the one before could not tidy up.
+/// A new daemon retries the cleanup that failed before.
 pub(super) fn start(state: &mut State, started: &DaemonStarted) {
     state.owes_hooks = started.owes_hooks;
     let owed = &mut state.owed;
@@ -42,7 +42,7 @@ pub(super) fn lift_pause(state: &mut State) {
     state.swarm.held_until = None;
 }
 
-/// A gate that has begun begins again when it changes: what passed was another gate.
+/// A changed gate starts again: commands that passed belonged to another gate.
 pub(super) fn load_settings(state: &mut State, loaded: &SettingsLoaded) {
     let SettingsLoaded { hash, settings } = loaded;
     state.config_hash.clone_from(hash);
@@ -69,7 +69,7 @@ pub(super) fn set_mode(state: &mut State, set: &ModeSet) {
     autopilot_off(state);
 }
 
-/// When autopilot begins again, so does what comes before it.
+/// The next start of autopilot needs its checkpoint again.
 fn autopilot_off(state: &mut State) {
     state.swarm.autopilot_checkpoint &= state.mode() == Mode::Autopilot;
 }
@@ -99,7 +99,7 @@ pub(super) fn raise_warning(state: &mut State, at: Timestamp, raised: &WarningRa
     state.warnings.insert(raised.key.clone(), warning);
 }
 
-/// What was to be tidied up is requested now; a run that was asked to end is remembered.
+/// The owed cleanup is now requested; a run that was asked to stop is remembered.
 pub(super) fn request(state: &mut State, requested: &EffectRequested) {
     let EffectRequested { id, effect } = requested;
     state.counters.effects = state.counters.effects.max(id.0);
@@ -116,8 +116,7 @@ pub(super) fn request(state: &mut State, requested: &EffectRequested) {
             let other = |file: &InboxFile| file.name != *name || file.sha256 != *sha256;
             state.owed.inbox.retain(other);
         }
-        // Asking is enough: one that cannot be made is a warning, not a reason to ask again and
-        // again.
+        // The request is enough: a checkpoint that fails is a warning, not a reason to repeat it.
         Effect::MakeCheckpoint(effect::MakeCheckpoint { reason, .. }) => match reason {
             Reason::Periodic => state.swarm.landed_since_checkpoint = 0,
             Reason::BeforeAutopilot => state.swarm.autopilot_checkpoint = true,
@@ -185,8 +184,7 @@ pub(super) fn repair(state: &mut State, at: Timestamp, repaired: &StateRepaired)
 }
 
 /// Ends the work on an idea whose landing was found on the target. The worktree is released like an
-/// abandoned one, and everything in it is kept: the landed commit may be later than the last one in
-/// the log.
+/// abandoned one and everything in it is kept: the landed commit may be newer than the log.
 fn find_landing(state: &mut State, at: Timestamp, id: &IdeaId, commit: &Oid) {
     let Some(kept) = state.ideas.change(id, |idea| idea.kept.take()) else {
         return;

@@ -1,35 +1,35 @@
-//! One try at an idea: queued -> *holds a worktree* {preparing, *live* {starting, working, gating,
-//! stopping}, waiting for human, backoff, ready to merge} -> merged | failed | released.
+//! One attempt at an idea: queued -> *holds a worktree* {preparing, *live* {starting, working,
+//! gating, stopping}, waiting for human, backoff, ready to merge} -> merged | failed | released.
 //!
-//! A live attempt occupies one of the slots; one that only holds its worktree does not.
+//! Invariant: only a live attempt occupies a slot; one that only holds its worktree does not.
 
 use serde::{Deserialize, Serialize};
 use statig::Outcome::{self, Handled, Super, Transition};
 use statig::blocking::{IntoStateMachine, State, Superstate};
 
-/// Where an attempt stands.
+/// Phase of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum AttemptPhase {
-    /// Not begun; a claim begins with its worktree.
+    /// Not started; a claim starts with its worktree.
     Queued,
-    /// Its worktree is being made.
+    /// Its worktree is being prepared.
     Preparing,
     /// Its next iteration is about to run.
     Starting,
-    /// An iteration runs.
+    /// An iteration is running.
     Working,
-    /// It said COMPLETE; the quality commands decide.
+    /// It reported COMPLETE; the quality commands decide.
     Gating,
-    /// It is being ended.
+    /// Its run is being stopped.
     Stopping,
-    /// At its boundary, waiting for a person.
+    /// Between iterations, waiting for a person.
     WaitingForHuman,
-    /// At its boundary, waiting for time or a slot.
+    /// Between iterations, waiting for a time or a slot.
     Backoff,
-    /// Complete; the merge queue has it.
+    /// Complete and in the merge queue.
     ReadyToMerge,
-    /// Landed.
+    /// Its work landed.
     Merged,
     /// Ended without landing: failed, timed out, blocked.
     Failed,
@@ -37,31 +37,31 @@ pub enum AttemptPhase {
     Released,
 }
 
-/// What can happen to it.
+/// Inputs of the attempt machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(test, derive(strum::VariantArray))]
 pub enum AttemptInput {
-    /// The worktree is there.
+    /// The worktree is ready.
     Prepared,
-    /// The run of the iteration is requested.
+    /// The iteration's run was requested.
     Started,
-    /// The iteration is over without a result: hold at the boundary.
+    /// The iteration ended without a result: wait before the next one.
     Hold,
-    /// Time and slot are there for the next iteration.
+    /// Time and a slot are available for the next iteration.
     Continue,
-    /// The agent said COMPLETE.
+    /// The agent reported COMPLETE.
     SaidComplete,
-    /// The agent asks for a person.
+    /// The agent needs a person.
     NeedsHuman,
     /// A person has answered.
     Answered,
     /// All quality commands passed.
     GatePassed,
-    /// The merge queue gives it back for another iteration.
+    /// The merge queue returns it for another iteration.
     Returned,
-    /// End it.
+    /// A stop was requested.
     Stop,
-    /// It landed.
+    /// Its work landed.
     Landed,
     /// It ended badly.
     Fail,
@@ -69,7 +69,7 @@ pub enum AttemptInput {
     Release,
 }
 
-/// What groups of phases have in common.
+/// Groups of phases with common transitions.
 #[derive(Debug)]
 pub enum Group {
     /// Occupies a slot.
@@ -78,7 +78,7 @@ pub enum Group {
     HoldsWorktree,
 }
 
-/// The machine.
+/// The attempt machine.
 #[derive(Debug, Default)]
 pub struct Machine;
 
@@ -102,7 +102,7 @@ impl AttemptPhase {
         )
     }
 
-    /// Whether it is over.
+    /// Whether it has ended.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Merged | Self::Failed | Self::Released)
     }
@@ -125,7 +125,7 @@ impl State<Machine> for AttemptPhase {
             | (Self::WaitingForHuman, I::Answered)
             | (Self::ReadyToMerge, I::Returned) => Transition(Self::Backoff),
             (Self::Working, I::NeedsHuman) => Transition(Self::WaitingForHuman),
-            // A resolver's work needs no gate of its own: the merged tree is verified.
+            // A resolution needs no gate of its own: the merged tree is verified.
             (Self::Gating | Self::Working | Self::Backoff, I::GatePassed) => {
                 Transition(Self::ReadyToMerge)
             }
@@ -159,7 +159,7 @@ impl Superstate<Machine> for Group {
         match (self, input) {
             (Self::Live, I::Stop) => Transition(AttemptPhase::Stopping),
             (Self::HoldsWorktree, I::Fail) => Transition(AttemptPhase::Failed),
-            // What holds a worktree but no process ends at once.
+            // An attempt with a worktree but no process ends at once.
             (Self::HoldsWorktree, I::Release | I::Stop) => Transition(AttemptPhase::Released),
             _ => Super,
         }
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stop_works_in_every_phase_that_is_not_over() {
+    fn an_attempt_can_be_stopped_in_every_phase_before_its_end() {
         use AttemptPhase::*;
         for phase in [Preparing, Starting, Working, Gating, Stopping] {
             assert_eq!(
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_follows_the_end() {
+    fn an_ended_attempt_refuses_every_input() {
         for phase in [
             AttemptPhase::Merged,
             AttemptPhase::Failed,

@@ -1,24 +1,24 @@
 //! One entry of the merge queue: queued -> building -> *conflicted* {resolver, person} -> queued;
-//! building -> verifying -> landing. An entry that has landed is gone.
+//! building -> verifying -> landing. A landed entry is removed.
 //!
-//! At most one entry is building, verifying or landing: the queue is serialized. A conflicted entry
-//! steps aside and comes back to its place. A SIMPLE conflict is resolved while building.
+//! Invariant: at most one entry is building, verifying or landing. A conflicted entry steps aside
+//! and returns to its place. A SIMPLE conflict is resolved while building.
 
 use serde::{Deserialize, Serialize};
 use statig::Outcome::{self, Handled, Super, Transition};
 use statig::blocking::{IntoStateMachine, State, Superstate};
 
-/// Where an entry stands.
+/// Phase of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MergePhase {
-    /// Waits for its turn.
+    /// Waiting for its turn.
     Queued,
-    /// Its merged commit is being built.
+    /// Its merge commit is being built.
     Building,
-    /// A resolver agent is to settle the conflict.
+    /// A resolver agent must resolve the conflict.
     Resolver,
-    /// A person is to settle the conflict.
+    /// A person must resolve the conflict.
     Person,
     /// The quality commands run on the merged tree.
     Verifying,
@@ -26,13 +26,13 @@ pub enum MergePhase {
     Landing,
 }
 
-/// What can happen to it.
+/// Inputs of the merge machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(test, derive(strum::VariantArray))]
 pub enum MergeInput {
     /// It is its turn.
     Build,
-    /// The merged commit exists.
+    /// The merge commit exists.
     Built,
     /// The conflict is for a resolver agent.
     ToResolver,
@@ -40,20 +40,20 @@ pub enum MergeInput {
     ToPerson,
     /// The merged tree passed.
     Verified,
-    /// Back into the queue.
+    /// It returns to the queue.
     Requeue,
 }
 
-/// What groups of phases have in common.
+/// Groups of phases with common transitions.
 #[derive(Debug)]
 pub enum Group {
-    /// Holds the queue.
+    /// Blocks the queue: building, verifying or landing.
     Busy,
-    /// Somebody settles a conflict.
+    /// Waiting for a conflict to be resolved.
     Conflicted,
 }
 
-/// The machine.
+/// The merge machine.
 #[derive(Debug, Default)]
 pub struct Machine;
 
@@ -69,7 +69,7 @@ impl IntoStateMachine for Machine {
 }
 
 impl MergePhase {
-    /// Whether the queue is held by this entry.
+    /// Whether this entry blocks the queue.
     pub fn is_busy(self) -> bool {
         matches!(self, Self::Building | Self::Verifying | Self::Landing)
     }
@@ -85,7 +85,7 @@ impl State<Machine> for MergePhase {
         use MergeInput as I;
         match (*self, input) {
             (Self::Queued, I::Build) => Transition(Self::Building),
-            // To a person once more: with another reason.
+            // Already with a person, now for another reason.
             (Self::Queued, I::Requeue) | (Self::Person, I::ToPerson) => Handled,
             (Self::Building, I::Built) => Transition(Self::Verifying),
             (Self::Building | Self::Resolver, I::ToPerson) => Transition(Self::Person),

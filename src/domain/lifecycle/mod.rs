@@ -1,9 +1,10 @@
 //! Legal transitions, as statig machines over plain phases. The machines own nothing: [`step`]
-//! works on a copy of the phase, and what it returns becomes an event. Replay assigns phases and
-//! never runs a machine, so nothing fires twice.
+//! works on a copy of the phase, and its result becomes an event. Replay assigns phases and never
+//! runs a machine, so nothing happens twice.
 //!
-//! This folder is the only place that knows statig. A super-state that does not handle an input
-//! refuses it: nothing vanishes.
+//! Invariant: this folder is the only place that uses statig. A super-state refuses an input that
+//! it does not handle, so no input is lost. `attempt`, `merge` and `swarm` each have one machine;
+//! `decide` runs them.
 
 pub mod attempt;
 pub mod merge;
@@ -18,17 +19,17 @@ pub use attempt::{AttemptInput, AttemptPhase};
 pub use merge::{MergeInput, MergePhase};
 pub use swarm::{SwarmInput, SwarmPhase};
 
-/// An input that has no meaning in the present phase.
+/// An input that is illegal in the current phase.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{input} is not possible while {phase}")]
 pub struct Illegal {
-    /// The phase.
+    /// Current phase, in lower case.
     pub phase: String,
-    /// What was asked.
+    /// The input, in lower case.
     pub input: String,
 }
 
-/// The phase that follows, or why none does. Handled without a transition means: it stays as it is.
+/// Next phase, or why there is none. An input handled without a transition keeps the phase.
 pub fn step<M>(phase: M::State, input: &M::Event<'_>) -> Result<M::State, Illegal>
 where
     M: for<'c> IntoStateMachine<Context<'c> = ()> + Default,

@@ -1,71 +1,72 @@
 //! The swarm as a whole: recovering -> *accepting* {running, pausing, paused} -> rolling back ->
 //! draining -> stopped.
+//!
+//! Invariant: a daemon can start in every phase, since the last one may have been killed in any.
 
 use serde::{Deserialize, Serialize};
 use statig::Outcome::{self, Handled, Super, Transition};
 use statig::blocking::{IntoStateMachine, State, Superstate};
 
-/// Where the swarm stands.
+/// Phase of the swarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum SwarmPhase {
-    /// No daemon, or it ended cleanly.
+    /// No daemon is running, or it ended cleanly.
     #[default]
     Stopped,
-    /// A daemon has read the log and looks at what an earlier one left.
+    /// A daemon has read the log and checks what an earlier one left.
     Recovering,
-    /// Ideas are started.
+    /// Ideas are being started.
     Running,
-    /// Nothing is started; attempts run to their boundary.
+    /// Nothing new starts; attempts finish their current iteration.
     Pausing,
-    /// Nothing runs.
+    /// Nothing is running.
     Paused,
-    /// A rollback is under way.
+    /// A rollback is in progress.
     RollingBack,
-    /// The daemon is ending.
+    /// The daemon is shutting down.
     Draining,
 }
 
-/// What can happen to it.
+/// Inputs of the swarm machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SwarmInput {
     /// A daemon started.
     Start,
-    /// All unfinished effects are dispatched; `paused`: a pause is in force.
+    /// All unfinished effects have been dispatched.
     Recovered {
         /// Whether a pause is in force.
         paused: bool,
     },
-    /// Hold.
+    /// A pause was requested.
     Pause,
-    /// Go on.
+    /// A resume was requested.
     Resume,
-    /// No attempt is live any more.
+    /// No attempt is live.
     Quiet,
-    /// Take the target and the ideas back to a checkpoint.
+    /// A rollback to a checkpoint was requested.
     RollBack,
-    /// That is over, one way or the other; `paused`: a pause is in force.
+    /// The rollback is done or abandoned.
     RolledBack {
         /// Whether a pause is in force.
         paused: bool,
     },
-    /// End the daemon.
+    /// A shutdown was requested.
     Shutdown,
-    /// End the daemon at once; agents go on under their runners.
+    /// The daemon exits at once; agents keep running under their runners.
     Leave,
 }
 
-/// What all phases that take commands have in common.
+/// Groups of phases with common transitions.
 #[derive(Debug)]
 pub enum Group {
-    /// Running, pausing, paused.
+    /// Running, pausing and paused.
     Accepting,
-    /// Everything: a daemon can start at any time, for the earlier one may have been killed in any
-    /// phase.
+    /// Every phase: a daemon can start at any time.
     Any,
 }
 
-/// The machine.
+/// The swarm machine.
 #[derive(Debug, Default)]
 pub struct Machine;
 
@@ -88,7 +89,7 @@ impl State<Machine> for SwarmPhase {
         (): &mut (),
     ) -> Outcome<SwarmPhase> {
         match (*self, input) {
-            // What an earlier daemon left running comes to its boundary first.
+            // Runs left by an earlier daemon finish their iteration first.
             (Self::Recovering, SwarmInput::Recovered { paused: true })
             | (Self::RollingBack, SwarmInput::RolledBack { paused: true })
             | (Self::Running, SwarmInput::Pause) => Transition(Self::Pausing),
@@ -100,8 +101,8 @@ impl State<Machine> for SwarmPhase {
             | (Self::Pausing | Self::Paused, SwarmInput::Pause)
             | (Self::Draining, SwarmInput::Shutdown) => Handled,
             (Self::Draining, SwarmInput::Quiet) => Transition(Self::Stopped),
-            // A rollback that an earlier daemon began goes on; one that is under way when the
-            // daemon ends goes on with the next.
+            // A rollback that an earlier daemon started continues, and one in progress at shutdown
+            // continues with the next.
             (Self::Recovering, SwarmInput::RollBack) => Transition(Self::RollingBack),
             (Self::Recovering | Self::RollingBack, SwarmInput::Shutdown) => {
                 Transition(Self::Draining)
@@ -145,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_daemon_can_start_in_whatever_phase_the_earlier_one_was_killed() {
+    fn a_daemon_can_start_in_every_phase() {
         use SwarmPhase::*;
         for phase in [
             Stopped,
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn pausing_goes_by_way_of_quiet_and_repeating_is_harmless() {
+    fn a_pause_waits_until_quiet_and_may_be_repeated() {
         let phase = step::<Machine>(SwarmPhase::Running, &SwarmInput::Pause).unwrap();
         assert_eq!(phase, SwarmPhase::Pausing);
         assert_eq!(step::<Machine>(phase, &SwarmInput::Pause), Ok(phase));

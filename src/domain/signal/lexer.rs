@@ -1,67 +1,64 @@
-//! Cuts a stream of bytes, in any encoding, into the texts between `<swarm>` and `</swarm>`, each
-//! with its surroundings.
+//! Cuts a byte stream in any encoding into the texts between `<swarm>` and `</swarm>`, each with
+//! the text around it.
 //!
-//! Invariants: the lexemes do not depend on how the stream was split; at most [`PIECE`] +
-//! [`MAX_BODY`] bytes and a little are held; each byte is searched once. An opening tag ends an
-//! unclosed one before it, so that prose that mentions `<swarm>` never swallows the signal that
-//! follows.
+//! Invariant: the lexemes do not depend on how the stream was split; little more than [`PIECE`] +
+//! [`MAX_BODY`] bytes are held; each byte is searched once. An opening tag ends an unclosed one
+//! before it, so that prose that mentions `<swarm>` never swallows the next signal.
 
 use super::MAX_PAYLOAD;
 
 const OPEN: &[u8] = b"<swarm>";
 const CLOSE: &[u8] = b"</swarm>";
 
-/// How many bytes before and after a signal, on its line, are compared to tell a quote.
+/// Bytes before and after a signal, on its line, that are compared to detect a quote.
 const CONTEXT: usize = 16;
 
-/// The longest text between the tags that is looked at: a payload and room for its type.
+/// Longest text between tags: a payload and its type.
 const MAX_BODY: usize = MAX_PAYLOAD + 64;
 
-/// A long `push` is taken in pieces of this size.
+/// Size of the pieces in which a long `push` is processed.
 const PIECE: usize = 64 * 1024;
 
-/// A text between tags, or after an opening tag that nothing closes.
+/// Text between tags, or after an opening tag that is never closed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Lexeme<'a> {
-    /// Where its `<swarm>` begins in the stream.
+    /// Offset of its `<swarm>` in the stream.
     pub(super) offset: u64,
-    /// What stands after `<swarm>`, up to `</swarm>` or as far as it was looked at.
+    /// Text after `<swarm>`, up to `</swarm>` or to the search limit.
     pub(super) body: &'a [u8],
     /// Whether `</swarm>` was found.
     pub(super) closed: bool,
-    /// What stands before it on its line: at most [`CONTEXT`] bytes, then without leading white
-    /// space.
+    /// Text before it on its line: at most [`CONTEXT`] bytes, without leading whitespace.
     pub(super) before: &'a [u8],
-    /// What stands after it on its line: at most [`CONTEXT`] bytes, then without trailing white
-    /// space.
+    /// Text after it on its line: at most [`CONTEXT`] bytes, without trailing whitespace.
     pub(super) after: &'a [u8],
 }
 
-/// All positions are indices into `held`.
+/// Lexer state; all positions are indices into `held`.
 #[derive(Debug, Default)]
 pub(super) struct Lexer {
-    /// The end of the stream so far.
+    /// Last part of the stream so far.
     held: Vec<u8>,
-    /// The offset in the stream of `held[0]`.
+    /// Offset of `held[0]` in the stream.
     base: u64,
-    /// What lies before is searched.
+    /// Everything before this has been searched.
     searched: usize,
-    /// The opening tag that waits for its end.
+    /// Opening tag without its closing tag yet.
     open: Option<usize>,
-    /// A closed signal that waits for what follows it; `searched` is its end.
+    /// Closed signal that waits for the text after it; `searched` is its end.
     closed: Option<usize>,
 }
 
 enum Next {
     Open(usize),
     Close(usize),
-    /// A tag may begin here: more bytes are needed.
+    /// A tag may start here: more bytes are needed.
     Perhaps(usize),
     Nothing,
 }
 
 impl Lexer {
-    /// Takes more of the stream; `found` is called for each lexeme that is decided by now.
+    /// Processes more of the stream; calls `found` for each complete lexeme.
     pub(super) fn push(&mut self, bytes: &[u8], mut found: impl FnMut(&Lexeme<'_>)) {
         for piece in bytes.chunks(PIECE) {
             self.held.extend_from_slice(piece);
@@ -70,7 +67,7 @@ impl Lexer {
         }
     }
 
-    /// The stream has ended.
+    /// Ends the stream.
     pub(super) fn finish(&mut self, mut found: impl FnMut(&Lexeme<'_>)) {
         self.advance(true, &mut found);
         if let Some(open) = self.open.take() {
@@ -92,7 +89,7 @@ impl Lexer {
                 Next::Open(at) | Next::Close(at) | Next::Perhaps(at) => at,
                 Next::Nothing => self.held.len(),
             };
-            self.drop_what_is_too_long(reached, found);
+            self.drop_overlong(reached, found);
             match next {
                 Next::Open(at) => {
                     if let Some(open) = self.open.replace(at) {
@@ -112,7 +109,7 @@ impl Lexer {
         }
     }
 
-    /// The next tag at or after `searched`.
+    /// Finds the next tag at or after `searched`.
     fn next(&self, ended: bool) -> Next {
         let mut from = self.searched;
         while let Some(step) = self.held[from..].iter().position(|byte| *byte == b'<') {
@@ -132,8 +129,8 @@ impl Lexer {
         Next::Nothing
     }
 
-    /// No end of the open tag lies before `reached`: past the bound it is given up.
-    fn drop_what_is_too_long(&mut self, reached: usize, found: &mut impl FnMut(&Lexeme<'_>)) {
+    /// Drops the open tag if no end was found within the limit.
+    fn drop_overlong(&mut self, reached: usize, found: &mut impl FnMut(&Lexeme<'_>)) {
         if let Some(open) = self.open
             && reached - open - OPEN.len() > MAX_BODY
         {
@@ -147,7 +144,7 @@ impl Lexer {
         rest.len() >= CONTEXT || rest.contains(&b'\n')
     }
 
-    /// The closed signal that starts at `start` and ends where the search stands.
+    /// The closed signal that starts at `start` and ends at `searched`.
     fn lexeme(&self, start: usize) -> Lexeme<'_> {
         let end = self.searched;
         Lexeme {
@@ -159,7 +156,7 @@ impl Lexer {
         }
     }
 
-    /// The body is cut to a length that does not depend on how much of the stream is held.
+    /// The length of the cut body does not depend on how much of the stream is held.
     fn unclosed(&self, start: usize, end: usize) -> Lexeme<'_> {
         let body = &self.held[start + OPEN.len()..end];
         Lexeme {
@@ -184,8 +181,8 @@ impl Lexer {
         window[..line.unwrap_or(window.len())].trim_ascii_end()
     }
 
-    /// Lets go of what no lexeme can need any more; not at every call, so that single bytes cost no
-    /// moving.
+    /// Discards bytes that no lexeme needs, but not on every call, so that single bytes need no
+    /// copying.
     fn forget(&mut self) {
         let needed = self.closed.or(self.open).unwrap_or(self.searched);
         let gone = needed.saturating_sub(CONTEXT);
@@ -198,7 +195,7 @@ impl Lexer {
         self.open = self.open.map(|at| at - gone);
         self.closed = self.closed.map(|at| at - gone);
     }
-    /// How much memory the stream takes.
+    /// Capacity of the buffer, in bytes.
     #[cfg(test)]
     pub(super) fn held_capacity(&self) -> usize {
         self.held.capacity()

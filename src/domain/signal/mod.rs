@@ -1,13 +1,10 @@
-//! The signal protocol: what an agent says to swarm in the middle of its ordinary output,
-//! `<swarm>TYPE</swarm>` or `<swarm>TYPE:payload</swarm>`.
+//! The signal protocol: messages of an agent to swarm in its output, `<swarm>TYPE</swarm>` or
+//! `<swarm>TYPE:payload</swarm>`.
 //!
-//! Invariants: the same bytes give the same findings however they are split over calls to
-//! [`Scanner::push`]; memory stays bounded whatever the agent writes; a signal that only quotes the
-//! agent's own prompt is never reported.
-//!
-//! A scanner always begins at byte 0 of the message text. Its offsets are therefore stable
-//! identities of the findings: after a restart the whole text is scanned again, and what was acted
-//! on already is known by its offset.
+//! Invariant: the same bytes give the same findings however they are split over calls to
+//! [`Scanner::push`]; memory is bounded; a signal quoted from the agent's own prompt is never
+//! reported. A scanner starts at byte 0, so its offsets identify findings: after a restart the
+//! whole text is scanned again, and known offsets are skipped.
 
 mod lexer;
 mod quotes;
@@ -20,24 +17,24 @@ use lexer::{Lexeme, Lexer};
 use quotes::Quotes;
 pub use quotes::shield;
 
-/// The longest payload, in bytes; a longer one is malformed.
+/// Longest payload in bytes; a longer one is malformed.
 pub const MAX_PAYLOAD: usize = 4096;
 
-/// Something an agent said to swarm. A payload is a single line of plain text of at most
-/// [`MAX_PAYLOAD`] bytes, before control characters are neutralised: it can be shown, logged and
-/// put into other prompts.
+/// A message from an agent to swarm. A payload is one line of plain text of at most [`MAX_PAYLOAD`]
+/// bytes, measured before control characters are neutralised, so it can be shown, logged and put
+/// into other prompts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Signal {
-    /// The idea is finished; perhaps with a remark.
+    /// The idea is finished, with an optional remark.
     Complete(Option<String>),
-    /// The idea cannot be done, and why.
+    /// The idea cannot be done, with the reason.
     Blocked(Option<String>),
-    /// A person must decide something, and what.
+    /// A person must decide something, with the question.
     NeedsHuman(Option<String>),
-    /// How much is done, in percent (0-100).
+    /// Progress in percent (0-100).
     Progress(u8),
-    /// A merge conflict is settled; perhaps with a remark.
+    /// A merge conflict is resolved, with an optional remark.
     Resolved(Option<String>),
     /// A learning for later iterations of this agent.
     LearningLocal(String),
@@ -65,36 +62,36 @@ pub enum SignalKind {
     LearningGlobal,
 }
 
-/// One thing found in the output.
+/// A finding in the output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
-    /// Where its `<swarm>` begins, in bytes from the start of the message text.
+    /// Offset of its `<swarm>`, in bytes from the start of the message text.
     pub offset: u64,
-    /// What it is.
+    /// The finding.
     pub item: Item,
 }
 
-/// A signal, or what looked like one: the latter is to be logged and otherwise ignored.
+/// A signal, or text that looks like one, which is logged and otherwise ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Item {
-    /// A proper signal.
+    /// A valid signal.
     Signal(Signal),
-    /// Of the right form, but of a type that is none of ours.
+    /// Well-formed, but of an unknown type.
     Unknown {
         /// The text in the tags, shortened, control characters neutralised.
         text: String,
     },
-    /// Not of the right form.
+    /// Malformed.
     Malformed {
         /// The text after the opening tag, shortened, control characters neutralised.
         text: String,
-        /// What is wrong with it.
+        /// The flaw.
         why: Flaw,
     },
 }
 
-/// Why a text in signal tags is no signal.
+/// Why a text in signal tags is not a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 pub enum Flaw {
@@ -102,20 +99,20 @@ pub enum Flaw {
     #[error("`<swarm>` is not closed by `</swarm>` within {MAX_PAYLOAD} bytes")]
     Unclosed,
     /// The payload is longer than [`MAX_PAYLOAD`].
-    #[error("the payload is longer than {MAX_PAYLOAD} bytes; say it shorter")]
+    #[error("the payload is longer than {MAX_PAYLOAD} bytes; shorten it")]
     TooLong,
     /// No `TYPE` of capital letters and underscores.
-    #[error("it does not begin with a type in capital letters, as in `COMPLETE` or `PROGRESS:50`")]
+    #[error("it does not start with a type in capital letters, as in `COMPLETE` or `PROGRESS:50`")]
     NoType,
-    /// This type says nothing without a payload.
+    /// This type requires a payload.
     #[error("this type needs a payload, as in `TYPE:payload`")]
     NoPayload,
-    /// `PROGRESS` with something else than a whole number from 0 to 100.
+    /// `PROGRESS` without a whole number from 0 to 100.
     #[error("progress is a whole number from 0 to 100")]
     BadProgress,
 }
 
-/// Finds the signals in one agent's message text, piece by piece.
+/// Finds the signals in an agent's message text, piece by piece.
 #[derive(Debug)]
 pub struct Scanner {
     lexer: Lexer,
@@ -136,7 +133,7 @@ impl Signal {
         }
     }
 
-    /// The words that came with it, if any.
+    /// Its text, if any.
     pub fn words(&self) -> Option<&str> {
         match self {
             Self::Complete(words)
@@ -182,10 +179,10 @@ impl fmt::Display for SignalKind {
 }
 
 impl Scanner {
-    /// A scanner for the output of an agent that was given `prompt`. A signal in the output is a
-    /// quote, and not reported, if the same signal stands in the prompt with the same surroundings
-    /// on its line (16 bytes each way, white space at the ends aside). A signal alone on its line
-    /// is never a quote.
+    /// Creates a scanner for the output of an agent that was given `prompt`. A signal is a quote,
+    /// and not reported, if it occurs in the prompt with the same text around it on its line (16
+    /// bytes each way, whitespace at the ends ignored). A signal alone on its line is never a
+    /// quote.
     pub fn new(prompt: &str) -> Self {
         Self {
             lexer: Lexer::default(),
@@ -193,8 +190,8 @@ impl Scanner {
         }
     }
 
-    /// Takes the next bytes of the output. A signal is reported once the bytes that decide whether
-    /// it is a quote are there: the next 16, the rest of its line, or [`Scanner::finish`].
+    /// Scans the next bytes of the output. A signal is reported once it is clear whether it is a
+    /// quote: after 16 more bytes, the end of its line, or [`Scanner::finish`].
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Found> {
         let mut found = Vec::new();
         let quotes = &self.quotes;
@@ -203,7 +200,7 @@ impl Scanner {
         found
     }
 
-    /// The output has ended: what was waiting for more is decided. The scanner is used up.
+    /// Ends the output and decides pending signals. The scanner must not be used afterwards.
     pub fn finish(&mut self) -> Vec<Found> {
         let mut found = Vec::new();
         let quotes = &self.quotes;
@@ -228,7 +225,7 @@ fn judge(quotes: &Quotes, lexeme: &Lexeme<'_>) -> Option<Found> {
     })
 }
 
-/// What stands between the tags, as a signal.
+/// Parses the text between the tags.
 fn parse(body: &[u8]) -> Item {
     let colon = body.iter().position(|byte| *byte == b':');
     let (name, payload) = match colon {
@@ -286,7 +283,7 @@ fn malformed(body: &[u8], why: Flaw) -> Item {
     }
 }
 
-/// Enough of a hostile text to recognise it in a log.
+/// Enough of an untrusted text to recognise it in a log.
 fn shortened(body: &[u8]) -> String {
     const SHOWN: usize = 80;
     let mut text = neutral(&String::from_utf8_lossy(&body[..body.len().min(SHOWN)]));
@@ -296,9 +293,9 @@ fn shortened(body: &[u8]) -> String {
     text
 }
 
-/// One line of plain text: white space controls become a space; other controls, and what changes
-/// the direction of text, become U+FFFD. Otherwise a payload could move a cursor, or put a heading
-/// of its own into another agent's prompt.
+/// Turns text into one harmless line: whitespace controls become spaces; other controls and
+/// bidirectional marks become U+FFFD. Otherwise a payload could move the cursor or add a heading to
+/// another agent's prompt.
 fn neutral(text: &str) -> String {
     let one_line = text.trim().chars().map(|c| match c {
         '\n' | '\r' | '\t' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => ' ',

@@ -1,4 +1,4 @@
-//! The signals that stand in a prompt: an agent that repeats them in their context only quotes.
+//! The signals in a prompt, which an agent may quote without meaning them.
 //!
 //! Invariant: every signal in a text that went through [`shield`] is recognised as a quote when the
 //! text is repeated.
@@ -7,11 +7,10 @@ use std::collections::HashSet;
 
 use super::lexer::{Lexeme, Lexer};
 
-/// What is put before a signal that stands alone, so that the prompt never holds what counts as
-/// said.
+/// Prefix for a signal alone on its line, so that a prompt never contains one that counts as sent.
 const MARK: &str = "> ";
 
-/// A signal and its surroundings.
+/// A signal and the text around it.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Quote {
     before: Vec<u8>,
@@ -38,8 +37,8 @@ impl Quotes {
     }
 }
 
-/// Puts `> ` before each signal of a prompt that stands alone on its line (as far as a scanner
-/// looks): alone it would count as said by an agent that merely repeats the line.
+/// Puts `> ` before each signal that is alone on its line in a prompt (as far as a scanner looks):
+/// alone, it would count as sent by an agent that merely repeats the line.
 pub fn shield(prompt: &str) -> String {
     let mut starts = Vec::new();
     each_closed(prompt, |lexeme| {

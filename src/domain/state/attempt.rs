@@ -1,4 +1,7 @@
-//! One try at an idea by one agent: what it is doing, and how it ended.
+//! One attempt at an idea by one agent: what it is doing, and how it ended.
+//!
+//! Invariant: only [`evolve`](crate::domain::evolve) changes these; JSON names are part of
+//! snapshots.
 
 use std::fmt;
 
@@ -14,33 +17,33 @@ use crate::domain::state::redirect::Redirect;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::{Bill, Spent};
 
-/// What the attempt is doing.
+/// Current task of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Task {
-    /// The idea.
+    /// Work on the idea.
     #[default]
     Work,
-    /// A conflict with the target.
+    /// Resolve a conflict with the target.
     Resolve {
-        /// The target's commit.
+        /// Commit of the target.
         target: Oid,
-        /// Where.
+        /// Files in conflict.
         files: Vec<String>,
     },
 }
 
-/// The last word of an iteration.
+/// Final signal of an iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Said {
-    /// COMPLETE.
+    /// `COMPLETE`.
     Complete,
-    /// RESOLVED.
+    /// `RESOLVED`.
     Resolved,
-    /// BLOCKED and why.
+    /// `BLOCKED`, with the reason.
     Blocked(String),
-    /// `NEEDS_HUMAN` and why.
+    /// `NEEDS_HUMAN`, with the question.
     NeedsHuman(String),
 }
 
@@ -50,9 +53,9 @@ pub enum Said {
 pub struct Feedback {
     /// The command.
     pub command: String,
-    /// How it ended, in words.
+    /// How it failed, for people.
     pub how: String,
-    /// The run whose output shows it.
+    /// Run with its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
     /// Whether it failed on the merged tree.
@@ -66,7 +69,7 @@ pub struct Feedback {
 pub enum Ending {
     /// A person stopped it.
     Stopped,
-    /// The swarm stops its agents: nobody's fault.
+    /// The swarm is stopping its agents: no attempt is at fault.
     Interrupted,
     /// Its idea was cancelled.
     Cancelled,
@@ -74,68 +77,67 @@ pub enum Ending {
     Redirected,
 }
 
-/// One try at an idea by one agent.
+/// One attempt at an idea by one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attempt {
     /// The idea.
     pub idea: IdeaId,
-    /// Which try at it, from 1.
+    /// Number of the attempt at this idea, from 1.
     pub number: u32,
-    /// The profile.
+    /// Profile of the agent.
     pub profile: ProfileName,
-    /// Its branch, its own.
+    /// Branch of this attempt only.
     pub branch: String,
-    /// Its worktree's name under `.swarm/worktrees/`.
+    /// Name under `.swarm/worktrees/`.
     pub worktree: String,
-    /// Where it stands.
+    /// Phase of the attempt.
     pub phase: AttemptPhase,
-    /// What it is doing.
+    /// Current task.
     #[serde(default)]
     pub task: Task,
-    /// What it took over from an earlier attempt.
+    /// Work taken over from an earlier attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Box<Kept>>,
-    /// Where it stands with the hook before its first iteration.
+    /// State of the `pre-start` hook before its first iteration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_start: Option<Passage>,
-    /// The last iteration begun, from 1.
+    /// Last iteration started, from 1.
     pub iteration: u32,
-    /// Where its branch left the target.
+    /// Commit where its branch left the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<Oid>,
-    /// Where its branch stood last.
+    /// Last known tip of its branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Oid>,
-    /// The run that is alive, or about to be.
+    /// Run that is running or about to start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// Its runs, oldest first, the last 100.
+    /// Its last 100 runs, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<RunId>,
-    /// The child's process id, for people.
+    /// Process id of the child, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// How the output of the present run, or of the last one, is to be read, as the configuration
-    /// named it when that began.
+    /// Adapter that parses the output of the current or last run, as configured when it started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<String>,
-    /// That run goes on with a conversation.
+    /// Whether that run resumed a conversation.
     #[serde(default, skip_serializing_if = "is_false")]
     pub resumed: bool,
-    /// Where the last counted signal of the present run lies.
+    /// Offset of the last counted signal of the current run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal_offset: Option<u64>,
-    /// The last word of the present iteration.
+    /// Final signal of the current iteration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Said>,
-    /// The next quality command, from 0.
+    /// Index of the next quality command, from 0.
     #[serde(default)]
     pub gate_next: usize,
-    /// The gate is open: sealed, commands may run.
+    /// Whether the work is sealed, so that quality commands may run.
     #[serde(default, skip_serializing_if = "is_false")]
     pub sealed: bool,
-    /// How far it says it is, in percent.
+    /// Progress that it reported, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<u8>,
     /// Iterations in a row that wrote nothing.
@@ -144,65 +146,63 @@ pub struct Attempt {
     /// Iterations in a row without a new commit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub without_commit: u32,
-    /// How often the merge queue gave it back.
+    /// How often the merge queue returned it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub returns: u32,
-    /// After it was given back: the target's commit that is to be merged into its worktree before
-    /// it goes on.
+    /// After a return: target commit to merge into its worktree before it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catch_up: Option<Oid>,
     /// Quality commands in a row whose runner was killed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost_runs: u32,
-    /// Iterations in a row that were over at once and said nothing.
+    /// Iterations in a row that ended at once without a signal.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub at_once: u32,
-    /// The last gate that failed.
+    /// The last failed quality command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Feedback>,
-    /// What a person said and no prompt has carried yet.
+    /// Messages from a person that no prompt has carried yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<String>,
-    /// What a person said and the prompt of the present iteration carries.
+    /// Messages in the prompt of the current iteration.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<String>,
-    /// What people said to it, and how far that has come; the newest last.
+    /// Messages from people and their progress, newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heard: Vec<Message>,
-    /// The idea's text as it was when it was claimed, where it was edited since.
+    /// The idea's text at the claim, if it was edited since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Box<str>>,
     /// Why it is being ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
-    /// Where it is redirected to.
+    /// Destination, if it is being redirected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect: Option<Box<Redirect>>,
-    /// Not to go on before.
+    /// Must not continue before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
     /// When it was claimed.
     pub claimed_at: Timestamp,
-    /// When its present iteration began.
+    /// When the current iteration started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iteration_at: Option<Timestamp>,
-    /// Time that its iterations took, in milliseconds; without those that did not count since their
-    /// account had to wait.
+    /// Total time of its iterations, in milliseconds, without those that waited for their account.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub spent_ms: i64,
-    /// Its conversation; while a resolver of another profile works, that one's.
+    /// Its conversation; while a resolver of another profile works, the resolver's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Box<Session>>,
-    /// Meanwhile: the conversation of its own, which it goes on with when the conflict is settled.
+    /// Its own conversation while a resolver's is in `session`; it continues after the conflict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_session: Option<Box<Session>>,
-    /// What its iterations used.
+    /// Usage of its iterations.
     #[serde(default, skip_serializing_if = "Spent::is_nothing")]
     pub used: Spent,
-    /// What its present iteration has used up to now, where that is looked at.
+    /// Usage of the current iteration so far, if a budget needs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub using: Option<Box<Bill>>,
-    /// Iterations that do not count, since their service was to blame.
+    /// Iterations that do not count because the provider was at fault.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub excused: u32,
     /// Of those, the ones in a row that were cut off or silent.
@@ -216,86 +216,86 @@ pub struct Attempt {
 pub enum AttemptEnd {
     /// Its work landed.
     Merged,
-    /// It said COMPLETE, and there was nothing to land.
+    /// It reported COMPLETE, but there was nothing to land.
     NothingToMerge,
-    /// The agent said BLOCKED.
+    /// The agent reported BLOCKED.
     Blocked,
     /// It failed.
     Failed,
-    /// It took too long.
+    /// It ran out of time or iterations.
     TimedOut,
-    /// Its process died, its fault or not.
+    /// Its process died, for whatever reason.
     Crashed,
     /// A person stopped it.
     Stopped,
-    /// The daemon ended.
+    /// The daemon shut down.
     Interrupted,
     /// Its idea was cancelled.
     Cancelled,
-    /// It could not begin; nobody's fault.
+    /// It could not start, through no fault of its own.
     Released,
     /// A person redirected it to another idea.
     Redirected,
 }
 
 impl fmt::Display for AttemptEnd {
-    /// What goes after its agent's name.
+    /// Predicate that follows the agent's name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Merged => "has landed its work",
+            Self::Merged => "landed its work",
             Self::NothingToMerge => "had nothing to land",
-            Self::Blocked => "is blocked",
+            Self::Blocked => "was blocked",
             Self::Failed => "failed",
-            Self::TimedOut => "used up its iterations or its time",
+            Self::TimedOut => "ran out of iterations or time",
             Self::Crashed => "crashed",
             Self::Stopped => "was stopped",
             Self::Interrupted => "was interrupted",
             Self::Cancelled => "was cancelled",
-            Self::Released => "could not begin",
+            Self::Released => "could not start",
             Self::Redirected => "was redirected",
         })
     }
 }
 
-/// An attempt that is over.
+/// An ended attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EndedAttempt {
     /// The idea.
     pub idea: IdeaId,
-    /// Which try at it.
+    /// Number of the attempt at this idea, from 1.
     pub number: u32,
-    /// The profile.
+    /// Profile of the agent.
     pub profile: ProfileName,
     /// Its branch.
     pub branch: String,
-    /// Its worktree's name.
+    /// Name under `.swarm/worktrees/`.
     pub worktree: String,
     /// How it ended.
     pub end: AttemptEnd,
-    /// Iterations that it had.
+    /// Number of its iterations.
     pub iteration: u32,
-    /// Its runs.
+    /// Its last runs, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<RunId>,
     /// When it was claimed.
     pub claimed_at: Timestamp,
     /// When it ended.
     pub ended_at: Timestamp,
-    /// What people said to it; what no prompt carried was left to the next attempt, where there was
+    /// Messages from people; those that no prompt carried passed to the next attempt, if there was
     /// one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heard: Vec<Message>,
-    /// What its iterations used.
+    /// Usage of its iterations.
     #[serde(default, skip_serializing_if = "Spent::is_nothing")]
     pub used: Spent,
-    /// Its conversation.
+    /// Its last conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
 }
 
 impl Attempt {
-    /// The run of its last iteration.
+    /// Run of its last iteration.
     pub fn last_iteration(&self) -> Option<&RunId> {
         self.runs.iter().rev().find(|run| is_iteration(run))
     }

@@ -1,8 +1,7 @@
-//! The ideas, and which of them are not over.
+//! All ideas, with an index of the open ones.
 //!
-//! Invariant: what is told of ideas that are not over, and of how many there are of each status,
-//! follows from the ideas; it is kept beside them because each decision asks for it, and a swarm
-//! that has worked for long has very many that are over.
+//! Invariant: the set of open ideas and the counts per status follow from the ideas. They are
+//! stored because every decision needs them, and a long-lived swarm has very many finished ideas.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -12,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{Idea, IdeaStatus};
 use crate::domain::ids::IdeaId;
 
-/// See the module. Reads as the map of all ideas.
+/// Map of all ideas; dereferences to the plain map for reading.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Backlog {
     all: BTreeMap<IdeaId, Idea>,
@@ -21,14 +20,14 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// Adds an idea, or puts it in the place of the one of that name.
+    /// Adds an idea, or replaces the one with this id.
     pub fn insert(&mut self, id: IdeaId, idea: Idea) {
         self.forget(&id);
         self.note(&id, idea.status);
         self.all.insert(id, idea);
     }
 
-    /// Changes an idea; none: there is none of that name.
+    /// Changes an idea; `None` if it does not exist.
     pub fn change<T>(&mut self, id: &IdeaId, change: impl FnOnce(&mut Idea) -> T) -> Option<T> {
         let idea = self.all.get_mut(id)?;
         let before = idea.status;
@@ -42,12 +41,12 @@ impl Backlog {
         Some(changed)
     }
 
-    /// Those that are neither done nor cancelled, by their names.
+    /// Ideas that are neither done nor cancelled, sorted by id.
     pub fn open(&self) -> impl Iterator<Item = (&IdeaId, &Idea)> + Clone {
         self.open.iter().filter_map(|id| self.all.get_key_value(id))
     }
 
-    /// How many are of this status.
+    /// Number of ideas with this status.
     pub fn count(&self, status: IdeaStatus) -> usize {
         self.count[status as usize]
     }

@@ -1,8 +1,8 @@
-//! Checkpoints and rollbacks: what is kept of them in the state, and what a rollback restores.
+//! Checkpoints and rollbacks: what the state keeps of them, and what a rollback restores.
 //!
-//! Invariant: a rollback is one intention in the log, with steps; what it will restore is journaled
-//! before the first irreversible step, so that finishing it needs neither the checkpoint's file nor
-//! its tag. Counters are never restored: numbers do not repeat.
+//! Invariant: a rollback is one intention in the log, carried out in steps. What it will restore is
+//! journaled before the first irreversible step, so finishing it needs neither the checkpoint's
+//! file nor its tag. Counters are never restored: numbers never repeat.
 
 use std::collections::BTreeMap;
 
@@ -17,62 +17,62 @@ use crate::domain::time::Timestamp;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
-    /// A person asked for it; it stays until a person deletes it.
+    /// A person requested it; only a person can delete it.
     Manual,
-    /// So many ideas had landed since the last.
+    /// The configured number of ideas had landed since the last one.
     Periodic,
-    /// Autopilot was about to begin.
+    /// Autopilot was about to start.
     BeforeAutopilot,
-    /// A rollback was about to begin; rolling back to it undoes that.
+    /// A rollback was about to start; rolling back to this checkpoint undoes it.
     BeforeRollback,
 }
 
-/// A checkpoint, as the state knows it. Its file has the rest.
+/// A checkpoint as the state knows it; its file has the rest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Checkpoint {
-    /// When it was asked for.
+    /// When it was requested.
     pub created_at: Timestamp,
-    /// Why.
+    /// Why it was made.
     pub reason: Reason,
     /// The target's commit.
     pub commit: Oid,
-    /// The tag's object.
+    /// Object id of its tag.
     pub tag: Oid,
-    /// The last event that its state has.
+    /// Sequence number of the last event in its state.
     pub seq: u64,
-    /// SHA-256 of its file.
+    /// SHA-256 of its file, in hex.
     pub sha256: String,
 }
 
-/// The work of one agent, kept under `refs/swarm/checkpoints/<name>/<agent>`.
+/// Work of one agent, kept under `refs/swarm/checkpoints/<name>/<agent>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SavedWork {
     /// The agent.
     pub agent: AgentId,
-    /// Where its branch left the target.
+    /// Commit where its branch left the target.
     pub base: Oid,
-    /// Where its branch stood.
+    /// Tip of its branch.
     pub tip: Oid,
-    /// What was not committed, as a commit on top of that; none: nothing.
+    /// Commit on top of `tip` with the uncommitted files; `None` if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wip: Option<Oid>,
-    /// Iterations that the attempt had.
+    /// Iterations of the attempt so far.
     pub iterations: u32,
-    /// The run of its last iteration.
+    /// Run of its last iteration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_run: Option<RunId>,
-    /// The last gate that failed.
+    /// The last failed quality command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Feedback>,
-    /// What a person said and no prompt has carried yet.
+    /// Messages from a person that no prompt has carried yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<String>,
 }
 
 impl SavedWork {
-    /// What the next attempt goes on from.
+    /// What the next attempt continues from.
     pub fn kept(&self) -> Kept {
         Kept {
             worktree: KeptWorktree {
@@ -97,75 +97,74 @@ impl SavedWork {
     }
 }
 
-/// How a rollback leaves an idea: as it was at the checkpoint, but for its text and place, which
-/// stay what people last made of them.
+/// How a rollback leaves an idea: as at the checkpoint, except for text and order, which keep the
+/// latest edits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct IdeaThen {
-    /// How it stood; what was in progress is pending.
+    /// Its status; work in progress becomes pending.
     pub status: IdeaStatus,
-    /// Crashes.
+    /// Crashes so far.
     #[serde(default)]
     pub retry_count: u32,
     /// Failed attempts.
     #[serde(default)]
     pub failed_attempts: u32,
-    /// The merge commit that landed it.
+    /// Merge commit that landed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<Oid>,
-    /// Why it did not go on.
+    /// Last error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<Box<str>>,
-    /// The work that its next attempt goes on from.
+    /// Work that its next attempt continues from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<Box<SavedWork>>,
 }
 
-/// Where a rollback stands.
+/// Step of a rollback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RollbackStep {
-    /// The checkpoint is looked at; nothing has changed.
+    /// The checkpoint is being checked; nothing has changed.
     Checking,
     /// Agents are being stopped.
     Stopping,
     /// The safety checkpoint is being made.
     Saving,
-    /// The target goes to the checkpoint's commit.
+    /// The target is moving to the checkpoint's commit.
     Moving,
-    /// Ideas become what they were.
+    /// Ideas are being restored.
     Restoring,
 }
 
-/// A rollback that is under way.
+/// A rollback in progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rollback {
-    /// To which checkpoint.
+    /// Checkpoint to return to.
     pub to: CheckpointName,
-    /// That checkpoint's commit.
+    /// Commit of that checkpoint.
     pub commit: Oid,
-    /// The checkpoint that undoes it.
+    /// Checkpoint that undoes the rollback.
     pub safety: CheckpointName,
-    /// Always `false`; in logs of versions that put local changes in the way aside it may be
-    /// `true`.
+    /// Always `false`; may be `true` in logs of versions that stashed local changes in the way.
     pub stash: bool,
     /// Whether the swarm stays paused afterwards.
     pub pause: bool,
-    /// Where the target stood for whoever said yes.
+    /// Target commit that the person confirmed; if it has moved, nothing is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Oid>,
-    /// Where it stands.
+    /// Current step.
     pub step: RollbackStep,
-    /// When it was asked for.
+    /// When it was requested.
     pub at: Timestamp,
-    /// What each idea becomes.
+    /// What each idea becomes, by id.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ideas: BTreeMap<IdeaId, IdeaThen>,
 }
 
 impl IdeaThen {
-    /// How a rollback to this state, with this work saved, leaves the idea.
+    /// How a rollback to this state, with this saved work, leaves the idea.
     pub fn of(idea: &Idea, saved: Option<SavedWork>) -> Self {
         let in_progress = matches!(idea.status, IdeaStatus::Active | IdeaStatus::Merging);
         Self {
@@ -183,7 +182,7 @@ impl IdeaThen {
     }
 }
 
-/// Agents whose work, kept by a checkpoint, is what an idea goes on from.
+/// Agents whose saved work an idea continues from.
 pub fn saved_work_in_use(state: &State) -> Vec<AgentId> {
     let ideas = state.ideas.values().filter_map(|idea| idea.kept.as_deref());
     let attempts = state.agents.values();
@@ -195,35 +194,35 @@ pub fn saved_work_in_use(state: &State) -> Vec<AgentId> {
         .collect()
 }
 
-/// Work that a checkpoint has to keep: where it lies, and what must be known of it to go on from
-/// it.
+/// Unfinished work that a checkpoint must save, with everything needed to continue it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfinished {
-    /// Whose idea.
+    /// Idea that the work is for.
     pub idea: IdeaId,
-    /// Whose work.
+    /// Agent that did the work.
     pub agent: AgentId,
-    /// The worktree's name.
+    /// Name of the worktree.
     pub worktree: String,
     /// Its branch.
     pub branch: String,
-    /// Where it left the target.
+    /// Commit where the branch left the target.
     pub base: Oid,
     /// Iterations so far.
     pub iterations: u32,
-    /// The run of the last iteration.
+    /// Run of the last iteration.
     pub last_run: Option<RunId>,
-    /// The last gate that failed.
+    /// The last failed quality command.
     pub feedback: Option<Feedback>,
-    /// What a person said and no prompt has carried yet.
+    /// Messages from a person that no prompt has carried yet.
     pub messages: Vec<String>,
-    /// Kept by an earlier checkpoint, and nobody has gone on from it since: there is no worktree.
+    /// Set if an earlier checkpoint saved the work and nobody has continued it: there is no
+    /// worktree.
     pub saved: Option<Saved>,
 }
 
-/// All work that has not landed: of attempts that go on, and what ended ones left for the next. A
-/// worktree that was handed over by a redirect and that nobody has begun in is not among it: what
-/// is in it is kept with the idea that it was done for.
+/// All work that has not landed: of running attempts, and what ended ones left for the next. A
+/// worktree handed over by a redirect in which nobody has started yet is left out: its content
+/// belongs to the idea that it was made for.
 pub fn unfinished(state: &State) -> Vec<Unfinished> {
     let live = state
         .agents
@@ -238,7 +237,7 @@ pub fn unfinished(state: &State) -> Vec<Unfinished> {
 
 fn of_attempt(agent: &AgentId, attempt: &Attempt) -> Option<Unfinished> {
     let Some(base) = attempt.base.clone() else {
-        // It never had its worktree; what it was to take over still lies there.
+        // It never got its worktree; what it was to take over is still there.
         return of_kept(&attempt.idea, attempt.kept.as_deref()?);
     };
     let told = attempt.told.iter().chain(&attempt.messages);

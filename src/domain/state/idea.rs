@@ -1,4 +1,7 @@
-//! A unit of work, and what its attempts leave behind.
+//! An idea, and what its attempts leave behind.
+//!
+//! Invariant: only [`evolve`](crate::domain::evolve) changes these; JSON names are part of
+//! snapshots.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,31 +14,31 @@ use crate::domain::state::redirect::Reserved;
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 
-/// How an idea stands.
+/// Status of an idea.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum IdeaStatus {
-    /// Waits for an agent.
+    /// Waiting for an agent.
     #[default]
     Pending,
-    /// An agent works on it.
+    /// An agent is working on it.
     Active,
-    /// Complete; being landed.
+    /// Complete and in the merge queue.
     Merging,
-    /// The agent cannot go on.
+    /// The agent cannot continue.
     Blocked,
-    /// Landed.
+    /// Its work has landed.
     Done,
-    /// Ended badly.
+    /// Failed.
     Failed,
-    /// Took too long.
+    /// Ran out of time or iterations.
     Timeout,
-    /// Not wanted any more.
+    /// Cancelled by a person.
     Cancelled,
 }
 
 impl IdeaStatus {
-    /// What it is once nobody works on it and nothing of it waits to land.
+    /// Its status when nobody works on it and nothing waits to land.
     #[must_use]
     pub fn without_attempt(self) -> Self {
         match self {
@@ -49,7 +52,7 @@ impl IdeaStatus {
         }
     }
 
-    /// All of them, in the order in which they are shown.
+    /// All statuses, in display order.
     pub const ALL: [Self; 8] = [
         Self::Pending,
         Self::Active,
@@ -61,7 +64,7 @@ impl IdeaStatus {
         Self::Cancelled,
     ];
 
-    /// The word for it.
+    /// Its name in JSON and messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -75,33 +78,47 @@ impl IdeaStatus {
         }
     }
 
-    /// Whether what was waited for ended badly.
+    /// What follows "it" in a message: `it failed`.
+    pub fn predicate(self) -> &'static str {
+        match self {
+            Self::Pending => "is pending",
+            Self::Active => "is active",
+            Self::Merging => "is merging",
+            Self::Blocked => "is blocked",
+            Self::Done => "is done",
+            Self::Failed => "failed",
+            Self::Timeout => "timed out",
+            Self::Cancelled => "is cancelled",
+        }
+    }
+
+    /// Whether it is a bad end: `swarm wait` then exits with code 5.
     pub fn is_bad(self) -> bool {
         matches!(self, Self::Failed | Self::Timeout | Self::Blocked)
     }
 }
 
-/// A unit of work.
+/// An idea.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Idea {
-    /// How it stands.
+    /// Current status.
     pub status: IdeaStatus,
-    /// What is to be done.
+    /// The work to do.
     pub text: Box<str>,
-    /// The ideas that must be done before.
+    /// Ideas that must be done first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<IdeaId>,
-    /// Free words.
+    /// Free-form tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// Added to its score.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub priority: i64,
-    /// The profile to use.
+    /// Profile to use, if not the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileName>,
-    /// A person assigned it; forgotten when its attempt ends otherwise than by an interruption.
+    /// Whether a person assigned it; reset when its attempt ends other than by an interruption.
     #[serde(default, skip_serializing_if = "is_false")]
     pub assigned: bool,
     /// Crashes since it was added or retried.
@@ -110,31 +127,31 @@ pub struct Idea {
     /// Failed attempts since it was added; they lower its score.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed_attempts: u32,
-    /// Attempts in all.
+    /// Attempts so far.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attempts: u32,
-    /// Not to be claimed before.
+    /// Must not be claimed before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
-    /// The worktree of an earlier attempt, with what must be told to the next.
+    /// Worktree and context that an earlier attempt left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Box<Kept>>,
-    /// An agent was redirected to it.
+    /// Set while it is reserved for a redirected agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reserved: Option<Reserved>,
-    /// The merge commit that landed it.
+    /// Merge commit that landed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<Oid>,
-    /// Why it did not go on, last.
+    /// Last error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<Box<str>>,
-    /// What its attempts used.
+    /// Usage of its attempts.
     #[serde(default, skip_serializing_if = "Spent::is_nothing")]
     pub used: Spent,
-    /// What had been used when it was last retried: its budget begins anew there.
+    /// Usage at the last retry, from which its budget counts.
     #[serde(default, skip_serializing_if = "Spent::is_nothing")]
     pub used_before: Spent,
-    /// What happened to it, the last 20 entries.
+    /// Its last 20 audit lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub audit: Vec<Audit>,
     /// When it was added.
@@ -147,40 +164,40 @@ pub struct Idea {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Kept {
-    /// The worktree.
+    /// Its worktree and branch.
     pub worktree: KeptWorktree,
-    /// The last gate that failed.
+    /// The last failed quality command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Feedback>,
-    /// What a person said and no prompt has carried yet.
+    /// Messages from a person that no prompt has carried yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<String>,
-    /// Iterations that the attempt had.
+    /// Number of iterations of the attempt.
     pub iterations: u32,
-    /// The run of its last iteration.
+    /// Run of its last iteration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_run: Option<RunId>,
-    /// The same messages, as people see them.
+    /// The same messages, with their progress.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<Message>,
-    /// By a redirect: the idea that the work in the worktree was done for. That has it by its
-    /// commits, too.
+    /// After a redirect: the idea that the work in the worktree was done for, which also has it as
+    /// commits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_from: Option<IdeaId>,
-    /// The conversation that it had there.
+    /// Its conversation, bound to that worktree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Box<Session>>,
 }
 
-/// One line of an idea's history.
+/// A line of an idea's history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Audit {
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// What: `claimed`, `crash_recovery`, `failed`, ...
+    /// Event: `claimed`, `crash_recovery`, `failed`, ...
     pub what: String,
-    /// More of it.
+    /// Details, for example an agent or a commit.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
 }

@@ -1,4 +1,7 @@
-//! One entry of the merge queue.
+//! Entries of the merge queue.
+//!
+//! Invariant: only [`evolve`](crate::domain::evolve) changes these; JSON names are part of
+//! snapshots.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,63 +18,62 @@ use crate::domain::time::Timestamp;
 pub struct MergeEntry {
     /// The idea.
     pub idea: IdeaId,
-    /// Whose work.
+    /// Agent that did the work.
     pub agent: AgentId,
-    /// The branch.
+    /// Branch of the attempt.
     pub branch: String,
-    /// The commit to merge.
+    /// Commit to merge.
     pub source: Oid,
-    /// Where it stands.
+    /// Current phase.
     pub phase: MergePhase,
-    /// A person must say go (`merge.autoMerge` is off).
+    /// Whether a person must approve it first (`merge.autoMerge` is off).
     #[serde(default, skip_serializing_if = "is_false")]
     pub held: bool,
-    /// The merge commit that was built.
+    /// Merge commit that was built.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<Oid>,
-    /// The target's commit that it was built on.
+    /// Target commit that it was built on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Oid>,
-    /// The merged tree is checked out.
+    /// Whether the merged tree is checked out.
     #[serde(default, skip_serializing_if = "is_false")]
     pub checked_out: bool,
-    /// Where it stands with the hook before its landing.
+    /// State of the `pre-merge` hook.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_merge: Option<Passage>,
-    /// The next quality command.
+    /// Index of the next quality command, from 0.
     #[serde(default)]
     pub verify_next: usize,
-    /// The quality command that runs.
+    /// Run of the current quality command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// What was merged with what when the merged tree last passed: the same need not be checked
-    /// again.
+    /// Commits whose merge last passed; the same pair need not be verified again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Verified>,
     /// Quality commands in a row whose runner was killed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost_runs: u32,
-    /// The conflict that it met.
+    /// Its conflict, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<Conflict>,
-    /// The conflict lies in the worktree, ready to be settled.
+    /// Whether the conflict is in the worktree, ready to be resolved.
     #[serde(default, skip_serializing_if = "is_false")]
     pub laid_out: bool,
-    /// How often a resolver tried.
+    /// Number of tries by a resolver.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub resolver_tries: u32,
-    /// Not to be tried before.
+    /// Must not be tried before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
-    /// Why it waits.
+    /// Why it is waiting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
-    /// When it came.
+    /// When it entered the queue.
     pub queued_at: Timestamp,
 }
 
 impl MergeEntry {
-    /// Whether its work passed, merged with this commit of the target.
+    /// Whether its work passed when merged with this target commit.
     pub fn is_verified_on(&self, target: &Oid) -> bool {
         let same =
             |verified: &Verified| verified.source == self.source && verified.target == *target;
@@ -79,37 +81,37 @@ impl MergeEntry {
     }
 }
 
-/// A merged tree that passed, by what it was made of.
+/// Two commits whose merge passed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Verified {
-    /// The branch's commit.
+    /// Commit of the branch.
     pub source: Oid,
-    /// The target's commit.
+    /// Commit of the target.
     pub target: Oid,
 }
 
-/// Why an entry waits.
+/// Why an entry is waiting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Waits {
-    /// What for.
+    /// Reason, for people.
     pub reason: String,
-    /// The files in the way, at most 100; of more, the last entry says how many.
+    /// Files in the way, at most 100; if there are more, the last entry says how many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// Whether only a person can change that.
+    /// Whether only a person can resolve this.
     pub person: bool,
 }
 
-/// A conflict.
+/// A merge conflict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Conflict {
     /// Who can resolve it.
     pub level: ConflictLevel,
-    /// Where: at most 100 files; of more, the last entry says how many.
+    /// Files in conflict, at most 100; if there are more, the last entry says how many.
     pub files: Vec<String>,
-    /// The target's commit.
+    /// Commit of the target.
     pub target: Oid,
 }

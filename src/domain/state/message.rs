@@ -1,42 +1,41 @@
-//! What people say to agents, and how far it has come: accepted -> delivered with a prompt -> seen.
+//! Messages from people to agents, and their progress: accepted -> delivered with a prompt -> seen.
 //!
-//! Invariant: this is for people to look at; what the next prompt carries is in the attempt's
-//! `messages`, and what the present one carries in `told`. A message is delivered when the
-//! iteration with it in its prompt is in the log, and seen when that iteration was over without
-//! having been cut short; one that was cut short is undelivered again, and the next prompt carries
-//! it.
+//! Invariant: this list is for people; the attempt's `messages` go into the next prompt, and `told`
+//! were in the current one. A message is delivered when the iteration with it in its prompt is in
+//! the log, and seen when that iteration ended without being interrupted; otherwise it is
+//! undelivered again and goes into the next prompt.
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::RunId;
 use crate::domain::time::Timestamp;
 
-/// So many messages of an attempt are remembered.
+/// Number of messages that an attempt remembers.
 const KEPT: usize = 50;
-/// So many characters of each.
+/// Characters kept of each.
 const CHARS: usize = 300;
 
-/// Something that a person said.
+/// A message from a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Message {
-    /// What; of a long one the beginning.
+    /// Text; of a long one, the beginning.
     pub text: String,
     /// When it was accepted.
     pub accepted_at: Timestamp,
-    /// The run whose prompt carries it.
+    /// Run whose prompt contains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// When that run began.
+    /// When that run started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivered_at: Option<Timestamp>,
-    /// When that run was over, having read it.
+    /// When that run ended, having read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_at: Option<Timestamp>,
 }
 
 impl Message {
-    /// One that has just been accepted.
+    /// A message that was just accepted.
     pub fn new(text: &str, at: Timestamp) -> Self {
         let mut short: String = text.chars().take(CHARS).collect();
         if short.len() < text.len() {
@@ -51,13 +50,13 @@ impl Message {
         }
     }
 
-    /// Whether no prompt carries it, or the one that did was cut short.
+    /// Whether no prompt contains it, or that prompt's run was interrupted.
     pub fn waits(&self) -> bool {
         self.delivered_at.is_none()
     }
 }
 
-/// One more; the oldest that was seen goes where there are too many.
+/// Adds a message; if there are too many, the oldest seen one is removed.
 pub fn accept(list: &mut Vec<Message>, message: Message) {
     if list.len() >= KEPT
         && let Some(at) = list.iter().position(|message| message.seen_at.is_some())
@@ -67,7 +66,7 @@ pub fn accept(list: &mut Vec<Message>, message: Message) {
     list.push(message);
 }
 
-/// A prompt carries all that wait.
+/// Marks all waiting messages as delivered with this run.
 pub fn deliver(list: &mut [Message], run: &RunId, at: Timestamp) {
     for message in list.iter_mut().filter(|message| message.waits()) {
         message.run = Some(run.clone());
@@ -75,7 +74,7 @@ pub fn deliver(list: &mut [Message], run: &RunId, at: Timestamp) {
     }
 }
 
-/// The iteration whose prompt carried them is over; `seen`: it was not cut short.
+/// Settles the delivered messages when their iteration ends; `seen`: it was not interrupted.
 pub fn settle(list: &mut [Message], seen: bool, at: Timestamp) {
     for message in list.iter_mut().filter(|message| message.seen_at.is_none()) {
         if !seen {
@@ -87,7 +86,7 @@ pub fn settle(list: &mut [Message], seen: bool, at: Timestamp) {
     }
 }
 
-/// Those that wait, for the next attempt.
+/// Waiting messages, for the next attempt.
 pub fn waiting(list: &[Message]) -> Vec<Message> {
     list.iter()
         .filter(|message| message.waits())
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_that_was_cut_short_delivers_nothing() {
+    fn an_interrupted_iteration_leaves_its_messages_undelivered() {
         let mut list = vec![];
         accept(&mut list, Message::new("one", START));
         deliver(&mut list, &run(), START);
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_makes_room_and_what_waits_stays() {
+    fn seen_messages_are_dropped_before_waiting_ones() {
         let mut list = vec![];
         accept(&mut list, Message::new("waits", START));
         let seen = |number: usize| Message {

@@ -1,8 +1,9 @@
-//! The whole state of a swarm: what folding the event log gives, and what a snapshot holds.
+//! The whole state of a swarm: the result of folding the event log, and the content of a snapshot.
+//! `attempt`, `idea` and `merge_entry` have its parts.
 //!
-//! Invariant: only [`evolve`](super::evolve::evolve) changes it, and folding the same events gives
-//! the same state. An idea has at most one attempt in `agents`; the merge queue holds at most one
-//! entry an idea, in the order in which they came.
+//! Invariant: only [`evolve`](super::evolve::evolve) changes it, and the same events give the same
+//! state. An idea has at most one attempt in `agents` and at most one entry in the merge queue,
+//! which is in order of arrival.
 
 mod attempt;
 pub mod backlog;
@@ -34,66 +35,64 @@ pub use attempt::{Attempt, AttemptEnd, EndedAttempt, Ending, Feedback, Said, Tas
 pub use idea::{Audit, Idea, IdeaStatus, Kept};
 pub use merge_entry::{Conflict, MergeEntry, Verified, Waits};
 
-/// Everything.
+/// The whole state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct State {
-    /// The last event folded in.
+    /// Sequence number of the last event.
     pub seq: u64,
     /// The swarm as a whole.
     pub swarm: Swarm,
-    /// The configuration that decisions use; none before the first daemon.
+    /// Settings that decisions depend on; `None` before the first daemon.
     pub settings: Option<Box<Settings>>,
-    /// SHA-256 of the configuration that it came from.
+    /// SHA-256 of the configuration they came from, in hex.
     pub config_hash: String,
     /// All ideas.
     pub ideas: Backlog,
-    /// Attempts that are not over.
+    /// Attempts that have not ended.
     pub agents: BTreeMap<AgentId, Attempt>,
-    /// Attempts that are over.
+    /// Attempts that have ended.
     pub ended: BTreeMap<AgentId, EndedAttempt>,
-    /// The merge queue.
+    /// The merge queue, in order of arrival.
     pub queue: Vec<MergeEntry>,
-    /// Effects without an outcome, by the order of requests.
+    /// Effects without an outcome, in order of requests.
     pub outbox: BTreeMap<EffectId, Effect>,
-    /// Runs that were asked to end and have not ended; `true`: without grace.
+    /// Runs that were asked to stop and have not ended; `true`: without grace period.
     pub stops: BTreeMap<RunId, bool>,
-    /// What is to be tidied up.
+    /// Cleanup that must be requested.
     pub owed: Owed,
-    /// What agents found out.
+    /// Learnings of agents.
     pub learnings: Vec<Learning>,
-    /// Warnings in force, by their key.
+    /// Current warnings, by key.
     pub warnings: BTreeMap<String, Warning>,
-    /// The checkpoints that there are.
+    /// All checkpoints.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub checkpoints: BTreeMap<CheckpointName, Checkpoint>,
-    /// The rollback that is under way.
+    /// Rollback in progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rollback: Option<Box<Rollback>>,
-    /// Whether `hookOwed` says which hooks are called, as the last daemon that started wrote.
+    /// Whether `hookOwed` events determine hook calls, as set by the last daemon that started.
     #[serde(skip_serializing_if = "is_false")]
     pub owes_hooks: bool,
-    /// Calls about the event that comes next.
+    /// Calls owed for the next event.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hooks_announced: Vec<HookOwed>,
-    /// Calls of hooks that are owed or under way, in the order of their events.
+    /// Hook calls owed or running, in order of their events.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookCall>,
-    /// How the last call of each hook ended.
+    /// Result of each hook's last call.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks_last: BTreeMap<HookName, LastCall>,
-    /// What people have approved of the hooks that agents' landed work changed: each as the event
-    /// names it, the latest last.
+    /// Approved contents of hooks that agents' landed work changed, newest last.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks_approved: BTreeMap<HookName, Vec<String>>,
-    /// Accounts that must wait, by their names.
+    /// Accounts that must wait, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub accounts: BTreeMap<String, Hold>,
-    /// What was used, by the day (UTC, `2026-01-31`) on which the run ended; the last 400 days on
-    /// which something was.
+    /// Usage per day (UTC, `2026-01-31`) on which runs ended; the last 400 days with usage.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub used: BTreeMap<String, Spent>,
-    /// Numbers that never repeat.
+    /// Counters for new ids.
     pub counters: Counters,
 }
 
@@ -101,62 +100,62 @@ pub struct State {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Swarm {
-    /// Where it stands.
+    /// Current phase.
     pub phase: SwarmPhase,
-    /// Whether a pause is in force; it survives a restart.
+    /// Whether it is paused; survives a restart.
     pub paused: bool,
     /// Why it is paused.
     pub pause_reason: Option<String>,
-    /// Who starts ideas, where that differs from the configuration.
+    /// Mode, if it differs from the configuration's.
     pub mode_override: Option<Mode>,
-    /// Attempts that failed in a row.
+    /// Failed attempts in a row.
     pub failures_in_a_row: u32,
-    /// Until when a graceful end waits for boundaries.
+    /// End of the grace period of a shutdown.
     pub drain_deadline: Option<Timestamp>,
-    /// Where the target was last seen.
+    /// Last known commit of the target.
     pub target: Option<TargetSeen>,
-    /// The target was force-pushed and nobody has said yet what to do: the commit that it lost.
+    /// Set after a force-push of the target until a person chooses what to do.
     pub rewritten: Option<TargetRewritten>,
-    /// After a force-push: replay branches that began on the old history.
+    /// After a force-push: whether to replay branches based on the old history.
     pub rebase: bool,
-    /// The disk was full; nothing is started before.
+    /// After a full disk: nothing starts before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_until: Option<Timestamp>,
-    /// The time of the last event.
+    /// Time of the last event.
     pub last_event_at: Timestamp,
-    /// Ideas that have landed since the last periodic checkpoint was asked for.
+    /// Ideas landed since the last periodic checkpoint was requested.
     #[serde(skip_serializing_if = "is_zero")]
     pub landed_since_checkpoint: u32,
-    /// The one that landed last.
+    /// The idea that landed last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_landed: Option<IdeaId>,
-    /// Since autopilot is on, a checkpoint was asked for.
+    /// Whether a checkpoint was requested since autopilot was turned on.
     #[serde(skip_serializing_if = "is_false")]
     pub autopilot_checkpoint: bool,
-    /// The last day (UTC) on which the budget of the day paused the swarm.
+    /// Last day (UTC) on which the daily budget paused the swarm.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_paused: Option<String>,
-    /// The limits that were used up then: these pause it once a day, so that a person can go on all
-    /// the same.
+    /// Daily limits at that time: the same limits pause only once a day, so that a person can
+    /// resume.
     #[serde(skip_serializing_if = "DayLimits::is_none")]
     pub budget_limits: DayLimits,
 }
 
-/// What a decision left to be tidied up. It is requested level-triggered: a decision of which a
-/// torn log kept only the first events neither loses nor doubles it.
+/// Cleanup left by decisions. It is requested from the state, so a torn log neither loses nor
+/// doubles it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Owed {
-    /// Worktrees to give back.
+    /// Worktrees to release.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub worktrees: Vec<UnusedWorktree>,
     /// Inbox files to move.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inbox: Vec<InboxFile>,
-    /// Worktrees that could not be given back; the next daemon tries again.
+    /// Worktrees that could not be released; the next daemon retries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub worktrees_failed: Vec<UnusedWorktree>,
-    /// Inbox files that could not be moved; the next daemon tries again.
+    /// Inbox files that could not be moved; the next daemon retries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inbox_failed: Vec<InboxFile>,
 }
@@ -168,20 +167,20 @@ impl Owed {
     }
 }
 
-/// A worktree that nobody needs any more.
+/// A worktree that is no longer needed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnusedWorktree {
-    /// Its name under `.swarm/worktrees/`.
+    /// Name under `.swarm/worktrees/`.
     pub worktree: String,
     /// Its branch.
     pub branch: String,
-    /// Where its work landed, if it did.
+    /// Its landing, if it landed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed: Option<Landing>,
 }
 
-/// Numbers that never repeat in a repository.
+/// Last numbers given out; they are never reused in a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Counters {
@@ -198,7 +197,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Each the larger of the two.
+    /// Takes the larger value of each counter.
     #[must_use]
     pub fn at_least(self, floors: Self) -> Self {
         Self {
@@ -220,31 +219,31 @@ fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
     *number == N::default()
 }
 
-/// What an agent found out.
+/// A learning of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Learning {
     /// `learning-001`.
     pub id: String,
-    /// For all agents.
+    /// Whether it is for all agents.
     pub global: bool,
-    /// The profile that local ones are for.
+    /// Profile that a local learning is for.
     pub profile: ProfileName,
-    /// What.
+    /// Text of the learning.
     pub content: String,
-    /// Who found it.
+    /// Agents that reported it.
     pub sources: Vec<AgentId>,
-    /// When it was found first.
+    /// When it was first reported.
     pub at: Timestamp,
 }
 
-/// A warning in force.
+/// A current warning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Warning {
-    /// What, why and what to do.
+    /// What happened, why, and what to do; for people.
     pub message: String,
-    /// Since when.
+    /// When it was raised.
     pub since: Timestamp,
 }
 
@@ -255,19 +254,19 @@ impl State {
         self.swarm.mode_override.or(configured).unwrap_or_default()
     }
 
-    /// The attempt at an idea that is not over.
+    /// The attempt at an idea that has not ended.
     pub fn attempt_at(&self, idea: &IdeaId) -> Option<(&AgentId, &Attempt)> {
         self.agents
             .iter()
             .find(|(_, attempt)| attempt.idea == *idea)
     }
 
-    /// The queue's entry of an idea.
+    /// Merge queue entry of an idea.
     pub fn entry(&self, idea: &IdeaId) -> Option<&MergeEntry> {
         self.queue.iter().find(|entry| entry.idea == *idea)
     }
 
-    /// The runs that were requested and are not over, each with its effect.
+    /// Requested runs that have not ended, each with its effect.
     pub fn runs_under_way(&self) -> impl Iterator<Item = (EffectId, &effect::Run)> {
         self.outbox.iter().filter_map(|(id, effect)| {
             if let Effect::Run(it) = effect {
@@ -278,18 +277,18 @@ impl State {
         })
     }
 
-    /// The effect that a live run belongs to.
+    /// Effect of a live run.
     pub fn run_effect(&self, run: &RunId) -> Option<(EffectId, &Purpose)> {
         let this = self.runs_under_way().find(|(_, it)| it.run == *run);
         this.map(|(id, it)| (id, &it.purpose))
     }
 
-    /// Whether an effect that fits is under way.
+    /// Whether a matching effect is pending.
     pub fn is_pending(&self, fits: impl Fn(&Effect) -> bool) -> bool {
         self.outbox.values().any(fits)
     }
 
-    /// Whether anything of an attempt, or of its merge, is being done outside at this moment.
+    /// Whether an effect of an attempt, or of its merge, is pending.
     pub fn is_under_way(&self, agent: &AgentId, idea: &IdeaId) -> bool {
         self.is_pending(|effect| effect.works_for(agent, idea))
     }

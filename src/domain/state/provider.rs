@@ -1,7 +1,7 @@
-//! What agents share with each other: an account at a service, with its limits.
+//! What agents share: an account at a model provider, with its limits.
 //!
-//! Invariant: a [`Hold`] is one for all of an account, whoever met the limit; it says how it ends:
-//! by itself at a time, or by a person.
+//! Invariant: a [`Hold`] applies to the whole account, whichever agent met the limit, and says how
+//! it ends: at a time, or by a person.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,40 +10,40 @@ use crate::domain::ids::{ProfileName, RunId};
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
 
-/// Why nothing of an account is started.
+/// Why runs of an account must wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hold {
-    /// What was met.
+    /// Kind of the problem.
     pub kind: HoldKind,
-    /// When it is tried again; none: when a person says so.
+    /// When it is tried again; `None`: when a person says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// When it was met first.
+    /// When it first occurred.
     pub since: Timestamp,
-    /// How often in a row, from 1.
+    /// How often in a row it occurred, from 1.
     pub times: u32,
-    /// What the service said, and what can be done.
+    /// Message of the provider, and what to do.
     pub message: String,
-    /// The run that tries whether it works again.
+    /// Run that is trying whether the account works again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tried_by: Option<RunId>,
 }
 
-/// What can hold an account.
+/// What can block an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HoldKind {
-    /// The service is overloaded, fails or cannot be reached.
+    /// The provider is overloaded, failing or unreachable.
     Overloaded,
-    /// A usage or rate limit.
+    /// A usage or rate limit was reached.
     Limit,
-    /// There is no login, or it is refused.
+    /// The login is missing or refused.
     Login,
 }
 
 impl HoldKind {
-    /// The word for it.
+    /// Its name in JSON and messages.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Overloaded => "overloaded",
@@ -61,20 +61,20 @@ impl Hold {
 }
 
 impl Settings {
-    /// What a profile waits for. One whose program has no account waits for itself.
+    /// Account of a profile. A profile without one counts as its own account.
     pub fn account_of<'a>(&'a self, profile: &'a ProfileName) -> &'a str {
         let account = self.accounts.get(profile);
         account.map_or(profile.as_str(), String::as_str)
     }
 
-    /// The profile that an attempt's next iteration runs under.
+    /// Profile of an attempt's next iteration.
     pub fn profile_of<'a>(&'a self, attempt: &'a Attempt) -> &'a ProfileName {
         let resolving = attempt.task != Task::Work;
         let resolver = self.resolver.as_ref().filter(|_| resolving);
         resolver.unwrap_or(&attempt.profile)
     }
 
-    /// The profile that works on an idea next.
+    /// Profile for an idea's next attempt.
     pub fn profile_for<'a>(&'a self, idea: &'a Idea) -> &'a ProfileName {
         let reserved = idea.reserved.as_ref().map(|reserved| &reserved.profile);
         reserved
@@ -85,15 +85,14 @@ impl Settings {
 }
 
 impl State {
-    /// Whether this account waits until a person says so.
+    /// Whether this account waits for a person.
     pub fn is_held_for_person(&self, account: &str) -> bool {
         let hold = self.accounts.get(account);
         hold.is_some_and(|hold| hold.until.is_none())
     }
 
-    /// Whether nothing of this account may be started now. Once the time is over one run at a time
-    /// may try; one that is not there, because the log was torn before it began or its attempt is
-    /// gone, keeps nobody waiting.
+    /// Whether runs of this account must wait. When the time is over, one run at a time may try; a
+    /// trying run that no longer exists (torn log, ended attempt) blocks nobody.
     pub fn is_held(&self, account: &str, now: Timestamp) -> bool {
         let runs = |run: &RunId| {
             let mut attempts = self.agents.values();
@@ -109,12 +108,12 @@ impl State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Excuse {
-    /// Its account must wait.
+    /// Its account was blocked.
     Account,
     /// Its output was cut off.
     Cut,
     /// It was silent for too long.
     Idle,
-    /// Its conversation could not be taken up.
+    /// Its conversation could not be resumed.
     Session,
 }

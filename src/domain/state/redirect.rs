@@ -1,10 +1,10 @@
-//! An agent is redirected to another idea: what is kept of that while it is under way.
+//! State of a redirect in progress: an agent moves to another idea.
 //!
-//! Invariant: from its acceptance on the other idea is reserved, so that nobody else begins it, and
-//! the attempt knows where it goes. The hand-over is one event, the end of the attempt: then the
-//! work so far is kept by its commits for the idea that it was done for, and the worktree is the
-//! other idea's. Whatever comes in between (a stop, a cancellation, a rollback, work that cannot be
-//! committed), the worktree stays with the idea whose work is in it.
+//! Invariant: from acceptance, the other idea is reserved and the attempt knows its destination.
+//! The hand-over is one event, the end of the attempt: the work so far is saved as commits for its
+//! own idea, and the worktree goes to the other idea. Whatever interferes (a stop, a cancellation,
+//! a rollback, work that cannot be committed), the worktree stays with the idea whose work is in
+//! it.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,32 +13,32 @@ use super::{Attempt, Idea, IdeaStatus, Kept, State};
 use crate::domain::effect::{KeptWorktree, Saved};
 use crate::domain::ids::{AgentId, IdeaId, ProfileName};
 
-/// Where an attempt that is being ended hands over to.
+/// Destination of a redirected attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Redirect {
     /// The other idea.
     pub to: IdeaId,
-    /// The other idea gets a worktree of its own; this one stays for the idea of this attempt.
+    /// Whether the other idea gets a new worktree; this one then stays with its own idea.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new_worktree: bool,
-    /// The work so far, once it is committed.
+    /// Work so far, once it is committed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<Saved>,
 }
 
-/// An idea that an agent was redirected to, until it is claimed.
+/// Reservation of an idea for a redirected agent, until it is claimed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reserved {
-    /// The agent that was redirected.
+    /// The redirected agent.
     pub from: AgentId,
-    /// Its profile: the next attempt's, too.
+    /// Its profile, which the next attempt uses too.
     pub profile: ProfileName,
 }
 
 impl State {
-    /// The agent that hands over to this idea as soon as it has ended.
+    /// Agent that hands over to this idea when it ends.
     pub fn handing_over_to(&self, id: &IdeaId) -> Option<&AgentId> {
         let reserved = self.ideas.get(id)?.reserved.as_ref()?;
         let attempt = self.agents.get(&reserved.from)?;
@@ -50,8 +50,8 @@ impl State {
     }
 }
 
-/// Whether the idea may get the worktree of this agent: still reserved for it, and without work of
-/// its own.
+/// Whether the idea may take this agent's worktree: it is still reserved for the agent and has no
+/// work of its own.
 pub fn may_take(idea: &Idea, from: &AgentId) -> bool {
     let reserved = idea
         .reserved
@@ -60,7 +60,7 @@ pub fn may_take(idea: &Idea, from: &AgentId) -> bool {
     reserved && idea.status == IdeaStatus::Pending && idea.kept.is_none()
 }
 
-/// What the idea of a redirected attempt goes on from: its work by its commits.
+/// What a redirected attempt's own idea continues from: its saved commits.
 pub fn own_work(agent: &AgentId, attempt: &Attempt, saved: Saved) -> Option<Kept> {
     Some(Kept {
         worktree: KeptWorktree {
@@ -81,7 +81,7 @@ pub fn own_work(agent: &AgentId, attempt: &Attempt, saved: Saved) -> Option<Kept
     })
 }
 
-/// What the other idea goes on from: the worktree, with all that lies in it.
+/// What the other idea continues from: the worktree with everything in it.
 pub fn handed_over(agent: &AgentId, attempt: &Attempt) -> Option<Kept> {
     Some(Kept {
         worktree: KeptWorktree {

@@ -480,9 +480,9 @@ fn three_failures_in_a_row_pause_the_autopilot_and_say_so() {
     run r0003-ed-003-i1 Exited { code: 1 }
     attemptEnded {agent: ed-003, end: failed, keepWorktree: true, message: the agent exited with code 1; its output: swarm agent logs ed-003 (run r0003-ed-003-i1), status: failed}
     end #6
-    pauseSet {reason: 3 attempts failed in a row; look at them (swarm report), then: swarm resume}
-    phaseChanged {phase: pausing, reason: 3 attempts failed in a row; look at them (swarm report), then: swarm resume}
-    phaseChanged {phase: paused, reason: 3 attempts failed in a row; look at them (swarm report), then: swarm resume}
+    pauseSet {reason: 3 attempts failed in a row; inspect them (swarm report), then: swarm resume}
+    phaseChanged {phase: pausing, reason: 3 attempts failed in a row; inspect them (swarm report), then: swarm resume}
+    phaseChanged {phase: paused, reason: 3 attempts failed in a row; inspect them (swarm report), then: swarm resume}
     ");
     assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
     s.command(Command::Resume);
@@ -679,7 +679,7 @@ fn a_quality_command_that_does_not_end_is_told_until_it_does() {
         warning.map(|warning| warning.message.clone())
     };
     let hangs = gate(RunEndKind::TimedOut).unwrap();
-    assert!(hangs.contains("did not end within 10 min"), "{hangs}");
+    assert!(hangs.contains("did not finish within 10 min"), "{hangs}");
     assert_eq!(gate(RunEndKind::TimedOut), Some(hangs));
     assert_eq!(gate(exit(1)), None);
 }

@@ -55,7 +55,7 @@ fn an_idea_whose_budget_is_used_up_is_blocked_at_its_boundary() {
     spend(&mut s, 500_000);
     assert!(s.state.warnings.is_empty());
     spend(&mut s, 300_000);
-    assert_snapshot!(s.state.warnings["budget-idea-001"].message, @r"idea-001 has used more than four fifths of $1.00 (budget.usdPerIdea); when all is, it stops at its next boundary");
+    assert_snapshot!(s.state.warnings["budget-idea-001"].message, @r"idea-001 has used more than 80 % of its budget, $1.00 (budget.usdPerIdea); it stops after the iteration that uses it up");
     spend(&mut s, 100_000);
     assert_eq!(raised(&s, "budget-idea-001"), 1);
     s.quietly();
@@ -67,7 +67,7 @@ fn an_idea_whose_budget_is_used_up_is_blocked_at_its_boundary() {
     end #5
     ed-001 -> Starting
     warningCleared {key: budget-idea-001}
-    attemptEnded {agent: ed-001, end: blocked, keepWorktree: true, message: its budget is used up: $1.00 of $1.00 (budget.usdPerIdea); raise that or not, then: swarm idea retry idea-001 (begins a new budget), status: blocked}
+    attemptEnded {agent: ed-001, end: blocked, keepWorktree: true, message: its budget is used up: $1.00 of $1.00 (budget.usdPerIdea); to continue with a new budget: swarm idea retry idea-001, status: blocked}
     ");
     assert!(s.state.warnings.is_empty());
     assert_eq!(s.idea(1).status, IdeaStatus::Blocked);
@@ -114,14 +114,14 @@ fn tokens_are_a_budget_too() {
     spend(&mut s, 0);
     assert_eq!(s.idea(1).status, IdeaStatus::Active);
     spend(&mut s, 0);
-    assert_snapshot!(s.idea(1).last_error.clone().unwrap(), @r"its budget is used up: 20 of 20 tokens (budget.tokensPerIdea); raise that or not, then: swarm idea retry idea-001 (begins a new budget)");
+    assert_snapshot!(s.idea(1).last_error.clone().unwrap(), @r"its budget is used up: 20 of 20 tokens (budget.tokensPerIdea); to continue with a new budget: swarm idea retry idea-001");
 }
 
 #[test]
 fn a_day_that_is_used_up_pauses_once_and_a_person_can_go_on() {
     let mut s = under(of_day(1_000_000));
     spend(&mut s, 800_000);
-    assert_snapshot!(s.state.warnings["budget-day"].message, @r"today more than four fifths of $1.00 (budget.usdPerDay) are used; when all is, the swarm pauses");
+    assert_snapshot!(s.state.warnings["budget-day"].message, @r"more than 80 % of today's budget is used, $1.00 (budget.usdPerDay); swarm pauses when it is used up");
     spend(&mut s, 100_000);
     assert_eq!(raised(&s, "budget-day"), 1);
     s.quietly();
@@ -132,10 +132,10 @@ fn a_day_that_is_used_up_pauses_once_and_a_person_can_go_on() {
     iterationJudged {agent: ed-001, atOnce: false, empty: false}
     end #4
     warningCleared {key: budget-day}
-    pauseSet {reason: the budget of this day is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait for tomorrow (UTC), then: swarm resume}
-    phaseChanged {phase: pausing, reason: the budget of this day is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait for tomorrow (UTC), then: swarm resume}
+    pauseSet {reason: today's budget is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait until tomorrow (UTC), then: swarm resume}
+    phaseChanged {phase: pausing, reason: today's budget is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait until tomorrow (UTC), then: swarm resume}
     budgetReached {day: 2026-01-01, limits: {usd: 1000000}}
-    phaseChanged {phase: paused, reason: the budget of this day is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait for tomorrow (UTC), then: swarm resume}
+    phaseChanged {phase: paused, reason: today's budget is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait until tomorrow (UTC), then: swarm resume}
     ");
     assert_eq!(s.state.swarm.phase, SwarmPhase::Paused);
     s.restart();
@@ -144,7 +144,7 @@ fn a_day_that_is_used_up_pauses_once_and_a_person_can_go_on() {
     s.command(Command::Resume);
     spend(&mut s, 100_000);
     assert_eq!(s.state.swarm.phase, SwarmPhase::Running);
-    assert_snapshot!(s.state.warnings["budget-day"].message, @r"the budget of this day is used up: $1.00 (budget.usdPerDay); since it was resumed the swarm goes on all the same, until tomorrow (UTC) or until that is changed; to stop it: swarm pause");
+    assert_snapshot!(s.state.warnings["budget-day"].message, @r"today's budget is used up: $1.00 (budget.usdPerDay); the swarm was resumed and continues until tomorrow (UTC) or until the limit changes; to stop it: swarm pause");
     spend(&mut s, 100_000);
     assert_eq!(raised(&s, "budget-day"), 2);
     // The next day has its own.
@@ -270,8 +270,8 @@ fn a_hard_stop_ends_all_runs_of_a_day_and_pauses() {
     assert_snapshot!(s.then(), @r"
     usageSeen {agent: ed-001, bill: {cost: 1000000, tokens: {input: 10, output: 0}}, run: r0001-ed-001-i1}
     ask #3 stopRun r0001-ed-001-i1
-    pauseSet {reason: the budget of this day is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait for tomorrow (UTC), then: swarm resume}
-    phaseChanged {phase: pausing, reason: the budget of this day is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait for tomorrow (UTC), then: swarm resume}
+    pauseSet {reason: today's budget is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait until tomorrow (UTC), then: swarm resume}
+    phaseChanged {phase: pausing, reason: today's budget is used up: $1.00 of $1.00 (budget.usdPerDay); raise it or wait until tomorrow (UTC), then: swarm resume}
     budgetReached {day: 2026-01-01, limits: {usd: 1000000}}
     ");
     s.stop_delivered();
@@ -314,7 +314,7 @@ fn a_hard_stop_that_knows_no_price_says_so_once() {
     s.quietly();
     answer(&mut s, SONNET, 500_000);
     assert_snapshot!(s.then(), @r#"
-    warningRaised {key: unpriced-sonnet-4-5, message: there is no price for the model `sonnet-4-5`, so its runs count in budget.usdPerIdea only when they end, or not at all; add it to .swarm/config.json, in dollars for a million tokens: "pricing": {"sonnet-4-5": {"input": N, "cached": N, "cacheWritten": N, "output": N}}}
+    warningRaised {key: unpriced-sonnet-4-5, message: there is no price for the model `sonnet-4-5`, so its runs count towards budget.usdPerIdea only when they end, or not at all; add it to .swarm/config.json, in dollars per million tokens: "pricing": {"sonnet-4-5": {"input": N, "cached": N, "cacheWritten": N, "output": N}}}
     usageSeen {agent: ed-001, bill: {tokens: {input: 500000, output: 0}}, run: r0001-ed-001-i1}
     "#);
     // Whatever it uses, nothing ends it. The next run is no news, nor is another version, nor the
@@ -352,7 +352,7 @@ fn a_model_without_a_name_has_no_price_either() {
     });
     answer(&mut s, None, 10);
     assert_snapshot!(s.then(), @r"
-    warningRaised {key: unnamed-model-ed, message: the program of the profile `ed` does not say which model it uses, and there is no price without a name, so its runs count in budget.usdPerIdea and budget.usdPerDay only when they end, or not at all; name the model in agents.profiles.ed.model of .swarm/config.json, and its price in pricing}
+    warningRaised {key: unnamed-model-ed, message: the program of the profile `ed` does not report its model, and its price is unknown, so its runs count towards budget.usdPerIdea and budget.usdPerDay only when they end, or not at all; set agents.profiles.ed.model in .swarm/config.json, and the model's price in pricing}
     usageSeen {agent: ed-001, bill: {tokens: {input: 10, output: 0}}, run: r0001-ed-001-i1}
     ");
     // Another budget: what is still so is said again.
@@ -405,7 +405,7 @@ fn told_tokens(model: Option<&str>) -> RunEnd {
 fn runs_that_count_in_no_budget_are_told_without_a_hard_stop_too() {
     let mut s = under(of_idea(1_000_000));
     over(&mut s, 1, told_tokens(SONNET));
-    assert_snapshot!(s.state.warnings["unpriced-sonnet-4-5"].message, @r#"there is no price for the model `sonnet-4-5`, so its runs count in budget.usdPerIdea only when they end, or not at all; add it to .swarm/config.json, in dollars for a million tokens: "pricing": {"sonnet-4-5": {"input": N, "cached": N, "cacheWritten": N, "output": N}}"#);
+    assert_snapshot!(s.state.warnings["unpriced-sonnet-4-5"].message, @r#"there is no price for the model `sonnet-4-5`, so its runs count towards budget.usdPerIdea only when they end, or not at all; add it to .swarm/config.json, in dollars per million tokens: "pricing": {"sonnet-4-5": {"input": N, "cached": N, "cacheWritten": N, "output": N}}"#);
     over(&mut s, 1, told_tokens(SONNET));
     assert_eq!(raised(&s, "unpriced-sonnet-4-5"), 1);
     // One that was cut short has not told all; another does not spend dollars.

@@ -51,14 +51,14 @@ fn a_name_is_taken_from_the_moment_it_is_asked_for() {
     let mut s = Scenario::running();
     s.command(create("release"));
     assert_snapshot!(s.refused(&create("release")), @r"
-    NOT_NOW: a checkpoint `release` is not possible: one of that name is being made
-    wait for its end; if no daemon runs, one goes on with it: swarm start
+    NOT_NOW: cannot create checkpoint `release`: a checkpoint with this name is already being created
+    wait until it is finished; if no daemon runs, start one to finish it: swarm start
     ");
     s.all_goes_well();
     let refusal = s.refused(&create("release"));
     assert_snapshot!(refusal, @r"
-    CHECKPOINT_TAKEN: there is a checkpoint `release` already
-    choose another name, or delete that one: swarm checkpoint delete release
+    CHECKPOINT_TAKEN: checkpoint `release` already exists
+    choose another name, or delete this one: swarm checkpoint delete release
     ");
     s.command(delete("release"));
     assert_eq!(s.refused(&create("release")), refusal, "it is not gone yet");
@@ -80,12 +80,12 @@ fn one_that_cannot_be_made_is_not_there_and_leaves_no_warning_of_its_own() {
 fn without_a_configuration_there_is_none() {
     let mut s = Scenario::empty();
     assert_snapshot!(s.refused(&create("release")), @r"
-    NOT_NOW: that is not possible: no daemon has read the configuration yet
-    start one: swarm start
+    NOT_NOW: cannot do this yet: no daemon has read the configuration
+    start a daemon: swarm start
     ");
     assert_snapshot!(s.refused(&delete("release")), @r"
     CHECKPOINT_UNKNOWN: there is no checkpoint `release`
-    make one: swarm checkpoint create NAME
+    create one: swarm checkpoint create NAME
     ");
 }
 
@@ -95,7 +95,7 @@ fn deleting_one_that_is_not_there_names_the_newest() {
     s.checkpoint("first").checkpoint("second");
     assert_snapshot!(s.refused(&delete("third")), @r"
     CHECKPOINT_UNKNOWN: there is no checkpoint `third`
-    see them: swarm checkpoint list; the newest is second
+    list the checkpoints: swarm checkpoint list (newest: second)
     ");
 }
 

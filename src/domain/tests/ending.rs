@@ -59,7 +59,7 @@ fn a_stopped_agent_leaves_its_idea_pending_and_its_worktree_kept() {
     };
     assert_snapshot!(s.refused(&late), @r"
     AGENT_ENDED: agent `ed-001` has ended: it was stopped
-    see how its idea stands: swarm idea show idea-001
+    see its idea: swarm idea show idea-001
     ");
 }
 
@@ -113,7 +113,7 @@ fn an_agent_is_stopped_whatever_it_does() {
     let mut s = working();
     s.well_until("buildMerge");
     assert_snapshot!(s.refused(&Command::StopAgent { id: agent(1) }), @r"
-    NOT_NOW: stop ed-001 is not possible: its work is complete and in the merge queue
+    NOT_NOW: cannot stop ed-001: its work is complete and in the merge queue
     swarm idea cancel idea-001
     ");
 }
@@ -186,12 +186,12 @@ fn a_cancelled_idea_leaves_nothing() {
     let mut s = working();
     s.well_until("land");
     assert_snapshot!(s.refused(&cancel(1)), @r"
-    NOT_NOW: cancel idea-001 is not possible: it is merging
+    NOT_NOW: cannot cancel idea-001: it is merging
     wait for the merge: swarm merge list
     ");
     s.all_goes_well();
     assert_snapshot!(s.refused(&cancel(1)), @r"
-    NOT_NOW: cancel idea-001 is not possible: it is done
+    NOT_NOW: cannot cancel idea-001: it is done
     to undo it, revert its merge commit: swarm idea show idea-001
     ");
 }
@@ -427,7 +427,7 @@ fn at_once_means_at_once() {
     s.command(SHUTDOWN).quietly();
     s.command(Command::ShutdownNow);
     assert_snapshot!(s.then(), @r"
-    phaseChanged {deadline: 2026-01-01T00:00:00.000Z, phase: draining, reason: not waiting for boundaries}
+    phaseChanged {deadline: 2026-01-01T00:00:00.000Z, phase: draining, reason: no longer waiting for agents}
     ask #3 stopRun r0001-ed-001-i1
     ");
 }
@@ -436,7 +436,7 @@ fn at_once_means_at_once() {
 fn agents_that_are_kept_go_on_where_they_were() {
     let mut s = working();
     s.command(Command::Shutdown { keep_agents: true });
-    assert_snapshot!(s.then(), @r"phaseChanged {phase: stopped, reason: stopped; agents go on}");
+    assert_snapshot!(s.then(), @r"phaseChanged {phase: stopped, reason: stopped; agents keep running}");
     assert!(s.pending("iteration").is_some());
     s.restart().quietly();
     s.completes(&agent(1)).all_goes_well();

@@ -148,8 +148,7 @@ fn pre_start_blocks_the_idea_and_a_retry_asks_again() {
     s.answer("prepareWorktree", prepared())
         .hook("pre-start", exit(3));
     assert_eq!(s.idea(1).status, IdeaStatus::Blocked);
-    assert_snapshot!(s.idea(1).last_error.as_deref().unwrap(), @"the hook pre-start is against it: \
-        exit code 3; its output: .swarm/runs/r0001-pre-start-13");
+    assert_snapshot!(s.idea(1).last_error.as_deref().unwrap(), @r"held by the hook pre-start: exit code 3; its output: .swarm/runs/r0001-pre-start-13");
     assert!(s.state.warnings.is_empty(), "the idea says it");
     assert_eq!(view::rest(&s.state), Rest::Idle);
     s.command(Command::RetryIdea { id: idea(1) });
@@ -173,7 +172,7 @@ fn pre_merge_holds_the_landing_until_a_person_says_go() {
     assert!(
         needs[0]
             .message
-            .contains("the hook pre-merge is against it: exit code 1")
+            .contains("held by the hook pre-merge: exit code 1")
     );
     s.command(Command::RetryMerge { id: idea(1) });
     s.all_goes_well();
@@ -231,7 +230,7 @@ fn a_hook_that_takes_too_long_holds_its_step_only_where_that_is_configured() {
         assert_eq!(s.idea(1).status, status);
         let warning = &s.state.warnings["hook-pre-start"].message;
         assert!(warning.contains("took too long"), "{warning}");
-        assert_eq!(warning.contains("goes on without it"), !veto);
+        assert_eq!(warning.contains("continues without it"), !veto);
     }
 }
 
@@ -241,8 +240,7 @@ fn the_others_only_warn_and_once() {
     s.add("two").well_until("post-complete");
     s.hook("post-complete", exit(2));
     let warning = s.state.warnings["hook-post-complete"].message.clone();
-    assert_snapshot!(warning, @"the hook post-complete, about idea-001, failed (exit code 2); its \
-        output: .swarm/runs/r0005-post-complete-46");
+    assert_snapshot!(warning, @r"the hook post-complete for idea-001 failed (exit code 2); its output: .swarm/runs/r0005-post-complete-46");
     s.all_goes_well();
     assert!(s.state.warnings.is_empty(), "the next one did well");
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
@@ -291,7 +289,7 @@ fn a_guard_that_was_cut_off_and_is_not_repeated_lets_nothing_through() {
         .all_goes_well();
     let waits = s.entry(1).waits.as_ref().unwrap();
     assert!(
-        waits.person && waits.reason.contains("was cut off"),
+        waits.person && waits.reason.contains("was interrupted"),
         "{waits:?}"
     );
     s.command(Command::RetryMerge { id: idea(1) });

@@ -140,7 +140,7 @@ fn a_cycle_is_refused_and_shown() {
     let edit_first = Command::EditIdea { id: idea(1), edit };
     assert_snapshot!(s.refused(&edit_first), @r"
     DEPENDENCY_CYCLE: these ideas would wait for each other: idea-001 -> idea-003 -> idea-002 -> idea-001
-    leave one of these dependencies out
+    remove one of these dependencies
     ");
     let edit = IdeaEdit {
         after: Some(vec![idea(1)]),
@@ -149,7 +149,7 @@ fn a_cycle_is_refused_and_shown() {
     let itself = Command::EditIdea { id: idea(1), edit };
     assert_snapshot!(s.refused(&itself), @r"
     DEPENDENCY_CYCLE: these ideas would wait for each other: idea-001 -> idea-001
-    leave one of these dependencies out
+    remove one of these dependencies
     ");
 }
 
@@ -162,7 +162,7 @@ fn nothing_said_is_not_taken_for_an_idea_without_a_text() {
         text: " ".into(),
     };
     assert_snapshot!(s.refused(&nothing), @r#"
-    TEXT_EMPTY: there is nothing to say: the text is empty
+    TEXT_EMPTY: the message is empty
     say what it needs to know: swarm agent say ID "use the second one"
     "#);
 }
@@ -171,12 +171,12 @@ fn nothing_said_is_not_taken_for_an_idea_without_a_text() {
 fn what_makes_no_sense_is_refused_with_a_way_out() {
     let mut s = one_slot();
     assert_snapshot!(s.refused(&Command::AddIdea(new_idea(" \n"))), @r#"
-    TEXT_EMPTY: an idea needs a text
-    say what is to be done: swarm idea add "add a --version flag"
+    TEXT_EMPTY: the text of the idea is empty
+    describe the work: swarm idea add "add a --version flag"
     "#);
     let long = new_idea(&"x".repeat(60_000));
     assert_snapshot!(s.refused(&Command::AddIdea(long)), @r"
-    TEXT_TOO_LONG: the text is 60000 bytes long as JSON; at most 49152 are allowed
+    TEXT_TOO_LONG: the text takes 60000 bytes as JSON; at most 49152 are allowed
     put the long part into a file of the repository and name it in the idea
     ");
     let lonely = NewIdea {
@@ -193,7 +193,7 @@ fn what_makes_no_sense_is_refused_with_a_way_out() {
     };
     assert_snapshot!(s.refused(&Command::AddIdea(foreign)), @r"
     PROFILE_UNKNOWN: there is no agent profile `nobody` in the configuration
-    profiles there are: ed, finn
+    configured profiles: ed, finn
     ");
     let loud = NewIdea {
         tags: vec!["a\u{1b}[31m".into()],
@@ -201,7 +201,7 @@ fn what_makes_no_sense_is_refused_with_a_way_out() {
     };
     assert_snapshot!(s.refused(&Command::AddIdea(loud)), @r"
     TOO_MUCH: `a\u{1b}[31m` is not a tag: use 1 to 64 characters, none of them a control character
-    leave some out, or say it in the text
+    use fewer, or put it in the text
     ");
 }
 

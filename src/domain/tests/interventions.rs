@@ -286,76 +286,76 @@ fn every_intervention_in_every_situation() {
     let whys: Vec<&str> = whys.into_iter().map(String::as_str).collect();
     assert_snapshot!(whys.join("\n"), @r#"
     agent `ed-001` has ended: it crashed
-        -> see how its idea stands: swarm idea show idea-001
+        -> see its idea: swarm idea show idea-001
     agent `ed-001` has ended: it failed
-        -> see how its idea stands: swarm idea show idea-001
-    agent `ed-001` has ended: it has landed its work
-        -> see how its idea stands: swarm idea show idea-001
-    agent `ed-001` has ended: it is blocked
-        -> see how its idea stands: swarm idea show idea-001
-    agent `ed-001` has ended: it used up its iterations or its time
-        -> see how its idea stands: swarm idea show idea-001
-    assign idea-001 is not possible: it is active
+        -> see its idea: swarm idea show idea-001
+    agent `ed-001` has ended: it landed its work
+        -> see its idea: swarm idea show idea-001
+    agent `ed-001` has ended: it ran out of iterations or time
+        -> see its idea: swarm idea show idea-001
+    agent `ed-001` has ended: it was blocked
+        -> see its idea: swarm idea show idea-001
+    cannot assign idea-001: it failed
+        -> swarm idea retry idea-001
+    cannot assign idea-001: it is active
         -> see who works on it: swarm agent list
-    assign idea-001 is not possible: it is blocked
+    cannot assign idea-001: it is blocked
         -> swarm idea retry idea-001
-    assign idea-001 is not possible: it is cancelled
+    cannot assign idea-001: it is cancelled
         -> swarm idea retry idea-001
-    assign idea-001 is not possible: it is done
+    cannot assign idea-001: it is done
         -> swarm idea add "..."
-    assign idea-001 is not possible: it is failed
-        -> swarm idea retry idea-001
-    assign idea-001 is not possible: it is merging
+    cannot assign idea-001: it is merging
         -> swarm merge list
-    assign idea-001 is not possible: it is timeout
+    cannot assign idea-001: it timed out
         -> swarm idea retry idea-001
-    cancel idea-001 is not possible: it is done
+    cannot cancel idea-001: it is done
         -> to undo it, revert its merge commit: swarm idea show idea-001
-    cancel idea-001 is not possible: it is merging
+    cannot cancel idea-001: it is merging
         -> wait for the merge: swarm merge list
-    edit idea-001 is not possible: it is done
+    cannot edit idea-001: it is done
         -> swarm idea add "..."
-    edit idea-001 is not possible: it is merging
+    cannot edit idea-001: it is merging
         -> swarm idea add "..."
-    merge resolve idea-001 is not possible: it is active, and not in the merge queue
-        -> its agent has it still: swarm agent list
-    merge resolve idea-001 is not possible: it is blocked, and not in the merge queue
-        -> swarm idea retry idea-001
-    merge resolve idea-001 is not possible: it is cancelled, and not in the merge queue
-        -> swarm idea retry idea-001
-    merge resolve idea-001 is not possible: it is done, and not in the merge queue
-        -> see what is in it: swarm merge list
-    merge resolve idea-001 is not possible: it is failed, and not in the merge queue
-        -> swarm idea retry idea-001
-    merge resolve idea-001 is not possible: it is pending, and not in the merge queue
-        -> see what is in it: swarm merge list
-    merge resolve idea-001 is not possible: it is timeout, and not in the merge queue
-        -> swarm idea retry idea-001
-    merge resolve idea-001 is not possible: no person is needed for its merge
-        -> swarm merge list
-    merge retry idea-001 is not possible: it is active, and not in the merge queue
-        -> its agent has it still: swarm agent list
-    merge retry idea-001 is not possible: it is blocked, and not in the merge queue
-        -> swarm idea retry idea-001
-    merge retry idea-001 is not possible: it is cancelled, and not in the merge queue
-        -> swarm idea retry idea-001
-    merge retry idea-001 is not possible: it is done, and not in the merge queue
-        -> see what is in it: swarm merge list
-    merge retry idea-001 is not possible: it is failed, and not in the merge queue
-        -> swarm idea retry idea-001
-    merge retry idea-001 is not possible: it is pending, and not in the merge queue
-        -> see what is in it: swarm merge list
-    merge retry idea-001 is not possible: it is timeout, and not in the merge queue
-        -> swarm idea retry idea-001
-    redirect ed-001 to idea-002 is not possible: its work is complete and in the merge queue
+    cannot redirect ed-001 to idea-002: its work is complete and in the merge queue
         -> swarm idea assign idea-002
-    retry idea-001 is not possible: it is active
-        -> to have it begun anew: swarm agent stop ed-001; to tell it something: swarm agent say ed-001 "..."
-    retry idea-001 is not possible: it is done
+    cannot resolve the merge of idea-001: it does not wait for a person
+        -> swarm merge list
+    cannot resolve the merge of idea-001: the idea failed, so it is not in the merge queue
+        -> swarm idea retry idea-001
+    cannot resolve the merge of idea-001: the idea is active, so it is not in the merge queue
+        -> its agent is still working on it: swarm agent list
+    cannot resolve the merge of idea-001: the idea is blocked, so it is not in the merge queue
+        -> swarm idea retry idea-001
+    cannot resolve the merge of idea-001: the idea is cancelled, so it is not in the merge queue
+        -> swarm idea retry idea-001
+    cannot resolve the merge of idea-001: the idea is done, so it is not in the merge queue
+        -> list the queue: swarm merge list
+    cannot resolve the merge of idea-001: the idea is pending, so it is not in the merge queue
+        -> list the queue: swarm merge list
+    cannot resolve the merge of idea-001: the idea timed out, so it is not in the merge queue
+        -> swarm idea retry idea-001
+    cannot retry idea-001: it is active
+        -> to restart it: swarm agent stop ed-001; to send it a message: swarm agent say ed-001 "..."
+    cannot retry idea-001: it is done
         -> swarm idea add "..."
-    retry idea-001 is not possible: it is merging
+    cannot retry idea-001: it is merging
         -> swarm merge retry idea-001
-    stop ed-001 is not possible: its work is complete and in the merge queue
+    cannot retry the merge of idea-001: the idea failed, so it is not in the merge queue
+        -> swarm idea retry idea-001
+    cannot retry the merge of idea-001: the idea is active, so it is not in the merge queue
+        -> its agent is still working on it: swarm agent list
+    cannot retry the merge of idea-001: the idea is blocked, so it is not in the merge queue
+        -> swarm idea retry idea-001
+    cannot retry the merge of idea-001: the idea is cancelled, so it is not in the merge queue
+        -> swarm idea retry idea-001
+    cannot retry the merge of idea-001: the idea is done, so it is not in the merge queue
+        -> list the queue: swarm merge list
+    cannot retry the merge of idea-001: the idea is pending, so it is not in the merge queue
+        -> list the queue: swarm merge list
+    cannot retry the merge of idea-001: the idea timed out, so it is not in the merge queue
+        -> swarm idea retry idea-001
+    cannot stop ed-001: its work is complete and in the merge queue
         -> swarm idea cancel idea-001
     there is no agent `ed-001`
         -> see the agents: swarm agent list
@@ -404,22 +404,22 @@ fn every_intervention_whatever_the_swarm_does_meanwhile() {
     }
     let whys: Vec<String> = whys.into_iter().collect();
     assert_snapshot!(whys.join("\n"), @r"
-    a pause is not possible: a rollback is under way
-        -> wait for its end; if no daemon runs, one goes on with it: swarm start
     agent `ed-001` has ended: it was interrupted
-        -> see how its idea stands: swarm idea show idea-001
-    going on is not possible: a rollback is under way
-        -> wait for its end; if no daemon runs, one goes on with it: swarm start
-    pause is not possible: the daemon has just started and looks at what was left
-        -> in a moment again: swarm pause
-    pause is not possible: the daemon is ending
-        -> when it is there again (swarm start): swarm pause
-    redirecting an agent is not possible: a rollback is under way
-        -> wait for its end; if no daemon runs, one goes on with it: swarm start
-    resume is not possible: the daemon has just started and looks at what was left
-        -> in a moment again: swarm resume
-    resume is not possible: the daemon is ending
-        -> when it is there again (swarm start): swarm resume
+        -> see its idea: swarm idea show idea-001
+    cannot pause: a rollback is in progress
+        -> wait until it is finished; if no daemon runs, start one to finish it: swarm start
+    cannot pause: the daemon has just started and is checking what was left
+        -> try again in a moment: swarm pause
+    cannot pause: the daemon is shutting down
+        -> start it again (swarm start), then: swarm pause
+    cannot redirect the agent: a rollback is in progress
+        -> wait until it is finished; if no daemon runs, start one to finish it: swarm start
+    cannot resume: a rollback is in progress
+        -> wait until it is finished; if no daemon runs, start one to finish it: swarm start
+    cannot resume: the daemon has just started and is checking what was left
+        -> try again in a moment: swarm resume
+    cannot resume: the daemon is shutting down
+        -> start it again (swarm start), then: swarm resume
     ");
     assert_snapshot!(text, @r"
     pausing or paused: pause -, resume yes

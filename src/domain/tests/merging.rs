@@ -198,11 +198,7 @@ fn a_conflict_that_is_settled_without_the_work_is_told_of() {
             }),
         },
     );
-    assert_snapshot!(s.state.warnings["left-out-ed-001"].message, @"the conflict of idea-001 was \
-        settled with nothing of its work in src/a.rs: there the target's side was taken, and \
-        without what the target had got meanwhile in b.rs, c.rs: it is taken back; its work is \
-        kept, look at it: git log -p refs/swarm/rescue/left-out-ed-001; if nothing is missing: git \
-        update-ref -d refs/swarm/rescue/left-out-ed-001");
+    assert_snapshot!(s.state.warnings["left-out-ed-001"].message, @r"the conflict resolution of idea-001 dropped the idea's changes to src/a.rs in favour of the target's, and changes to b.rs, c.rs that were already on the target; the idea's work is saved, compare it: git log -p refs/swarm/rescue/left-out-ed-001; if nothing is missing: git update-ref -d refs/swarm/rescue/left-out-ed-001");
     s.all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
 }
@@ -265,12 +261,12 @@ fn a_complex_conflict_goes_to_a_person_who_settles_it() {
     s.answer("buildMerge", conflict(ConflictLevel::Complex));
     let resolve = Command::ResolveMerge { id: idea(1) };
     assert_snapshot!(s.refused(&resolve), @r"
-    NOT_NOW: merge resolve idea-001 is not possible: its worktree is being prepared or judged, which the daemon does
-    in a moment again: swarm merge resolve idea-001; if no daemon runs: swarm start
+    NOT_NOW: cannot resolve the merge of idea-001: its worktree is being prepared or checked
+    try again in a moment: swarm merge resolve idea-001; if no daemon runs: swarm start
     ");
     assert_snapshot!(s.refused(&Command::RetryMerge { id: idea(1) }), @r"
-    NOT_NOW: merge retry idea-001 is not possible: its worktree is being prepared or judged, which the daemon does
-    in a moment again: swarm merge retry idea-001; if no daemon runs: swarm start
+    NOT_NOW: cannot retry the merge of idea-001: its worktree is being prepared or checked
+    try again in a moment: swarm merge retry idea-001; if no daemon runs: swarm start
     ");
     s.answer("startResolution", laid_out(&["src/a.rs"]))
         .quietly();
@@ -493,7 +489,7 @@ fn after_a_force_push_work_can_be_rebased_merged_as_it_is_or_given_up() {
         choice: TargetChoice::Cancel,
     };
     assert_snapshot!(s.refused(&again), @r"
-    NOT_NOW: settling the target is not possible: it was not force-pushed
+    NOT_NOW: cannot choose what to do about the target: it was not force-pushed
     swarm status
     ");
 }

@@ -429,7 +429,7 @@ fn cut_off_five_times_in_a_row_it_fails() {
     over(&mut s, 1, end(0, Verdict::Cut));
     assert_snapshot!(s.then(), @r"
     run r0005-ed-001-i5 Exited { code: 0 }
-    attemptEnded {agent: ed-001, end: failed, keepWorktree: true, message: the agent ended before it was through, 5 times in a row; its output: swarm agent logs ed-001, status: failed}
+    attemptEnded {agent: ed-001, end: failed, keepWorktree: true, message: the agent ended before it was finished, 5 times in a row; its output: swarm agent logs ed-001, status: failed}
     end #6
     ");
     // One that is complete in between begins the count again.

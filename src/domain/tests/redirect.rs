@@ -114,20 +114,20 @@ fn asked_again_it_is_the_same_and_another_is_refused() {
     s.command(redirect(2));
     assert_snapshot!(s.then(), @"");
     assert_snapshot!(s.refused(&redirect(3)), @r"
-    NOT_NOW: redirect ed-001 to idea-003 is not possible: it is being redirected to idea-002 already
-    take that back first: swarm agent stop ed-001; then: swarm idea assign idea-003
+    NOT_NOW: cannot redirect ed-001 to idea-003: it is already being redirected to idea-002
+    undo that first: swarm agent stop ed-001; then: swarm idea assign idea-003
     ");
     assert_snapshot!(s.refused(&in_a_new_one(2)), @r"
-    NOT_NOW: redirect ed-001 to idea-002 is not possible: it is being redirected to idea-002 already
-    take that back first: swarm agent stop ed-001; then: swarm idea assign idea-002
+    NOT_NOW: cannot redirect ed-001 to idea-002: it is already being redirected to idea-002
+    undo that first: swarm agent stop ed-001; then: swarm idea assign idea-002
     ");
     let other = Command::AssignIdea {
         id: idea(2),
         profile: Some(profile("finn")),
     };
     assert_snapshot!(s.refused(&other), @r"
-    NOT_NOW: assign idea-002 is not possible: ed-001 was redirected to it, so profile ed takes it next
-    take that back first: swarm agent stop ed-001
+    NOT_NOW: cannot assign idea-002: ed-001 was redirected to it, so profile ed takes it next
+    undo that first: swarm agent stop ed-001
     ");
 }
 
@@ -142,20 +142,20 @@ fn what_makes_no_sense_is_refused_with_what_would_be_possible() {
     see the ideas: swarm idea list
     ");
     assert_snapshot!(s.refused(&redirect(1)), @r#"
-    NOT_NOW: redirect ed-001 to idea-001 is not possible: that is the idea that it works on
-    tell it what to do: swarm agent say ed-001 "..."
+    NOT_NOW: cannot redirect ed-001 to idea-001: it already works on this idea
+    send it a message: swarm agent say ed-001 "..."
     "#);
     assert_snapshot!(s.refused(&redirect(2)), @r#"
-    NOT_NOW: redirect ed-001 to idea-002 is not possible: ed-002 works on it
+    NOT_NOW: cannot redirect ed-001 to idea-002: ed-002 already works on it
     swarm agent say ed-002 "..."
     "#);
     assert_snapshot!(s.refused(&redirect(3)), @r"
-    NOT_NOW: redirect ed-001 to idea-003 is not possible: it is cancelled
-    swarm idea retry idea-003, then again
+    NOT_NOW: cannot redirect ed-001 to idea-003: it is cancelled
+    retry it first: swarm idea retry idea-003
     ");
     assert_snapshot!(s.refused(&redirect(4)), @r"
-    NOT_NOW: redirect ed-001 to idea-004 is not possible: it waits for idea-003
-    swarm idea edit idea-004 --no-after, then again
+    NOT_NOW: cannot redirect ed-001 to idea-004: it waits for idea-003
+    remove the dependency first: swarm idea edit idea-004 --no-after
     ");
     let mut s = Scenario::running();
     s.add("one").all_goes_well();
@@ -166,12 +166,12 @@ fn what_makes_no_sense_is_refused_with_what_would_be_possible() {
         new_worktree: false,
     };
     assert_snapshot!(s.refused(&back), @r#"
-    NOT_NOW: redirect ed-002 to idea-001 is not possible: it is done
+    NOT_NOW: cannot redirect ed-002 to idea-001: it is done
     swarm idea add "..."
     "#);
     assert_snapshot!(s.refused(&redirect(2)), @r"
-    AGENT_ENDED: agent `ed-001` has ended: it has landed its work
-    see how its idea stands: swarm idea show idea-001
+    AGENT_ENDED: agent `ed-001` has ended: it landed its work
+    see its idea: swarm idea show idea-001
     ");
     s.add("three").well_until("buildMerge");
     let late = Command::RedirectAgent {
@@ -180,7 +180,7 @@ fn what_makes_no_sense_is_refused_with_what_would_be_possible() {
         new_worktree: false,
     };
     assert_snapshot!(s.refused(&late), @r"
-    NOT_NOW: redirect ed-003 to idea-002 is not possible: its work is complete and in the merge queue
+    NOT_NOW: cannot redirect ed-003 to idea-002: its work is complete and in the merge queue
     swarm merge list
     ");
 }
@@ -211,7 +211,7 @@ fn one_with_work_of_its_own_goes_on_from_that() {
         new_worktree,
     };
     assert_snapshot!(s.refused(&ask(false)), @r"
-    NOT_NOW: redirect ed-002 to idea-001 is not possible: idea-001 has work of its own from an earlier attempt, and goes on from that
+    NOT_NOW: cannot redirect ed-002 to idea-001: idea-001 has work from an earlier attempt and continues from that
     swarm agent redirect ed-002 idea-001 --new-worktree
     ");
     s.command(ask(true));

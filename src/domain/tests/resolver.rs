@@ -221,10 +221,7 @@ fn a_budget_with_a_hard_stop_leaves_the_conflict_to_a_person() {
     assert!(s.pending("iteration").is_none());
     entry_is(&s, MergePhase::Person, 0);
     assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
-    insta::assert_snapshot!(view::needs_you(&s.state)[0].message, @"the merge of idea-001 has a \
-        conflict in a.rs (its budget is used up: $0.0020 of $0.0020 (budget.usdPerIdea), and no \
-        agent may settle the conflict (budget.hardStop); do it yourself, or raise that, then: \
-        swarm merge retry idea-001)");
+    insta::assert_snapshot!(view::needs_you(&s.state)[0].message, @r"the merge of idea-001 has a conflict in a.rs (its budget is used up: $0.0020 of $0.0020 (budget.usdPerIdea), so no agent may resolve the conflict (budget.hardStop); resolve it yourself or raise the budget, then: swarm merge retry idea-001)");
     // With another budget it is tried again.
     s.load(|settings| settings.budget = hard(9_000));
     s.command(Command::RetryMerge { id: idea(1) });

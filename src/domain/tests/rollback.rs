@@ -295,26 +295,26 @@ fn a_safety_checkpoint_that_the_log_has_is_there_whatever_a_driver_says_when_ask
 fn only_one_at_a_time() {
     let mut s = at(|_| ());
     assert_snapshot!(s.refused(&to("first", false)), @r"
-    NOT_NOW: a second rollback is not possible: a rollback is under way
-    wait for its end; if no daemon runs, one goes on with it: swarm start
+    NOT_NOW: cannot start another rollback: a rollback is in progress
+    wait until it is finished; if no daemon runs, start one to finish it: swarm start
     ");
     let name = checkpoint_name("another");
     assert_snapshot!(s.refused(&Command::CreateCheckpoint { name }), @r"
-    NOT_NOW: a checkpoint is not possible: a rollback is under way
-    wait for its end; if no daemon runs, one goes on with it: swarm start
+    NOT_NOW: cannot create a checkpoint: a rollback is in progress
+    wait until it is finished; if no daemon runs, start one to finish it: swarm start
     ");
     let name = checkpoint_name("first");
     assert_snapshot!(s.refused(&Command::Pause { reason: None }), @r"
-    NOT_NOW: a pause is not possible: a rollback is under way
-    wait for its end; if no daemon runs, one goes on with it: swarm start
+    NOT_NOW: cannot pause: a rollback is in progress
+    wait until it is finished; if no daemon runs, start one to finish it: swarm start
     ");
     assert_snapshot!(s.refused(&Command::Resume), @r"
-    NOT_NOW: going on is not possible: a rollback is under way
-    wait for its end; if no daemon runs, one goes on with it: swarm start
+    NOT_NOW: cannot resume: a rollback is in progress
+    wait until it is finished; if no daemon runs, start one to finish it: swarm start
     ");
     assert_snapshot!(s.refused(&Command::DeleteCheckpoint { name }), @r"
-    NOT_NOW: deleting that checkpoint is not possible: a rollback is under way
-    wait for its end; if no daemon runs, one goes on with it: swarm start
+    NOT_NOW: cannot delete the checkpoint: a rollback is in progress
+    wait until it is finished; if no daemon runs, start one to finish it: swarm start
     ");
 }
 
@@ -323,14 +323,14 @@ fn a_checkpoint_that_is_not_there_or_is_going_is_refused() {
     let mut s = Scenario::running();
     assert_snapshot!(s.refused(&to("first", false)), @r"
     CHECKPOINT_UNKNOWN: there is no checkpoint `first`
-    make one: swarm checkpoint create NAME
+    create one: swarm checkpoint create NAME
     ");
     s.checkpoint("first");
     let name = checkpoint_name("first");
     s.command(Command::DeleteCheckpoint { name });
     assert_snapshot!(s.refused(&to("first", false)), @r"
-    NOT_NOW: rolling back to first is not possible: that checkpoint is being deleted
-    see which there are: swarm checkpoint list
+    NOT_NOW: cannot roll back to first: the checkpoint is being deleted
+    list the others: swarm checkpoint list
     ");
     // One whose deletion failed can be used.
     s.fails("deleteCheckpoint", "locked");

@@ -160,7 +160,7 @@ fn twice_not_taken_up_it_is_given_up_with_a_warning() {
     over(&mut s, 1, blamed(Cause::Session));
     assert_snapshot!(s.then(), @r"
     run r0002-ed-001-i2 Exited { code: 1 }
-    warningRaised {key: session-ed-001, message: ed-001 could not go on with its conversation (try again later); it begins a new one, with all that is known of its work}
+    warningRaised {key: session-ed-001, message: ed-001 could not resume its conversation (try again later); it starts a new one, with everything known about its work}
     iterationExcused {agent: ed-001, excuse: session, notBefore: 2026-01-01T00:00:02.000Z, phase: backoff}
     sessionDropped {agent: ed-001, why: try again later}
     end #3

@@ -1,6 +1,7 @@
-//! Which idea is begun next, and by whom.
+//! Chooses the idea that starts next, and its agent.
 //!
-//! Invariant: at most one idea a step, and only where a slot is free for it.
+//! Invariant: at most one idea per step, and only with a free slot. Called by
+//! [`advance`](mod@crate::domain::decide::advance).
 
 use super::iterations::{may_start, must_wait};
 use super::provider;
@@ -14,7 +15,7 @@ use crate::domain::scheduling;
 use crate::domain::settings::Settings;
 use crate::domain::state::Idea;
 
-/// A free slot takes the best ready idea, unless an attempt that has begun needs it.
+/// Claims the best ready idea for a free slot, unless a started attempt needs the slot.
 pub(crate) fn next(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let begun = state.agents.values();
@@ -26,8 +27,8 @@ pub(crate) fn next(plan: &mut Plan<'_>, settings: &Settings) {
     }
 }
 
-/// What an agent was redirected to is next, also where attempts that have begun wait for a slot:
-/// one of those gave its own.
+/// Claims the idea that an agent was redirected to, even if started attempts wait for a slot: one
+/// of those gave up its own.
 pub(crate) fn reserved(plan: &mut Plan<'_>, settings: &Settings) {
     let mut ideas = plan.state.ideas.open();
     if plan.state.slots_free() > 0 && ideas.any(|(_, idea)| idea.reserved.is_some()) {
@@ -60,8 +61,8 @@ fn claim(plan: &mut Plan<'_>, settings: &Settings, wanted: impl Fn(&Idea) -> boo
     });
 }
 
-/// The worktree of the conversation that goes on, under the name that it has: programs know their
-/// conversations by the place.
+/// Name of the kept worktree if a conversation continues: agents' programs find conversations by
+/// path.
 fn worktree(idea: &Idea, profile: &ProfileName, settings: &Settings) -> Option<String> {
     let kept = idea.kept.as_deref().filter(|_| settings.resume_sessions)?;
     let session = kept.session.as_ref()?;

@@ -1,8 +1,7 @@
-//! Iterations that need no input to begin: whose turn it is, what may still hold one, how long it
-//! may take.
+//! Starts iterations: which attempt is next, what may delay one, and how long it may take.
 //!
-//! Invariant: as in [`advance`](mod@crate::domain::decide::advance); an iteration begins only for
-//! an attempt that has a slot, and while the swarm runs.
+//! Invariant: as in [`advance`](mod@crate::domain::decide::advance). An iteration starts only for
+//! an attempt with a slot, and only while the swarm runs.
 
 use super::outcomes::time_out;
 use super::provider;
@@ -16,18 +15,18 @@ use crate::domain::lifecycle::{AttemptInput, AttemptPhase, SwarmPhase};
 use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, State, Task};
 
-/// Attempts at their boundary go on when time and slots allow; those that have a slot begin their
-/// next iteration.
+/// Continues attempts between iterations when time and slots allow, and starts the next iteration
+/// of those with a slot.
 pub(crate) fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let running = may_start(plan);
     for (agent, attempt) in &state.agents {
-        // Others of that account are to see that one tries it.
+        // Other attempts of this account must see that one is trying it.
         if provider::tries(plan) {
             return;
         }
-        // After a torn log its worktree is prepared once more, and that may still fail: until then
-        // nothing runs in it.
+        // After a torn log its worktree is prepared again, which may still fail: until then nothing
+        // runs in it.
         if attempt.phase != AttemptPhase::Starting || is_being_prepared(state, agent) {
             continue;
         }
@@ -47,7 +46,8 @@ pub(crate) fn begin_iterations(plan: &mut Plan<'_>, settings: &Settings) {
             && !must_wait(plan, attempt, settings)
             && !state.is_under_way(agent, &attempt.idea)
     };
-    // Whose last iteration began first has waited longest: where slots are few, all take turns.
+    // The attempt whose last iteration started first has waited longest: with few slots, all take
+    // turns.
     let next = state
         .agents
         .iter()
@@ -63,42 +63,42 @@ fn is_being_prepared(state: &State, agent: &AgentId) -> bool {
     state.is_pending(prepares)
 }
 
-/// Whether the account that its next iteration needs is held.
+/// Whether the account needed for the next iteration is held.
 pub(crate) fn must_wait(plan: &Plan<'_>, attempt: &Attempt, settings: &Settings) -> bool {
     let profile = settings.profile_of(attempt);
     provider::is_held(plan.state, settings, profile, plan.now)
 }
 
-/// Before the first one a hook may have a say.
+/// Starts the iteration, but first asks the `pre-start` hook if it is the attempt's first.
 fn begin_or_ask(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: &Settings) {
     if hooks::may_begin(plan, agent, attempt, settings) {
         begin_iteration(plan, agent, attempt, settings);
     }
 }
 
-/// Whether anything new may be started: while room on the disk is awaited, one attempt after the
-/// other finds out.
+/// Whether a new run may start: while waiting for disk space, one attempt at a time tries.
 pub(crate) fn may_start(plan: &Plan<'_>) -> bool {
     let state = plan.state;
     let held = state.swarm.held_until.is_some_and(|until| until > plan.now);
     state.swarm.phase == SwarmPhase::Running && !held
 }
 
-/// Whether limits and budget leave it another iteration.
+/// Whether limits and budget allow another iteration.
 pub(crate) fn has_another(state: &State, attempt: &Attempt, settings: &Settings) -> bool {
-    let limits = has_number(attempt, settings) && has_time(attempt, settings);
+    let limits = has_iterations_left(attempt, settings) && has_time_left(attempt, settings);
     limits && budget::has_another(state, attempt, settings)
 }
 
-fn has_number(attempt: &Attempt, settings: &Settings) -> bool {
+fn has_iterations_left(attempt: &Attempt, settings: &Settings) -> bool {
     attempt.iteration - attempt.excused < settings.max_iterations
 }
 
-fn has_time(attempt: &Attempt, settings: &Settings) -> bool {
+fn has_time_left(attempt: &Attempt, settings: &Settings) -> bool {
     attempt.spent_ms < settings.attempt_timeout_ms
 }
 
-/// With what the gate said last, if it was the gate that sent the agent back.
+/// Message for an attempt without iterations left, with the last gate failure if that is why it
+/// continued.
 fn out_of_iterations(attempt: &Attempt) -> String {
     let number = attempt.iteration - attempt.excused;
     let allowed = "completion.maxIterations allows no more";
@@ -113,10 +113,10 @@ fn out_of_iterations(attempt: &Attempt) -> String {
 
 fn begin_iteration(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, settings: &Settings) {
     let resolving = attempt.task != Task::Work;
-    if !resolving && !has_number(attempt, settings) {
+    if !resolving && !has_iterations_left(attempt, settings) {
         return time_out(plan, agent, &out_of_iterations(attempt));
     }
-    if !resolving && !has_time(attempt, settings) {
+    if !resolving && !has_time_left(attempt, settings) {
         return time_out(
             plan,
             agent,
@@ -141,7 +141,8 @@ fn begin_iteration(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, sett
     request_iteration(plan, agent, attempt, iteration, &run, settings);
 }
 
-/// A resolver has the whole time of an attempt for each try; the idea has what is left of its own.
+/// A resolver may use the full attempt time for each try; other work has what is left of the
+/// attempt's time.
 pub(crate) fn request_iteration(
     plan: &mut Plan<'_>,
     agent: &AgentId,

@@ -1,8 +1,9 @@
 //! An attempt, from the claim of its idea to the end of its last run.
 //!
-//! `claim` picks the next idea, `iterations` begins runs, `signals` takes what agents say
-//! meanwhile, `run_end` tells how a run ended, `outcomes` decides what follows from that, and
-//! `provider` what follows when the model provider is to blame: a limit, an overload, a login.
+//! `claim` picks the next idea, `iterations` starts runs, `signals` handles what agents say during
+//! them, `run_end` describes how a run ended, `outcomes` decides what follows from that, and
+//! `provider` what follows when the model provider is at fault: a limit, an overload, a login.
+//! Called by `advance` and `decide`.
 
 pub(super) mod claim;
 pub(super) mod iterations;

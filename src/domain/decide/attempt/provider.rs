@@ -1,9 +1,10 @@
-//! What follows where the service behind an agent is to blame: a limit, an overload, a login, a
-//! conversation that cannot be taken up, an output that is cut off.
+//! Decides what follows when a model provider is at fault: a limit, an overload, a login, a
+//! conversation that cannot be resumed, an output that is cut off.
 //!
-//! Invariant: such an iteration counts neither as one nor as a failure; nothing of the account is
-//! started until the time is over or a person says so, and then one run tries it first. Waits grow,
-//! and what fails without its account being to blame does so a bounded number of times.
+//! Invariant: such an iteration counts neither as an iteration nor as a failure. Nothing starts on
+//! that account until the wait is over or a person resumes it; then one run tries it first. Waits
+//! grow, and failures that are not the account's fault are limited in number. Called by `outcomes`
+//! and `iterations`.
 
 use crate::domain::decide::decision::{Plan, shorten};
 use crate::domain::event::{
@@ -19,27 +20,27 @@ use crate::domain::time::Timestamp;
 use crate::domain::usage::{Bill, Usage};
 use crate::domain::verdict::{Cause, Verdict};
 
-/// The first wait for a service that is overloaded; it doubles.
+/// First wait for an overloaded provider; it doubles.
 const OVERLOADED_MS: i64 = 5_000;
 const OVERLOADED_MAX_MS: i64 = 600_000;
-/// The first wait for a limit of which it is not known when it is reset; it doubles.
+/// First wait for a limit without a known reset time; it doubles.
 const LIMIT_MS: i64 = 60_000;
 const LIMIT_MAX_MS: i64 = 1_800_000;
-/// After the time at which a limit is said to be reset: clocks differ.
+/// Added to an announced reset time, since clocks differ.
 const AFTER_RESET_MS: i64 = 2_000;
-/// How far away a reset may be.
+/// Latest reset time that is believed.
 const FARTHEST_RESET_MS: i64 = 60 * 86_400_000;
-/// So many iterations in a row may be cut off or silent.
+/// Most iterations in a row that may be cut off or silent.
 const CUTS: u32 = 5;
-/// The first wait after one of those; it doubles.
+/// First wait after one of those; it doubles.
 const CUT_MS: i64 = 1_000;
 const CUT_MAX_MS: i64 = 60_000;
-/// So many runs in a row may fail to take up a conversation.
+/// Most runs in a row that may fail to resume a conversation.
 const SESSION_FAILURES: u32 = 2;
-/// Characters of a program's message that a hold repeats.
+/// Most characters of a program's message that a hold repeats.
 const SHOWN: usize = 300;
 
-/// Whether nothing of this profile may be started now.
+/// Whether runs of this profile must wait.
 pub(crate) fn is_held(
     state: &State,
     settings: &Settings,
@@ -49,7 +50,7 @@ pub(crate) fn is_held(
     state.is_held(settings.account_of(profile), now)
 }
 
-/// A run begins: where its account waited until now, it is the one that tries.
+/// A run starts; if its account was waiting, this run tries it.
 pub(crate) fn begins(plan: &mut Plan<'_>, profile: &ProfileName, run: &RunId, settings: &Settings) {
     let account = settings.account_of(profile);
     if plan.state.accounts.contains_key(account) {
@@ -60,13 +61,13 @@ pub(crate) fn begins(plan: &mut Plan<'_>, profile: &ProfileName, run: &RunId, se
     }
 }
 
-/// Whether a run that tries an account begins in this plan.
+/// Whether a run that tries an account starts in this plan.
 pub(crate) fn tries(plan: &Plan<'_>) -> bool {
     let mut events = plan.events.iter();
     events.any(|event| matches!(event, Event::AccountTried(_)))
 }
 
-/// The model has answered: what was waited for is over.
+/// The model answered, so the wait for its account is over.
 pub(crate) fn answered(plan: &mut Plan<'_>, run: &RunId) {
     let tried = |hold: &Hold| hold.tried_by.as_ref() == Some(run);
     let accounts = plan.state.accounts.iter();
@@ -79,7 +80,7 @@ pub(crate) fn answered(plan: &mut Plan<'_>, run: &RunId) {
     }
 }
 
-/// A person, or a new start, lets everything be tried again.
+/// Lifts holds, at a person's request or a new start.
 pub(crate) fn free(plan: &mut Plan<'_>, which: impl Fn(&Hold) -> bool) {
     for (account, hold) in &plan.state.accounts {
         if which(hold) {
@@ -90,7 +91,7 @@ pub(crate) fn free(plan: &mut Plan<'_>, which: impl Fn(&Hold) -> bool) {
     }
 }
 
-/// An agent's program named its conversation.
+/// Records the conversation that an agent's program reported.
 pub(crate) fn session_seen(plan: &mut Plan<'_>, run: &RunId, session: &SessionId) {
     let of_run = |(_, attempt): &(&AgentId, &Attempt)| attempt.run.as_ref() == Some(run);
     let (Some((agent, attempt)), Some(settings)) = (
@@ -110,7 +111,7 @@ pub(crate) fn session_seen(plan: &mut Plan<'_>, run: &RunId, session: &SessionId
     }
 }
 
-/// Whose program an attempt's run is.
+/// Profile of an attempt's run.
 pub(crate) fn profile<'a>(
     state: &'a State,
     settings: &'a Settings,
@@ -121,13 +122,13 @@ pub(crate) fn profile<'a>(
     running.unwrap_or_else(|| settings.profile_of(attempt))
 }
 
-/// A run's end with its own part of what was used.
+/// Adds the run's own usage to its end.
 pub(crate) fn billed(state: &State, agent: &AgentId, end: RunEnd) -> RunEnd {
     let (Some(attempt), Some(settings)) = (state.agents.get(agent), state.settings.as_deref())
     else {
         return end;
     };
-    // What was seen on the way is not forgotten where the end tells nothing.
+    // Usage reported during the run counts if its end reports none.
     if let (None, Some(using)) = (&end.usage, attempt.using.as_deref()) {
         let partial = true;
         let bill = Bill { partial, ..*using };
@@ -147,7 +148,7 @@ pub(crate) fn billed(state: &State, agent: &AgentId, end: RunEnd) -> RunEnd {
     }
 }
 
-/// What a run has used by itself.
+/// Usage of this run alone.
 pub(crate) fn bill(
     state: &State,
     attempt: &Attempt,
@@ -162,24 +163,24 @@ pub(crate) fn bill(
     usage.bill(before, &settings.prices)
 }
 
-/// What an iteration that ended by itself, or in silence, came to.
+/// Verdict on an iteration that ended by itself or in silence.
 pub(crate) enum Judged {
-    /// Its service, if it has one, did its part: the rest is to be judged.
+    /// The provider did its part; the rest is judged elsewhere.
     Served,
-    /// It does not count.
+    /// The iteration does not count.
     Excused,
-    /// It failed, for this reason.
+    /// It failed for this reason.
     Failed(String),
 }
 
-/// Judges an iteration by what its program said of its own end.
+/// Judges an iteration by what its program reported about its end.
 pub(crate) fn judge(
     plan: &mut Plan<'_>,
     agent: &AgentId,
     attempt: &Attempt,
     end: &RunEnd,
 ) -> Judged {
-    // Some wait for their service in silence.
+    // Some programs wait for their provider in silence.
     let silent = end.how == RunEndKind::Idle;
     let waited = silent && end.verdict.as_ref().is_some_and(Verdict::is_of_account);
     if silent && !waited {
@@ -202,7 +203,7 @@ pub(crate) fn judge(
         Cause::Login => login(plan, settings, attempt, message),
         Cause::Session => {
             let profile = profile(plan.state, settings, attempt);
-            // One that took up none cannot fail because of it.
+            // A run without a resumed conversation cannot fail because of it.
             let Some(session) = attempt.session_of(profile) else {
                 return by_itself(agent, message);
             };
@@ -222,12 +223,12 @@ fn by_itself(agent: &AgentId, message: &str) -> Judged {
     ))
 }
 
-/// Cut off, or silent: it goes on from where it was, later each time, and so often only.
+/// Cut off or silent: the agent continues after growing waits, a limited number of times.
 fn cut(plan: &mut Plan<'_>, agent: &AgentId, attempt: &Attempt, why: Excuse) -> Judged {
     if attempt.cut + 1 >= CUTS {
         let how = match why {
             Excuse::Idle => "wrote nothing for agents.idleMinutes",
-            Excuse::Account | Excuse::Cut | Excuse::Session => "ended before it was through",
+            Excuse::Account | Excuse::Cut | Excuse::Session => "ended before it was finished",
         };
         return Judged::Failed(format!(
             "the agent {how}, {CUTS} times in a row; its output: swarm agent logs {agent}"
@@ -242,8 +243,8 @@ fn doubled(first: i64, times: u32, most: i64) -> i64 {
     (first << times.min(20)).min(most)
 }
 
-/// Up to a fifth more or less, the same for the same account and number: not everybody comes at the
-/// same moment.
+/// Varies a wait by up to a fifth, always the same for the same account and number, so that not all
+/// retry at once.
 fn jittered(wait: i64, account: &str, times: u32) -> i64 {
     let seed = account.bytes().fold(
         u64::from(times).wrapping_mul(0x9E37_79B9_7F4A_7C15),
@@ -265,11 +266,11 @@ fn hold(
     let known = plan.state.accounts.get(name);
     let before = known.filter(|known| known.kind == kind);
     let lasts = known.is_some_and(|known| known.lasts(plan.now));
-    // Others that ran meanwhile met the same: that is not once more.
+    // Runs that were already running met the same problem: that does not count again.
     let again = u32::from(!lasts);
     let times = before.map_or(1, |before| before.times + again);
     let until = until(name, times);
-    // What lasts longer stays, whatever else is met meanwhile.
+    // A longer hold stays, whatever else happens meanwhile.
     if known.is_some_and(|known| lasts && !is_later(until, known.until)) {
         return;
     }
@@ -287,7 +288,7 @@ fn hold(
     });
 }
 
-/// Whether `this` time is after the `other`; none: a person's, after all others.
+/// Whether `this` time is after `other`; `None` means when a person resumes, which is last.
 fn is_later(this: Option<Timestamp>, other: Option<Timestamp>) -> bool {
     match (this, other) {
         (_, None) => false,
@@ -304,13 +305,13 @@ fn limit(
     message: &str,
 ) {
     let now = plan.now;
-    // No limit runs for longer: such a time is none.
+    // No limit lasts longer than that, so such a time is ignored.
     let reset = reset.filter(|reset| reset.since(now) <= FARTHEST_RESET_MS);
     let until = |account: &str, times: u32| {
         let wait = jittered(doubled(LIMIT_MS, times - 1, LIMIT_MAX_MS), account, times);
         let by_itself = now.plus_millis(wait);
         let at = match reset {
-            // Said to be over, and it was not: then it is not known.
+            // The reset time has passed but the limit has not: then it is unknown.
             Some(reset) if reset > now || times == 1 => reset.max(now).plus_millis(AFTER_RESET_MS),
             _ => by_itself,
         };
@@ -346,7 +347,7 @@ fn login(plan: &mut Plan<'_>, settings: &Settings, attempt: &Attempt, message: &
     );
 }
 
-/// Twice in a row, and a new conversation begins.
+/// After two failures in a row a new conversation starts.
 fn session_failed(plan: &mut Plan<'_>, agent: &AgentId, session: &Session, message: &str) {
     let drops = session.failures + 1 >= SESSION_FAILURES;
     let why = shorten(message);
@@ -354,15 +355,15 @@ fn session_failed(plan: &mut Plan<'_>, agent: &AgentId, session: &Session, messa
         plan.warn(
             &format!("session-{agent}"),
             &format!(
-                "{agent} could not go on with its conversation ({why}); it begins a new one, with \
-                all that is known of its work"
+                "{agent} could not resume its conversation ({why}); it starts a new one, with \
+                everything known about its work"
             ),
         );
     }
     let until = plan.now.plus_millis(CUT_MS);
     plan.excuse(agent, Excuse::Session, Some(until));
-    // Last: what is judged again after a torn log must still know that there was a conversation to
-    // be taken up.
+    // Last, because an end that is judged again after a torn log must still know that there was a
+    // conversation to resume.
     if drops {
         plan.emit(SessionDropped {
             agent: agent.clone(),

@@ -1,8 +1,8 @@
-//! How a run ended, and what that says: whether it was asked to, whether it came through, how a
-//! command failed.
+//! Interprets the end of a run: whether it was asked to stop, whether it completed, how a command
+//! failed.
 //!
-//! Invariant: what is written down of an end is complete: what the run used by itself is in the
-//! same event.
+//! Invariant: the recorded end is complete: the run's own usage is in the same event. Called by
+//! `outcomes` and the merge queue.
 
 use super::provider;
 use crate::domain::decide::budget::unpriced;
@@ -14,12 +14,12 @@ use crate::domain::observation::{Outcome, RunEnd, RunEndKind};
 use crate::domain::state::State;
 use crate::domain::verdict::Verdict;
 
-/// Whether a run was asked to end: then how it ended says nothing about it. Where the machine goes
-/// down, the daemon is not the only one who asks: everything gets the signal at the same time.
+/// Whether a run was asked to stop, so that its end says nothing about it. At system shutdown every
+/// process gets the signal at once, not only through the daemon.
 pub(crate) fn is_stopped(state: &State, run: &RunId, how: &RunEndKind) -> bool {
     let by_signal = match how {
         RunEndKind::Signalled { .. } | RunEndKind::Lost => true,
-        // A shell that was, or whose child was: HUP, INT, KILL, TERM.
+        // Exit codes of a shell that got, or whose child got, HUP, INT, KILL or TERM.
         RunEndKind::Exited { code } => [129, 130, 137, 143].contains(code),
         RunEndKind::TimedOut
         | RunEndKind::Idle
@@ -31,7 +31,7 @@ pub(crate) fn is_stopped(state: &State, run: &RunId, how: &RunEndKind) -> bool {
     state.stops.contains_key(run) || (by_signal && state.swarm.phase == SwarmPhase::Draining)
 }
 
-/// The end that an outcome of a run effect stands for.
+/// Run end in an outcome, if it has one.
 fn run_end(outcome: &Outcome) -> Option<RunEnd> {
     match outcome {
         Outcome::RunEnded(end) => {
@@ -48,9 +48,9 @@ fn run_end(outcome: &Outcome) -> Option<RunEnd> {
     }
 }
 
-/// Writes down that a run is over, and how. One that was ended, and that nobody had asked to end,
-/// has lost its runner like one whose runner was killed: else what ends its runner itself would be
-/// begun again and again, and never counted.
+/// Records the end of a run. A run that was stopped without being asked counts as lost, like one
+/// whose runner was killed: otherwise work that kills its own runner would restart for ever without
+/// being counted.
 pub(crate) fn run_ended(plan: &mut Plan<'_>, run: &RunId, outcome: &Outcome) -> Option<RunEnd> {
     ended_as(plan, run, outcome, |end| end)
 }
@@ -74,7 +74,7 @@ fn ended_as(
     Some(end)
 }
 
-/// The same of an iteration, with its conversation and with what it used.
+/// [`run_ended`] for an iteration, with its conversation and usage.
 pub(crate) fn iteration_ended(
     plan: &mut Plan<'_>,
     agent: &AgentId,
@@ -86,8 +86,8 @@ pub(crate) fn iteration_ended(
         if let Some(session) = &end.session {
             provider::session_seen(plan, run, session);
         }
-        // Nobody may have heard the answer itself. Before the end, with which it is no longer known
-        // who tried.
+        // The answer may have gone unnoticed. This comes before the end, after which the trying run
+        // is unknown.
         if counts(end) && is_complete(end) {
             provider::answered(plan, run);
         }
@@ -105,27 +105,26 @@ pub(crate) fn is_asked_to_end(state: &State, run: &RunId, how: &RunEndKind) -> b
         || matches!(how, RunEndKind::Stopped | RunEndKind::LeaseExpired)
 }
 
-/// Whether what an agent said last counts. Of one that ended by itself, only where its program was
-/// through, too.
+/// Whether an agent's last signal counts. If the agent exited by itself, only if its program
+/// completed too.
 pub(crate) fn counts(end: &RunEnd) -> bool {
     let through = matches!(end.verdict, None | Some(Verdict::Complete));
     through || !matches!(end.how, RunEndKind::Exited { .. })
 }
 
-/// Whether it ended by itself and well. A program that has words for that also knows which exit
-/// codes belong to them.
+/// Whether it exited by itself and successfully. A program that reports a verdict also knows its
+/// exit codes.
 pub(crate) fn is_complete(end: &RunEnd) -> bool {
     let well = |code| code == 0 || end.verdict == Some(Verdict::Complete);
     end.how.exit_code().is_some_and(well)
 }
 
-/// Agents answer a signal in many ways; one that fails while the daemon ends begins again without a
-/// penalty.
+/// Agents react to a signal in many ways; one that fails during shutdown restarts without penalty.
 fn is_cut_short(state: &State, how: &RunEndKind) -> bool {
     state.swarm.phase == SwarmPhase::Draining && matches!(how, RunEndKind::Exited { .. })
 }
 
-/// How a quality command failed, in words; none: it passed, or was not allowed to end.
+/// How a quality command failed; `None` if it passed or was stopped.
 pub(crate) fn failure_of(how: &RunEndKind) -> Option<String> {
     match how {
         RunEndKind::Exited { code: 0 }

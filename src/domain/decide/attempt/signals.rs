@@ -1,4 +1,7 @@
-//! What agents say in the signal protocol while they run.
+//! Handles the signals that agents send while they run.
+//!
+//! Invariant: only a running iteration can send signals, and each counts once. Called by `decide`
+//! for each observed signal.
 
 use crate::domain::decide::decision::Plan;
 use crate::domain::event::{Learned, SignalSeen};
@@ -7,9 +10,9 @@ use crate::domain::lifecycle::AttemptPhase;
 use crate::domain::signal::Signal;
 use crate::domain::state::{Attempt, Learning};
 
-/// A signal counts once: its place in the output of its run is its identity.
+/// Records a signal once; its offset in the run's output identifies it.
 pub(crate) fn seen(plan: &mut Plan<'_>, run: &RunId, offset: u64, signal: &Signal) {
-    // Only agents speak: what a quality command prints is no signal.
+    // Only agents send signals: what a quality command prints is ignored.
     let speaks = |attempt: &Attempt| {
         matches!(
             attempt.phase,
@@ -42,7 +45,7 @@ pub(crate) fn seen(plan: &mut Plan<'_>, run: &RunId, offset: u64, signal: &Signa
     }
 }
 
-/// Two learnings are the same when they differ in case and white space only.
+/// Learnings are equal if they differ only in case and whitespace.
 fn is_same(one: &str, other: &str) -> bool {
     words(one).eq(words(other))
 }

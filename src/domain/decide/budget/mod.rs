@@ -1,9 +1,9 @@
-//! What may be spent: by an idea, and on a day.
+//! Enforces budgets: per idea, and per day.
 //!
-//! Invariant: a budget that is used up stops nothing in the middle of an iteration, unless
-//! `budget.hardStop` is set; complete work is checked and lands whatever it cost. At four fifths
-//! there is a warning. The limits of a day pause the swarm once a day: a person who resumes it has
-//! decided, and is reminded of that; other limits are another matter.
+//! Invariant: a used-up budget stops no iteration half-way unless `budget.hardStop` is set;
+//! complete work is checked and lands whatever it cost. A warning comes at 80 %. The daily limit
+//! pauses the swarm once a day: a person who resumes it has decided and only gets a warning, until
+//! the limits change. Called by `advance` and at the end of runs.
 
 pub(super) mod unpriced;
 
@@ -17,25 +17,25 @@ use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, AttemptEnd, Idea, IdeaStatus, State};
 use crate::domain::usage::{Bill, MicroUsd, Spent, Usage};
 
-/// The warning about the day's budget.
+/// Key of the warning about the day's budget.
 const DAY: &str = "budget-day";
 
-/// The warning about the budget of an idea.
+/// Key of the warning about an idea's budget.
 pub(super) fn warning(idea: &IdeaId) -> String {
     format!("budget-{idea}")
 }
 
 /// A limit that is used up, or nearly.
 struct Used {
-    /// More than there is.
+    /// Whether the limit is reached.
     up: bool,
-    /// What is used of it, in words.
+    /// Amount used and limit, for people.
     words: String,
-    /// The limit alone: a warning that named what is used would be another one after each run.
+    /// The limit alone: a message with the amount used would be a new warning after each run.
     limit: String,
 }
 
-/// Where money or tokens stand; none: far from the limit, or there is none.
+/// The limit that is reached or close, in money or tokens; `None` if there is none.
 fn used(
     spent: &Spent,
     before: &Spent,
@@ -100,7 +100,7 @@ fn of_day(plan: &Plan<'_>, settings: &Settings, using: &[Bill]) -> Option<Used> 
     )
 }
 
-/// Looks at the day's budget: warns, and pauses once it is used up.
+/// Checks the day's budget: warns, then pauses once it is used up.
 pub(super) fn watch(plan: &mut Plan<'_>, settings: &Settings) {
     if settings.budget == crate::domain::settings::Budget::default() {
         return plan.clear_warning(DAY);
@@ -114,7 +114,7 @@ pub(super) fn watch(plan: &mut Plan<'_>, settings: &Settings) {
 fn pause_or_warn(plan: &mut Plan<'_>, settings: &Settings, used: &Used) {
     if !used.up {
         let warning = format!(
-            "today more than four fifths of {} are used; when all is, the swarm pauses",
+            "more than 80 % of today's budget is used, {}; swarm pauses when it is used up",
             used.limit
         );
         return plan.warn(DAY, &warning);
@@ -122,8 +122,8 @@ fn pause_or_warn(plan: &mut Plan<'_>, settings: &Settings, used: &Used) {
     let running = plan.state.swarm.phase == SwarmPhase::Running;
     if running && is_decided(plan, settings) {
         let warning = format!(
-            "the budget of this day is used up: {}; since it was resumed the swarm goes on all the \
-            same, until tomorrow (UTC) or until that is changed; to stop it: swarm pause",
+            "today's budget is used up: {}; the swarm was resumed and continues until tomorrow \
+            (UTC) or until the limit changes; to stop it: swarm pause",
             used.limit
         );
         return plan.warn(DAY, &warning);
@@ -132,14 +132,14 @@ fn pause_or_warn(plan: &mut Plan<'_>, settings: &Settings, used: &Used) {
     pause(plan, settings, used);
 }
 
-/// Whether a person has been asked about the limits of this day as they are.
+/// Whether a person has already decided about the current limits today.
 fn is_decided(plan: &Plan<'_>, settings: &Settings) -> bool {
     let swarm = &plan.state.swarm;
     let same = swarm.budget_limits == settings.budget.of_day();
     same && swarm.budget_paused.as_ref() == Some(&plan.now.day())
 }
 
-/// Once a day, under the same limits.
+/// Pauses the swarm, once a day under the same limits.
 fn pause(plan: &mut Plan<'_>, settings: &Settings, used: &Used) {
     let day = plan.now.day();
     let running = plan.state.swarm.phase == SwarmPhase::Running;
@@ -147,8 +147,7 @@ fn pause(plan: &mut Plan<'_>, settings: &Settings, used: &Used) {
         return;
     }
     let reason = format!(
-        "the budget of this day is used up: {}; raise it or wait for tomorrow (UTC), then: swarm \
-        resume",
+        "today's budget is used up: {}; raise it or wait until tomorrow (UTC), then: swarm resume",
         used.words
     );
     plan.emit(PauseSet {
@@ -156,12 +155,12 @@ fn pause(plan: &mut Plan<'_>, settings: &Settings, used: &Used) {
     });
     let moved = plan.move_swarm(SwarmInput::Pause, Some(&reason), None);
     debug_assert!(moved.is_ok());
-    // Last: of a torn log it is found once more rather than not at all.
+    // Last: in a torn log it is better found twice than not at all.
     let limits = settings.budget.of_day();
     plan.emit(BudgetReached { day, limits });
 }
 
-/// Whether an attempt may begin another iteration; where not, it ends here, its work kept.
+/// Whether an attempt may start another iteration; if not, ends it and keeps its work.
 pub(super) fn may_begin(
     plan: &mut Plan<'_>,
     agent: &AgentId,
@@ -178,15 +177,14 @@ pub(super) fn may_begin(
     let id = &attempt.idea;
     if !used.up {
         let warning = format!(
-            "{id} has used more than four fifths of {}; when all is, it stops at its next boundary",
+            "{id} has used more than 80 % of its budget, {}; it stops after the iteration that uses it up",
             used.limit
         );
         plan.warn(&key, &warning);
         return true;
     }
     let why = format!(
-        "its budget is used up: {}; raise that or not, then: swarm idea retry {id} (begins a new \
-        budget)",
+        "its budget is used up: {}; to continue with a new budget: swarm idea retry {id}",
         used.words
     );
     plan.end(
@@ -196,19 +194,19 @@ pub(super) fn may_begin(
     false
 }
 
-/// Whether the budget of an attempt's idea leaves it another iteration.
+/// Whether the idea's budget allows another iteration.
 pub(super) fn has_another(state: &State, attempt: &Attempt, settings: &Settings) -> bool {
     used_up(state, &attempt.idea, settings).is_none()
 }
 
-/// The budget of an idea, where nothing is left of it.
+/// The idea's budget, if it is used up.
 fn used_up(state: &State, idea: &IdeaId, settings: &Settings) -> Option<Used> {
     let used = of_idea(settings, state.ideas.get(idea)?, None);
     used.filter(|used| used.up)
 }
 
-/// Whether a resolver may begin: complete work lands whatever it costs, but for a budget that also
-/// stops in the middle of an iteration. That would stop it again and again; a person decides.
+/// Whether a resolver may start. Complete work lands whatever it costs, but `hardStop` would stop
+/// the resolver again and again, so then a person decides.
 pub(super) fn may_resolve(
     plan: &mut Plan<'_>,
     agent: &AgentId,
@@ -223,15 +221,15 @@ pub(super) fn may_resolve(
         return true;
     };
     let why = format!(
-        "its budget is used up: {}, and no agent may settle the conflict (budget.hardStop); do it \
-        yourself, or raise that, then: swarm merge retry {id}",
+        "its budget is used up: {}, so no agent may resolve the conflict (budget.hardStop); resolve \
+        it yourself or raise the budget, then: swarm merge retry {id}",
         used.words
     );
     conflict::leave_to_person(plan, agent, entry, &why);
     false
 }
 
-/// What a run has used up to now; only where a budget also stops in the middle of an iteration.
+/// Records a run's usage so far, if a budget stops iterations half-way.
 pub(super) fn seen(plan: &mut Plan<'_>, run: &RunId, usage: &Usage) {
     let Some(settings) = plan.state.settings.as_deref() else {
         return;
@@ -256,7 +254,7 @@ pub(super) fn seen(plan: &mut Plan<'_>, run: &RunId, usage: &Usage) {
     });
 }
 
-/// Ends what runs where its budget, or the day's, is used up in the middle of it.
+/// Stops runs whose idea's or day's budget is used up during the iteration.
 pub(super) fn stop_hard(plan: &mut Plan<'_>, settings: &Settings) {
     if !settings.budget.hard_stop {
         return;
@@ -282,7 +280,7 @@ pub(super) fn stop_hard(plan: &mut Plan<'_>, settings: &Settings) {
             plan.stop_run(run, false);
         }
     }
-    // The warning is about what is certain, the ends of runs: `watch` sees to it.
+    // The warning counts completed runs only: `watch` raises it.
     if let (true, Some(used)) = (day_is_up, day) {
         pause(plan, settings, &used);
     }

@@ -1,8 +1,8 @@
-//! Money that is spent out of a budget's sight: a model that no price is known for.
+//! Warns about costs that a budget cannot see: a model without a known price.
 //!
-//! Invariant: said only where a budget is in dollars, and once for each model under the same
-//! configuration; another configuration takes it back, and what is still so is said again when it
-//! is seen again.
+//! Invariant: raised only if a budget is in dollars, and once per model under the same
+//! configuration; a new configuration clears it until it is seen again. Called when usage is
+//! reported or an iteration ends.
 
 use crate::domain::decide::attempt::provider;
 use crate::domain::decide::decision::Plan;
@@ -12,18 +12,19 @@ use crate::domain::settings::Settings;
 use crate::domain::usage::{Bill, Usage, undated};
 use crate::domain::verdict::Verdict;
 
-/// Begins the key of the warning about a model; its name follows.
+/// Key prefix of the warning about a model; its name follows.
 const MODEL: &str = "unpriced-";
-/// Begins the key of the warning about a profile whose program does not name its model; its name
+/// Key prefix of the warning about a profile whose program does not name its model; the profile
 /// follows.
 const PROFILE: &str = "unnamed-model-";
-/// So many stand at a time: the names are those that programs tell.
+/// Most warnings at a time, since programs choose the names.
 const MOST: usize = 8;
 
-/// Longer names of models are cut.
+/// Longest model name shown, in characters; longer ones are cut.
 const LONGEST: usize = 100;
 
-/// An iteration has ended. One that was cut short does not tell all that its program tells.
+/// Checks the usage of an iteration that ended. One that was cut short may not have reported
+/// everything.
 pub(crate) fn ended(plan: &mut Plan<'_>, agent: &AgentId, end: &RunEnd) {
     let state = plan.state;
     let (Some(attempt), Some(settings)) = (state.agents.get(agent), state.settings.as_deref())
@@ -37,7 +38,7 @@ pub(crate) fn ended(plan: &mut Plan<'_>, agent: &AgentId, end: &RunEnd) {
     }
 }
 
-/// A run has used so much, and of its cost nothing may be known.
+/// Checks usage whose cost may be unknown.
 pub(super) fn watch(
     plan: &mut Plan<'_>,
     settings: &Settings,
@@ -50,7 +51,7 @@ pub(super) fn watch(
         return;
     }
     let unseen = format!(
-        "so its runs count in {} only when they end, or not at all",
+        "so its runs count towards {} only when they end, or not at all",
         limits.join(" and ")
     );
     let model = usage.model.as_deref().map(undated);
@@ -59,16 +60,16 @@ pub(super) fn watch(
             format!("{MODEL}{model}"),
             format!(
                 "there is no price for the model `{model}`, {unseen}; add it to \
-                .swarm/config.json, in dollars for a million tokens: \"pricing\": {{{model:?}: \
+                .swarm/config.json, in dollars per million tokens: \"pricing\": {{{model:?}: \
                 {{\"input\": N, \"cached\": N, \"cacheWritten\": N, \"output\": N}}}}"
             ),
         ),
         None => (
             format!("{PROFILE}{profile}"),
             format!(
-                "the program of the profile `{profile}` does not say which model it uses, and \
-                there is no price without a name, {unseen}; name the model in \
-                agents.profiles.{profile}.model of .swarm/config.json, and its price in pricing"
+                "the program of the profile `{profile}` does not report its model, and its price \
+                is unknown, {unseen}; set agents.profiles.{profile}.model in .swarm/config.json, \
+                and the model's price in pricing"
             ),
         ),
     };
@@ -77,7 +78,7 @@ pub(super) fn watch(
     }
 }
 
-/// Another configuration holds from now on.
+/// Clears the warnings when the configuration changes.
 pub(crate) fn configured(plan: &mut Plan<'_>) {
     for key in standing(plan) {
         plan.clear_warning(&key);

@@ -1,8 +1,7 @@
-//! Merge conflicts: laid out in the attempt's worktree, settled by a resolver agent or by a person,
-//! concluded.
+//! Merge conflicts: prepared in the attempt's worktree, resolved by an agent or a person, finished.
 //!
-//! Invariant: the decisions only record where a conflict stands; what is to be done next follows
-//! from that in [`train`](super::queue).
+//! Invariant: these decisions only record the state of a conflict; [`queue`](super::queue) derives
+//! the next step from it.
 
 use crate::domain::decide::attempt::outcomes::fail;
 use crate::domain::decide::attempt::provider::{self, Judged};
@@ -18,13 +17,13 @@ use crate::domain::lifecycle::{AttemptInput, AttemptPhase, MergeInput, MergePhas
 use crate::domain::observation::{LeftOut, Outcome, RunEnd, RunEndKind};
 use crate::domain::state::{Attempt, MergeEntry, Said, Task, Waits};
 
-/// Work that is kept lies under such references.
+/// Prefix of references to saved work.
 const RESCUED: &str = "refs/swarm/rescue/";
-/// Begins the key of the warning about work that a conflict was settled without: the name of the
-/// reference that keeps it.
-pub const LEFT_OUT: &str = "left-out-";
+/// Key prefix of the warning about changes that a resolution dropped; the name of the reference
+/// follows.
+pub const DROPPED_CHANGES: &str = "left-out-";
 
-/// The merge has a conflict.
+/// Records a conflict and who resolves it.
 pub(crate) fn conflicted(
     plan: &mut Plan<'_>,
     entry: &MergeEntry,
@@ -48,13 +47,13 @@ pub(crate) fn conflicted(
     plan.move_merge(id, input);
 }
 
-/// Whether, after `tries`, there may be another.
+/// Whether another try is allowed after `tries`.
 pub(crate) fn may_resolve(plan: &Plan<'_>, tries: u32) -> bool {
     let settings = plan.state.settings.as_ref();
     settings.is_some_and(|settings| tries < settings.conflict_retries)
 }
 
-/// The conflict, or the target after a failed verification, lies in the worktree.
+/// The conflict (or, after a failed verification, the target) is now in the worktree.
 pub(crate) fn resolution_started(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
     if plan.entry(id).is_none() {
         return caught_up(plan, id, outcome);
@@ -76,8 +75,8 @@ pub(crate) fn resolution_started(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Out
     }
 }
 
-/// The entry, if its conflict is still to be settled. The log may know that it is settled, and not
-/// yet that the entry is back in the queue.
+/// The entry, if its conflict is unresolved. A torn log may contain the resolution but not the
+/// return to the queue.
 fn unsettled<'a>(plan: &mut Plan<'a>, id: &IdeaId) -> Option<&'a MergeEntry> {
     let conflicted =
         |entry: &&MergeEntry| matches!(entry.phase, MergePhase::Resolver | MergePhase::Person);
@@ -106,12 +105,12 @@ fn laid_out(plan: &mut Plan<'_>, entry: &MergeEntry, files: &[String]) {
     }
 }
 
-/// After a failed verification the agent goes on, with the target merged into its branch.
+/// After a failed verification: the agent continues, with the target merged into its branch.
 fn caught_up(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
     let Some((agent, attempt)) = plan.state.attempt_at(id) else {
         return;
     };
-    // One that is to end ends now that this is over.
+    // An attempt that is ending does so now that this is over.
     if attempt.catch_up.is_none() || attempt.ending.is_some() {
         return;
     }
@@ -133,7 +132,7 @@ fn caught_up(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
     }
 }
 
-/// The branch holds the target; back to its place in the queue.
+/// The branch contains the target; the entry returns to its place in the queue.
 fn settled(
     plan: &mut Plan<'_>,
     id: &IdeaId,
@@ -142,7 +141,7 @@ fn settled(
     left_out: Option<&LeftOut>,
 ) {
     if let Some(left_out) = left_out {
-        say_what_is_left_out(plan, id, left_out);
+        warn_about_dropped_changes(plan, id, left_out);
     }
     plan.emit(ConflictSettled {
         id: id.clone(),
@@ -151,30 +150,31 @@ fn settled(
     requeue(plan, id, agent);
 }
 
-/// Whether that is right is for a person to say: what the target has may be the better one.
-fn say_what_is_left_out(plan: &mut Plan<'_>, id: &IdeaId, left_out: &LeftOut) {
+/// Warns about dropped changes. A person must judge them: the target's version may be the better
+/// one.
+fn warn_about_dropped_changes(plan: &mut Plan<'_>, id: &IdeaId, left_out: &LeftOut) {
     let LeftOut {
         files,
         undone,
         kept,
     } = left_out;
-    let mut without = Vec::new();
+    let mut dropped = Vec::new();
     if !files.is_empty() {
         let files = few(files).join(", ");
-        without.push(format!(
-            "with nothing of its work in {files}: there the target's side was taken"
+        dropped.push(format!(
+            "the idea's changes to {files} in favour of the target's"
         ));
     }
     if !undone.is_empty() {
         let files = few(undone).join(", ");
-        without.push(format!(
-            "without what the target had got meanwhile in {files}: it is taken back"
+        dropped.push(format!(
+            "changes to {files} that were already on the target"
         ));
     }
     let message = format!(
-        "the conflict of {id} was settled {}; its work is kept, look at it: git log -p {kept}; if \
-        nothing is missing: git update-ref -d {kept}",
-        without.join(", and ")
+        "the conflict resolution of {id} dropped {}; the idea's work is saved, compare it: git \
+        log -p {kept}; if nothing is missing: git update-ref -d {kept}",
+        dropped.join(", and ")
     );
     plan.warn(kept.trim_start_matches(RESCUED), &message);
 }
@@ -193,7 +193,7 @@ fn rest_in_queue(plan: &mut Plan<'_>, agent: &AgentId) {
     }
 }
 
-/// The conflict is no longer what the attempt is about.
+/// Ends the attempt's work on a conflict.
 pub(crate) fn back_to_work(plan: &mut Plan<'_>, agent: &AgentId) {
     if plan
         .attempt(agent)
@@ -206,7 +206,7 @@ pub(crate) fn back_to_work(plan: &mut Plan<'_>, agent: &AgentId) {
     }
 }
 
-/// Its resolver is not to begin.
+/// Leaves the conflict to a person because no resolver may start.
 pub(crate) fn leave_to_person(plan: &mut Plan<'_>, agent: &AgentId, entry: &MergeEntry, why: &str) {
     to_person(plan, entry, why);
     plan.move_attempt(agent, AttemptInput::Hold);
@@ -223,7 +223,7 @@ fn to_person(plan: &mut Plan<'_>, entry: &MergeEntry, reason: &str) {
     debug_assert!(moved, "{} cannot wait for a person", entry.idea);
 }
 
-/// A resolver's iteration is over.
+/// Handles the end of a resolver's iteration.
 pub(crate) fn resolver_over(
     plan: &mut Plan<'_>,
     agent: &AgentId,
@@ -233,7 +233,7 @@ pub(crate) fn resolver_over(
     outcome: &Outcome,
 ) {
     let Some(entry) = plan.entry(&attempt.idea) else {
-        // Nothing is left to resolve: the idea's own work goes on.
+        // Nothing is left to resolve: the idea's own work continues.
         back_to_work(plan, agent);
         plan.move_attempt(agent, AttemptInput::Hold);
         return;
@@ -261,7 +261,7 @@ pub(crate) fn resolver_over(
             true,
         );
     } else if said_so || is_complete(end) {
-        // A resolver's work needs no gate of its own: the merged tree is verified.
+        // A resolution needs no gate of its own: the merged tree is verified.
         plan.move_attempt(agent, AttemptInput::GatePassed);
     } else if matches!(end.how, RunEndKind::Stopped | RunEndKind::LeaseExpired)
         || is_stopped(plan.state, run, &end.how)
@@ -307,7 +307,7 @@ fn resolver_failed(
     });
 }
 
-/// The merge in the worktree is concluded, or cannot be yet.
+/// Handles the result of finishing the merge in the worktree.
 pub(crate) fn resolution_finished(plan: &mut Plan<'_>, id: &IdeaId, outcome: &Outcome) {
     let Some(entry) = unsettled(plan, id) else {
         return;

@@ -286,17 +286,20 @@ fn has_landed(plan: &mut Plan<'_>, id: &IdeaId, commit: &Oid) {
     );
 }
 
-fn entry_of<'a>(plan: &Plan<'a>, id: &IdeaId, what: &str) -> Result<&'a MergeEntry, Rejection> {
+fn entry_of<'a>(plan: &Plan<'a>, id: &IdeaId, verb: &str) -> Result<&'a MergeEntry, Rejection> {
     let idea = known(plan.state, id)?;
     plan.entry(id).ok_or_else(|| Rejection::NotNow {
-        what: format!("{what} {id}"),
-        why: format!("it is {}, and not in the merge queue", idea.status.as_str()),
+        what: format!("{verb} the merge of {id}"),
+        why: format!(
+            "the idea {}, so it is not in the merge queue",
+            idea.status.predicate()
+        ),
         instead: Some(match idea.status {
             status if status.is_bad() || status == IdeaStatus::Cancelled => {
                 format!("swarm idea retry {id}")
             }
-            IdeaStatus::Active => "its agent has it still: swarm agent list".into(),
-            _ => "see what is in it: swarm merge list".into(),
+            IdeaStatus::Active => "its agent is still working on it: swarm agent list".into(),
+            _ => "list the queue: swarm merge list".into(),
         }),
     })
 }
@@ -315,13 +318,13 @@ pub(crate) fn look_again(plan: &mut Plan<'_>) {
 }
 
 pub(crate) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
-    let entry = entry_of(plan, id, "merge retry")?;
+    let entry = entry_of(plan, id, "retry")?;
     match entry.phase {
         MergePhase::Queued if entry.held || entry.waits.is_some() || entry.not_before.is_some() => {
             plan.emit(MergeReleased { id: id.clone() });
         }
         MergePhase::Person => {
-            refuse_while_settling(plan, entry, "merge retry")?;
+            refuse_while_settling(plan, entry, "retry")?;
             back_to_work(plan, &entry.agent);
             plan.move_merge(id, MergeInput::Requeue);
         }
@@ -332,11 +335,11 @@ pub(crate) fn retry(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
 }
 
 pub(crate) fn resolve(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection> {
-    let entry = entry_of(plan, id, "merge resolve")?;
+    let entry = entry_of(plan, id, "resolve")?;
     if entry.phase != MergePhase::Person {
         return Err(Rejection::NotNow {
-            what: format!("merge resolve {id}"),
-            why: "no person is needed for its merge".into(),
+            what: format!("resolve the merge of {id}"),
+            why: "it does not wait for a person".into(),
             instead: Some("swarm merge list".into()),
         });
     }
@@ -344,24 +347,24 @@ pub(crate) fn resolve(plan: &mut Plan<'_>, id: &IdeaId) -> Result<(), Rejection>
     if plan.state.is_pending(finishing) {
         return Ok(());
     }
-    refuse_while_settling(plan, entry, "merge resolve")?;
+    refuse_while_settling(plan, entry, "resolve")?;
     if let Some(attempt) = plan.attempt(&entry.agent) {
         request_finish(plan, attempt);
     }
     Ok(())
 }
 
-/// While the conflict is being laid out or concluded nothing else may touch the worktree. `what` is
-/// the command as it is typed. Whether a daemon is there to do that is not known here.
-fn refuse_while_settling(plan: &Plan<'_>, entry: &MergeEntry, what: &str) -> Result<(), Rejection> {
+/// Refuses a command while the conflict is being prepared or finished: nothing else may touch the
+/// worktree. `verb` is the subcommand as typed. Whether a daemon is running is unknown here.
+fn refuse_while_settling(plan: &Plan<'_>, entry: &MergeEntry, verb: &str) -> Result<(), Rejection> {
     if !plan.state.is_under_way(&entry.agent, &entry.idea) {
         return Ok(());
     }
     Err(Rejection::NotNow {
-        what: format!("{what} {}", entry.idea),
-        why: "its worktree is being prepared or judged, which the daemon does".into(),
+        what: format!("{verb} the merge of {}", entry.idea),
+        why: "its worktree is being prepared or checked".into(),
         instead: Some(format!(
-            "in a moment again: swarm {what} {}; if no daemon runs: swarm start",
+            "try again in a moment: swarm merge {verb} {}; if no daemon runs: swarm start",
             entry.idea
         )),
     })
@@ -370,7 +373,7 @@ fn refuse_while_settling(plan: &Plan<'_>, entry: &MergeEntry, what: &str) -> Res
 pub(crate) fn settle_target(plan: &mut Plan<'_>, choice: TargetChoice) -> Result<(), Rejection> {
     let Some(rewritten) = &plan.state.swarm.rewritten else {
         return Err(Rejection::NotNow {
-            what: "settling the target".into(),
+            what: "choose what to do about the target".into(),
             why: "it was not force-pushed".into(),
             instead: Some("swarm status".into()),
         });

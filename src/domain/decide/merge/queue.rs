@@ -1,9 +1,8 @@
-//! The merge queue's rules that need no input: one entry at a time is built, verified and landed;
-//! conflicts are laid out and concluded.
+//! Rules of the merge queue that need no input: one entry at a time is built, verified and landed;
+//! conflicts are prepared and finished.
 //!
-//! Invariant: as in [`advance`](mod@crate::domain::decide::advance); at most one entry is building,
-//! verifying or landing, and nothing is requested for an idea of which something is still under
-//! way.
+//! Invariant: as in [`advance`](mod@crate::domain::decide::advance). At most one entry is building,
+//! verifying or landing, and nothing is requested for an idea while an effect for it is pending.
 
 use crate::domain::decide::advance::may_merge;
 use crate::domain::decide::decision::Plan;
@@ -17,8 +16,8 @@ use crate::domain::settings::Settings;
 use crate::domain::state::{Attempt, MergeEntry, State};
 use crate::domain::time::Timestamp;
 
-/// Whether an entry's turn can come. It waits for a person, a time, the ideas that its own comes
-/// after, and what is still under way.
+/// Whether an entry may start. It may wait for a person, a time, the ideas it depends on, and
+/// pending effects.
 fn is_eligible(state: &State, entry: &MergeEntry, now: Timestamp) -> bool {
     let for_person = entry.waits.as_ref().is_some_and(|waits| waits.person);
     let due = match entry.not_before {
@@ -38,7 +37,7 @@ fn is_ending(state: &State, entry: &MergeEntry) -> bool {
     attempt.is_some_and(|attempt| attempt.ending.is_some())
 }
 
-/// The entry in this phase of which nothing is under way.
+/// The entry in this phase without a pending effect.
 fn idle_in(state: &State, phase: MergePhase) -> Option<&MergeEntry> {
     let idle = |entry: &&MergeEntry| {
         entry.phase == phase && !state.is_under_way(&entry.agent, &entry.idea)
@@ -46,13 +45,13 @@ fn idle_in(state: &State, phase: MergePhase) -> Option<&MergeEntry> {
     state.queue.iter().find(idle)
 }
 
-/// One entry at a time, first come, first served.
+/// Starts the next entry; first come, first served.
 pub(crate) fn build(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     if let Some(entry) = idle_in(state, MergePhase::Building) {
         return request_build(plan, entry, settings);
     }
-    // An effect can outlive its entry's phase, in a log that was torn.
+    // In a torn log an effect can outlive its entry's phase.
     let busy = state.queue.iter().any(|entry| entry.phase.is_busy())
         || state.is_pending(Effect::holds_queue);
     if busy || !may_merge(state) || state.swarm.rewritten.is_some() {
@@ -87,15 +86,15 @@ fn request_build(plan: &mut Plan<'_>, entry: &MergeEntry, settings: &Settings) {
     });
 }
 
-/// The first line of an idea's text, without heading marks, at most 60 characters.
+/// First line of an idea's text without heading marks, at most 60 characters.
 pub(crate) fn title_of(state: &State, id: &IdeaId) -> String {
     let edited = state
         .attempt_at(id)
         .and_then(|(_, attempt)| attempt.text.as_deref());
     let now = state.ideas.get(id).map_or("", |idea| &idea.text);
-    // What was done is what the attempt was told.
+    // The attempt worked on the text it was given.
     let text = edited.unwrap_or(now);
-    // A heading's marks say nothing in a subject.
+    // Heading marks are useless in a subject line.
     let lines = text
         .lines()
         .map(|line| line.trim().trim_start_matches('#').trim_start());
@@ -112,8 +111,7 @@ pub(crate) fn title_of(state: &State, id: &IdeaId) -> String {
     format!("{}...", short.trim_end())
 }
 
-/// The quality commands on the merged tree. One that passed them before, of the same two commits,
-/// need not pass again.
+/// Runs the quality commands on the merged tree, unless the same two commits passed before.
 pub(crate) fn verify(plan: &mut Plan<'_>, settings: &Settings) {
     let state = plan.state;
     let Some(entry) = idle_in(state, MergePhase::Verifying) else {
@@ -135,7 +133,7 @@ pub(crate) fn verify(plan: &mut Plan<'_>, settings: &Settings) {
     }
 }
 
-/// What its merged tree has still to pass.
+/// Next command that the merged tree must pass.
 fn next_check<'a>(entry: &MergeEntry, settings: &'a Settings) -> Option<&'a String> {
     let command = settings.quality_commands.get(entry.verify_next);
     command.filter(|_| settings.verify && !is_verified(entry))
@@ -162,8 +160,8 @@ fn start_verify(plan: &mut Plan<'_>, entry: &MergeEntry, command: &str, settings
     plan.request_run(run, purpose, settings.quality_timeout_ms);
 }
 
-/// The target moves, also while the daemon ends: the work is done and checked. A checkpoint that is
-/// being made has to be of one moment.
+/// Lands verified work, even while draining. A checkpoint in progress must see one moment, so
+/// landing waits for it.
 pub(crate) fn land(plan: &mut Plan<'_>, settings: &Settings) {
     if plan.state.is_pending(Effect::is_checkpoint) {
         return;
@@ -172,8 +170,8 @@ pub(crate) fn land(plan: &mut Plan<'_>, settings: &Settings) {
         return;
     };
     if next_check(entry, settings).is_some() {
-        // It waited for a checkpoint, or the log was torn here, and the checks were configured
-        // meanwhile.
+        // It waited for a checkpoint, or the log was torn here, and the quality commands have
+        // changed since.
         plan.move_merge(&entry.idea, MergeInput::Requeue);
         return;
     }
@@ -190,8 +188,8 @@ pub(crate) fn land(plan: &mut Plan<'_>, settings: &Settings) {
     }
 }
 
-/// Conflicts are laid out in their worktrees, and concluded when the resolver is through; work that
-/// was given back catches up with the target.
+/// Prepares conflicts in their worktrees and finishes them after the resolver; merges the target
+/// into work that was given back.
 pub(crate) fn settle(plan: &mut Plan<'_>, _: &Settings) {
     let state = plan.state;
     let merging = may_merge(state);
@@ -201,7 +199,7 @@ pub(crate) fn settle(plan: &mut Plan<'_>, _: &Settings) {
         }
         match (state.entry(&attempt.idea), &attempt.catch_up) {
             (Some(entry), _) if merging => settle_entry(plan, entry, attempt),
-            // Given back, and the log was torn before its attempt was told so.
+            // It was given back, but the log was torn before its attempt was told.
             (None, _) if attempt.phase == AttemptPhase::ReadyToMerge => {
                 plan.move_attempt(agent, AttemptInput::Returned);
             }
@@ -226,7 +224,7 @@ fn settle_entry(plan: &mut Plan<'_>, entry: &MergeEntry, attempt: &Attempt) {
     }
 }
 
-/// Whether its resolver has worked and thinks that it is through.
+/// Whether its resolver has reported that it is done.
 fn is_resolved(attempt: &Attempt) -> bool {
     attempt.phase == AttemptPhase::ReadyToMerge
 }
@@ -248,7 +246,7 @@ fn entry_of<'a>(plan: &'a Plan<'_>, attempt: &Attempt) -> Option<&'a MergeEntry>
     queue.find(|entry| entry.idea == attempt.idea)
 }
 
-/// Concludes the merge in the worktree.
+/// Finishes the merge in the worktree.
 pub(crate) fn request_finish(plan: &mut Plan<'_>, attempt: &Attempt) {
     let entry = entry_of(plan, attempt);
     let target = entry.and_then(|entry| Some(entry.conflict.as_ref()?.target.clone()));
