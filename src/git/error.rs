@@ -387,4 +387,21 @@ mod tests {
             "fatal: write error: No space left on device"
         ));
     }
+
+    #[test]
+    fn what_keeps_every_call_from_working_is_of_the_repository() {
+        let too_old = GitError::GitTooOld {
+            found: "2.20.1".into(),
+            minimum: "2.38",
+        };
+        assert!(too_old.is_of_the_repository());
+        let gone = GitError::NotARepository { path: "x".into() };
+        assert!(gone.is_of_the_repository());
+        let locked = GitError::Locked {
+            path: "x".into(),
+            why: "somebody holds it".into(),
+            next: "Try again".into(),
+        };
+        assert!(!locked.is_of_the_repository());
+    }
 }
