@@ -1,8 +1,8 @@
-//! The client of a daemon's socket: what the command line talks through. It knows no proxy, no
-//! environment and no other host.
+//! The client of a daemon's socket, used by the command line. It ignores proxies and the
+//! environment.
 //!
-//! Invariant: a request is sent once. It is sent again only where the first copy provably did not
-//! leave, or where it only reads.
+//! Invariant: a request is sent once. It is sent again only if the first copy provably did not
+//! leave, or if it only reads.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,25 +24,24 @@ use super::server::daemon_file::DaemonFile;
 use super::server::peer;
 use super::types::JUDGEMENT_TIMEOUT;
 
-/// Idle connections older than this are not used again: well below the time after which the server
-/// closes them.
+/// Connections idle for longer than this are not used again.
 const KEEP_IDLE: Duration = Duration::from_secs(10);
 
-/// How long a view may take: it is read from memory.
+/// How long a view may take; the daemon reads it from memory.
 const READ_LIMIT: Duration = Duration::from_secs(10);
-/// How long a checkpoint or a rollback may take: agents are stopped first, and a large repository
-/// takes its time.
+/// How long a checkpoint or rollback may take; it stops agents first, and the repository may be
+/// large.
 const WORK_LIMIT: Duration = Duration::from_secs(1_800);
-/// How long a change may take: it waits for the disk.
+/// How long a change may take; it waits for the disk.
 const CHANGE_LIMIT: Duration = Duration::from_secs(20);
 
-/// A longer line comes in pieces of this size.
+/// Longer lines are split into pieces of this size, in bytes.
 pub(super) const MAX_LINE: usize = 8 * 1024 * 1024;
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Nobody listens: no daemon was started, or it is dead.
+    /// Nobody listens: no daemon was started, or it died.
     #[error("no daemon is running in this repository; start one: swarm start")]
     NoDaemon,
     /// The file that names the socket cannot be read.
@@ -50,24 +49,24 @@ pub enum ConnectError {
     DaemonFile {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The system's reason.
         error: io::Error,
     },
-    /// The socket is there and cannot be used, or belongs to somebody else.
+    /// The socket exists but cannot be used, or belongs to another user.
     #[error("the daemon's socket `{}` cannot be used: {error}; see swarm doctor", path.display())]
     Io {
         /// The socket.
         path: PathBuf,
-        /// Why not.
+        /// The system's reason.
         error: io::Error,
     },
 }
 
-/// Why a request has no good answer.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The daemon has gone, and the request never reached it.
-    #[error("the daemon has ended; start it again: swarm start")]
+    /// The daemon is gone, and the request never reached it.
+    #[error("the daemon has stopped; start it again: swarm start")]
     NoDaemon,
     /// The daemon refused or failed.
     #[error("{message}")]
@@ -76,27 +75,27 @@ pub enum ClientError {
         status: u16,
         /// A stable code for programs: `IDEA_UNKNOWN`.
         code: String,
-        /// What and why, in one sentence.
+        /// What happened and why, in one sentence.
         message: String,
-        /// More of it; may be empty.
+        /// Further details; may be empty.
         details: String,
         /// What to do next.
         suggestions: Vec<String>,
     },
-    /// The daemon lives, and says nothing. Whether a change took effect is not known.
+    /// The daemon is running but does not answer. A change may have taken effect or not.
     #[error("the daemon (pid {pid}) has not answered within {} s", limit.as_secs())]
     Silent {
         /// The daemon's process id.
         pid: u32,
-        /// How long was waited.
+        /// How long the client waited.
         limit: Duration,
     },
-    /// The connection broke. Whether a change took effect is not known: the status shows it.
-    #[error("the connection to the daemon broke: {0}; look: swarm status")]
+    /// The connection broke. A change may have taken effect or not.
+    #[error("the connection to the daemon broke: {0}; check: swarm status")]
     Io(#[from] io::Error),
 }
 
-/// A client of one daemon. Its connections need the runtime that it was made on.
+/// A client of one daemon. Its connections need the runtime on which it was created.
 #[derive(Debug)]
 pub struct Client {
     daemon: DaemonFile,
@@ -121,32 +120,32 @@ impl Client {
         Ok(Self { daemon, idle })
     }
 
-    /// Whom it talks to.
+    /// The daemon's file.
     pub fn daemon(&self) -> &DaemonFile {
         &self.daemon
     }
 
-    /// Reads. `path` begins after `/api/v1/`; values in it are [`encode`]d.
+    /// Sends a GET. `path` starts after `/api/v1/`; values in it are [`encode`]d.
     pub async fn get(&self, path: &str) -> Result<Value, ClientError> {
         self.ask(Method::GET, path, None).await
     }
 
-    /// Asks for a change.
+    /// Sends a POST.
     pub async fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
         self.ask(Method::POST, path, Some(body)).await
     }
 
-    /// Asks for a change of what is there.
+    /// Sends a PATCH.
     pub async fn patch(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
         self.ask(Method::PATCH, path, Some(body)).await
     }
 
-    /// Asks for something to be removed.
+    /// Sends a DELETE.
     pub async fn delete(&self, path: &str) -> Result<Value, ClientError> {
         self.ask(Method::DELETE, path, None).await
     }
 
-    /// Reads line by line: events as JSON lines, or an agent's output.
+    /// Reads a stream line by line: events as JSON lines, or an agent's output.
     pub async fn stream(&self, path: &str) -> Result<Stream, ClientError> {
         let request = request(&Method::GET, path, None, "application/x-ndjson, text/plain")?;
         let (sender, response) = self.within(READ_LIMIT, self.send(request)).await?;
@@ -176,7 +175,7 @@ impl Client {
             .await
     }
 
-    /// A daemon that is stopped, or stuck, must not take its clients with it.
+    /// Limits the wait for an answer, because a daemon may be stopped or stuck.
     async fn within<T>(
         &self,
         limit: Duration,
@@ -294,7 +293,7 @@ async fn open(socket: &Path) -> Result<Sender, ConnectError> {
     peer::check(&stream).map_err(failed)?;
     let shaken = http1::handshake(TokioIo::new(stream)).await;
     let (sender, connection) = shaken.map_err(|error| failed(io::Error::other(error)))?;
-    // It ends with the sender; what goes wrong in it, the request is told.
+    // It ends with the sender; the request reports its errors.
     tokio::spawn(async move { drop(connection.await) });
     Ok(sender)
 }
@@ -324,7 +323,7 @@ fn broken(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ClientE
     ClientError::Io(io::Error::other(error))
 }
 
-/// A value for a path or a query: everything but letters, digits, `-`, `_` and `.` is escaped.
+/// Escapes a value for a path or query: everything except letters, digits, `-`, `_` and `.`.
 pub fn encode(value: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let escaped = |byte: u8| {
@@ -337,17 +336,17 @@ pub fn encode(value: &str) -> String {
     value.bytes().map(escaped).collect()
 }
 
-/// An answer that goes on.
+/// A streamed answer.
 #[derive(Debug)]
 pub struct Stream {
     body: Incoming,
     buffer: BytesMut,
-    /// So many bytes of the buffer hold no end of a line.
+    /// The first `seen` bytes of the buffer contain no line end.
     seen: usize,
 }
 
 impl Stream {
-    /// The next line, without its end; none: the stream is over. What is not UTF-8 is replaced.
+    /// The next line without its end; `None` at the end of the stream. Invalid UTF-8 is replaced.
     pub async fn next_line(&mut self) -> Result<Option<String>, ClientError> {
         loop {
             if let Some(line) = self.take_line() {
@@ -361,8 +360,8 @@ impl Stream {
         }
     }
 
-    /// The next bytes as they come, with what [`Stream::next_line`] has not given yet; none: the
-    /// stream is over.
+    /// The next bytes, starting with those that [`Stream::next_line`] has not returned; `None` at
+    /// the end of the stream.
     pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, ClientError> {
         if self.buffer.is_empty() {
             return self.next_frame().await;

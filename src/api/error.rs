@@ -1,6 +1,6 @@
-//! What a refused or failed request is answered with: one shape for all of them.
+//! The answer to a refused or failed request.
 //!
-//! Invariant: every answer that is not a success carries
+//! Invariant: every answer that is not a success has the shape
 //! `{"error":{"code","message","details","suggestions"}}`, with a stable code.
 
 use axum::Json;
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::daemon::CommandError;
 use crate::domain::rejection::Rejection;
 
-/// Where the interface is described, for those who sent something that it does not know.
-const DESCRIPTION: &str = "the interface is described by GET /api/v1/openapi.json";
+/// The suggestion for a request that the API does not know.
+const DESCRIPTION: &str = "see the description of the API: GET /api/v1/openapi.json";
 
-/// A request that has no effect, and why.
+/// A request without effect, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ApiError {
@@ -22,9 +22,9 @@ pub struct ApiError {
     pub status: StatusCode,
     /// A stable code for programs: `IDEA_UNKNOWN`.
     pub code: String,
-    /// What and why, in one sentence.
+    /// What happened and why, in one sentence.
     pub message: String,
-    /// More of it; may be empty.
+    /// Further details; may be empty.
     pub details: String,
     /// What to do next.
     pub suggestions: Vec<String>,
@@ -37,15 +37,15 @@ pub struct ErrorBody {
     pub error: ErrorDetail,
 }
 
-/// What is wrong.
+/// The error itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct ErrorDetail {
     /// A stable code for programs.
     #[schema(example = "IDEA_UNKNOWN")]
     pub code: String,
-    /// What and why, in one sentence.
+    /// What happened and why, in one sentence.
     pub message: String,
-    /// More of it; may be empty.
+    /// Further details; may be empty.
     #[serde(default)]
     pub details: String,
     /// What to do next.
@@ -65,7 +65,7 @@ impl ApiError {
         }
     }
 
-    /// The request is not one that the interface knows; `message` says what is allowed.
+    /// A request that the API does not know; `message` says what is wrong with it.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "BAD_REQUEST", message).suggest(DESCRIPTION)
     }
@@ -77,28 +77,28 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", message).suggest(DESCRIPTION)
     }
 
-    /// What the daemon has on disk cannot be read.
+    /// A file of the daemon cannot be read.
     pub fn unreadable(what: &str, error: &std::io::Error) -> Self {
         let message = format!("{what} cannot be read: {error}");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "DISK", message)
-            .suggest("look at the disk and at `.swarm`: swarm doctor")
+            .suggest("see what is wrong: swarm doctor")
     }
 
-    /// With more details.
+    /// Sets the details.
     #[must_use]
     pub fn details(mut self, details: impl Into<String>) -> Self {
         self.details = details.into();
         self
     }
 
-    /// With one more suggestion.
+    /// Adds a suggestion.
     #[must_use]
     pub fn suggest(mut self, suggestion: impl Into<String>) -> Self {
         self.suggestions.push(suggestion.into());
         self
     }
 
-    /// As it goes over the wire.
+    /// The error as it is sent.
     pub fn body(&self) -> ErrorBody {
         ErrorBody {
             error: ErrorDetail {
@@ -119,11 +119,11 @@ impl From<Rejection> for ApiError {
             rejection.to_string(),
         );
         error.suggestions = rejection.suggestions();
-        error.details("nothing has changed")
+        error.details("nothing was changed")
     }
 }
 
-/// Unknown names are 404, what has no meaning now is 409, values out of bounds are 422.
+/// Unknown names are 404, commands that are not possible now 409, values out of bounds 422.
 fn status_of(rejection: &Rejection) -> StatusCode {
     match rejection {
         Rejection::IdeaUnknown(_)
@@ -148,34 +148,30 @@ impl From<CommandError> for ApiError {
         match error {
             CommandError::Rejected(rejection) => rejection.into(),
             CommandError::Unavailable(_) => Self::new(unavailable, "DISK", error.to_string())
-                .details("nothing has changed; the daemon goes on by itself when it can write")
-                .suggest("make room on the disk, then try again")
+                .details("nothing was changed; the daemon continues when it can write again")
+                .suggest("free some disk space, then try again")
                 .suggest("see what is wrong: swarm doctor"),
             CommandError::Lost(_) => Self::new(unavailable, "DISK", error.to_string())
-                .details(
-                    "whether the request took effect is not known; the next daemon's status \
-                    shows it",
-                )
-                .suggest("mend the disk, then start again: swarm start")
+                .details(UNKNOWN_EFFECT)
+                .suggest("repair the disk, then start again: swarm start")
                 .suggest("see what is wrong: swarm doctor"),
-            CommandError::Ended => {
-                ending().details("nothing has changed; the next daemon can be asked")
-            }
+            CommandError::Ended => ending().details("nothing was changed; ask the next daemon"),
             CommandError::Unknown => Self::new(unavailable, "UNKNOWN", error.to_string())
-                .details(
-                    "whether the request took effect is not known; the next daemon's status \
-                    shows it",
-                )
+                .details(UNKNOWN_EFFECT)
                 .suggest("start it again: swarm start"),
         }
     }
 }
 
-/// The daemon is ending: nobody will answer any more.
+/// The details where the daemon cannot say whether a command took effect.
+const UNKNOWN_EFFECT: &str =
+    "the request may have taken effect or not; after the next start, `swarm status` shows it";
+
+/// The daemon is stopping and answers no more.
 pub(super) fn ending() -> ApiError {
     let message = CommandError::Ended.to_string();
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "ENDING", message)
-        .details("whether the request took effect is not known; the next daemon's status shows it")
+        .details(UNKNOWN_EFFECT)
         .suggest("start it again: swarm start")
 }
 

@@ -1,8 +1,7 @@
-//! How requests become typed values: a refusal always has the shape of [`ApiError`] and says what
-//! is allowed.
+//! Turns requests into typed values. A refusal has the shape of [`ApiError`] and says what is
+//! allowed.
 //!
-//! Invariant: a body is at most [`MAX_BODY_BYTES`] long and arrives within [`BODY_TIMEOUT`],
-//! whoever sends it.
+//! Invariant: every body is at most [`MAX_BODY_BYTES`] long and arrives within [`BODY_TIMEOUT`].
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -17,13 +16,13 @@ use serde::de::DeserializeOwned;
 
 use super::error::ApiError;
 
-/// Longest body that is read, in bytes.
+/// The longest accepted body, in bytes.
 pub const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
 
 /// How long a body may take to arrive.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A JSON body. Where every field may be left out, so may the body.
+/// A JSON body. If every field is optional, so is the body.
 pub(super) struct Body<T>(pub(super) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
@@ -41,15 +40,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let bytes = if bytes.is_empty() { b"{}" } else { bytes };
-    // A list would be taken for the values of the keys, an empty one for none.
+    // serde would accept a list as the values of the fields.
     if !bytes.trim_ascii_start().starts_with(b"{") {
-        return Err(ApiError::bad_request(
-            "the body is not what is expected: a JSON object",
-        ));
+        return Err(ApiError::bad_request("the body must be a JSON object"));
     }
-    serde_json::from_slice(bytes).map_err(|error| {
-        ApiError::bad_request(format!("the body is not what is expected: {error}"))
-    })
+    serde_json::from_slice(bytes)
+        .map_err(|error| ApiError::bad_request(format!("the body is invalid: {error}")))
 }
 
 fn unread(rejection: &BytesRejection) -> ApiError {
@@ -58,7 +54,7 @@ fn unread(rejection: &BytesRejection) -> ApiError {
     }
     let message = format!("the body is longer than {MAX_BODY_BYTES} bytes");
     ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "BODY_TOO_LARGE", message)
-        .suggest("put the long part into a file of the repository and name it")
+        .suggest("put the long part into a file in the repository and name that file")
 }
 
 fn too_slow() -> ApiError {
@@ -79,14 +75,14 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
         match Query::from_request_parts(parts, state).await {
             Ok(Query(params)) => Ok(Self(params)),
             Err(rejection) => Err(ApiError::bad_request(format!(
-                "after the `?`: {}",
+                "the query is invalid: {}",
                 cause(&rejection)
             ))),
         }
     }
 }
 
-/// What is wrong, without the words around it.
+/// The innermost message of an error.
 fn cause(error: &dyn std::error::Error) -> String {
     error
         .source()
@@ -106,9 +102,11 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Path(text) = Path::<String>::from_request_parts(parts, state)
             .await
-            .map_err(|rejection| ApiError::bad_request(format!("in the path: {rejection}")))?;
+            .map_err(|rejection| {
+                ApiError::bad_request(format!("the path is invalid: {rejection}"))
+            })?;
         text.parse()
             .map(Self)
-            .map_err(|error| ApiError::bad_request(format!("in the path: {error}")))
+            .map_err(|error| ApiError::bad_request(format!("the path is invalid: {error}")))
     }
 }

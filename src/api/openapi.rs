@@ -1,4 +1,4 @@
-//! The description of the interface, made of the routes themselves.
+//! The OpenAPI description, generated from the routes.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::ApiContext;
 
-/// Where everything lies.
+/// The prefix of all routes.
 pub(super) const PREFIX: &str = "/api/v1";
 
 /// The routes under their prefix, and their description.
@@ -28,15 +28,15 @@ pub(super) fn describe(
 fn info() -> Info {
     let mut info = Info::new("swarm", env!("CARGO_PKG_VERSION"));
     info.description = Some(
-        "Everything that the command line does. A change is answered when it is on disk; `seq` is \
-        its event's sequence number."
+        "The API of the swarm daemon: everything that the command line does. A change is answered \
+        when it is on disk; `seq` is the sequence number of its event."
             .to_owned(),
     );
     info.license = Some(License::new(env!("CARGO_PKG_LICENSE")));
     info
 }
 
-/// The route that gives the description.
+/// The route that serves the description.
 pub(super) fn route(description: &OpenApi) -> Router<Arc<ApiContext>> {
     let mut json =
         serde_json::to_value(description).expect("a description made of strings and maps is JSON");
@@ -47,8 +47,8 @@ pub(super) fn route(description: &OpenApi) -> Router<Arc<ApiContext>> {
     Router::new().route(&format!("{PREFIX}/openapi.json"), get(answer))
 }
 
-/// Joins the lines of every description. A doc comment wraps, but readers of the API show each line
-/// break; paragraphs stay apart.
+/// Joins the lines of each paragraph in every description: doc comments wrap, but readers of the
+/// API show each line break.
 fn join_lines(value: &mut Value) {
     match value {
         Value::Object(object) => {
@@ -69,7 +69,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_wrapped_description_is_one_line_and_paragraphs_stay_apart() {
+    fn wrapped_descriptions_are_joined_by_paragraph() {
         let mut value = json!({"a": [{"description": "One\nline.\n\nAnother\nparagraph."}]});
         join_lines(&mut value);
         let joined = json!({"a": [{"description": "One line.\n\nAnother paragraph."}]});

@@ -1,7 +1,7 @@
-//! How answers look that are not views, for the description of the API. A test validates real
-//! answers against it.
+//! The shapes of answers that are not views, for the API description. A test validates real answers
+//! against them.
 //!
-//! Invariant: a value of these types is never made.
+//! Invariant: no value of these types is ever created.
 
 use std::collections::BTreeMap;
 
@@ -14,34 +14,34 @@ use crate::view::schema::{kinds, time};
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub struct CleanReport {
-    /// Nothing was removed; this is what would be.
+    /// Nothing was removed; `removed` lists what would be.
     pub dry_run: bool,
-    /// What went.
+    /// What was removed.
     pub removed: Vec<Removed>,
-    /// Bytes on the disk that it takes, all together.
+    /// Disk space of everything removed, in bytes.
     pub bytes: u64,
-    /// What stayed, by why.
+    /// What was kept, counted by reason.
     pub kept: KeptThings,
     /// What could not be removed.
     #[schema(required = false)]
     pub failed: Vec<NotRemoved>,
 }
 
-/// One thing that went.
+/// One thing that was removed.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub struct Removed {
-    /// What it was: `run`, `copy`, `repositories`, `worktree`, `leftover`.
+    /// What it was: `run`, `copy`, `repositories`, `worktree` or `leftover`.
     pub kind: String,
-    /// Where it lay, from the repository's root.
+    /// Its path, relative to the repository's root.
     pub path: String,
-    /// Bytes on the disk that it takes.
+    /// Its disk space in bytes.
     pub bytes: u64,
-    /// Why it could go.
+    /// Why it was removed.
     pub reason: String,
 }
 
-/// What stayed: for each kind, how many for which reason.
+/// What was kept: for each kind, the counts by reason.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub struct KeptThings {
@@ -49,9 +49,9 @@ pub struct KeptThings {
     pub runs: BTreeMap<String, u64>,
     /// Copies in `state/`: `young`, `repairing`.
     pub copies: BTreeMap<String, u64>,
-    /// Folders of kept repositories: `inUse`, `unfinished`, `young`, `unknown`.
+    /// Folders with kept repositories: `inUse`, `unfinished`, `young`, `unknown`.
     pub repositories: BTreeMap<String, u64>,
-    /// Worktrees that nobody works in: `daemonRuns`, `unfinished`, `gitRuns`.
+    /// Unused worktrees: `daemonRuns`, `unfinished`, `gitRuns`.
     pub worktrees: BTreeMap<String, u64>,
     /// Work under `refs/swarm/rescue/`, which is never removed.
     pub rescue: RescuedWork,
@@ -61,7 +61,7 @@ pub struct KeptThings {
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub struct RescuedWork {
-    /// How many references.
+    /// The number of references.
     pub count: u64,
     /// The date of the oldest commit among them.
     #[schema(schema_with = time, required)]
@@ -72,9 +72,9 @@ pub struct RescuedWork {
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub struct NotRemoved {
-    /// Where it lies.
+    /// Its path.
     pub path: String,
-    /// Why not.
+    /// The error.
     pub error: String,
 }
 
@@ -84,40 +84,40 @@ pub struct NotRemoved {
 pub struct EventRecord {
     /// Its sequence number, from 1 without gaps.
     pub seq: u64,
-    /// When it was journaled.
+    /// When it was written.
     #[schema(schema_with = time, required)]
     pub ts: String,
-    /// What kind of fact.
+    /// The kind of event.
     #[schema(schema_with = kinds, required)]
     pub kind: String,
-    /// The fact.
+    /// The event's data.
     #[schema(value_type = Object)]
     pub data: Value,
 }
 
-/// A checkpoint. One whose file cannot be read has `problem` and less.
+/// A checkpoint. If its file cannot be read, it has a `problem` and fewer fields.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub struct Checkpoint {
-    /// Its name.
+    /// The checkpoint's name.
     pub name: String,
-    /// When it was asked for.
+    /// When it was requested.
     pub created_at: String,
-    /// `manual`, `periodic`, `before-autopilot`, `before-rollback`.
+    /// `manual`, `periodic`, `before-autopilot` or `before-rollback`.
     pub reason: String,
     /// The target's commit.
     pub git_commit: String,
-    /// `swarm/checkpoint/<name>`.
+    /// The tag: `swarm/checkpoint/<name>`.
     pub git_tag: String,
-    /// The branch that the commit is of.
+    /// The target branch.
     #[schema(required = false)]
     pub target: String,
-    /// The last event that its state has.
+    /// The sequence number of the last event in its state.
     pub seq: u64,
-    /// How each idea stood.
+    /// The status of each idea.
     #[schema(required = false)]
     pub idea_states: std::collections::BTreeMap<String, String>,
-    /// Attempts that were going on.
+    /// The agents that were at work.
     #[schema(required = false)]
     pub agent_states: Vec<serde_json::Value>,
     /// Why its file cannot be read.
@@ -128,21 +128,21 @@ pub struct Checkpoint {
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub struct Hook {
-    /// Which: `pre-start`, ...
+    /// The hook's name: `pre-start`, ...
     pub hook: String,
-    /// Who names its program: `configuration` or `folder`.
+    /// Where its program comes from: `configuration` or `folder`.
     pub from: String,
     /// Its program, relative to the repository.
     pub program: String,
-    /// Whether it is run.
+    /// Whether it may run.
     pub approved: bool,
-    /// Why not.
+    /// Why it may not run.
     pub refused: Option<String>,
     /// How long a call may take, in seconds.
     pub timeout_seconds: i64,
     /// How the last call ended: `at`, `run`, `how`, `well`.
     pub last: Option<serde_json::Value>,
-    /// Calls that are owed or under way.
+    /// The number of calls that are due or running.
     pub waiting: usize,
 }
 
@@ -152,66 +152,66 @@ pub struct Hook {
 pub struct RollbackPreview {
     /// The checkpoint.
     pub checkpoint: String,
-    /// Where the target is.
+    /// The target's current commit.
     pub from: Option<String>,
-    /// Where the target goes.
+    /// The commit to which the target would move.
     pub commit: String,
-    /// Ideas whose status changes.
+    /// Ideas whose status would change.
     pub ideas_reverted: Vec<RevertedIdea>,
-    /// Commits that the target loses, newest first.
+    /// Commits that the target would lose, newest first.
     pub commits_lost: Vec<CommitLine>,
-    /// Commits that the target gets back, newest first.
+    /// Commits that the target would get back, newest first.
     pub commits_regained: Vec<CommitLine>,
     /// Uncommitted files in the way.
     pub dirty_files: Vec<String>,
-    /// The shell commands that put these files aside, one for each checkout.
+    /// The shell commands that stash these files, one for each checkout.
     pub commands: Vec<String>,
-    /// Agents that are stopped; their work is kept.
+    /// Agents that would be stopped; their work is kept.
     pub agents_stopped: Vec<StoppedAgent>,
-    /// What was said to agents since and no prompt has carried yet: nobody will be told.
+    /// Later messages to agents that no prompt has delivered; no agent would get them.
     pub messages_dropped: Vec<DroppedMessage>,
-    /// Why it cannot be done as things are.
+    /// Why the rollback is not possible now.
     pub problem: Option<String>,
 }
 
-/// An idea that a rollback changes.
+/// An idea that a rollback would change.
 #[derive(ToSchema)]
 pub struct RevertedIdea {
     /// The idea's id.
     pub id: String,
-    /// How it stands.
+    /// Its status now.
     pub from: String,
-    /// How it will stand.
+    /// Its status after the rollback.
     pub to: String,
 }
 
-/// A message that a rollback drops.
+/// A message that a rollback would drop.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub struct DroppedMessage {
-    /// Whose agents it was said to.
+    /// The idea whose agent it was for.
     pub idea_id: String,
-    /// What was said.
+    /// The message.
     pub message: String,
 }
 
 /// A commit.
 #[derive(ToSchema)]
 pub struct CommitLine {
-    /// Its id.
+    /// The commit's id.
     pub commit: String,
     /// The first line of its message.
     pub subject: String,
 }
 
-/// An agent that a rollback stops.
+/// An agent that a rollback would stop.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub struct StoppedAgent {
     /// The agent's id.
     pub id: String,
-    /// On what it works.
+    /// The idea that it works on.
     pub idea_id: String,
-    /// Its iteration.
+    /// Its current iteration.
     pub iteration: u32,
 }

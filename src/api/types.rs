@@ -1,7 +1,6 @@
-//! What requests carry, bodies and parameters, and the small answers.
+//! Request bodies and parameters, and small answers.
 //!
-//! Invariant: an unknown field or parameter is refused, so that a misspelt one is not lost in
-//! silence.
+//! Invariant: an unknown field or parameter is refused, so that a misspelt one is never ignored.
 
 use std::time::Duration;
 
@@ -20,20 +19,20 @@ pub const JUDGEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AddIdea {
-    /// What is to be done.
+    /// What to do.
     #[schema(example = "add a --version flag")]
     pub text: String,
-    /// The ideas that must be done before.
+    /// The ideas that must be done first.
     #[serde(default)]
     #[schema(value_type = Vec<String>)]
     pub after: Vec<IdeaId>,
-    /// Free words; `critical` and `quick-win` weigh in the order.
+    /// Tags; `critical` and `quick-win` raise the idea in the order.
     #[serde(default)]
     pub tags: Vec<String>,
     /// Added to the score that orders ideas.
     #[serde(default)]
     pub priority: i64,
-    /// The agent profile to use; none: the default one.
+    /// The agent profile to use; default: the default profile.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub profile: Option<ProfileName>,
@@ -56,52 +55,52 @@ impl From<AddIdea> for NewIdea {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewCheckpoint {
-    /// Its name: lower-case letters, digits and dashes.
+    /// The checkpoint's name: lower-case letters, digits and dashes.
     #[schema(value_type = String, example = "before-release")]
     pub name: CheckpointName,
 }
 
-/// What is approved of a hook.
+/// The content of a hook to approve.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ApproveHook {
-    /// What was looked at: git's object id of the file, or `gone` of one that is deleted; `@`; the
-    /// landings that brought it, with commas.
+    /// The content that was reviewed: the file's git object id, or `gone` for a deleted file; then
+    /// `@`; then the landings that changed it, separated by commas.
     pub content: String,
 }
 
-/// How to roll back.
+/// Options of a rollback.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RollBack {
     /// Stay paused afterwards.
     #[serde(default)]
     pub pause: bool,
-    /// The preview's `from`: if the target is elsewhere by now, nothing is done.
+    /// The preview's `from`; if the target has moved since, nothing is done.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub from: Option<Oid>,
 }
 
-/// Rolled back.
+/// The result of a rollback.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolledBack {
-    /// The event that says so.
+    /// The sequence number of the event that completed it.
     pub seq: u64,
-    /// The checkpoint that undoes it.
+    /// The checkpoint to roll back to in order to undo it.
     #[schema(value_type = String)]
     pub safety: CheckpointName,
 }
 
-/// What changes in an idea; what is left out stays as it is.
+/// Changes to an idea; omitted fields stay as they are.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EditIdea {
     /// New text.
     #[serde(default)]
     pub text: Option<String>,
-    /// New list of the ideas that must be done before.
+    /// New list of ideas that must be done first.
     #[serde(default)]
     #[schema(value_type = Option<Vec<String>>)]
     pub after: Option<Vec<IdeaId>>,
@@ -124,33 +123,33 @@ impl From<EditIdea> for IdeaEdit {
     }
 }
 
-/// Who is to work on an idea.
+/// How to assign an idea.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AssignIdea {
-    /// The profile; none: the idea's own or the default one.
+    /// The agent profile to use; default: the idea's own, or the default profile.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     pub profile: Option<ProfileName>,
 }
 
-/// What takes an agent's place.
+/// A redirect of an agent.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Redirect {
-    /// The other idea: pending, and nothing that it waits for is left.
+    /// The idea that takes the agent's place; it must be pending and ready to start.
     #[schema(value_type = String, example = "idea-007")]
     pub idea: IdeaId,
-    /// In a worktree of its own; left out: in the agent's, with the work so far in it.
+    /// Start it in a new worktree; default: in the agent's worktree, with the work in it.
     #[serde(default)]
     pub new_worktree: bool,
 }
 
-/// What an agent is told with its next prompt.
+/// A message for an agent, delivered with its next prompt.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Say {
-    /// What.
+    /// The message.
     pub text: String,
 }
 
@@ -158,147 +157,150 @@ pub struct Say {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Pause {
-    /// Why, for the people who read the status.
+    /// The reason, shown in the status.
     #[serde(default)]
     pub reason: Option<String>,
 }
 
-/// What to do after the target was force-pushed.
+/// What to do with waiting work after the target was force-pushed.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SettleTarget {
-    /// `rebase`: replay finished work onto the new target; `ignore`: merge as it is; `cancel`: give
-    /// up what waits.
+    /// `rebase`: rebase it onto the new target; `ignore`: merge it as it is; `cancel`: cancel its
+    /// ideas.
     #[schema(schema_with = crate::view::schema::words::<TargetChoice>)]
     pub choice: TargetChoice,
 }
 
-/// How the daemon ends.
+/// How to stop the daemon.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Shutdown {
-    /// Leave the agents running under their runners; the next start adopts them.
+    /// Leave the agents running; the next start adopts them.
     #[serde(default)]
     pub keep_agents: bool,
-    /// Do not wait for safe boundaries: end running iterations at once. Their worktrees are kept.
+    /// Stop running iterations at once instead of letting them finish. Worktrees are kept.
     #[serde(default)]
     pub now: bool,
 }
 
-/// No body, or `{}`.
+/// An empty body, or `{}`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
 
-/// Which ideas.
+/// Filters ideas.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct IdeaFilter {
-    /// Only those of this status.
+    /// Only ideas with this status.
     #[serde(default)]
     #[param(schema_with = crate::view::schema::words::<IdeaStatus>, required = false)]
     pub status: Option<IdeaStatus>,
 }
 
-/// Which output of an agent.
+/// Selects an agent's output.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct LogQuery {
-    /// So many lines from the end; left out: 200.
+    /// Only the last `lines` lines; default: 200.
     #[serde(default)]
     pub lines: Option<u64>,
-    /// Go on with what comes, over later runs, until the agent has ended.
+    /// Keep sending new output until the agent has ended.
     #[serde(default)]
     pub follow: bool,
-    /// Only this run.
+    /// Only the output of this run.
     #[serde(default)]
     #[param(value_type = Option<String>)]
     pub run: Option<RunId>,
-    /// The bytes that it wrote, where they are no text for people.
+    /// The program's output unchanged, not as text for people.
     #[serde(default)]
     pub raw: bool,
 }
 
-/// From when.
+/// The period of a report.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ReportQuery {
-    /// A time; left out: from the beginning.
+    /// The start of the period; default: everything.
     #[serde(default)]
     #[param(value_type = Option<String>)]
     pub since: Option<Timestamp>,
 }
 
-/// What is over for long enough is to go.
+/// Options of a clean.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Clean {
-    /// Remove nothing; say what would go.
+    /// Remove nothing; list what would be removed.
     #[serde(default)]
     pub dry_run: bool,
 }
 
-/// Which events, and how.
+/// Selects events.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct EventQuery {
-    /// Those after this sequence number; left out: from the first. The header `Last-Event-ID` goes
-    /// before it.
+    /// Only events after this sequence number; default: all. The header `Last-Event-ID` overrides
+    /// it.
     #[serde(default)]
     pub since: Option<u64>,
-    /// Only of this kind.
+    /// Only events of this kind.
     #[serde(default)]
     pub kind: Option<String>,
-    /// At most so many. As an array: left out, or more than 1000: 1000. As a stream: left out: all.
+    /// At most this many events. Default: 1000 for an array, which is also its maximum; all for a
+    /// stream.
     #[serde(default)]
     pub limit: Option<u64>,
-    /// Go on with what comes. Left out: yes for server-sent events, else no.
+    /// Keep sending new events. Default: true for server-sent events, otherwise false.
     #[serde(default)]
     pub follow: Option<bool>,
 }
 
-/// A command is on disk.
+/// The command is on disk.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Done {
-    /// The last of its events; of a command that changed nothing: the last event there was.
+    /// The sequence number of the command's last event, or of the log's last event if the command
+    /// changed nothing.
     pub seq: u64,
 }
 
-/// A change of an idea is on disk.
+/// The change of an idea is on disk.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Edited {
-    /// The last of its events; of a change that changed nothing: the last event there was.
+    /// The sequence number of the change's last event, or of the log's last event if nothing
+    /// changed.
     pub seq: u64,
-    /// For whom the new text is, where an agent works on the idea.
+    /// A note that a running agent continues with the old text.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub note: Option<String>,
 }
 
-/// An idea is on disk.
+/// The new idea is on disk.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Added {
-    /// Its id.
+    /// The idea's id.
     #[schema(value_type = String, example = "idea-001")]
     pub id: IdeaId,
-    /// The last of its events.
+    /// The sequence number of its event.
     pub seq: u64,
 }
 
-/// The daemon is there.
+/// The daemon is running.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Health {
-    /// Its process id.
+    /// The daemon's process id.
     pub pid: u32,
-    /// Its version.
+    /// The daemon's version.
     pub version: &'static str,
     /// The repository's root.
     pub repo: String,
-    /// The last event.
+    /// The sequence number of the last event.
     pub last_seq: u64,
 }

@@ -32,6 +32,22 @@ pub fn span(millis: i64) -> String {
     }
 }
 
+/// How long ago a time was: `just now`, `12 min ago`.
+pub fn ago(time: Timestamp, now: Timestamp) -> String {
+    match now.since(time) {
+        ..1_000 => "just now".to_owned(),
+        millis => format!("{} ago", span(millis)),
+    }
+}
+
+/// How long until a time: `now`, `in 12 min`.
+pub fn until(time: Timestamp, now: Timestamp) -> String {
+    match time.since(now) {
+        ..1_000 => "now".to_owned(),
+        millis => format!("in {}", span(millis)),
+    }
+}
+
 /// A time that somebody typed: RFC 3339, or a local date and time such as `2026-01-31 23:59`.
 pub fn read(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     let millis = |instant: jiff::Timestamp| Timestamp::from_millis(instant.as_millisecond());
@@ -68,6 +84,16 @@ mod tests {
         for (millis, words) in cases {
             assert_eq!(span(millis), words);
         }
+    }
+
+    #[test]
+    fn times_for_people_are_relative() {
+        let at = Timestamp::from_millis;
+        assert_eq!(ago(at(60_000), at(60_999)), "just now");
+        assert_eq!(ago(at(60_000), at(780_000)), "12 min ago");
+        assert_eq!(ago(at(60_000), at(0)), "just now");
+        assert_eq!(until(at(780_000), at(60_000)), "in 12 min");
+        assert_eq!(until(at(0), at(60_000)), "now");
     }
 
     #[test]

@@ -1,14 +1,13 @@
-//! The question before a change, and the confirmation after it.
+//! Asks before a change and confirms it afterwards.
 //!
-//! Invariant: without a terminal nobody can answer, so nothing is done without a yes in the
-//! arguments.
+//! Invariant: without a terminal nobody can answer, so the change needs `--yes`.
 
 use super::context::Context;
 use super::error::CliError;
 use super::json;
 use super::output::terminal;
 
-/// Tells that a change is on disk: as JSON the answer, else a message.
+/// Confirms a change: the answer as JSON, otherwise a message.
 pub fn confirm(
     context: &mut Context,
     answer: &serde_json::Value,
@@ -25,19 +24,19 @@ pub fn confirm(
     Ok(())
 }
 
-/// Asks for a yes. Without a terminal nobody can answer, so `--yes` must have been given.
+/// Asks for confirmation. Without a terminal nobody can answer, so `--yes` is required.
 pub fn agree(context: &mut Context, yes: bool, question: &str) -> Result<(), CliError> {
     if yes {
         return Ok(());
     }
     if !terminal::can_ask() {
-        return Err(
-            CliError::refused("this needs a yes, and there is no terminal to ask at")
-                .hint("look at what was shown, then say yes beforehand: --yes"),
-        );
+        return Err(CliError::refused(
+            "this needs your confirmation, and there is no terminal to ask on",
+        )
+        .hint("check what is shown above, then run the command again with --yes"));
     }
     context.output.flush()?;
-    // The question is asked even with --quiet: it must be answered.
+    // Ask even with --quiet: the question must be answered.
     eprint!("{question} [y/N] ");
     let mut answer = String::new();
     std::io::stdin()
@@ -46,5 +45,5 @@ pub fn agree(context: &mut Context, yes: bool, question: &str) -> Result<(), Cli
     if matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
         return Ok(());
     }
-    Err(CliError::refused("not done, for the answer was no"))
+    Err(CliError::refused("cancelled: the answer was no"))
 }

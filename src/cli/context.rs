@@ -1,4 +1,4 @@
-//! What every command is given.
+//! The context of a command: global options and streams.
 
 use std::path::PathBuf;
 
@@ -20,12 +20,12 @@ pub struct Context {
     pub output: Output,
     /// The local time zone.
     pub zone: TimeZone,
-    /// How long what is left to be said may take, when all else is done.
+    /// Limits how long the last messages may take.
     pub last_words: Option<FinalFlush>,
 }
 
 impl Context {
-    /// The folder to begin at.
+    /// The folder to start searching from.
     pub fn start_folder(&self) -> Result<PathBuf, CliError> {
         match &self.global.repo {
             Some(folder) => Ok(folder.clone()),
@@ -39,7 +39,7 @@ impl Context {
         Repo::find(&self.start_folder()?)
     }
 
-    /// Does `work` by the daemon or, without one, by the files.
+    /// Does `work` through the daemon or, without one, through the files.
     pub fn with_access<T>(
         &self,
         work: impl FnMut(&mut Access) -> Result<T, CliError>,
@@ -47,7 +47,10 @@ impl Context {
         with_access(&self.repo()?, work)
     }
 
-    /// The daemon; without one the command cannot do its work.
+    /// The daemon.
+    ///
+    /// # Errors
+    /// No daemon is running (exit code 3).
     pub fn daemon(&self) -> Result<Daemon, CliError> {
         Daemon::connect(&self.repo()?)?.ok_or_else(CliError::no_daemon)
     }

@@ -1,7 +1,7 @@
-//! What a person or a script is told when a command cannot do its work.
+//! Errors of commands: message, hints and exit code.
 //!
-//! Invariant: the kind alone decides the exit code, and every code of the contract has its kind. A
-//! message says what and why; the hints say what to do next.
+//! Invariant: the kind alone decides the exit code, and every exit code of the contract has a kind.
+//! A message says what happened and why; the hints say what to do next.
 
 use std::borrow::Cow;
 use std::io;
@@ -13,38 +13,41 @@ use crate::daemon::error::Unfit;
 use crate::domain::rejection::Rejection;
 use crate::journal::JournalError;
 
-/// Each exit code and what it means: the table of the help text and of the reference page.
+/// The exit codes and their meaning, for the help text and the reference page.
 pub const EXIT_CODES: [(u8, &str); 10] = [
     (0, "done"),
     (
         1,
         "refused or failed; the message says what, why and what to do next",
     ),
-    (2, "usage"),
+    (2, "wrong usage"),
     (3, "no daemon is running and this command needs one"),
     (4, "the agent's CLI is missing or not usable"),
-    (5, "what was waited for ended badly"),
-    (6, "a person is needed"),
+    (
+        5,
+        "an idea failed, timed out or is blocked (`wait`, `start --until-idle`)",
+    ),
+    (6, "something needs you"),
     (74, "the disk failed while the daemon was writing"),
     (75, "damaged state: refused to start (see `swarm doctor`)"),
     (130, "interrupted by a second Ctrl+C"),
 ];
 
-/// What sort of failure; it decides the exit code.
+/// The kind of failure; it decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Refused or failed.
     Refused,
-    /// The lock of the state is held by somebody else: a daemon has just started, or another
-    /// command is changing the state.
+    /// Another process holds the state lock: a daemon that has just started, or a command that is
+    /// changing the state.
     Locked,
-    /// The command line makes no sense.
+    /// Wrong command line.
     Usage,
     /// No daemon is running, and this command needs one.
     NoDaemon,
     /// The agent's CLI is missing or not usable.
     AgentUnusable,
-    /// What was waited for ended badly.
+    /// What the command waited for ended badly.
     EndedBadly,
     /// A person is needed.
     NeedsPerson,
@@ -54,8 +57,19 @@ pub enum Kind {
     Damaged,
     /// Interrupted by a second Ctrl+C.
     Interrupted,
-    /// Whoever reads the output has had enough: not a failure.
+    /// The reader closed the output; not a failure.
     BrokenPipe,
+}
+
+/// How text output shows an error. With `--json` every error is shown in full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presentation {
+    /// As an error.
+    Error,
+    /// As a note: the command did its work, and only its exit code says more.
+    Note,
+    /// Not at all: the output has said it.
+    Shown,
 }
 
 impl Kind {
@@ -89,7 +103,7 @@ impl Kind {
         }
     }
 
-    /// The kind that a child of ours meant by its exit code.
+    /// The kind behind the exit code of a child that is this program.
     pub fn from_exit_code(code: u8) -> Self {
         let means = |kind: &&Self| kind.exit_code() == code;
         Self::ALL
@@ -120,26 +134,29 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct CliError {
-    /// What sort; decides the exit code.
+    /// Decides the exit code.
     pub kind: Kind,
-    /// What and why.
+    /// What happened and why.
     pub message: String,
-    /// More of it, where there is more to say.
+    /// Further lines, if there is more to say.
     pub details: Option<String>,
     /// What to do next, each a sentence or `words: command`.
     pub hints: Vec<String>,
+    /// How text output shows it.
+    pub presentation: Presentation,
     code: Option<Cow<'static, str>>,
 }
 
 impl CliError {
-    /// An error without hints, but for those that its message alone calls for.
+    /// An error without hints, except one for a read-only disk.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         let message = message.into();
         Self {
             kind,
-            hints: of_the_system(&message).into_iter().collect(),
+            hints: read_only_hint(&message).into_iter().collect(),
             message,
             details: None,
+            presentation: Presentation::Error,
             code: None,
         }
     }
@@ -149,12 +166,12 @@ impl CliError {
         Self::new(Kind::Refused, message)
     }
 
-    /// A system error: what was tried, and the system's reason.
+    /// A system error: what was tried and the system's reason.
     pub fn io(tried: impl std::fmt::Display, error: &io::Error) -> Self {
         Self::refused(format!("cannot {tried}: {error}"))
     }
 
-    /// This command needs a daemon and there is none.
+    /// This command needs a daemon and none is running.
     pub fn no_daemon() -> Self {
         Self::new(
             Kind::NoDaemon,
@@ -163,31 +180,38 @@ impl CliError {
         .hint("start it: swarm start")
     }
 
-    /// What was shown is only what is recorded: no daemon is there that would know better.
+    /// The command printed what is recorded, and only its exit code says that no daemon is running.
     pub fn as_recorded() -> Self {
-        Self::new(
+        let mut note = Self::new(
             Kind::NoDaemon,
-            "no daemon is running in this repository; this is what is recorded, and nothing new \
-            comes",
-        )
-        .hint("start it: swarm start")
+            "no daemon is running, so this is what was recorded last (exit code 3)",
+        );
+        note.presentation = Presentation::Note;
+        note.hint("start it: swarm start")
     }
 
-    /// With one more thing to do next.
+    /// Text output has shown all of it already.
+    #[must_use]
+    pub fn shown(mut self) -> Self {
+        self.presentation = Presentation::Shown;
+        self
+    }
+
+    /// Adds a next step.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// With more of it.
+    /// Sets the further lines.
     #[must_use]
     pub fn details(mut self, details: impl Into<String>) -> Self {
         self.details = Some(details.into());
         self
     }
 
-    /// With a code for programs that says more than the kind's own.
+    /// Sets a code for programs that is more precise than the kind's own.
     #[must_use]
     pub fn code(mut self, code: impl Into<Cow<'static, str>>) -> Self {
         self.code = Some(code.into());
@@ -199,7 +223,7 @@ impl CliError {
         self.code.as_deref().unwrap_or(self.kind.code())
     }
 
-    /// The error as one JSON document, in the shape of the API.
+    /// The error as one JSON document, in the API's shape.
     pub fn to_json(&self) -> Value {
         json!({ "error": {
             "code": self.stable_code(),
@@ -219,6 +243,7 @@ impl CliError {
             kind,
             message: error.get("message")?.as_str()?.to_owned(),
             details,
+            presentation: Presentation::Error,
             hints: hints
                 .into_iter()
                 .flatten()
@@ -230,21 +255,21 @@ impl CliError {
     }
 }
 
-/// Output that cannot be written. A closed pipe is the reader's choice.
-/// What to do about a failure of the system that any command can meet.
-fn of_the_system(message: &str) -> Option<String> {
+/// Any command can meet a disk that is mounted read-only.
+fn read_only_hint(message: &str) -> Option<String> {
     let read_only = io::Error::from_raw_os_error(nix::libc::EROFS).to_string();
     message.contains(&read_only).then(|| {
-        "the disk that holds the repository is mounted read-only (after a fault of the disk, or on \
-        purpose); make it writable, then try again"
+        "the repository's disk is mounted read-only, perhaps after a disk error; make it writable, \
+        then try again"
             .to_owned()
     })
 }
 
+/// Output that cannot be written. Closing a pipe is the reader's choice, not a failure.
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self::new(Kind::BrokenPipe, "nobody reads the output any more");
+            return Self::new(Kind::BrokenPipe, "the reader closed the output");
         }
         Self::io("write the output", &error)
     }
@@ -256,7 +281,7 @@ impl From<DaemonError> for CliError {
         let error = match error {
             DaemonError::Locked { .. } => Self::new(Kind::Locked, error.to_string()),
             DaemonError::AgentUnusable(_) => Self::new(Kind::AgentUnusable, error.to_string())
-                .hint("look at the configuration: swarm config check"),
+                .hint("check the configuration: swarm config check"),
             DaemonError::AgentsUnfit(unfit) => unfit_agents(&unfit),
             DaemonError::DiskFailed(_) => Self::new(Kind::Disk, error.to_string()),
             DaemonError::Append(error) => Self::new(Kind::Disk, error.to_string()),
@@ -266,7 +291,7 @@ impl From<DaemonError> for CliError {
             }
             DaemonError::Rejected(rejection) => return rejection.into(),
             DaemonError::Config(_) => Self::refused(error.to_string())
-                .hint("mend it, then look again: swarm config check"),
+                .hint("fix it, then check again: swarm config check"),
             DaemonError::NotSetUp { .. }
             | DaemonError::TargetMissing(_)
             | DaemonError::NoTarget
@@ -281,7 +306,7 @@ impl From<DaemonError> for CliError {
     }
 }
 
-/// Each with what to do about it.
+/// Lists every unfit agent with its fix.
 fn unfit_agents(unfit: &[Unfit]) -> CliError {
     let mut each = unfit.iter().map(Unfit::to_string);
     let first = each.next().unwrap_or_default();
@@ -295,7 +320,7 @@ fn unfit_agents(unfit: &[Unfit]) -> CliError {
             error = error.hint(&one.fault.advice);
         }
     }
-    error.hint("look at all agents: swarm doctor")
+    error.hint("check all agents: swarm doctor")
 }
 
 impl From<JournalError> for CliError {
@@ -338,10 +363,10 @@ mod tests {
     }
 
     #[test]
-    fn an_error_survives_the_way_through_json() {
+    fn an_error_survives_a_round_trip_through_json() {
         let error = CliError::new(Kind::Damaged, "line 7 is damaged")
             .details("seq 7")
-            .hint("see the ways out: swarm doctor")
+            .hint("see your options: swarm doctor")
             .code("LOG_DAMAGED");
         let back = CliError::from_json(Kind::Damaged, &error.to_json());
         assert_eq!(back, Some(error));
@@ -359,14 +384,14 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_is_mounted_read_only_is_named() {
+    fn a_read_only_disk_gets_a_hint() {
         let error = CliError::io("lock x", &io::Error::from_raw_os_error(nix::libc::EROFS));
         assert!(error.hints[0].contains("mounted read-only"), "{error:?}");
         assert_eq!(CliError::refused("no").hints, [""; 0]);
     }
 
     #[test]
-    fn a_closed_pipe_is_no_failure() {
+    fn a_closed_pipe_is_not_a_failure() {
         let error = CliError::from(io::Error::from(io::ErrorKind::BrokenPipe));
         assert_eq!(error.kind.exit_code(), 0);
         let error = CliError::from(io::Error::from(io::ErrorKind::StorageFull));

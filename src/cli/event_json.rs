@@ -1,5 +1,4 @@
-//! Durable events as JSON, the same from the daemon and from the files:
-//! `{"seq","ts","kind","data"}`.
+//! Durable events as JSON, `{"seq","ts","kind","data"}`: the same from the daemon and the files.
 
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
@@ -25,13 +24,13 @@ pub fn to_json(journaled: &Journaled) -> Result<Value, CliError> {
     }))
 }
 
-/// The event that a JSON document holds; none: of a kind that this version does not know.
+/// Parses an event; `None` if this version does not know its kind.
 pub fn event(document: &Value) -> Option<Event> {
     let parts = json!({ "kind": document.get("kind")?, "data": document.get("data")? });
     serde_json::from_value(parts).ok()
 }
 
-/// Writes an event: as it is with `--json`, else as a line for people.
+/// Writes an event: unchanged with `--json`, otherwise as a line for people.
 pub fn show(output: &mut Output, document: &Value, zone: &TimeZone) -> Result<(), CliError> {
     if output.json {
         return output.json_line(document);
@@ -40,13 +39,13 @@ pub fn show(output: &mut Output, document: &Value, zone: &TimeZone) -> Result<()
     output.line(text)
 }
 
-/// An event as a line for people: number, local time, kind, words.
+/// An event as a line for people: number, local time, kind, description.
 pub fn line(document: &Value, zone: &TimeZone, colors: bool) -> String {
     let time = json::time(document, "ts").map_or_else(String::new, |time| clock::local(time, zone));
     let kind = safe(json::text(document, "kind"));
     let (tone, words) = match event(document) {
         Some(event) => (describe::tone(&event), describe::describe(&event)),
-        // Of a newer daemon: shown as it is.
+        // A newer daemon's event is shown unchanged.
         None => (
             Tone::Plain,
             shorten(&safe(&document["data"].to_string()), 300, false),
@@ -68,7 +67,7 @@ mod tests {
     use crate::domain::time::Timestamp;
 
     #[test]
-    fn every_event_survives_the_way_through_json() {
+    fn every_event_survives_a_round_trip_through_json() {
         for (seq, sample) in (1..).zip(samples::events()) {
             let ts = Timestamp::from_millis(1_000);
             let journaled = Journaled {
@@ -84,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_of_a_newer_daemon_is_shown_as_it_is() {
+    fn an_unknown_kind_of_event_is_shown_unchanged() {
         let document = json!({"seq": 5, "ts": "1970-01-01T00:00:01.000Z", "kind": "moonRose", "data": {"a": "\u{1b}"}});
         let line = line(&document, &TimeZone::UTC, false);
         assert_eq!(

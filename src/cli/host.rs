@@ -1,7 +1,7 @@
-//! A daemon in this process, with its socket.
+//! Runs a daemon in this process, with its socket.
 //!
-//! Invariant: the socket is bound and `daemon.json` written only while the lock is held, and both
-//! are gone before it is given back.
+//! Invariant: the socket is bound and `daemon.json` written only while the state lock is held, and
+//! both are removed before the lock is released.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,36 +34,38 @@ use crate::view::TargetNow;
 
 /// How long a start waits for commands that hold the lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a daemon that was killed may take to be gone.
+/// How long a start waits for a killed daemon to disappear.
 const DEATH_PATIENCE: Duration = Duration::from_secs(1);
-/// How long it waits between two tries.
+/// How long a start waits between two tries.
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// How to run a daemon.
 pub struct StartOptions {
     /// The repository.
     pub repo: Repo,
-    /// Another mode than the configuration's.
+    /// Overrides the configured mode.
     pub mode: Option<Mode>,
     /// End when nothing is active, ready or merging.
     pub until_idle: bool,
-    /// Called once, with what the log says before anything happens. It must return at once.
+    /// Called once with the recorded state, before anything happens. It must return at once.
     pub on_open: Box<dyn FnOnce(&State) + Send>,
     /// See [`OnReady`].
     pub on_ready: OnReady,
 }
 
-/// Called once, when the daemon has recovered and its socket answers; with what becomes true when a
-/// signal asks for the end. It must return at once; it may keep what it is given.
+/// Called once, when the daemon has recovered and its socket answers. The receiver becomes true
+/// when a signal asks the daemon to stop. The call must return at once, and may keep its arguments.
 pub type OnReady = Box<dyn FnOnce(Handle, watch::Receiver<bool>) + Send>;
 
-/// How to start this program again, for the background: the program, without arguments.
+/// The path of this program, to start it again in the background.
 pub fn own_program() -> Result<PathBuf, CliError> {
     std::env::current_exe().map_err(|error| CliError::io("find this program's own file", &error))
 }
 
-/// Runs a daemon in this process until it ends. Refused when one runs already: the error names its
-/// pid.
+/// Runs a daemon in this process until it ends.
+///
+/// # Errors
+/// Refused if a daemon is running already; the error names its pid.
 pub fn run_daemon(options: StartOptions) -> Result<End, CliError> {
     let daemon = open_when_free(&options)?;
     daemon.handle().read(options.on_open);
@@ -73,13 +75,13 @@ pub fn run_daemon(options: StartOptions) -> Result<End, CliError> {
         .build()
         .map_err(|error| CliError::io("start the daemon's threads", &error))?;
     let end = runtime.block_on(host(daemon, &options.repo, options.on_ready));
-    // What hangs in a driver is the next start's; nobody waits for it here.
+    // The next start redoes whatever hangs in a driver; do not wait for it.
     runtime.shutdown_background();
     end
 }
 
-/// A command holds the lock for a moment, and is waited for; a daemon holds it until it ends, and
-/// says so in its file. One that was killed a moment ago may still be on its way out.
+/// Opens the state, waiting for short holders of the lock. A command holds it only for a moment. A
+/// daemon holds it until it ends; one that was just killed may still be exiting.
 fn open_when_free(options: &StartOptions) -> Result<Daemon, CliError> {
     let begun = Instant::now();
     loop {
@@ -109,8 +111,7 @@ fn patience_with(pid: Option<u32>, options: &StartOptions) -> Duration {
 /// Runs a daemon with its socket.
 async fn host(daemon: Daemon, repo: &Repo, on_ready: OnReady) -> Result<End, CliError> {
     let state_dir = repo.state();
-    let socket = Socket::bind(&state_dir)
-        .map_err(|error| CliError::refused(format!("the daemon's socket: {error}")))?;
+    let socket = Socket::bind(&state_dir).map_err(|error| CliError::refused(error.to_string()))?;
     let file = DaemonFile {
         pid: std::process::id(),
         socket: socket.path().to_owned(),
@@ -151,7 +152,8 @@ async fn host(daemon: Daemon, repo: &Repo, on_ready: OnReady) -> Result<End, Cli
             if let Some(supervisor) = supervisor {
                 supervisor.stopping();
             }
-            // The socket answers until the last event is published, and is gone before the lock is.
+            // The socket answers until the last event is published, and closes before the lock is
+            // released.
             stop.send_replace(true);
             if let Ok(Err(error)) = server.await {
                 tracing::warn!(%error, "the socket was not closed cleanly");
@@ -165,7 +167,7 @@ async fn host(daemon: Daemon, repo: &Repo, on_ready: OnReady) -> Result<End, Cli
     Ok(ended?)
 }
 
-/// Tells when the daemon has recovered; a service manager, from then on, also how it stands.
+/// Calls `on_ready` when the daemon has recovered, and keeps a service manager informed from then.
 async fn when_ready(
     handle: Handle,
     end_asked: watch::Receiver<bool>,
@@ -212,7 +214,7 @@ impl Control for Controls {
             self.reloader.reload().await.map_err(|error| match error {
                 DaemonReloadError::Wrong(error) => ReloadError::Invalid {
                     message: error.to_string(),
-                    suggestions: vec!["look at it: swarm config check".to_owned()],
+                    suggestions: vec!["see every problem: swarm config check".to_owned()],
                 },
                 DaemonReloadError::Refused(error) => ReloadError::Command(error),
             })

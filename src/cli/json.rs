@@ -1,7 +1,7 @@
-//! Writing and reading the JSON views, which are the same with and without a daemon.
+//! Writes and reads the JSON views, which are the same with and without a daemon.
 //!
-//! Invariant: what is missing or of another type reads as empty; a view of a newer daemon never
-//! makes a command fail.
+//! Invariant: a field that is missing or has another type reads as empty, so that a newer daemon's
+//! view never makes a command fail.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -15,17 +15,17 @@ pub fn to_value(view: &impl Serialize) -> Result<Value, CliError> {
         .map_err(|error| CliError::refused(format!("cannot write the view as JSON: {error}")))
 }
 
-/// A text; empty when it is not there.
+/// A text; empty if it is missing.
 pub fn text<'a>(view: &'a Value, key: &str) -> &'a str {
     view.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A number; 0 when it is not there.
+/// A number; 0 if it is missing.
 pub fn number(view: &Value, key: &str) -> u64 {
     view.get(key).and_then(Value::as_u64).unwrap_or_default()
 }
 
-/// A list; empty when it is not there.
+/// A list; empty if it is missing.
 pub fn list<'a>(view: &'a Value, key: &str) -> &'a [Value] {
     view.get(key)
         .and_then(Value::as_array)

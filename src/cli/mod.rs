@@ -1,17 +1,17 @@
-//! The command line: arguments in, pages or JSON out, one exit code.
+//! The command line: parses arguments, prints text or JSON, and returns one exit code.
 //!
 //! | place | does |
 //! | --- | --- |
-//! | [`args`] | the command line as types; the options that every command takes |
-//! | [`commands`] | one file for each verb: its arguments, help text and work |
-//! | [`access`] | the state: through the daemon where one runs, else through the files |
+//! | [`args`] | the command line as types; the options that every command accepts |
+//! | [`commands`] | one file for each command: its arguments, help text and work |
+//! | [`access`] | the state: through the daemon if one is running, otherwise through the files |
 //! | [`describe`], [`event_json`] | events as sentences and as JSON |
-//! | [`render`], [`live`], `summary` | pages, the picture that moves, the last lines of a run |
-//! | [`output`], `confirm`, [`error`] | streams, tables and colours; questions; failures and exit codes |
-//! | `host` | a daemon in this process |
+//! | [`render`], [`live`], `summary` | pages, live progress, the summary of a run |
+//! | [`output`], `confirm`, [`error`] | streams, tables and colours; questions; errors and exit codes |
+//! | `host` | runs a daemon in this process |
 //!
-//! Invariant: data goes to standard output, messages to standard error, and every failure says
-//! what, why and what to do next.
+//! Invariant: data goes to standard output, messages to standard error, and every failure says what
+//! happened, why, and what to do next.
 
 pub mod access;
 pub mod args;
@@ -48,7 +48,7 @@ use output::Output;
 use output::terminal::ColorChoice;
 pub use repo::Repo;
 
-/// Runs the command line `args`, whose first word is the program's name.
+/// Runs the command line `args`; the first word is the program's name.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     match Cli::try_parse_from(&args) {
@@ -70,26 +70,26 @@ fn execute(verb: Verb, global: Global, output: Output) -> u8 {
     finish(verb, &mut context)
 }
 
-/// Does what was asked, says why when it failed, and gives the exit code.
+/// Runs the command, reports a failure, and returns the exit code.
 fn finish(verb: Verb, context: &mut Context) -> u8 {
     let done = commands::run(verb, context).and_then(|()| context.output.flush());
     let Err(error) = done else {
         return 0;
     };
     if error.kind != Kind::BrokenPipe {
-        // What was written before it failed comes first. If it cannot be written any more, the
-        // failure is what counts.
+        // Show the data written so far before the error; the error matters more than a failed
+        // flush.
         drop(context.output.flush());
         context.output.error(&error);
     }
     error.kind.exit_code()
 }
 
-/// Help and version are what was asked for; everything else is a usage error.
+/// Help and version were asked for; everything else is a usage error.
 fn not_understood(error: &clap::Error, args: &[OsString]) -> ExitCode {
     let wants_json = args.iter().any(|arg| arg == "--json");
     if !error.use_stderr() || !wants_json {
-        // A closed pipe is the reader's choice.
+        // Closing the pipe is the reader's choice.
         drop(error.print());
         return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
     }

@@ -1,8 +1,8 @@
-//! Which repository a command is about.
+//! Finds the repository that a command works on.
 //!
-//! Invariant: the root is canonical and holds a `.swarm` directory. Neither `.swarm` nor a folder
-//! in it that swarm writes to is a symbolic link. The root is never one of our own worktrees: those
-//! hold a checked-out copy of `.swarm` that is not the state.
+//! Invariant: the root is canonical and contains a `.swarm` directory. Neither `.swarm` nor a
+//! folder in it that swarm writes to is a symbolic link. The root is never one of our own
+//! worktrees: their checked-out `.swarm` is not the state.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::error::CliError;
 use crate::daemon::Paths;
 
-/// The name of the folder that holds everything of ours.
+/// The folder that contains everything swarm writes.
 pub const FOLDER: &str = ".swarm";
 
 /// The folders below `.swarm` that swarm writes to.
@@ -25,17 +25,17 @@ const WRITTEN: [&str; 8] = [
     "inbox/accepted",
 ];
 
-/// A repository that `swarm init` has been run in.
+/// A repository in which `swarm init` has been run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repo {
     root: PathBuf,
 }
 
 impl Repo {
-    /// Finds the repository that `start` lies in: upward to the folder that holds `.swarm`.
+    /// Finds the repository of `start`: the nearest folder upwards that contains `.swarm`.
     pub fn find(start: &Path) -> Result<Self, CliError> {
         let start = fs::canonicalize(start)
-            .map_err(|error| CliError::io(format!("go to {}", start.display()), &error))?;
+            .map_err(|error| CliError::io(format!("open {}", start.display()), &error))?;
         let Some(mut root) = holder(&start) else {
             return Err(CliError::refused(format!(
                 "there is no {FOLDER} in {} or any folder above it",
@@ -51,7 +51,7 @@ impl Repo {
         Ok(Self { root })
     }
 
-    /// Everything in it, for work without a daemon.
+    /// Its paths, for work without a daemon.
     pub fn paths(&self) -> Paths {
         Paths::new(&self.root)
     }
@@ -91,15 +91,15 @@ fn holder(start: &Path) -> Option<PathBuf> {
     start.ancestors().find(holds).map(Path::to_path_buf)
 }
 
-/// `R`, when the folder lies in `R/.swarm`, as our worktrees do.
+/// `R` for a folder inside `R/.swarm`, where our worktrees are.
 fn owner_of_worktree(root: &Path) -> Option<PathBuf> {
     let inside = root.ancestors().find(|path| path.ends_with(FOLDER))?;
     let owner = inside.parent()?;
     exists(&inside.join("config.json")).then(|| owner.to_path_buf())
 }
 
-/// The main worktree, when the folder is one that somebody made with `git worktree add` and the
-/// main one is set up: a repository has one swarm. Git keeps the way there in the file `.git`.
+/// The main worktree of a linked worktree that somebody made with `git worktree add`, if the main
+/// one has a `.swarm`: a repository has one swarm. The file `.git` of a linked worktree names it.
 fn main_worktree(root: &Path) -> Option<PathBuf> {
     let text = fs::read_to_string(root.join(".git")).ok()?;
     let git_dir = root.join(text.strip_prefix("gitdir:")?.trim());
@@ -114,7 +114,7 @@ fn main_worktree(root: &Path) -> Option<PathBuf> {
 fn check_folder(root: &Path) -> Result<(), CliError> {
     let folder = root.join(FOLDER);
     let kind = fs::symlink_metadata(&folder)
-        .map_err(|error| CliError::io(format!("look at {}", folder.display()), &error))?
+        .map_err(|error| CliError::io(format!("inspect {}", folder.display()), &error))?
         .file_type();
     if kind.is_dir() {
         return Ok(());
@@ -125,7 +125,7 @@ fn check_folder(root: &Path) -> Result<(), CliError> {
         "not a folder"
     };
     Err(CliError::refused(format!(
-        "{} is {what}: its content could be exchanged behind our back, so it is not used",
+        "{} is {what}; swarm only uses a real folder, because a link could lead anywhere",
         folder.display()
     ))
     .hint(format!(
@@ -134,7 +134,7 @@ fn check_folder(root: &Path) -> Result<(), CliError> {
     )))
 }
 
-/// Through a link swarm would write, and remove, files that are not its own.
+/// Through a link, swarm would write and remove files that are not its own.
 fn refuse_links(folder: &Path) -> Result<(), CliError> {
     let is_link = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
     let mut written = WRITTEN.iter().map(|name| folder.join(name));
@@ -142,12 +142,11 @@ fn refuse_links(folder: &Path) -> Result<(), CliError> {
         return Ok(());
     };
     Err(CliError::refused(format!(
-        "{} is a symbolic link; swarm writes and removes files there, so it only accepts a folder \
-        of its own",
+        "{} is a symbolic link; swarm writes and removes files there, so it must be a real folder",
         link.display()
     ))
     .hint(format!(
-        "remove the link; swarm makes the folder again: rm {}",
+        "remove the link; swarm creates the folder again: rm {}",
         link.display()
     )))
 }
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_is_found_from_below() {
+    fn the_root_is_found_from_a_subfolder() {
         let (_dir, root) = repo();
         let below = root.join("src/deep");
         assert_eq!(Repo::find(mkdir(&below)).unwrap().root(), root);
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_folder_the_next_command_is_named() {
+    fn without_the_folder_the_hint_is_init() {
         let dir = tempfile::tempdir().unwrap();
         let error = Repo::find(dir.path()).unwrap_err();
         assert_eq!(error.kind.exit_code(), 1);
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_place_of_a_folder_that_swarm_writes_is_refused() {
+    fn a_link_in_place_of_a_folder_that_swarm_writes_to_is_refused() {
         for name in WRITTEN {
             let (dir, root) = repo();
             let link = root.join(FOLDER).join(name);
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_its_place_is_refused() {
+    fn a_link_in_place_of_the_swarm_folder_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), dir.path().join(".swarm")).unwrap();

@@ -1,14 +1,13 @@
-//! What is said when a daemon that was to run until idle has come to rest.
+//! The summary that `start --until-idle` prints when the daemon has come to rest.
 //!
-//! Invariant: what ended badly decides the exit code (5) before what needs a person (6).
+//! Invariant: an idea that ended badly (exit code 5) outranks one that needs a person (6).
 
 use std::collections::BTreeSet;
 
-use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::clock;
-use super::describe::short;
+use super::describe::{short, status_tone};
 use super::error::{CliError, Kind};
 use super::json;
 use super::output::Output;
@@ -21,19 +20,19 @@ use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 use crate::view::{self, IdeaView, NeedsYou, Rest, Stuck, UsedView};
 
-/// How things stood before.
+/// What had happened before this run.
 #[derive(Debug, Default)]
 pub struct Earlier {
-    /// The ideas that had landed.
+    /// The ideas that were done.
     landed: BTreeSet<IdeaId>,
-    /// What had been used.
+    /// What all ideas had used.
     used: Spent,
-    /// When that was.
+    /// When this run started; `None` if it never got ready.
     at: Option<Timestamp>,
 }
 
 impl Earlier {
-    /// Of a state.
+    /// Takes it from a state.
     pub fn of(state: &State) -> Self {
         let done = |(_, idea): &(&IdeaId, &Idea)| idea.status == IdeaStatus::Done;
         let ideas = state.ideas.iter().filter(done);
@@ -45,7 +44,6 @@ impl Earlier {
     }
 }
 
-/// What all ideas used.
 fn used_by_all(state: &State) -> Spent {
     let mut all = Spent::default();
     for idea in state.ideas.values() {
@@ -54,34 +52,34 @@ fn used_by_all(state: &State) -> Spent {
     all
 }
 
-/// What came of it.
+/// The result of one run of the daemon.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
-    /// Since when.
+    /// When the run started.
     pub since: Option<Timestamp>,
-    /// Ideas that landed meanwhile.
+    /// Ideas that landed in this run.
     pub landed: Vec<IdeaView>,
-    /// Ideas that are done without a commit: their agents had changed nothing.
+    /// Ideas that are done without a commit, because their agents changed nothing.
     pub nothing_to_land: Vec<IdeaView>,
     /// Ideas that are failed, timeout or blocked.
     pub failed: Vec<IdeaView>,
-    /// Ideas that are neither over nor failed.
+    /// Ideas that are pending, active or merging.
     pub waiting: Vec<IdeaView>,
-    /// Agents that have made no commit for long.
+    /// Agents that have made no commit for many iterations.
     pub stuck: Vec<Stuck>,
-    /// What is not as it should be, and kept nothing from going on.
+    /// Warnings that did not stop the run.
     pub warnings: Vec<String>,
-    /// What only a person can do.
+    /// What needs the person.
     pub needs_you: Vec<NeedsYou>,
-    /// What was used meanwhile.
+    /// What was used in this run.
     pub spent: UsedView,
     #[serde(skip)]
     used: Spent,
 }
 
 impl Summary {
-    /// Of a state.
+    /// Takes it from a state, without regard to what happened before this run.
     pub fn of(state: &State) -> Self {
         let pick = |wanted: &dyn Fn(IdeaStatus) -> bool| -> Vec<IdeaView> {
             let fits = |(_, idea): &(&IdeaId, &Idea)| wanted(idea.status);
@@ -109,7 +107,7 @@ impl Summary {
         }
     }
 
-    /// Without what had landed, or been used, before.
+    /// Leaves out what had landed or been used before this run.
     pub fn without(&mut self, before: &Earlier) {
         let new = |idea: &IdeaView| !before.landed.contains(&idea.id);
         self.landed.retain(new);
@@ -120,18 +118,21 @@ impl Summary {
     }
 
     /// Shows it.
-    pub fn show(&self, output: &mut Output, zone: &TimeZone) -> Result<(), CliError> {
+    pub fn show(&self, output: &mut Output) -> Result<(), CliError> {
         if output.json {
             return output.json_line(&serde_json::json!({ "summary": self }));
         }
-        for line in self.lines(output, zone)? {
+        for line in self.lines(output, clock::now())? {
             output.line(line)?;
         }
         Ok(())
     }
 
-    fn lines(&self, output: &Output, zone: &TimeZone) -> Result<Vec<String>, CliError> {
-        let mut lines = vec![format!("landed {}", count(self.landed.len()))];
+    fn lines(&self, output: &Output, now: Timestamp) -> Result<Vec<String>, CliError> {
+        let took = self.since.map_or_else(String::new, |since| {
+            format!(" in {}", clock::span(now.since(since)))
+        });
+        let mut lines = vec![format!("landed {}{took}", count(self.landed.len()))];
         for idea in &self.landed {
             let commit = idea.commit.as_ref().map_or("", short);
             let line = format!("  {}  {commit}  {}", idea.id, title(&idea.content, 60));
@@ -145,10 +146,14 @@ impl Summary {
             );
             lines.push(output.paint(Tone::Warn, &line).into_owned());
         }
+        if !self.failed.is_empty() {
+            lines.push(format!("did not land: {}", self.bad_ends()));
+        }
+        // The reasons are listed under "needs you".
         for idea in &self.failed {
-            let why = safe(idea.last_error.as_deref().unwrap_or("no reason known"));
-            let line = format!("  {} is {}: {why}", idea.id, idea.status.as_str());
-            lines.push(output.paint(Tone::Bad, &line).into_owned());
+            let (status, title) = (idea.status.as_str(), title(&idea.content, 60));
+            let line = format!("  {}  {status}  {title}", idea.id);
+            lines.push(output.paint(status_tone(idea.status), &line).into_owned());
         }
         if !self.waiting.is_empty() {
             let ids: Vec<&str> = self.waiting.iter().map(|idea| idea.id.as_str()).collect();
@@ -166,9 +171,6 @@ impl Summary {
         if !spent.is_empty() {
             lines.push(format!("spent: {spent}"));
         }
-        if let Some(since) = self.since {
-            lines.push(format!("since: {}", clock::local(since, zone)));
-        }
         let needs = json::to_value(&self.needs_you)?;
         let needs = needs.as_array().map_or(&[][..], Vec::as_slice);
         if !needs.is_empty() {
@@ -178,24 +180,45 @@ impl Summary {
         Ok(lines)
     }
 
-    /// The verdict, as the exit code tells it.
+    /// The number of ideas in each status that is bad: `1 failed, 2 blocked`.
+    fn bad_ends(&self) -> String {
+        let counts = IdeaStatus::ALL.into_iter().filter_map(|status| {
+            let ideas = self.failed.iter().filter(|idea| idea.status == status);
+            match ideas.count() {
+                0 => None,
+                count => Some(format!("{count} {}", status.as_str())),
+            }
+        });
+        counts.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The verdict that the exit code tells.
     pub fn verdict(&self, rest: Rest) -> Result<(), CliError> {
         if !self.failed.is_empty() {
-            let message = format!("{} failed, timeout or blocked", are(self.failed.len()));
+            let message = format!("not every idea landed: {}", self.bad_ends());
             return Err(CliError::new(Kind::EndedBadly, message)
                 .hint("see why: swarm idea show ID")
                 .hint("give one a fresh start: swarm idea retry ID"));
         }
         if rest == Rest::NeedsPerson || self.waits_for_person() {
             return Err(
-                CliError::new(Kind::NeedsPerson, "what is left needs a person")
-                    .hint("see what is needed: swarm status"),
+                CliError::new(Kind::NeedsPerson, "the remaining ideas need you")
+                    .hint("see what to do: swarm status"),
             );
         }
         Ok(())
     }
 
-    /// Whether a person has to do something before one of those that wait can go on.
+    /// Whether text output lists all that the verdict is about, with the commands to type.
+    pub fn says_what_to_do(&self) -> bool {
+        let listed = |idea: &IdeaView| {
+            let mut needs = self.needs_you.iter();
+            needs.any(|need| need.idea_id.as_ref() == Some(&idea.id))
+        };
+        !self.needs_you.is_empty() && self.failed.iter().all(listed)
+    }
+
+    /// Whether a waiting idea needs a person before it can continue.
     fn waits_for_person(&self) -> bool {
         let mut waiting = self.waiting.iter();
         waiting.any(|idea| {
@@ -213,11 +236,6 @@ fn count(ideas: usize) -> String {
     }
 }
 
-fn are(ideas: usize) -> String {
-    let verb = if ideas == 1 { "is" } else { "are" };
-    format!("{} {verb}", count(ideas))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,7 +243,7 @@ mod tests {
     use crate::cli::testkit;
 
     #[test]
-    fn a_failure_decides_before_a_person_is_called() {
+    fn a_failure_outranks_a_need_for_a_person() {
         let summary = Summary::of(&testkit::state());
         let code = |rest| summary.verdict(rest).unwrap_err().kind.exit_code();
         assert_eq!((code(Rest::Idle), code(Rest::NeedsPerson)), (5, 5));
@@ -239,7 +257,7 @@ mod tests {
             6
         );
         assert!(empty.verdict(Rest::Idle).is_ok());
-        // It waits for an idea that was cancelled.
+        // The remaining idea is still active and needs nobody.
         let mut left = Summary::of(&testkit::state());
         left.failed.clear();
         assert!(left.verdict(Rest::Idle).is_ok());
@@ -252,14 +270,14 @@ mod tests {
     fn the_summary_names_what_landed_failed_and_waits() {
         let data = Shared::default();
         let mut output = Output::plain(Box::new(data.clone()), Box::new(Shared::default()), false);
-        Summary::of(&testkit::state())
-            .show(&mut output, &TimeZone::UTC)
-            .unwrap();
+        let summary = Summary::of(&testkit::state());
+        summary.show(&mut output).unwrap();
         let text = data.text();
-        assert!(
-            text.starts_with("landed nothing\n  idea-002 is failed: ␛[2J"),
-            "{text}"
-        );
-        assert!(text.contains("waiting: idea-001\nneeds you:\n"), "{text}");
+        let failed = "landed nothing\ndid not land: 1 failed\n  idea-002  failed  a second idea\n";
+        assert!(text.starts_with(failed), "{text}");
+        let needs = "waiting: idea-001\nneeds you:\n  ! idea-002 failed: ␛[2J it broke\n";
+        assert!(text.contains(needs), "{text}");
+        assert!(summary.says_what_to_do());
+        assert_eq!(text.matches("it broke").count(), 1, "{text}");
     }
 }

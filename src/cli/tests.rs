@@ -67,7 +67,7 @@ impl World {
 }
 
 #[test]
-fn an_idea_goes_in_and_comes_out() {
+fn an_added_idea_is_listed() {
     let world = World::new();
     let told = world.swarm(&["idea", "add", "a \u{1b}[2J title"]);
     assert_eq!(
@@ -143,7 +143,7 @@ fn an_edit_that_changes_nothing_is_a_usage_error() {
 }
 
 #[test]
-fn a_refusal_says_what_and_what_next_in_text_and_in_json() {
+fn a_refusal_has_a_message_and_a_hint_in_text_and_json() {
     let world = World::new();
     let told = world.swarm(&["idea", "show", "idea-009"]);
     assert_eq!(told.code, 1);
@@ -155,7 +155,7 @@ fn a_refusal_says_what_and_what_next_in_text_and_in_json() {
 }
 
 #[test]
-fn what_needs_the_daemon_says_so_with_its_own_exit_code() {
+fn commands_that_need_the_daemon_exit_with_code_3() {
     let world = World::new();
     let lines: [&[&str]; 10] = [
         &["agent", "list"],
@@ -237,7 +237,7 @@ fn events_are_paged_filtered_and_written_as_lines() {
 }
 
 #[test]
-fn outside_of_a_repository_the_next_command_is_named() {
+fn outside_a_repository_the_hint_is_init() {
     let world = World::new();
     std::fs::remove_dir_all(world.folder.path().join(".swarm")).unwrap();
     let told = world.swarm(&["status"]);
@@ -300,27 +300,27 @@ fn plain() -> Output {
 }
 
 #[test]
-fn a_redirect_is_told_in_words_in_both_histories() {
+fn both_histories_describe_a_redirect() {
     let page = |what: &str, detail: &str| {
         let history =
             serde_json::json!([{"at": "2026-01-01T00:00:00.000Z", "what": what, "detail": detail}]);
         let idea = serde_json::json!({"id": "idea-001", "status": "pending", "history": history});
-        super::render::idea(&plain(), &idea, &TimeZone::UTC)
-            .pop()
-            .unwrap()
+        let now = "2026-01-01T00:12:00.000Z".parse().unwrap();
+        super::render::idea(&plain(), &idea, now).pop().unwrap()
     };
     assert_eq!(
         page("redirected", "idea-002"),
-        "  2026-01-01 00:00:00  stopped, its place goes to idea-002"
+        "  12 min ago      stopped; its place goes to idea-002"
     );
     assert_eq!(
         page("redirected_to", "ed-001"),
-        "  2026-01-01 00:00:00  is next, in the place of ed-001"
+        "  12 min ago      next, in place of ed-001"
     );
+    assert_eq!(page("crash_recovery", ""), "  12 min ago      crashed");
 }
 
 #[test]
-fn files_that_the_reason_names_are_not_named_twice() {
+fn files_named_in_the_reason_are_not_repeated() {
     let why = |reason: &str| {
         let merge = serde_json::json!({"ideaId": "idea-001", "reason": reason, "files": ["a.rs"]});
         let now = Timestamp::from_millis(0);

@@ -1,4 +1,4 @@
-//! Agents, living and over: `swarm agent list`, `swarm agent show`.
+//! Agents, running and ended: `swarm agent list`, `swarm agent show`.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -11,32 +11,32 @@ use crate::domain::state::message::Message;
 use crate::domain::state::{Attempt, AttemptEnd, EndedAttempt, State};
 use crate::domain::time::Timestamp;
 
-/// One attempt.
+/// One agent's attempt at an idea.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Agent)]
 pub struct AgentView {
-    /// The agent.
+    /// The agent's id.
     #[schema(value_type = String)]
     pub id: AgentId,
     /// Its idea.
     #[schema(value_type = String)]
     pub idea_id: IdeaId,
-    /// Where it stands; of one that is over: `merged`, `failed` or `released`.
+    /// Its phase. An ended agent is `merged`, `failed` or `released`.
     #[schema(schema_with = schema::words::<AttemptPhase>, required)]
     pub phase: AttemptPhase,
     /// How it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = schema::words::<AttemptEnd>, required = false)]
     pub end: Option<AttemptEnd>,
-    /// Which try at the idea.
+    /// The attempt's number, from 1.
     pub attempt: u32,
-    /// Its last iteration.
+    /// The number of its current or last iteration, from 1.
     pub iteration: u32,
-    /// Its child's process id.
+    /// The process id of its program.
     #[schema(required)]
     pub pid: Option<u32>,
-    /// Its present run, or its last one, goes on with a conversation.
+    /// Its current or last run resumed a conversation.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub resumed: bool,
@@ -47,10 +47,10 @@ pub struct AgentView {
     pub worktree: String,
     /// Its branch.
     pub branch: String,
-    /// How far it says it is, in percent.
+    /// The progress that it reported, in percent.
     #[schema(required)]
     pub progress: Option<u8>,
-    /// When it was claimed.
+    /// When it started.
     #[schema(schema_with = schema::time, required)]
     pub started_at: Timestamp,
     /// When it ended.
@@ -61,23 +61,23 @@ pub struct AgentView {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, value_type = Vec<String>)]
     pub runs: Vec<RunId>,
-    /// What was said to it and no prompt has carried yet.
+    /// Messages that no prompt has delivered yet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub messages: Vec<String>,
-    /// What was said to it, the newest last, and how far that has come.
+    /// All messages to it with their stages, newest last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<schema::Message>, required = false)]
     pub said: Vec<MessageView>,
-    /// The idea that takes its place as soon as it has ended.
+    /// The idea that takes its place when it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub redirected_to: Option<IdeaId>,
-    /// Its conversation, as its program names it.
+    /// The id of its conversation, as its program names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub session: Option<String>,
-    /// At its boundary: not to go on before.
+    /// When its next iteration may start at the earliest.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub not_before: Option<Timestamp>,
@@ -87,15 +87,15 @@ pub struct AgentView {
     pub used: Option<UsedView>,
 }
 
-/// Something that a person said to an agent.
+/// A message from a person to an agent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MessageView {
-    /// `accepted`: its next prompt carries it; `delivered`: the prompt of a run that is going on
-    /// has it; `seen`: that run is over; `notDelivered`: the agent ended before, and it was left to
-    /// the next attempt at its idea, if there is one; `neverRead`: its idea was done before.
+    /// `accepted`: the next prompt delivers it; `delivered`: the current run has it; `seen`: that
+    /// run has ended; `notDelivered`: the agent ended first, and the next attempt at its idea gets
+    /// it; `neverRead`: the idea was done first.
     pub stage: &'static str,
-    /// The message as it is kept.
+    /// The message as it is stored.
     #[serde(flatten)]
     pub message: Message,
 }
@@ -191,7 +191,7 @@ fn said(heard: &[Message], ended: Option<AttemptEnd>) -> Vec<MessageView> {
     each.collect()
 }
 
-/// One agent, living or over.
+/// One agent, running or ended; `None` if there is no such agent.
 pub fn agent(state: &State, id: &AgentId) -> Option<AgentView> {
     let live = state.agents.get(id).map(|attempt| live_agent(id, attempt));
     live.or_else(|| state.ended.get(id).map(|ended| ended_agent(id, ended)))

@@ -17,32 +17,32 @@ use crate::domain::time::Timestamp;
 #[serde(rename_all = "camelCase")]
 #[schema(as = Idea)]
 pub struct IdeaView {
-    /// Its id.
+    /// The idea's id.
     #[schema(value_type = String)]
     pub id: IdeaId,
-    /// How it stands.
+    /// Its status.
     #[schema(schema_with = schema::words::<IdeaStatus>, required)]
     pub status: IdeaStatus,
-    /// What is to be done.
+    /// What to do.
     pub content: String,
-    /// Free words.
+    /// Its tags.
     pub tags: Vec<String>,
-    /// Added to its score.
+    /// Added to the score that orders ideas.
     pub priority: i64,
-    /// The ideas that must be done before.
+    /// The ideas that must be done first.
     #[schema(value_type = Vec<String>)]
     pub after: Vec<IdeaId>,
-    /// Crashes since it was added or retried.
+    /// Crashes since it was added or last retried.
     pub retry_count: u32,
-    /// Attempts in all.
+    /// Number of attempts so far.
     pub attempts: u32,
     /// The merge commit that landed it.
     #[schema(required, value_type = Option<String>)]
     pub commit: Option<Oid>,
-    /// Why it did not go on, last.
+    /// Why its last attempt did not finish.
     #[schema(required)]
     pub last_error: Option<String>,
-    /// The profile that it asks for.
+    /// The agent profile that it asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub profile: Option<ProfileName>,
@@ -54,40 +54,54 @@ pub struct IdeaView {
     pub updated_at: Timestamp,
 }
 
-/// One idea with its history: all of an idea's fields, and these.
+/// One idea with its history: the fields of an idea, and these.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IdeaDetail {
     /// The idea's own fields.
     #[serde(flatten)]
     pub idea: IdeaView,
-    /// The agent that has it.
+    /// The agent that works on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub agent: Option<AgentId>,
-    /// Ideas that wait on it.
+    /// Ideas that wait for it.
     #[schema(value_type = Vec<String>)]
     pub dependents: Vec<IdeaId>,
     /// The worktree kept for its next attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub kept_worktree: Option<String>,
-    /// Its merge, while it is in the queue.
+    /// Its entry in the merge queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub merge: Option<MergeView>,
-    /// What only a person can do about it.
+    /// What it needs from a person.
     pub needs_you: Vec<NeedsYou>,
     /// What its attempts used.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub used: Option<UsedView>,
-    /// What happened to it.
+    /// What happened to it, oldest first.
     #[schema(value_type = Vec<schema::HistoryLine>)]
     pub history: Vec<Audit>,
 }
 
-/// An idea.
+/// A status as the verb of a sentence: `idea-001 failed`.
+pub fn status_verb(status: IdeaStatus) -> &'static str {
+    match status {
+        IdeaStatus::Pending => "is pending",
+        IdeaStatus::Active => "is active",
+        IdeaStatus::Merging => "is merging",
+        IdeaStatus::Blocked => "is blocked",
+        IdeaStatus::Done => "is done",
+        IdeaStatus::Failed => "failed",
+        IdeaStatus::Timeout => "timed out",
+        IdeaStatus::Cancelled => "is cancelled",
+    }
+}
+
+/// The view of an idea.
 pub fn idea(id: &IdeaId, idea: &Idea) -> IdeaView {
     IdeaView {
         id: id.clone(),
@@ -106,7 +120,7 @@ pub fn idea(id: &IdeaId, idea: &Idea) -> IdeaView {
     }
 }
 
-/// The ideas, oldest first; those of one status where one is named.
+/// The ideas, oldest first; only those with `status`, if given.
 pub fn ideas(state: &State, status: Option<IdeaStatus>) -> Vec<IdeaView> {
     let mut list: Vec<IdeaView> = state
         .ideas
@@ -114,12 +128,12 @@ pub fn ideas(state: &State, status: Option<IdeaStatus>) -> Vec<IdeaView> {
         .filter(|(_, idea)| status.is_none_or(|status| idea.status == status))
         .map(|(id, this)| idea(id, this))
         .collect();
-    // By number: as text, idea-1000 would come before idea-999.
+    // Sort by number: as text, idea-1000 would come before idea-999.
     list.sort_by(|a, b| (a.id.as_str().len(), &a.id).cmp(&(b.id.as_str().len(), &b.id)));
     list
 }
 
-/// An idea with its history.
+/// An idea with its history; `None` if there is no such idea.
 pub fn idea_detail(state: &State, id: &IdeaId) -> Option<IdeaDetail> {
     let this = state.ideas.get(id)?;
     let waits_on = |(_, other): &(&IdeaId, &Idea)| other.after.contains(id);
@@ -136,7 +150,7 @@ pub fn idea_detail(state: &State, id: &IdeaId) -> Option<IdeaDetail> {
             .kept
             .as_ref()
             .map(|kept| kept.worktree.worktree.as_str())
-            // Handed over to another idea: its work is kept, no worktree is.
+            // After a redirect only the work is kept; another idea has the worktree.
             .filter(|worktree| !worktree.is_empty())
             .map(worktree_path),
         merge: state.entry(id).map(merge),
@@ -149,16 +163,15 @@ pub fn idea_detail(state: &State, id: &IdeaId) -> Option<IdeaDetail> {
     })
 }
 
-/// What people who have edited an idea should know: an attempt at it goes on with the text that it
-/// began with.
+/// A note for the person who edited an idea: a running attempt keeps the old text.
 pub fn edited(state: &State, id: &IdeaId) -> Option<String> {
     let (agent, attempt) = state.attempt_at(id)?;
     let text = state.ideas.get(id).map(|idea| &idea.text);
     let differs = attempt.text.is_some() && attempt.text.as_ref() != text;
     differs.then(|| {
         format!(
-            "{agent} goes on with the text that it began with; the new one is for the next \
-            attempt. To have it now: swarm agent stop {agent} (its work is kept)"
+            "{agent} continues with the old text; the next attempt gets the new one\n  -> to use \
+            it now (the work is kept): swarm agent stop {agent}"
         )
     })
 }

@@ -1,7 +1,6 @@
-//! What agents found out, as people and programs see it.
+//! Learnings: `swarm memory log`.
 //!
-//! Invariant: every learning is there, in the order in which they were found, each with every agent
-//! that found it.
+//! Invariant: lists every learning, oldest first, each with every agent that reported it.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -11,29 +10,29 @@ use crate::domain::ids::{AgentId, IdeaId, ProfileName};
 use crate::domain::state::{Learning, State};
 use crate::domain::time::Timestamp;
 
-/// What an agent found out.
+/// Something that an agent learned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Learning)]
 pub struct LearningView {
-    /// Its id.
+    /// The learning's id.
     pub id: String,
-    /// `global`: for all agents; `local`: for those of the profile.
+    /// `global`: for all agents; `local`: for agents with this profile.
     #[schema(schema_with = schema::scopes, required)]
     pub scope: &'static str,
-    /// The profile under which it was found first.
+    /// The profile of the agent that reported it first.
     #[schema(value_type = String)]
     pub profile: ProfileName,
-    /// What was found out.
+    /// What was learned.
     pub content: String,
-    /// Who found it, the first one first.
+    /// The agents that reported it, in order.
     pub sources: Vec<SourceView>,
-    /// When it was found first.
+    /// When it was first reported.
     #[schema(schema_with = schema::time, required)]
     pub learned_at: Timestamp,
 }
 
-/// Who found something out.
+/// An agent that reported a learning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = LearningSource)]
@@ -41,7 +40,7 @@ pub struct SourceView {
     /// The agent.
     #[schema(value_type = String)]
     pub agent: AgentId,
-    /// On what it worked; none: nothing is known of that agent any more.
+    /// The idea that it worked on; null if that is no longer known.
     #[schema(value_type = Option<String>)]
     pub idea_id: Option<IdeaId>,
 }

@@ -17,22 +17,22 @@ pub struct MergeView {
     /// The idea.
     #[schema(value_type = String)]
     pub idea_id: IdeaId,
-    /// Where it stands.
+    /// The merge's phase.
     #[schema(schema_with = schema::words::<MergePhase>, required)]
     pub state: MergePhase,
-    /// Whose work.
+    /// The agent whose work it is.
     #[schema(value_type = String)]
     pub agent: AgentId,
-    /// The branch.
+    /// The agent's branch.
     pub branch: String,
     /// The commit to merge.
     #[schema(value_type = String)]
     pub source: Oid,
-    /// A person must say go; left out: no.
+    /// The merge waits for a person's approval; absent if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub held: bool,
-    /// Files in conflict, or in the way.
+    /// Files in conflict, or uncommitted files in the way.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub files: Vec<String>,
@@ -40,7 +40,7 @@ pub struct MergeView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub reason: Option<String>,
-    /// When it came.
+    /// When it entered the queue.
     #[schema(schema_with = schema::time, required)]
     pub queued_at: Timestamp,
 }

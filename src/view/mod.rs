@@ -1,8 +1,7 @@
-//! The state as people and programs see it: what the command line, the API and the page show. Names
-//! and shapes are part of the contract.
+//! The state as people and programs see it, for the command line, the API and the page. Names and
+//! shapes are part of the contract.
 //!
-//! Invariant: the types derive their description in the API, so that what is described is what is
-//! sent.
+//! Invariant: the types derive their API description, so that the description matches what is sent.
 
 mod agent;
 mod idea;
@@ -20,7 +19,7 @@ mod usage;
 use std::fmt;
 
 pub use agent::{AgentView, MessageView, agent, agents};
-pub use idea::{IdeaDetail, IdeaView, edited, idea, idea_detail, ideas};
+pub use idea::{IdeaDetail, IdeaView, edited, idea, idea_detail, ideas, status_verb};
 pub use learnings::{LearningView, SourceView, learnings};
 pub use merge::{MergeView, merges};
 pub use needs_you::{NeedsYou, cut_off, needs_you};
@@ -30,7 +29,7 @@ pub use rest::{Rest, rest};
 pub use status::{Outside, SlotsView, StatusView, TargetNow, TargetView, count, status};
 pub use usage::{AccountView, DayView, TokensView, UsedView, accounts, used};
 
-/// The first names of a list, and how many more there are.
+/// The first four names of a list, and the number of the others.
 pub fn names<T: fmt::Display>(all: &[T]) -> String {
     let shown: Vec<String> = all.iter().take(4).map(T::to_string).collect();
     match all.len().saturating_sub(shown.len()) {

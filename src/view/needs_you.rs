@@ -1,9 +1,10 @@
-//! What only a person can do, and the commands that do it.
+//! What needs a person, and the commands to type.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::agent::worktree_path;
+use super::idea::status_verb;
 use super::names;
 use super::usage;
 use crate::domain::hook::approval_wanted;
@@ -11,26 +12,26 @@ use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::lifecycle::{AttemptPhase, MergePhase};
 use crate::domain::state::{Attempt, Idea, IdeaStatus, MergeEntry, Said, State};
 
-/// Something that only a person can do.
+/// Something that needs a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Need)]
 pub struct NeedsYou {
-    /// `conflict`, `question`, `blocked`, `checkout`, `merge`, `held`, `target`, `paused`,
-    /// `failed`.
+    /// `conflict`, `question`, `blocked`, `checkout`, `merge`, `held`, `target`, `account`,
+    /// `paused`, `failed` or `rollback`.
     #[schema(value_type = String)]
     pub kind: &'static str,
     /// The idea that waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub idea_id: Option<IdeaId>,
-    /// What and why.
+    /// What happened and why.
     pub message: String,
-    /// What to type, from the repository's root.
+    /// The commands to type in the repository's root.
     pub commands: Vec<String>,
 }
 
-/// What only a person can do, most urgent first.
+/// What needs a person, most urgent first.
 pub fn needs_you(state: &State) -> Vec<NeedsYou> {
     let mut list = Vec::new();
     list.extend(rewritten_target(state));
@@ -57,15 +58,15 @@ pub fn needs_you(state: &State) -> Vec<NeedsYou> {
     list
 }
 
-/// A rollback that nobody goes on with: no daemon runs.
+/// An interrupted rollback; only for a repository without a running daemon.
 pub fn cut_off(state: &State) -> Option<NeedsYou> {
     let rollback = state.rollback.as_ref()?;
     Some(NeedsYou {
         kind: "rollback",
         idea_id: None,
         message: format!(
-            "the rollback to {} was cut off; the next start finishes it. Until then files of the \
-            target may be halfway there, which git shows as changes: commit nothing",
+            "the rollback to {} was interrupted; the next start finishes it. Until then, git may \
+            show half-restored files as changes: commit nothing",
             rollback.to
         ),
         commands: vec!["swarm start".into()],
@@ -78,16 +79,16 @@ fn rewritten_target(state: &State) -> Option<NeedsYou> {
     let from = &rewritten.from;
     let lost = match rewritten.dropped.len() {
         0 => String::new(),
-        _ => format!(", landed ideas among it ({}),", names(&rewritten.dropped)),
+        _ => format!(" (with landed ideas: {})", names(&rewritten.dropped)),
     };
     Some(NeedsYou {
         kind: "target",
         idea_id: None,
         message: format!(
-            "{branch} was force-pushed: it stood at {from:.10} and is at {:.10}; what it \
-            lost{lost} is kept as refs/swarm/rescue/dropped-{branch}-{from:.10}; merges wait for \
-            your choice about the work that waits: replay it onto the new history (rebase), merge \
-            it as it is (ignore), or give it up (cancel)",
+            "{branch} was force-pushed from {from:.10} to {:.10}. The dropped commits{lost} are \
+            kept as refs/swarm/rescue/dropped-{branch}-{from:.10}. Choose what happens to waiting \
+            work: rebase it onto the new history, ignore the force-push and merge it as it is, or \
+            cancel it",
             rewritten.to
         ),
         commands: ["rebase", "ignore", "cancel"]
@@ -118,7 +119,7 @@ fn waiting_merge(state: &State, entry: &MergeEntry) -> Option<NeedsYou> {
     ];
     let waits = entry.waits.as_ref().filter(|waits| waits.person);
     let (kind, message, commands) = if entry.phase == MergePhase::Person {
-        // While the conflict is being laid out, or judged, nobody else is to work in that worktree.
+        // While swarm sets up or checks the conflict, nobody else may work in that worktree.
         if state.is_under_way(&entry.agent, id) {
             return None;
         }
@@ -135,7 +136,7 @@ fn waiting_merge(state: &State, entry: &MergeEntry) -> Option<NeedsYou> {
     } else if entry.held {
         (
             "held",
-            format!("{id} is ready to merge and waits for you"),
+            format!("{id} is ready to merge and waiting for your approval"),
             ways.to_vec(),
         )
     } else {
@@ -151,7 +152,7 @@ fn waiting_merge(state: &State, entry: &MergeEntry) -> Option<NeedsYou> {
         };
         (
             kind,
-            format!("the merge of {id} waits: {}{files}", waits.reason),
+            format!("the merge of {id} is waiting: {}{files}", waits.reason),
             approval_wanted(&waits.reason)
                 .into_iter()
                 .chain(ways)
@@ -166,7 +167,7 @@ fn waiting_merge(state: &State, entry: &MergeEntry) -> Option<NeedsYou> {
     })
 }
 
-/// The exact commands for a person who settles a conflict.
+/// The exact commands to resolve a conflict by hand.
 fn conflict_commands(state: &State, entry: &MergeEntry) -> Vec<String> {
     let Some(attempt) = state.agents.get(&entry.agent) else {
         return vec![];
@@ -177,7 +178,7 @@ fn conflict_commands(state: &State, entry: &MergeEntry) -> Vec<String> {
         format!("git -C {path} mergetool   # or edit the files by hand"),
         format!("git -C {path} add --all"),
         format!(
-            "git -C {path} commit -m 'Settle the conflict of {}'",
+            "git -C {path} commit -m 'Resolve the conflict of {}'",
             entry.idea
         ),
         format!("swarm merge resolve {}", entry.idea),
@@ -210,11 +211,14 @@ fn bad_end(id: &IdeaId, idea: &Idea) -> Option<NeedsYou> {
     } else {
         "failed"
     };
-    let why = idea.last_error.as_deref().unwrap_or("no reason known");
+    let why = idea
+        .last_error
+        .as_deref()
+        .unwrap_or("the reason is unknown");
     Some(NeedsYou {
         kind,
         idea_id: Some(id.clone()),
-        message: format!("{id} is {}: {why}", idea.status.as_str()),
+        message: format!("{id} {}: {why}", status_verb(idea.status)),
         commands: approval_wanted(why)
             .into_iter()
             .chain([
@@ -225,7 +229,7 @@ fn bad_end(id: &IdeaId, idea: &Idea) -> Option<NeedsYou> {
     })
 }
 
-/// An idea that can never begin, for what it waits on is not wanted any more.
+/// An idea that can never start, because it waits for a cancelled one.
 fn waits_in_vain(state: &State, id: &IdeaId, idea: &Idea) -> Option<NeedsYou> {
     let cancelled = |id: &&IdeaId| {
         let before = state.ideas.get(*id);

@@ -1,13 +1,13 @@
-//! What is told where no daemon runs.
+//! Adapts suggested commands to a repository without a running daemon.
 //!
-//! Invariant: a command that is named can be typed as it stands.
+//! Invariant: every suggested command works as typed.
 
 use super::NeedsYou;
 
-/// How commands begin that only a daemon takes.
+/// The prefixes of commands that need a daemon.
 const NEED_A_DAEMON: [&str; 2] = ["swarm resume", "swarm agent "];
 
-/// The same needs, where no daemon runs: what only one takes comes after its start.
+/// Puts `swarm start` before commands that need a daemon.
 pub fn after_a_start(mut needs: Vec<NeedsYou>) -> Vec<NeedsYou> {
     let commands = needs.iter_mut().flat_map(|need| need.commands.iter_mut());
     for command in commands {

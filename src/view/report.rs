@@ -1,4 +1,4 @@
-//! What happened since some time: for whoever comes back in the morning.
+//! What happened since some time: `swarm report`.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -10,7 +10,7 @@ use crate::domain::state::{Idea, IdeaStatus, State};
 use crate::domain::time::Timestamp;
 use crate::domain::usage::Spent;
 
-/// Begins the key of the warning about an agent that makes no commits; its name follows.
+/// The prefix of the key of a warning about an agent that makes no commits; its id follows.
 const STUCK: &str = "stuck-";
 
 /// What happened since some time.
@@ -18,40 +18,40 @@ const STUCK: &str = "stuck-";
 #[serde(rename_all = "camelCase")]
 #[schema(as = Report)]
 pub struct ReportView {
-    /// From when; null: from the beginning.
+    /// The start of the reported period; null: everything.
     #[schema(required = true, value_type = Option<String>)]
     pub since: Option<Timestamp>,
-    /// The last event that it knows of.
+    /// The time of the last event.
     #[schema(schema_with = schema::time, required)]
     pub until: Timestamp,
     /// Ideas that landed.
     pub landed: Vec<ReportedIdea>,
-    /// Ideas that are done without a commit: their agents had changed nothing.
+    /// Ideas that are done without a commit, because their agents changed nothing.
     pub nothing_to_land: Vec<ReportedIdea>,
-    /// Ideas that ended badly and have not been retried.
+    /// Ideas that are `failed`, `timeout` or `blocked` and have not been retried.
     pub failed: Vec<ReportedIdea>,
-    /// Ideas that are neither over nor failed.
+    /// Ideas that are `pending`, `active` or `merging`.
     pub waiting: Vec<ReportedIdea>,
-    /// Agents that have made no commit for long.
+    /// Agents that have made no commit for many iterations.
     pub stuck: Vec<Stuck>,
-    /// What only a person can do.
+    /// What needs a person.
     pub needs_you: Vec<NeedsYou>,
-    /// What is not as it should be, and keeps nothing from going on.
+    /// Warnings that do not stop the work.
     pub warnings: Vec<String>,
-    /// Accounts that must wait.
+    /// Accounts on hold.
     pub accounts: Vec<AccountView>,
-    /// What was used by the attempts that ended since, and by those that go on.
+    /// What the attempts used that ended in the period, and those still running.
     pub spent: UsedView,
 }
 
-/// An idea, shortly.
+/// An idea in a report.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportedIdea {
-    /// Its id.
+    /// The idea's id.
     #[schema(value_type = String)]
     pub id: IdeaId,
-    /// How it stands.
+    /// Its status.
     #[schema(value_type = String)]
     pub status: IdeaStatus,
     /// Its text.
@@ -60,11 +60,11 @@ pub struct ReportedIdea {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub commit: Option<Oid>,
-    /// Why it ended so, or what it waits for, other than its turn.
+    /// Why it has this status, or what it waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub why: Option<String>,
-    /// Since when it stands so.
+    /// When its status last changed.
     #[schema(schema_with = schema::time, required)]
     pub at: Timestamp,
     /// What all its attempts used.
@@ -73,7 +73,7 @@ pub struct ReportedIdea {
     pub used: Option<UsedView>,
 }
 
-/// An agent that has made no commit for long.
+/// An agent that has made no commit for many iterations.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Stuck {
@@ -83,14 +83,14 @@ pub struct Stuck {
     /// Its idea.
     #[schema(value_type = String)]
     pub idea_id: IdeaId,
-    /// Since when that is known.
+    /// When swarm noticed it.
     #[schema(schema_with = schema::time, required)]
     pub since: Timestamp,
-    /// What is known.
+    /// The warning.
     pub message: String,
 }
 
-/// What happened since `since`; none: since the beginning.
+/// What happened since `since`; `None` means everything.
 pub fn report(state: &State, since: Option<Timestamp>) -> ReportView {
     let recent = |at: Timestamp| since.is_none_or(|since| at >= since);
     let pick = |wanted: &dyn Fn(&Idea) -> bool| -> Vec<ReportedIdea> {
@@ -137,7 +137,7 @@ fn reported(state: &State, id: &IdeaId, idea: &Idea) -> ReportedIdea {
     }
 }
 
-/// An error of an attempt that was followed by another is none of how it stands.
+/// Why an idea has its status. The error of an attempt does not count once another has started.
 fn why(state: &State, id: &IdeaId, idea: &Idea) -> Option<String> {
     let error = || idea.last_error.as_deref().map(str::to_owned);
     match idea.status {
@@ -146,11 +146,7 @@ fn why(state: &State, id: &IdeaId, idea: &Idea) -> Option<String> {
         IdeaStatus::Merging => {
             let entry = state.entry(id)?;
             let waits = entry.waits.as_ref().map(|waits| waits.reason.clone());
-            waits.or_else(|| {
-                entry
-                    .held
-                    .then(|| "waits for: swarm merge retry".to_owned())
-            })
+            waits.or_else(|| entry.held.then(|| "waiting for your approval".to_owned()))
         }
         IdeaStatus::Pending => {
             let done = |id: &&IdeaId| {
@@ -163,12 +159,12 @@ fn why(state: &State, id: &IdeaId, idea: &Idea) -> Option<String> {
                 // After a crash it waits for a while.
                 return idea.not_before.and_then(|_| error());
             }
-            Some(format!("waits for {}", before.join(", ")))
+            Some(format!("waiting for {}", before.join(", ")))
         }
     }
 }
 
-/// Agents that have made no commit for long.
+/// Agents that have made no commit for many iterations.
 pub fn stuck(state: &State) -> Vec<Stuck> {
     let warned = state.agents.iter().filter_map(|(agent, attempt)| {
         let warning = state.warnings.get(&format!("{STUCK}{agent}"))?;
@@ -182,7 +178,7 @@ pub fn stuck(state: &State) -> Vec<Stuck> {
     warned.collect()
 }
 
-/// The warnings that stand, but those about agents that are [`stuck`].
+/// The current warnings, except those about [`stuck`] agents.
 pub fn warned(state: &State) -> Vec<String> {
     let others = state
         .warnings

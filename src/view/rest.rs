@@ -1,4 +1,4 @@
-//! Whether anything can still happen by itself.
+//! Tells whether anything can still happen without a person.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,19 +8,19 @@ use crate::domain::scheduling;
 use crate::domain::settings::Settings;
 use crate::domain::state::{MergeEntry, State};
 
-/// Whether anything can still happen by itself.
+/// Whether anything can still happen without a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Rest {
     /// Something is active, ready or merging.
     Busy,
-    /// Something is left, but only a person can move it.
+    /// Some work is left, but it cannot continue without a person.
     NeedsPerson,
     /// Nothing is active, ready or merging.
     Idle,
 }
 
-/// Whether anything can still happen by itself.
+/// Whether anything can still happen without a person.
 pub fn rest(state: &State) -> Rest {
     let running = matches!(
         state.swarm.phase,
@@ -29,7 +29,7 @@ pub fn rest(state: &State) -> Rest {
     let mut left = false;
     for attempt in state.agents.values() {
         match attempt.phase {
-            // Its entry says.
+            // Its entry in the merge queue decides.
             AttemptPhase::ReadyToMerge => {}
             AttemptPhase::WaitingForHuman => left = true,
             AttemptPhase::Backoff
@@ -72,7 +72,7 @@ pub fn rest(state: &State) -> Rest {
     if left { Rest::NeedsPerson } else { Rest::Idle }
 }
 
-/// Whether nothing of a profile begins before a person says so.
+/// Whether the profile's account is on hold until a person resumes it.
 fn is_held_for_person<'a>(
     state: &'a State,
     profile: impl Fn(&'a Settings) -> &'a ProfileName,
@@ -81,8 +81,8 @@ fn is_held_for_person<'a>(
     settings.is_some_and(|all| state.is_held_for_person(all.account_of(profile(all))))
 }
 
-/// Whether an entry of the queue does not move by itself; what it comes after is counted by its
-/// own.
+/// Whether an entry of the merge queue cannot continue without a person. The ideas that it waits
+/// for are judged on their own.
 fn waits_for_person(state: &State, entry: &MergeEntry) -> bool {
     let asked = entry.waits.as_ref().is_some_and(|waits| waits.person);
     let stuck = state.swarm.rewritten.is_some() && !entry.phase.is_busy();
@@ -91,8 +91,7 @@ fn waits_for_person(state: &State, entry: &MergeEntry) -> bool {
     let at_boundary = attempt.is_some_and(|attempt| attempt.phase == AttemptPhase::Backoff);
     match entry.phase {
         MergePhase::Person => true,
-        // Its resolver waits for the end of a pause: a boundary that lasts is none of a running
-        // swarm.
+        // Its resolver waits for the end of a pause; in a running swarm this phase does not last.
         MergePhase::Resolver => at_boundary,
         MergePhase::Queued | MergePhase::Building | MergePhase::Verifying | MergePhase::Landing => {
             entry.held || asked || stuck || locked

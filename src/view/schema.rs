@@ -1,6 +1,7 @@
-//! Words and times as the API describes them, and the two shapes that come from the domain itself.
+//! Helpers for the API description: names of enums, times, and two shapes that come from the
+//! domain.
 //!
-//! Invariant: words come from the domain's own enums, so that none is missing.
+//! Invariant: names come from the domain's own enums, so that none is missing.
 
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, Error, IntoDeserializer};
@@ -10,8 +11,7 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use crate::domain::event::Event;
 
-/// The names that an enum of the domain is read from, caught where serde complains about a name
-/// that it does not know.
+/// The variant names of a domain enum, taken from serde's error about an unknown name.
 #[derive(Debug, Default)]
 struct Names(&'static [&'static str]);
 
@@ -33,7 +33,7 @@ impl Error for Names {
     }
 }
 
-/// The words of a plain enum.
+/// The variant names of a plain enum.
 fn words_of<T: DeserializeOwned>() -> &'static [&'static str] {
     let unknown: StrDeserializer<'_, Names> = "".into_deserializer();
     T::deserialize(unknown).err().unwrap_or_default().0
@@ -48,7 +48,7 @@ pub fn event_kinds() -> &'static [&'static str] {
     Event::deserialize(unknown).err().unwrap_or_default().0
 }
 
-/// The schema of one of the words of `T`.
+/// The schema for one of the variant names of `T`.
 pub(crate) fn words<T: DeserializeOwned>() -> Object {
     one_of(words_of::<T>())
 }
@@ -74,31 +74,31 @@ pub(crate) fn time() -> Object {
         .build()
 }
 
-/// How far a learning goes.
+/// The scopes of a learning.
 pub(crate) fn scopes() -> Object {
     one_of(&["global", "local"])
 }
 
-/// Something that a person said to an agent.
+/// A message from a person to an agent.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub struct Message {
-    /// `accepted`: its next prompt carries it; `delivered`: the prompt of a run that is going on
-    /// has it; `seen`: that run is over; `notDelivered`: the agent ended before, and it was left to
-    /// the next attempt at its idea, if there is one; `neverRead`: its idea was done before.
+    /// `accepted`: the next prompt delivers it; `delivered`: the current run has it; `seen`: that
+    /// run has ended; `notDelivered`: the agent ended first, and the next attempt at its idea gets
+    /// it; `neverRead`: the idea was done first.
     pub stage: String,
-    /// What; of a long one the beginning.
+    /// The text; only the start of a long one.
     pub text: String,
     /// When it was accepted.
     #[schema(schema_with = time, required)]
     pub accepted_at: String,
-    /// The run whose prompt carries it.
+    /// The run whose prompt delivered it.
     #[schema(required = false)]
     pub run: Option<String>,
-    /// When that run began.
+    /// When that run started.
     #[schema(schema_with = time, required = false)]
     pub delivered_at: Option<String>,
-    /// When that run was over.
+    /// When that run ended.
     #[schema(schema_with = time, required = false)]
     pub seen_at: Option<String>,
 }
@@ -107,12 +107,12 @@ pub struct Message {
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub struct HistoryLine {
-    /// When.
+    /// When it happened.
     #[schema(schema_with = time, required)]
     pub at: String,
-    /// What: `claimed`, `crash_recovery`, `failed`, ...
+    /// What happened: `claimed`, `crash_recovery`, `failed`, ...
     pub what: String,
-    /// More of it.
+    /// Details, such as the agent's id or an error.
     #[schema(required = false)]
     pub detail: String,
 }

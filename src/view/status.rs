@@ -23,7 +23,7 @@ use crate::domain::time::Timestamp;
 #[serde(rename_all = "camelCase")]
 #[schema(as = Status)]
 pub struct StatusView {
-    /// Where the swarm stands.
+    /// The swarm's phase; `stopped` if no daemon is running.
     #[schema(schema_with = schema::words::<SwarmPhase>, required)]
     pub phase: SwarmPhase,
     /// Who starts ideas.
@@ -32,37 +32,37 @@ pub struct StatusView {
     /// The daemon's process id.
     #[schema(required)]
     pub pid: Option<u32>,
-    /// The address of the page.
+    /// The address of the web page; always null in this version.
     #[schema(required)]
     pub web_url: Option<String>,
-    /// The last event.
+    /// The sequence number of the last event.
     pub last_seq: u64,
     /// The branch that work lands on.
     pub target: TargetView,
-    /// Slots for live attempts.
+    /// Slots for running agents.
     pub slots: SlotsView,
-    /// Ideas by status; every status is there.
+    /// The number of ideas in each status; every status is present.
     #[schema(value_type = BTreeMap<String, u64>)]
     pub ideas: BTreeMap<&'static str, usize>,
-    /// Attempts that are not over.
+    /// Agents that have not ended.
     pub agents: Vec<AgentView>,
     /// The merge queue.
     pub merge_queue: Vec<MergeView>,
-    /// What only a person can do, most urgent first.
+    /// What needs a person, most urgent first.
     pub needs_you: Vec<NeedsYou>,
-    /// What people should know.
+    /// Warnings that do not stop the work.
     pub warnings: Vec<String>,
-    /// Why it is paused.
+    /// Why the swarm is paused.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub pause_reason: Option<String>,
-    /// Accounts that must wait.
+    /// Accounts on hold.
     pub accounts: Vec<AccountView>,
-    /// What was used on this day.
+    /// What was used today (UTC).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub used_today: Option<DayView>,
-    /// Whether anything can still happen by itself.
+    /// Whether anything can still happen without a person.
     #[schema(schema_with = schema::words::<Rest>, required)]
     pub rest: Rest,
 }
@@ -71,48 +71,48 @@ pub struct StatusView {
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = Target)]
 pub struct TargetView {
-    /// Its name.
+    /// The branch's name.
     #[schema(required)]
     pub branch: Option<String>,
-    /// Where it was last seen.
+    /// The commit at which it was last seen.
     #[schema(required, value_type = Option<String>)]
     pub commit: Option<Oid>,
 }
 
-/// Slots for live attempts.
+/// Slots for running agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Slots)]
 pub struct SlotsView {
-    /// In use.
+    /// Slots in use.
     #[schema(value_type = u64)]
     pub used: usize,
-    /// In all.
+    /// All slots.
     #[schema(value_type = u64)]
     pub max: usize,
 }
 
-/// What the state does not know, for [`status`].
+/// What [`status`] needs from outside the state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outside {
-    /// The daemon's process id; none: no daemon runs.
+    /// The daemon's process id; `None` if no daemon is running.
     pub pid: Option<u32>,
-    /// The address of the page.
+    /// The address of the web page.
     pub web_url: Option<String>,
-    /// Where the target branch is.
+    /// The target branch's commit.
     pub target: TargetNow,
-    /// Since when, and why, nothing can be written to the log.
+    /// Since when, and why, the event log cannot be written.
     pub stalled: Option<(Timestamp, String)>,
-    /// Without a daemon: the agents that run on under their runners, and what they work on.
+    /// Without a daemon: the agents that keep running, and their ideas.
     pub left_running: Vec<(AgentId, IdeaId)>,
 }
 
-/// Where the target branch is at this moment.
+/// The target branch's commit at this moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum TargetNow {
-    /// Nobody looked.
+    /// Not looked up.
     #[default]
     Unknown,
-    /// There.
+    /// The branch is at this commit.
     At(Oid),
     /// There is no such branch.
     Gone,
@@ -182,8 +182,8 @@ fn still_running(left: &[(AgentId, IdeaId)]) -> Option<String> {
         .collect();
     (!each.is_empty()).then(|| {
         format!(
-            "no daemon runs, but agents work on without it ({}); take them up again: swarm start; \
-            or end them: swarm start --detach, then swarm stop",
+            "no daemon is running, but agents are still at work ({}); continue with them: swarm \
+            start; or stop them: swarm start --detach && swarm stop",
             each.join(", ")
         )
     })
@@ -196,8 +196,8 @@ pub(super) fn warnings(
 ) -> Vec<String> {
     let stalled = stalled.map(|(since, why)| {
         format!(
-            "nothing can be written since {since}, and nothing goes on until it can; it is tried \
-            again every second: {why}"
+            "the event log cannot be written since {since}: {why}. Nothing continues until it can; \
+            swarm tries again every second"
         )
     });
     let gone = (*now == TargetNow::Gone)
@@ -228,11 +228,11 @@ fn target_gone(state: &State) -> Option<String> {
         |seen| format!("git branch {branch} {}", seen.commit),
     );
     Some(format!(
-        "the target branch `{branch}` is gone, so nothing can land; bring it back: {command}"
+        "the target branch `{branch}` is gone, so nothing can land; restore it: {command}"
     ))
 }
 
-/// Ideas by status.
+/// The number of ideas in each status.
 pub fn count(state: &State) -> BTreeMap<&'static str, usize> {
     let each = IdeaStatus::ALL.iter();
     each.map(|status| (status.as_str(), state.ideas.count(*status)))

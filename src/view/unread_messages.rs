@@ -1,18 +1,17 @@
-//! What people said to agents that no prompt carried before the idea was done: no next attempt will
-//! be told.
+//! Warns about messages that no agent read before its idea was done; no later attempt will get them.
 //!
-//! Invariant: nothing is remembered for this. It is there as long as the attempt's end is news and
-//! no later idea says the same.
+//! Invariant: nothing is stored for this. A warning lasts for [`NEWS_MS`] after the attempt ended,
+//! or until a later idea contains the message.
 
 use crate::domain::state::message::{self, Message};
 use crate::domain::state::{AttemptEnd, EndedAttempt, State};
 
-/// So long it is news, by the log's clock.
+/// How long a warning lasts, in milliseconds of the log's clock.
 const NEWS_MS: i64 = 3 * 86_400_000;
-/// So many characters of a message are shown.
+/// At most this many characters of a message are shown.
 const SHOWN: usize = 80;
 
-/// Whether nobody comes after an attempt that ended so.
+/// Whether no further attempt follows an attempt that ended like this.
 pub(super) fn is_last(end: AttemptEnd) -> bool {
     matches!(end, AttemptEnd::Merged | AttemptEnd::NothingToMerge)
 }
@@ -27,8 +26,8 @@ pub(super) fn warnings(state: &State) -> Vec<String> {
         let left = waiting.filter(|message| !is_an_idea(state, message));
         left.map(move |message| {
             format!(
-                "{agent} never read \"{}\": {} was done before its next prompt; if it still \
-                matters, make it an idea: swarm idea add \"...\"",
+                "{agent} never read your message \"{}\": {} was done before its next prompt. If it \
+                still matters: swarm idea add \"...\"",
                 shown(&message.text),
                 ended.idea
             )
@@ -37,7 +36,7 @@ pub(super) fn warnings(state: &State) -> Vec<String> {
     unread.collect()
 }
 
-/// Whether somebody has made an idea of it since.
+/// Whether a later idea contains the message.
 fn is_an_idea(state: &State, message: &Message) -> bool {
     let text = message.text.strip_suffix("...").unwrap_or(&message.text);
     let later = |idea: &&crate::domain::state::Idea| idea.created_at >= message.accepted_at;
@@ -45,7 +44,7 @@ fn is_an_idea(state: &State, message: &Message) -> bool {
     ideas.any(|idea| idea.text.contains(text.trim()))
 }
 
-/// Its beginning, on one line.
+/// The start of a message, on one line.
 fn shown(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");

@@ -1,4 +1,4 @@
-//! What was used and what is waited for at a service, as people and programs see it.
+//! Usage, and accounts on hold.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -14,69 +14,69 @@ use crate::domain::usage::{Spent, Tokens};
 #[serde(rename_all = "camelCase")]
 #[schema(as = Used)]
 pub struct UsedView {
-    /// Tokens; the kinds do not overlap.
+    /// Token counts; the kinds do not overlap.
     pub tokens: TokensView,
-    /// Cost in US dollars, as the programs told it.
+    /// Cost in US dollars, as the agents' programs reported it.
     pub usd: f64,
-    /// Cost in US dollars, estimated by the configured prices, of runs whose programs told none.
+    /// Cost in US dollars of the other runs, estimated from the configured prices.
     pub estimated_usd: f64,
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
-    /// Runs of which no cost is known.
+    /// Number of runs whose cost is unknown.
     pub runs_without_cost: u64,
-    /// Runs of which tokens are not known, or not all.
+    /// Number of runs whose token counts are missing or incomplete.
     pub runs_not_counted: u64,
 }
 
-/// Numbers of tokens.
+/// Token counts.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Tokens)]
 pub struct TokensView {
-    /// Read, neither from the cache nor into it.
+    /// Input tokens, without those read from or written to the cache.
     pub input: u64,
-    /// Read from the cache.
+    /// Input tokens read from the cache.
     pub cached: u64,
-    /// Read and put into the cache.
+    /// Input tokens written to the cache.
     pub cache_written: u64,
-    /// Written.
+    /// Output tokens.
     pub output: u64,
 }
 
-/// What was used on one day.
+/// Usage on one day.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = UsedOnDay)]
 pub struct DayView {
-    /// The day (UTC): the last one on which anything happened.
+    /// The last day (UTC) on which anything happened.
     pub day: String,
-    /// What was used on it.
+    /// What was used on that day.
     #[serde(flatten)]
     pub used: UsedView,
 }
 
-/// An account that must wait.
+/// An account on hold.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Account)]
 pub struct AccountView {
     /// The account's name.
     pub account: String,
-    /// What was met: `limit`, `overloaded`, `login`.
+    /// Why: `limit`, `overloaded` or `login`.
     #[schema(value_type = String)]
     pub held: &'static str,
-    /// When it is tried again; null: when a person says so.
+    /// When swarm tries it again; null: when a person resumes it.
     #[schema(required = true, value_type = Option<String>)]
     pub until: Option<Timestamp>,
-    /// When it was met first.
+    /// When the hold began.
     #[schema(schema_with = schema::time, required)]
     pub since: Timestamp,
-    /// How often in a row.
+    /// How many times in a row it was put on hold.
     pub times: u32,
-    /// What the service said.
+    /// The provider's message.
     pub message: String,
 }
 
-/// A sum, as it is shown.
+/// The view of a sum.
 pub fn used(spent: &Spent) -> UsedView {
     let Tokens {
         input,
@@ -99,12 +99,12 @@ pub fn used(spent: &Spent) -> UsedView {
     }
 }
 
-/// The same, where anything was used.
+/// The view of a sum; `None` if nothing was used.
 pub(super) fn any_used(spent: &Spent) -> Option<UsedView> {
     (!spent.is_nothing()).then(|| used(spent))
 }
 
-/// What an attempt used, its present iteration included as far as that is known.
+/// What an attempt used, including its current iteration as far as known.
 pub(super) fn by_attempt(attempt: &Attempt) -> Spent {
     let mut spent = attempt.used;
     if let Some(using) = attempt.using.as_deref() {
@@ -119,7 +119,7 @@ pub(super) fn today(state: &State) -> Option<DayView> {
     Some(DayView { day, used })
 }
 
-/// Accounts that must wait.
+/// The accounts on hold.
 pub fn accounts(state: &State) -> Vec<AccountView> {
     let view = |(account, hold): (&String, &Hold)| AccountView {
         account: account.clone(),
@@ -132,7 +132,7 @@ pub fn accounts(state: &State) -> Vec<AccountView> {
     state.accounts.iter().map(view).collect()
 }
 
-/// Accounts that wait for a person.
+/// The accounts on hold until a person resumes them.
 pub(super) fn accounts_need_you(state: &State) -> impl Iterator<Item = NeedsYou> {
     let waiting = state
         .accounts
@@ -140,9 +140,9 @@ pub(super) fn accounts_need_you(state: &State) -> impl Iterator<Item = NeedsYou>
         .filter(|(_, hold)| hold.until.is_none());
     waiting.map(|(account, hold)| {
         let what = match hold.kind {
-            HoldKind::Login => "is not logged in, or its login is refused",
+            HoldKind::Login => "is not logged in, or its login was refused",
             HoldKind::Limit => "has reached its limit",
-            HoldKind::Overloaded => "is not served",
+            HoldKind::Overloaded => "gets no answer from its provider",
         };
         NeedsYou {
             kind: "account",

@@ -1,8 +1,7 @@
-//! Durable events in order, from memory where it still holds them, else from the log.
+//! Reads durable events in order: from memory if they are still there, otherwise from the log.
 //!
-//! Invariant: from where the log begins, from one sequence number to the next, without gap and
-//! without repeat, never past what is published; a log that does not hold what it should is an
-//! error, not an end.
+//! Invariant: sequence numbers follow each other without gap or repeat, and never run ahead of what
+//! is published. A log with missing events is an error, not an end.
 
 use std::io;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use crate::daemon::Handle;
 use crate::daemon::actor::handle::Journaled;
 use crate::domain::event::Event;
 
-/// Events that are read at a time.
+/// The most events read at once.
 const BATCH: usize = 512;
 
 /// A place in the sequence of events.
@@ -28,7 +27,7 @@ pub(in crate::api) struct Feed {
 }
 
 impl Feed {
-    /// Before the first event after `after`.
+    /// Starts with the first event after `after`.
     pub(in crate::api) fn new(context: &ApiContext, after: u64) -> Self {
         Self {
             handle: context.handle.clone(),
@@ -40,13 +39,12 @@ impl Feed {
         }
     }
 
-    /// The last event that was given.
+    /// The last event that was returned.
     pub(in crate::api) fn after(&self) -> u64 {
         self.after
     }
 
-    /// The next events, at least one; none once all there were have been given and the daemon is
-    /// ending.
+    /// The next events, at least one; `None` when all were returned and the daemon is ending.
     pub(in crate::api) async fn next(&mut self) -> io::Result<Option<Vec<Arc<Journaled>>>> {
         loop {
             let over = self.over;
@@ -54,7 +52,7 @@ impl Feed {
             if !batch.is_empty() {
                 return Ok(Some(batch));
             }
-            // Only what was read after the end was seen is known to be all.
+            // Read once more after the end was seen: only then is this known to be all.
             if over {
                 return Ok(None);
             }
@@ -62,9 +60,9 @@ impl Feed {
         }
     }
 
-    /// The next events that are there already; empty: none.
+    /// The next events that are available now; may be empty.
     pub(in crate::api) async fn ready(&mut self) -> io::Result<Vec<Arc<Journaled>>> {
-        // What is published after this look wakes the wait.
+        // Events published after this wake the wait.
         self.published.borrow_and_update();
         let batch = match self.handle.recent_after(self.after, BATCH) {
             Some(batch) => batch,
@@ -84,14 +82,14 @@ impl Feed {
         let mut events = tokio::task::spawn_blocking(read).await??;
         events.retain(|event| event.seq <= last);
         if events.is_empty() {
-            let message = format!("the event log does not hold event {}", after + 1);
+            let message = format!("event {} is missing from the event log", after + 1);
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         Ok(events.into_iter().map(Arc::new).collect())
     }
 
     fn check(&self, first: &Journaled, newest: u64, count: usize) -> io::Result<()> {
-        // A log that was repaired may begin with a whole state, and not with event 1.
+        // A repaired log may start with a restored state instead of event 1.
         let begins = matches!(first.event, Event::StateRestored(_));
         let follows = first.seq == self.after + 1 || (begins && first.seq > self.after);
         if follows && newest + 1 == first.seq + count as u64 {
@@ -102,7 +100,7 @@ impl Feed {
         Err(io::Error::new(io::ErrorKind::InvalidData, message))
     }
 
-    /// Until there is more, or there never will be. Cancel-safe.
+    /// Waits until there are more events, or the daemon ends. Cancel-safe.
     async fn wait(&mut self) {
         tokio::select! {
             changed = self.published.changed() => self.over = changed.is_err(),

@@ -1,7 +1,6 @@
 //! `GET events`: the log as an array, as JSON lines, or as server-sent events.
 //!
-//! Invariant: what a client has read up to some `seq` it continues from there without gap or
-//! repeat, in any of the forms.
+//! Invariant: in every form, a client can continue after any `seq` without gap or repeat.
 
 pub mod feed;
 
@@ -25,22 +24,22 @@ use crate::daemon::actor::handle::Journaled;
 use crate::view::schema::event_kinds;
 use feed::Feed;
 
-/// Most events in one array.
+/// The most events in one array.
 pub const MAX_ARRAY: u64 = 1_000;
 
-/// How long a stream of server-sent events is silent at most.
+/// The longest silence in a stream of server-sent events.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// One event as the API shows it: `{"seq","ts","kind","data"}`, in one line.
+/// One event as the API shows it: `{"seq","ts","kind","data"}`, on one line.
 pub fn record(event: &Journaled) -> serde_json::Result<Vec<u8>> {
     let mut record = format!(r#"{{"seq":{},"ts":"{}","#, event.seq, event.ts).into_bytes();
-    // The event's own JSON holds the two other fields, so the record is that with two before them.
+    // The event's own JSON has the other two fields; put these two before them.
     let own = serde_json::to_vec(&event.event)?;
     record.extend_from_slice(&own[1..]);
     Ok(record)
 }
 
-/// The forms in which events are given.
+/// The forms of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Array,
@@ -48,11 +47,11 @@ enum Form {
     ServerSent,
 }
 
-/// Events, oldest first.
+/// List or follow events, oldest first.
 ///
-/// `Accept: text/event-stream`: server-sent events with `id:` = seq, which go on with what comes.
-/// `Accept: application/x-ndjson`, or `follow=true`: a line for each. Else an array of at most
-/// 1000.
+/// `Accept: text/event-stream` gives server-sent events with `id:` = seq, and follows new events.
+/// `Accept: application/x-ndjson` or `follow=true` gives one line per event. Otherwise the answer
+/// is an array of at most 1000 events.
 #[utoipa::path(
     get, path = "/events", tag = "events", params(EventQuery),
     responses(
@@ -74,8 +73,8 @@ pub(super) async fn events(
     let since = since(&headers, &query)?;
     let last = context.handle.read(|state| state.seq);
     if since > last {
-        let message = format!("`since` is {since}, and the last event is {last}");
-        let next = format!("what comes next: swarm events -f --since {last}");
+        let message = format!("there is no event {since} yet; the last one is {last}");
+        let next = format!("follow new events: swarm events -f --since {last}");
         let error = ApiError::new(StatusCode::BAD_REQUEST, "BAD_REQUEST", message);
         return Err(error.suggest(next));
     }
@@ -108,7 +107,7 @@ fn form(headers: &HeaderMap, query: &EventQuery) -> Form {
     }
 }
 
-/// Where to begin: a client that comes back says what it has seen last.
+/// Where to start: a reconnecting client names the last event it has seen.
 fn since(headers: &HeaderMap, query: &EventQuery) -> Result<u64, ApiError> {
     let Some(value) = headers.get("last-event-id") else {
         return Ok(query.since.unwrap_or(0));
@@ -124,12 +123,12 @@ fn check_kind(kind: Option<&str>) -> Result<(), ApiError> {
             "`{}` is not a kind of event",
             kind.escape_debug()
         ))
-        .details(format!("kinds there are: {}", known.join(", ")))),
+        .details(format!("the kinds are: {}", known.join(", ")))),
         _ => Ok(()),
     }
 }
 
-/// What of the events goes out, and how.
+/// Selects events and encodes them.
 struct Reader {
     feed: Feed,
     form: Form,
@@ -139,7 +138,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// The next bytes to send; none: over. Empty: there was nothing that fits, so far.
+    /// The next bytes to send; `None` at the end. Empty if no event matched so far.
     async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         if self.left == 0 || self.feed.after() >= self.until {
             return Ok(None);
@@ -179,8 +178,7 @@ impl Reader {
         }
     }
 
-    /// The next bytes, with a comment now and then where nothing happens, so that both ends see
-    /// that the other is there.
+    /// The next bytes, or a comment after some silence, so that both ends notice a lost connection.
     async fn alive(&mut self, silence: Duration) -> io::Result<Option<Vec<u8>>> {
         if self.form != Form::ServerSent {
             return self.next().await;
@@ -210,8 +208,8 @@ async fn array(reader: &mut Reader) -> Result<Response, ApiError> {
     Ok(([(header::CONTENT_TYPE, json)], body).into_response())
 }
 
-/// What is there already comes before the answer's head, so that a log that cannot be read is an
-/// error and not an end.
+/// Reads the available events before it sends the answer's head, so that an unreadable log becomes
+/// an error instead of an early end.
 async fn begin(mut reader: Reader, content_type: &'static str) -> Result<Response, ApiError> {
     let ready = reader.feed.ready().await;
     let ready = ready.and_then(|events| reader.encode(&events));
@@ -233,13 +231,13 @@ async fn begin(mut reader: Reader, content_type: &'static str) -> Result<Respons
     Ok((head, body).into_response())
 }
 
-/// The next bytes that are not empty; none: over.
+/// The next bytes that are not empty; `None` at the end.
 async fn more(reader: &mut Reader) -> io::Result<Option<Vec<u8>>> {
     loop {
         match reader.alive(KEEP_ALIVE).await {
             Ok(Some(bytes)) if bytes.is_empty() => {}
             Err(error) => {
-                tracing::error!(%error, "a stream of events was cut off");
+                tracing::error!(%error, "a stream of events broke off");
                 return Err(error);
             }
             next => return next,
@@ -329,7 +327,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn silence_is_filled_with_comments_that_lose_nothing() {
+    async fn keep_alive_comments_lose_no_event() {
         let (_stop, stopped) = watch::channel(false);
         let (handle, seat) = Seat::new(state::State::default(), 16);
         let mut reader = follower(handle, stopped);

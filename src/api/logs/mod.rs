@@ -1,11 +1,11 @@
-//! `GET agents/{id}/logs`: what an agent's runs wrote, as text for people, from their files.
+//! `GET agents/{id}/logs`: the output of an agent's runs, as text for people, from their files.
 //!
-//! A line `==> RUN <==` goes before the output of each run, `==> RUN stderr <==` before what it
-//! wrote there. A structured stream is told as a [transcript](crate::agents::transcript), or with
-//! `raw` passed on as it is, like all other output: whoever shows it makes it harmless.
+//! A line `==> RUN <==` precedes each run's output, `==> RUN stderr <==` its standard error. A
+//! structured stream becomes a [transcript](crate::agents::transcript), unless `raw` is set. All
+//! other output is passed on unchanged; the client makes it safe.
 //!
-//! Invariant: following gives every byte of the text once, over all later runs of the agent, and
-//! ends when the agent has ended and all is read.
+//! Invariant: following sends every byte of the text once, across all later runs of the agent, and
+//! ends when the agent has ended and everything was read.
 
 mod readable;
 pub mod stored;
@@ -34,14 +34,14 @@ use crate::domain::rejection::Rejection;
 use crate::domain::state;
 use tail::{Output, Part, Wanted};
 
-/// Lines where the request names no number.
+/// The number of lines if the request names none.
 pub const DEFAULT_LINES: u64 = 200;
 
-/// How often the files of a running child are looked at.
+/// How often the files of a running child are checked for new output.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// The output of an agent's runs, as text for people with a line `==> RUN <==` before each run;
-/// `raw=true` gives the bytes that they wrote.
+/// Read an agent's output as text for people, with a line `==> RUN <==` before each run;
+/// `raw=true` gives the output unchanged.
 #[utoipa::path(
     get, path = "/agents/{id}/logs", tag = "agents", params(("id" = String, Path, description = "The agent"), LogQuery),
     responses(
@@ -92,7 +92,7 @@ fn answer(follower: Follower) -> Response {
     let text = HeaderValue::from_static("text/plain; charset=utf-8");
     let body = stream::try_unfold(follower, |mut follower| async {
         let bytes = follower.next().await.inspect_err(|error| {
-            tracing::warn!(%error, "a stream of output was cut off");
+            tracing::warn!(%error, "a stream of output broke off");
         })?;
         Ok::<_, io::Error>(bytes.map(|bytes| (Bytes::from(bytes), follower)))
     });
@@ -102,7 +102,7 @@ fn answer(follower: Follower) -> Response {
 fn unknown_run(agent: &AgentId, run: &RunId) -> ApiError {
     let message = format!("agent `{agent}` has no run `{run}`");
     ApiError::new(StatusCode::NOT_FOUND, "RUN_UNKNOWN", message)
-        .suggest(format!("see its runs: swarm agent show {agent}"))
+        .suggest(format!("list its runs: swarm agent show {agent}"))
 }
 
 async fn blocking<T: Send + 'static>(
@@ -111,7 +111,7 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await?
 }
 
-/// What the state says of an agent's runs.
+/// An agent's runs, from the state.
 pub(super) struct KnownRuns {
     pub(super) runs: Vec<RunId>,
     pub(super) live: Option<RunId>,
@@ -133,7 +133,7 @@ pub(super) fn known_runs(state: &state::State, agent: &AgentId) -> Option<KnownR
     })
 }
 
-/// Reads the planned runs, and when following, those that come.
+/// Reads the planned runs and, when following, later ones.
 struct Follower {
     handle: Handle,
     runs_dir: PathBuf,
@@ -151,10 +151,10 @@ struct Follower {
 }
 
 impl Follower {
-    /// The next bytes; none: over. Never empty.
+    /// The next bytes, never empty; `None` at the end.
     async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         loop {
-            // What was written before this look will be read below.
+            // Whatever was written before this will be read below.
             self.published.borrow_and_update();
             let stopping = self.stopping;
             let known = self.known();
@@ -189,8 +189,7 @@ impl Follower {
         known.unwrap_or_else(gone)
     }
 
-    /// Plans the run after the last one. Where that one is forgotten already, the oldest that is
-    /// known comes next.
+    /// Plans the run after the last one, or the oldest known run if the last one is forgotten.
     fn plan_next(&mut self, known: &KnownRuns) -> bool {
         if !self.asked.follow || self.only {
             return false;
@@ -206,8 +205,8 @@ impl Follower {
         true
     }
 
-    /// What is there of a run, whose writer has `ended` or not. Nothing more where that is all for
-    /// us (`over`), and it is dropped.
+    /// Reads the available output of a run. `ended`: its writer has ended. `over`: read no more of
+    /// it afterwards.
     async fn read(
         &mut self,
         mut part: Part,
@@ -225,7 +224,7 @@ impl Follower {
         Ok((!out.is_empty()).then_some(out))
     }
 
-    /// Until something may have changed. Cancel-safe.
+    /// Waits until something may have changed. Cancel-safe.
     async fn wait(&mut self, growing: bool) {
         let grown = async {
             if growing {
@@ -242,7 +241,7 @@ impl Follower {
     }
 }
 
-/// Where on the page the last byte stands.
+/// The position of the last byte on the page.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     source: Option<(RunId, Output)>,
@@ -250,8 +249,8 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// What was read of a run, as it stands on the page; nothing of it is said to be kept once that
-    /// is all (`over`).
+    /// Formats what was read of a run. If that is all (`over`) and there is no output file, the
+    /// page says so.
     fn show(&mut self, part: &Part, read: Option<(Output, Vec<u8>)>, over: bool) -> Vec<u8> {
         let mut out = Vec::new();
         self.begin(&mut out, &part.run);
@@ -263,7 +262,7 @@ impl Page {
         out
     }
 
-    /// The line before a run's output, once.
+    /// Writes the line before a run's output, once.
     fn begin(&mut self, out: &mut Vec<u8>, run: &RunId) {
         if self.source.as_ref().is_none_or(|(before, _)| before != run) {
             self.turn_to(out, run, Output::Stdout);

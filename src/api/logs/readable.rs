@@ -1,26 +1,25 @@
-//! The standard output of an agent's run as text for people, in place of its bytes.
+//! Turns the structured standard output of a run into text for people.
 //!
-//! Invariant: the whole text is made, from the first byte on, and what was not asked for is left
-//! out at its beginning; so its last lines are those that making all of it gives, and memory does
-//! not grow with the output.
+//! Invariant: it converts all output from the first byte and drops the unwanted start of the text,
+//! so that the last lines are always the same. Memory does not grow with the output.
 
 use crate::agents::transcript::Transcript;
 
-/// One run's text as it is made.
+/// The conversion of one run's output.
 pub(super) struct Readable {
     transcript: Transcript,
     skip: Skip,
     finished: bool,
 }
 
-/// What is left out before the first byte that is shown.
+/// How much of the text to drop before the first shown byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Skip {
     Lines(u64),
     Bytes(u64),
 }
 
-/// How long a text is.
+/// The length of a text.
 #[derive(Debug, Default)]
 pub(super) struct Length {
     bytes: u64,
@@ -37,26 +36,26 @@ impl Readable {
         }
     }
 
-    /// Shows only the last `lines` of a text so long, and what comes after it; how many lines of it
-    /// that are.
+    /// Shows only the last `lines` lines of a text of this length, and what follows it. Returns the
+    /// number of lines shown.
     pub(super) fn skip_to_last(&mut self, lines: u64, length: &Length) -> u64 {
         let all = length.lines();
         self.skip = match lines {
-            // A line that has begun is not among them, but its rest comes.
+            // The rest of an unfinished line is still shown.
             0 => Skip::Bytes(length.bytes),
             _ => Skip::Lines(all.saturating_sub(lines)),
         };
         all.min(lines)
     }
 
-    /// The text of the next bytes, as far as it is to be shown.
+    /// The text of the next bytes, without the dropped start.
     pub(super) fn push(&mut self, raw: &[u8]) -> Vec<u8> {
         let mut text = Vec::new();
         self.transcript.push(raw, &mut text);
         self.shown(text)
     }
 
-    /// What was held back, once: the output is over.
+    /// The remaining text at the end of the output; only once.
     pub(super) fn finish(&mut self) -> Vec<u8> {
         let mut text = Vec::new();
         if !std::mem::replace(&mut self.finished, true) {
@@ -79,7 +78,7 @@ impl Readable {
     }
 }
 
-/// Where the text begins after `lines` lines; what of them is not there yet is left in `lines`.
+/// The position after `lines` lines; `lines` becomes the number of lines still to skip.
 fn begin_after(text: &[u8], lines: &mut u64) -> usize {
     if *lines == 0 {
         return 0;
@@ -103,7 +102,7 @@ impl Length {
         }
     }
 
-    /// A last line without its end counts.
+    /// An unfinished last line counts.
     fn lines(&self) -> u64 {
         self.line_ends + u64::from(self.within_line)
     }
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_are_those_that_are_left_when_the_others_are_skipped() {
+    fn the_last_lines_are_independent_of_chunk_sizes() {
         let raw = b"one\ntwo\nthree\nfo";
         for size in 1..=raw.len() {
             for (lines, found, expected) in [
@@ -148,7 +147,7 @@ mod tests {
                 let text = last(raw, raw.len(), lines, size);
                 assert_eq!(text, (found, expected.into()), "{lines} by {size}");
             }
-            // What came later comes, with the rest of the line that had begun.
+            // Later output follows, with the rest of the unfinished line.
             assert_eq!(last(raw, 5, 0, size), (0, "wo\nthree\nfo".into()));
             assert_eq!(last(raw, 5, 1, size), (1, "two\nthree\nfo".into()));
             assert_eq!(last(raw, 8, 0, size), (0, "three\nfo".into()));

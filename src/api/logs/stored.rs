@@ -1,8 +1,7 @@
-//! What an agent's runs wrote, from their files alone: the same text as by the daemon, for who has
-//! none.
+//! Reads an agent's output from its files, without a daemon; the text is the same as with one.
 //!
-//! Invariant: it gives what is there at the moment when it is opened, and ends; memory is bounded,
-//! however long the output is.
+//! Invariant: it reads what exists when it is opened, and ends. Memory is bounded, however long the
+//! output is.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
@@ -14,23 +13,23 @@ use crate::api::client::MAX_LINE;
 use crate::domain::ids::{AgentId, RunId};
 use crate::domain::state::State;
 
-/// What is wanted of an agent's output.
+/// Which output to read.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
     /// The agent.
     pub agent: &'a AgentId,
-    /// So many lines from the end.
+    /// Only the last `lines` lines.
     pub lines: u64,
-    /// The bytes as they are.
+    /// The bytes unchanged.
     pub raw: bool,
-    /// Whether its last run goes on.
+    /// Whether its last run is still running.
     pub running: bool,
 }
 
-/// The lines, each handed to `each`; false: there is no such agent. It blocks.
+/// Passes each line to `each`. Returns false if there is no such agent. It blocks.
 ///
 /// # Errors
-/// A file cannot be read; what `each` gives.
+/// A file cannot be read, or `each` fails.
 pub fn lines<E: From<io::Error>>(
     state: &State,
     runs_dir: &Path,
@@ -67,7 +66,7 @@ pub fn lines<E: From<io::Error>>(
     Ok(true)
 }
 
-/// The bytes of the page.
+/// Reads the bytes of the page.
 struct Kept {
     parts: VecDeque<Part>,
     live: Option<RunId>,

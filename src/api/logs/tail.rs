@@ -1,9 +1,8 @@
-//! The output files of runs, read from the end and on from there; the structured ones as text for
-//! people, unless the bytes are asked for.
+//! Reads the output files of runs, from the last lines on. Structured output becomes text for
+//! people, unless the raw bytes are requested.
 //!
-//! Invariant: bytes come in the order in which they were written, none twice; memory is bounded by
-//! one block, however long a file or a line is, and by what the reader of a structured stream
-//! holds. Everything here blocks.
+//! Invariant: bytes are read in the order in which they were written, none twice. Memory is bounded
+//! by one block and by the reader of a structured stream. Everything here blocks.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +14,7 @@ use crate::daemon;
 use crate::domain::ids::RunId;
 use crate::plain_file;
 
-/// Bytes that are read at a time.
+/// The most bytes read at once.
 pub(super) const BLOCK: usize = 64 * 1024;
 
 /// The two outputs of a run, in the order in which they are shown.
@@ -36,7 +35,7 @@ impl Output {
     }
 }
 
-/// A place in the output of a run.
+/// A position in the output of a run.
 pub(super) struct Part {
     pub(super) run: RunId,
     dir: PathBuf,
@@ -48,14 +47,14 @@ pub(super) struct Part {
 struct Place {
     file: Option<File>,
     at: u64,
-    /// What makes it text for people; of a plain text nothing has to.
+    /// Turns structured output into text; `None` for plain text.
     readable: Option<Readable>,
-    /// Not to be read on from here, though the file may grow.
+    /// Stop reading here, even if the file grows.
     end: Option<u64>,
 }
 
 impl Part {
-    /// The beginning of a run's output; `raw`: its bytes, whatever they are.
+    /// The start of a run's output; with `raw`, its unchanged bytes.
     pub(super) fn new(runs_dir: &Path, run: RunId, raw: bool) -> Self {
         let dir = runs_dir.join(run.as_str());
         let places = Default::default();
@@ -67,8 +66,8 @@ impl Part {
         }
     }
 
-    /// The next bytes of one of the outputs, as far as they are there; none: everything was read.
-    /// What stands on the standard output comes first. `over`: nothing more will be written.
+    /// The next available bytes of one of the outputs, standard output first; `None` if everything
+    /// was read. `over` means that nothing more will be written.
     pub(super) fn read(&mut self, over: bool) -> io::Result<Option<(Output, Vec<u8>)>> {
         self.open()?;
         for (output, place) in Output::BOTH.into_iter().zip(&mut self.places) {
@@ -80,8 +79,8 @@ impl Part {
         Ok(None)
     }
 
-    /// A run may not have its files yet, and an old one not any more. How it was started is known
-    /// where they are there.
+    /// Opens the files that exist: a new run may not have them yet, and those of an old one may be
+    /// gone.
     fn open(&mut self) -> io::Result<()> {
         for (output, place) in Output::BOTH.into_iter().zip(&mut self.places) {
             if place.open(&self.dir.join(output.file()))? && output == Output::Stdout && !self.raw {
@@ -91,7 +90,7 @@ impl Part {
         Ok(())
     }
 
-    /// Whether the run has left any file.
+    /// Whether the run has any output file.
     pub(super) fn exists(&self) -> bool {
         self.places.iter().any(|place| place.file.is_some())
     }
@@ -104,7 +103,7 @@ impl Part {
         Ok(())
     }
 
-    /// Goes to where the last `lines` lines begin; how many there are.
+    /// Seeks to the last `lines` lines, and returns how many there are.
     fn seek_from_end(&mut self, lines: u64, over: bool) -> io::Result<u64> {
         self.open()?;
         let mut found = 0;
@@ -119,7 +118,7 @@ impl Part {
 }
 
 impl Place {
-    /// The next bytes that are to be shown.
+    /// The next bytes to show.
     fn read(&mut self, over: bool) -> io::Result<Vec<u8>> {
         loop {
             let raw = self.read_raw()?;
@@ -149,7 +148,7 @@ impl Place {
         Ok(block)
     }
 
-    /// Whether it was opened just now.
+    /// Opens the file if it exists; returns whether this call opened it.
     fn open(&mut self, path: &Path) -> io::Result<bool> {
         if self.file.is_some() {
             return Ok(false);
@@ -170,7 +169,7 @@ impl Place {
         Ok(found)
     }
 
-    /// Where the last lines of a text begin is known once all of it was made.
+    /// Converts the whole text to find where its last lines start.
     fn skip_to_last(&mut self, dir: &Path, lines: u64, over: bool) -> io::Result<u64> {
         let mut length = Length::default();
         loop {
@@ -211,7 +210,7 @@ fn last_lines(file: &File, end: u64, lines: u64) -> io::Result<(u64, u64)> {
             .filter(|(_, byte)| **byte == b'\n')
         {
             let next = before + at as u64 + 1;
-            // The end of the last line is not the beginning of another.
+            // The last line's end does not start another line.
             if next < end {
                 found += 1;
                 if found == lines {
@@ -223,21 +222,21 @@ fn last_lines(file: &File, end: u64, lines: u64) -> io::Result<(u64, u64)> {
     Ok((0, found + 1))
 }
 
-/// What is asked for of the output of runs.
+/// Which output to read.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
-    /// So many lines from the end.
+    /// Only the last `lines` lines.
     pub(super) lines: u64,
-    /// What is written after this moment, too.
+    /// Also what is written from now on.
     pub(super) follow: bool,
-    /// The bytes as they are.
+    /// The bytes unchanged.
     pub(super) raw: bool,
-    /// The run that is not over.
+    /// The run that is still running.
     pub(super) live: Option<RunId>,
 }
 
-/// The last lines over all these runs, oldest first. The last run is there even where nothing of it
-/// is.
+/// The parts that contain the last lines of all these runs, oldest first. The last run is always
+/// among them, even without output.
 pub(super) fn plan(runs_dir: &Path, runs: Vec<RunId>, wanted: &Wanted) -> io::Result<Vec<Part>> {
     let mut parts = Vec::new();
     let mut left = wanted.lines;
@@ -293,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_reach_back_over_outputs_and_runs() {
+    fn the_last_lines_may_span_outputs_and_runs() {
         let dir = tempfile::tempdir().unwrap();
         let runs = vec![
             run(dir.path(), "r1", b"a\nb\n", b""),
@@ -312,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_plain_file_is_refused_without_waiting() {
+    fn links_and_fifos_are_refused_without_waiting() {
         let dir = tempfile::tempdir().unwrap();
         let id = run(dir.path(), "r1", b"", b"");
         let stdout = dir.path().join("r1/stdout.log");
@@ -326,7 +325,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_end_of_a_file_is_what_splitting_it_gives(
+        fn the_last_lines_equal_those_of_the_split_file(
             lines in prop::collection::vec("[a-z]{0,3}", 0..40),
             repeat in 1_usize..4_000,
             ended: bool,

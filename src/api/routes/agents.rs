@@ -17,13 +17,13 @@ use crate::view::{self, AgentView};
 
 type Context = State<Arc<ApiContext>>;
 
-/// All agents, those that are over too, oldest first.
+/// List all agents, including ended ones, oldest first.
 #[utoipa::path(get, path = "/agents", tag = "agents", responses((status = 200, body = Vec<view::AgentView>)))]
 pub(super) async fn list(State(context): Context) -> Json<Vec<AgentView>> {
     Json(context.handle.read(view::agents))
 }
 
-/// One agent, living or over.
+/// Show one agent, running or ended.
 #[utoipa::path(
     get, path = "/agents/{id}", tag = "agents", params(("id" = String, Path, description = "The \
         agent")),
@@ -38,7 +38,7 @@ pub(super) async fn show(
     agent.map(Json).ok_or_else(unknown)
 }
 
-/// End an agent; its idea is pending again, its worktree kept.
+/// Stop an agent. Its idea becomes pending again and its worktree is kept.
 #[utoipa::path(
     post, path = "/agents/{id}/stop", tag = "agents", params(("id" = String, Path, description = "The agent")),
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
@@ -51,8 +51,8 @@ pub(super) async fn stop(
     run(&context, Command::StopAgent { id }).await
 }
 
-/// Stop an agent and give its place to another pending idea: its work so far is committed, its own
-/// idea is pending again and goes on from that.
+/// Stop an agent and give its place to another pending idea. Its work is committed, and its own
+/// idea becomes pending again and continues from that work.
 #[utoipa::path(
     post, path = "/agents/{id}/redirect", tag = "agents", request_body = Redirect, params(("id" = String, Path, description = "The agent")),
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
@@ -70,7 +70,7 @@ pub(super) async fn redirect(
     run(&context, command).await
 }
 
-/// Tell an agent something with its next prompt.
+/// Send an agent a message with its next prompt.
 #[utoipa::path(
     post, path = "/agents/{id}/say", tag = "agents", request_body = Say, params(("id" = String, Path, description = "The agent")),
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),

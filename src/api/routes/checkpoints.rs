@@ -19,7 +19,7 @@ use crate::domain::ids::CheckpointName;
 
 type Context = State<Arc<ApiContext>>;
 
-/// All checkpoints, oldest first, without the state in them.
+/// List all checkpoints, oldest first, without their states.
 #[utoipa::path(get, path = "/checkpoints", tag = "checkpoints", responses((status = 200, body = Vec<schema::Checkpoint>)))]
 pub(super) async fn list(State(context): Context) -> Result<Json<Vec<Value>>, ApiError> {
     context
@@ -30,9 +30,9 @@ pub(super) async fn list(State(context): Context) -> Result<Json<Vec<Value>>, Ap
         .map_err(unread)
 }
 
-/// One checkpoint.
+/// Show one checkpoint.
 #[utoipa::path(
-    get, path = "/checkpoints/{name}", tag = "checkpoints", params(("name" = String, Path, description = "Its name")),
+    get, path = "/checkpoints/{name}", tag = "checkpoints", params(("name" = String, Path, description = "The checkpoint's name")),
     responses((status = 200, body = schema::Checkpoint), (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn show(
@@ -59,7 +59,7 @@ fn known(context: &ApiContext, name: &CheckpointName) -> Result<(), ApiError> {
     Ok(known?)
 }
 
-/// Make a checkpoint. The answer waits until it is there.
+/// Create a checkpoint. The answer waits until it is created.
 #[utoipa::path(
     post, path = "/checkpoints", tag = "checkpoints", request_body = NewCheckpoint,
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
@@ -73,9 +73,9 @@ pub(super) async fn create(
     Ok(Json(Done { seq }))
 }
 
-/// Delete a checkpoint: its file, its tag, its references.
+/// Delete a checkpoint with its file, tag and references.
 #[utoipa::path(
-    delete, path = "/checkpoints/{name}", tag = "checkpoints", params(("name" = String, Path, description = "Its name")),
+    delete, path = "/checkpoints/{name}", tag = "checkpoints", params(("name" = String, Path, description = "The checkpoint's name")),
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn delete(
@@ -87,9 +87,9 @@ pub(super) async fn delete(
     Ok(Json(Done { seq }))
 }
 
-/// What a rollback would change.
+/// Show what a rollback would change.
 #[utoipa::path(
-    get, path = "/checkpoints/{name}/preview", tag = "checkpoints", params(("name" = String, Path, description = "Its name")),
+    get, path = "/checkpoints/{name}/preview", tag = "checkpoints", params(("name" = String, Path, description = "The checkpoint's name")),
     responses((status = 200, body = schema::RollbackPreview), (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn preview(
@@ -101,11 +101,11 @@ pub(super) async fn preview(
     preview.map(Json).map_err(unread)
 }
 
-/// Take the target and the ideas back to a checkpoint. The answer waits until it is done, or was
-/// given up: 409 `ROLLBACK_ABANDONED` says why.
+/// Roll the target and the ideas back to a checkpoint. The answer waits until it is done or
+/// abandoned; 409 `ROLLBACK_ABANDONED` says why.
 #[utoipa::path(
     post, path = "/checkpoints/{name}/rollback", tag = "checkpoints", request_body = RollBack,
-    params(("name" = String, Path, description = "Its name")),
+    params(("name" = String, Path, description = "The checkpoint's name")),
     responses((status = 200, body = RolledBack), (status = "default", description = "Refused or \
         failed", body = ErrorBody)),
 )]
@@ -131,7 +131,7 @@ pub(super) async fn roll_back(
 
 fn unread(message: String) -> ApiError {
     ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "CHECKPOINTS", message)
-        .details("nothing has changed")
+        .details("nothing was changed")
         .suggest("see what is wrong: swarm doctor")
 }
 
@@ -141,23 +141,23 @@ impl From<AskError> for ApiError {
         match error {
             AskError::Command(error) => error.into(),
             AskError::Failed(_) => Self::new(StatusCode::CONFLICT, "CHECKPOINT_FAILED", message)
-                .suggest("see how things stand: swarm status"),
+                .suggest("see the current state: swarm status"),
             AskError::Abandoned { files, .. } => {
                 let error = Self::new(StatusCode::CONFLICT, "ROLLBACK_ABANDONED", message)
-                    .suggest("see what a rollback would do: swarm rollback NAME --dry-run");
+                    .suggest("see what a rollback would change: swarm rollback NAME --dry-run");
                 if files.is_empty() {
                     error.details(
-                        "the target and the ideas are as they were; agents that were stopped go on",
+                        "the target and the ideas were not changed; stopped agents continue",
                     )
                 } else {
                     error.details(format!(
-                        "in the way: {}; the target and the ideas are as they were",
+                        "in the way: {}; the target and the ideas were not changed",
                         files.join(", ")
                     ))
                 }
             }
             AskError::Ended => Self::new(StatusCode::SERVICE_UNAVAILABLE, "GOES_ON_LATER", message)
-                .suggest("start the next daemon: swarm start"),
+                .suggest("the next start finishes it: swarm start"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Hooks: which there are, and approving what agents made of them.
+//! Hooks: listing, and approving changes that agents landed.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::domain::hook::HookName;
 
 type Context = State<Arc<ApiContext>>;
 
-/// The hooks that there are, whether each may run, and how its last call ended.
+/// List the hooks, whether each may run, and how its last call ended.
 #[utoipa::path(
     get, path = "/hooks", tag = "hooks",
     responses((status = 200, body = Vec<schema::Hook>), (status = "default", description = "Refused or failed", body = ErrorBody)),
@@ -30,10 +30,10 @@ pub(super) async fn list(State(context): Context) -> Result<Json<Vec<HookView>>,
     })
 }
 
-/// Approve what an agent's landed work made of a hook: this content, and no other.
+/// Approve a hook that an agent's landed work changed: exactly this content.
 #[utoipa::path(
     post, path = "/hooks/{hook}/approve", tag = "hooks", request_body = ApproveHook,
-    params(("hook" = String, Path, description = "Which")),
+    params(("hook" = String, Path, description = "The hook's name")),
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
 pub(super) async fn approve(
@@ -46,7 +46,7 @@ pub(super) async fn approve(
         content: looked_at,
     };
     let done = run(&context, approve).await?;
-    // One that was deleted is there no more.
+    // Reload: a deleted hook must disappear from the list.
     context.control.reload().await?;
     Ok(done)
 }

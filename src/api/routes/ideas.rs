@@ -19,7 +19,7 @@ use crate::view::{self, IdeaDetail, IdeaView};
 
 type Context = State<Arc<ApiContext>>;
 
-/// The ideas, oldest first.
+/// List the ideas, oldest first.
 #[utoipa::path(
     get, path = "/ideas", tag = "ideas", params(IdeaFilter),
     responses((status = 200, body = Vec<view::IdeaView>), (status = "default", description = "Refused", body = ErrorBody)),
@@ -52,18 +52,18 @@ pub(super) async fn add(
     Ok((StatusCode::CREATED, Json(Added { id, seq })))
 }
 
-/// Only a file of the inbox can be there already, and none comes this way.
+/// Only a file in the inbox can have been added before, and none comes this way.
 fn nothing_added() -> ApiError {
     let status = StatusCode::INTERNAL_SERVER_ERROR;
     ApiError::new(
         status,
         "INTERNAL",
-        "the daemon accepted the idea and did not name it",
+        "the daemon accepted the idea but returned no id",
     )
-    .suggest("see whether it is there: swarm idea list")
+    .suggest("check whether it was added: swarm idea list")
 }
 
-/// One idea with its history.
+/// Show one idea with its history.
 #[utoipa::path(
     get, path = "/ideas/{id}", tag = "ideas", params(("id" = String, Path, description = "The \
         idea")),
@@ -95,7 +95,8 @@ pub(super) async fn edit(
     Ok(Json(Edited { seq, note }))
 }
 
-/// Give an idea that ended badly a fresh start, or let an attempt that waits for a person go on.
+/// Give a failed, timed-out or blocked idea a fresh start, or continue an attempt that waits for a
+/// person.
 #[utoipa::path(
     post, path = "/ideas/{id}/retry", tag = "ideas", params(("id" = String, Path, description = "The idea")),
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
@@ -108,7 +109,7 @@ pub(super) async fn retry(
     run(&context, Command::RetryIdea { id }).await
 }
 
-/// Do not do this idea.
+/// Cancel an idea and stop the agent that works on it.
 #[utoipa::path(
     post, path = "/ideas/{id}/cancel", tag = "ideas", params(("id" = String, Path, description = "The idea")),
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
@@ -121,7 +122,7 @@ pub(super) async fn cancel(
     run(&context, Command::CancelIdea { id }).await
 }
 
-/// Have this idea done, now, also in semi-auto mode.
+/// Start an idea now, even in semi-auto mode.
 #[utoipa::path(
     post, path = "/ideas/{id}/assign", tag = "ideas", request_body = AssignIdea, params(("id" = String, Path, description = "The idea")),
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),

@@ -1,4 +1,4 @@
-//! What agents found out.
+//! Learnings.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use axum::extract::State;
 use crate::api::ApiContext;
 use crate::view::{self, LearningView};
 
-/// All learnings, oldest first.
+/// List what agents have learned, oldest first.
 #[utoipa::path(get, path = "/learnings", tag = "learnings", responses((status = 200, body = Vec<view::LearningView>)))]
 pub(super) async fn list(State(context): State<Arc<ApiContext>>) -> Json<Vec<LearningView>> {
     Json(context.handle.read(view::learnings))

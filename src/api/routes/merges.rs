@@ -17,13 +17,13 @@ use crate::view::{self, MergeView};
 
 type Context = State<Arc<ApiContext>>;
 
-/// The merge queue, in its order.
+/// List the merge queue in order.
 #[utoipa::path(get, path = "/merges", tag = "merges", responses((status = 200, body = Vec<view::MergeView>)))]
 pub(super) async fn list(State(context): Context) -> Json<Vec<MergeView>> {
     Json(context.handle.read(view::merges))
 }
 
-/// Say what to do after the target was force-pushed.
+/// Choose what happens to waiting work after the target was force-pushed.
 #[utoipa::path(
     post, path = "/merges/target", tag = "merges", request_body = SettleTarget,
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
@@ -36,9 +36,9 @@ pub(super) async fn target(
     run(&context, Command::SettleTarget { choice }).await
 }
 
-/// Let a waiting merge try again now.
+/// Retry a waiting merge now, or approve one that waits for approval.
 #[utoipa::path(
-    post, path = "/merges/{idea}/retry", tag = "merges", params(("idea" = String, Path, description = "Whose \
+    post, path = "/merges/{idea}/retry", tag = "merges", params(("idea" = String, Path, description = "The idea whose \
         merge")),
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]
@@ -50,10 +50,10 @@ pub(super) async fn retry(
     run(&context, Command::RetryMerge { id }).await
 }
 
-/// A person has settled the conflict in the worktree. The answer waits until that is judged, a
-/// minute at most: 409 `NOT_RESOLVED` says what is still in conflict.
+/// Continue a merge after its conflict was resolved in the worktree. The answer waits up to a
+/// minute for the check; 409 `NOT_RESOLVED` says what is still in conflict.
 #[utoipa::path(
-    post, path = "/merges/{idea}/resolve", tag = "merges", params(("idea" = String, Path, description = "Whose \
+    post, path = "/merges/{idea}/resolve", tag = "merges", params(("idea" = String, Path, description = "The idea whose \
         merge")),
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
 )]

@@ -1,4 +1,4 @@
-//! What lies where. A handler turns a request into a command or a view, and decides nothing.
+//! The routes. A handler turns a request into a command or a view, and decides nothing itself.
 
 mod agents;
 mod checkpoints;
@@ -58,24 +58,24 @@ pub(super) fn all() -> OpenApiRouter<Arc<ApiContext>> {
         .routes(routes!(super::events::events))
 }
 
-/// A path that nothing lies at.
+/// Answers a request for an unknown path.
 pub(super) async fn nothing_here(OriginalUri(uri): OriginalUri) -> ApiError {
     ApiError::not_found(uri.path())
 }
 
-/// A path that knows other methods.
+/// Answers a request with a method that the path does not support.
 pub(super) async fn wrong_method(method: Method, OriginalUri(uri): OriginalUri) -> ApiError {
     let path: String = uri.path().chars().take(200).collect();
-    let message = format!("{method} is not possible at `{}`", path.escape_debug());
+    let message = format!("`{}` does not support {method}", path.escape_debug());
     ApiError::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "METHOD_NOT_ALLOWED",
         message,
     )
-    .suggest("the header `Allow` of this answer names the methods that are")
+    .suggest("see the header `Allow` of this answer for the supported methods")
 }
 
-/// Has a command carried out.
+/// Executes a command.
 async fn run(context: &ApiContext, command: Command) -> Result<axum::Json<Done>, ApiError> {
     let accepted = context.handle.command(command).await?;
     Ok(axum::Json(Done { seq: accepted.seq }))

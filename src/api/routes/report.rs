@@ -1,4 +1,4 @@
-//! What happened since some time.
+//! The report.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::api::extract::Params;
 use crate::api::types::ReportQuery;
 use crate::view::{self, ReportView};
 
-/// What landed, failed, waits and was used, since a time or since the beginning.
+/// Report what landed, failed, waits and was used, since a time or overall.
 #[utoipa::path(get, path = "/report", tag = "swarm", params(ReportQuery), responses((status = 200, body = view::ReportView)))]
 pub(super) async fn report(
     State(context): State<Arc<ApiContext>>,

@@ -1,8 +1,7 @@
-//! `POST merges/{idea}/resolve`: the answer says what the resolution came to, not only that it was
-//! asked for.
+//! `POST merges/{idea}/resolve`: waits for the check of the resolution and answers with its result.
 //!
-//! Invariant: the command is on disk before anything is waited for; a client that goes away, or a
-//! wait that is too long, changes nothing.
+//! Invariant: the command is on disk before the wait; a client that leaves, or a wait that takes
+//! too long, changes nothing.
 
 use std::io;
 
@@ -20,24 +19,24 @@ use crate::domain::ids::{EffectId, IdeaId};
 use crate::domain::lifecycle::MergePhase;
 use crate::domain::state::State;
 
-/// What became of the conflict.
+/// The result of checking a resolution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Verdict {
-    /// It is settled.
+    /// Resolved, by the event with this sequence number.
     Settled(u64),
-    /// It is not, and why.
+    /// Not resolved, and why.
     Open(String),
 }
 
-/// Has the resolution judged; the seq of the event that says it is settled.
+/// Has the resolution checked. Returns the sequence number of the event that accepts it.
 pub(super) async fn resolve(context: &ApiContext, id: IdeaId) -> Result<u64, ApiError> {
     let command = Command::ResolveMerge { id: id.clone() };
     let accepted = context.handle.command(command).await?;
     let effect = finishing(&accepted.events, &id).or_else(|| {
-        // Somebody asked before and it is not judged yet.
+        // An earlier request is still being checked.
         context.handle.read(|state| pending(state, &id))
     });
-    // Asked for before, its request may lie before this answer's seq; its outcome cannot.
+    // An earlier request may be before this answer's seq; its outcome cannot.
     let feed = Feed::new(context, begin(&accepted));
     match tokio::time::timeout(JUDGEMENT_TIMEOUT, judged(feed, &id, effect)).await {
         Ok(Ok(Some(Verdict::Settled(seq)))) => Ok(seq),
@@ -48,7 +47,7 @@ pub(super) async fn resolve(context: &ApiContext, id: IdeaId) -> Result<u64, Api
     }
 }
 
-/// The last event before those that the command led to.
+/// The last event before the command's own events.
 fn begin(accepted: &Accepted) -> u64 {
     accepted.seq.saturating_sub(accepted.events.len() as u64)
 }
@@ -70,8 +69,7 @@ fn pending(state: &State, id: &IdeaId) -> Option<EffectId> {
     found.map(|(effect, _)| *effect)
 }
 
-/// Follows the log to the judgement: with a known effect, what was said last when it finished; else
-/// the first word.
+/// Follows the log to the verdict: the last one before a known effect finished, otherwise the first.
 async fn judged(
     mut feed: Feed,
     id: &IdeaId,
@@ -116,23 +114,25 @@ fn verdict(event: &Event, seq: u64, idea: &IdeaId) -> Option<Verdict> {
     None
 }
 
-/// The idea left the queue while its resolution was being judged.
+/// The idea left the queue while its resolution was being checked.
 fn gone() -> Verdict {
     Verdict::Open("it is no longer in the merge queue".to_owned())
 }
 
 fn open(id: &IdeaId, why: &str) -> ApiError {
-    let message = format!("the merge of {id} is not resolved: {why}");
+    let message = format!("the conflict of {id} is not resolved: {why}");
     ApiError::new(StatusCode::CONFLICT, "NOT_RESOLVED", message)
-        .details("the worktree is as it was; nothing was merged")
-        .suggest("see which files, and what to type: swarm status")
-        .suggest(format!("when it is settled: swarm merge resolve {id}"))
+        .details("the worktree was not changed and nothing was merged")
+        .suggest("see the files and the commands: swarm status")
+        .suggest(format!(
+            "when you have resolved it: swarm merge resolve {id}"
+        ))
 }
 
 fn late(id: &IdeaId) -> ApiError {
     let seconds = JUDGEMENT_TIMEOUT.as_secs();
-    let message = format!("the resolution of {id} was not judged within {seconds} s");
+    let message = format!("checking the resolution of {id} took longer than {seconds} s");
     ApiError::new(StatusCode::GATEWAY_TIMEOUT, "NOT_JUDGED_YET", message)
-        .details("it was asked for and goes on; asking again does no harm")
-        .suggest("see how it stands: swarm merge list")
+        .details("the check continues; asking again does no harm")
+        .suggest("see its state: swarm merge list")
 }

@@ -18,7 +18,7 @@ use crate::view::{self, Outside, StatusView, TargetNow};
 
 type Context = State<Arc<ApiContext>>;
 
-/// Whether the daemon is there.
+/// Check that the daemon is running.
 #[utoipa::path(get, path = "/healthz", tag = "swarm", responses((status = 200, body = Health)))]
 pub(super) async fn healthz(State(context): Context) -> Json<Health> {
     Json(Health {
@@ -29,7 +29,7 @@ pub(super) async fn healthz(State(context): Context) -> Json<Health> {
     })
 }
 
-/// The swarm at a glance.
+/// Show the swarm at a glance.
 #[utoipa::path(get, path = "/status", tag = "swarm", responses((status = 200, body = view::StatusView)))]
 pub(super) async fn status(State(context): Context) -> Json<StatusView> {
     let branch = context.handle.read(|state| {
@@ -50,7 +50,7 @@ pub(super) async fn status(State(context): Context) -> Json<StatusView> {
     Json(context.handle.read(|state| view::status(state, outside)))
 }
 
-/// Start nothing new; hold running attempts at their boundary. It survives a restart.
+/// Start nothing new, and hold agents after their current iteration. A pause survives a restart.
 #[utoipa::path(
     post, path = "/pause", tag = "swarm", request_body = Pause,
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
@@ -63,7 +63,7 @@ pub(super) async fn pause(
     run(&context, Command::Pause { reason }).await
 }
 
-/// Go on after a pause.
+/// Resume after a pause.
 #[utoipa::path(
     post, path = "/resume", tag = "swarm",
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
@@ -75,7 +75,7 @@ pub(super) async fn resume(
     run(&context, Command::Resume).await
 }
 
-/// Read the configuration again. A wrong one is refused, and the one before stays in force.
+/// Reload the configuration. An invalid one is refused, and the previous one stays in force.
 #[utoipa::path(
     post, path = "/config/reload", tag = "swarm",
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),
@@ -97,14 +97,14 @@ impl From<ReloadError> for ApiError {
                 let status = StatusCode::UNPROCESSABLE_ENTITY;
                 let mut error = Self::new(status, "CONFIG_INVALID", message);
                 error.suggestions = suggestions;
-                error.details("nothing has changed")
+                error.details("nothing was changed")
             }
         }
     }
 }
 
-/// Remove what is over for long enough, as far as that is safe beside the daemon. It is answered
-/// when the names are gone from the disk; what is behind them is deleted after that.
+/// Remove old output and leftovers, as far as that is safe while the daemon runs. The answer comes
+/// when the names are gone; their content may still be being deleted.
 #[utoipa::path(
     post, path = "/clean", tag = "swarm", request_body = Clean,
     responses((status = 200, body = schema::CleanReport), (status = "default", description = "Refused or failed", body = ErrorBody)),
@@ -122,8 +122,8 @@ pub(super) async fn clean(
     report.map(Json).map_err(failed)
 }
 
-/// End the daemon. It is answered when the wish is on disk; the daemon has gone when its lock is
-/// free.
+/// Stop the daemon. The answer comes when the request is on disk; the daemon has stopped when its
+/// state lock is free.
 #[utoipa::path(
     post, path = "/shutdown", tag = "swarm", request_body = Shutdown,
     responses((status = 200, body = Done), (status = "default", description = "Refused or failed", body = ErrorBody)),

@@ -1,7 +1,7 @@
-//! `state/daemon.json`: where the running daemon can be reached.
+//! `state/daemon.json`: how to reach the running daemon.
 //!
-//! Invariant: it is replaced as a whole, so a reader sees an old one or a new one. It is a hint:
-//! what a daemon that was killed left behind names a socket that nobody listens on.
+//! Invariant: it is replaced as a whole, so a reader sees the old or the new one. It is only a
+//! hint: the file of a killed daemon names a socket that nobody listens on.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Write};
@@ -18,7 +18,7 @@ use crate::remove;
 const NAME: &str = "daemon.json";
 const NEW: &str = "daemon.json.new";
 
-/// Where the running daemon can be reached. Fields that a newer version adds are ignored.
+/// How to reach the running daemon. Fields that a newer version adds are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DaemonFile {
@@ -30,11 +30,11 @@ pub struct DaemonFile {
     pub started_at: Timestamp,
     /// Its version.
     pub version: String,
-    /// The address of its page.
+    /// The address of its web page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web_url: Option<String>,
-    /// The state directory that it serves, by device and inode: a copy of this file tells of no
-    /// daemon of the copy's.
+    /// The device and inode of its state directory, so that a copied file is not taken for a
+    /// daemon of the copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<(u64, u64)>,
 }
@@ -43,8 +43,7 @@ impl DaemonFile {
     /// Writes it into the state directory, mode 0600. The caller holds the state lock.
     pub fn write(&self, state_dir: &Path) -> io::Result<()> {
         let json = serde_json::to_vec(self)?;
-        // Always the same name: whoever holds the state lock is alone, and what a kill leaves is
-        // written over.
+        // A fixed name is safe under the state lock, and overwrites what a kill left.
         let new = state_dir.join(NEW);
         let mut file = OpenOptions::new()
             .write(true)
@@ -58,8 +57,8 @@ impl DaemonFile {
         sync_dir(state_dir)
     }
 
-    /// Reads it; none: no daemon of this directory has left one. What is no regular file is an
-    /// error, and not waited for.
+    /// Reads it; `None` if no daemon of this directory has left one. Anything but a regular file is
+    /// an error, and is not waited for.
     pub fn read(state_dir: &Path) -> io::Result<Option<Self>> {
         match plain_file::open(&state_dir.join(NAME)) {
             Ok(file) => {
@@ -71,8 +70,8 @@ impl DaemonFile {
         }
     }
 
-    /// Whether a daemon of this directory wrote it, and who answers at its socket could be that
-    /// one. A repository may have been copied, or renamed with another now in its place.
+    /// Whether a daemon of this directory wrote it and could answer at its socket. The repository
+    /// may have been copied, or renamed and replaced.
     fn is_of(&self, state_dir: &Path) -> io::Result<bool> {
         let here = place(state_dir)?;
         if self.state.is_some_and(|state| state != here) {
@@ -84,14 +83,14 @@ impl DaemonFile {
         }
     }
 
-    /// Removes it; that it is not there is fine.
+    /// Removes it, if it exists.
     pub fn remove(state_dir: &Path) -> io::Result<()> {
         remove::file_if_there(&state_dir.join(NAME))?;
         sync_dir(state_dir)
     }
 }
 
-/// What a directory is known by, whatever its name.
+/// A directory's device and inode, which do not change with its name.
 pub fn place(dir: &Path) -> io::Result<(u64, u64)> {
     let dir = fs::metadata(dir)?;
     Ok((dir.dev(), dir.ino()))
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_and_one_whose_place_another_has_taken_tell_of_no_daemon() {
+    fn a_copied_or_replaced_directory_has_no_daemon() {
         let dirs = tempfile::tempdir().unwrap();
         let at = |name: &str| dirs.path().join(name);
         fs::create_dir(at("one")).unwrap();
@@ -150,7 +149,7 @@ mod tests {
     fn it_is_written_read_replaced_and_removed() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(DaemonFile::read(dir.path()).unwrap(), None);
-        // As a kill in the middle of writing leaves it.
+        // What a kill during a write leaves.
         fs::write(dir.path().join(NEW), "{\"pid\":").unwrap();
         assert_eq!(DaemonFile::read(dir.path()).unwrap(), None);
         sample().write(dir.path()).unwrap();
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_newer_version_adds_is_ignored() {
+    fn fields_of_a_newer_version_are_ignored() {
         let json = r#"{"pid":1,"socket":"/tmp/swarm-1/s","startedAt":"2026-01-01T00:00:00.000Z","version":"9","new":[]}"#;
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(NAME), json).unwrap();

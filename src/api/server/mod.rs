@@ -1,7 +1,7 @@
-//! Serving the routes on the unix socket.
+//! Serves the routes on the unix socket.
 //!
-//! Invariant: a connection is looked at by [`peer::check`] before a byte of it is read; no client,
-//! slow or silent, keeps the daemon from ending, or from serving others.
+//! Invariant: [`peer::check`] approves a connection before any byte of it is read. No slow or
+//! silent client can keep the daemon from stopping or from serving others.
 
 pub mod daemon_file;
 pub mod peer;
@@ -23,27 +23,27 @@ use tokio::task::JoinSet;
 use super::stopped;
 use socket::Socket;
 
-/// How long a client may take for the head of a request, and how long an idle connection is kept.
+/// How long a client may take to send a request's head, and how long idle connections are kept.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long an end waits for answers that are under way. Whoever gets none finds what was done at
-/// the next start.
+/// How long the end waits for unfinished answers. A client without an answer can ask the next
+/// daemon what was done.
 pub const STOP_GRACE: Duration = Duration::from_millis(200);
 
-/// How long it looks for connections that have come in and were not accepted yet.
+/// At the end, how long it waits for connections that were not accepted yet.
 const LAST_LOOK: Duration = Duration::from_millis(5);
 
-/// How long it waits for the first request of a connection.
+/// At the end, how long it waits for a connection's first request.
 const FIRST_REQUEST: Duration = Duration::from_millis(50);
 
-/// Connections at once; more wait until one is over.
+/// The most simultaneous connections; more wait.
 pub const MAX_CONNECTIONS: usize = 256;
 
-/// A pause where the system has no descriptor left for another connection.
+/// The pause after a connection could not be accepted, for example for lack of descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves until `stop` is true, or its sender is gone; then finishes what is under way, for
-/// [`STOP_GRACE`] at most, and removes the socket.
+/// Serves until `stop` is true or its sender is gone. Then finishes answers for up to
+/// [`STOP_GRACE`] and removes the socket.
 pub async fn serve(
     socket: Socket,
     router: Router,
@@ -62,7 +62,7 @@ pub async fn serve(
             connections.spawn(attend(accepted, router.clone(), stop.clone()));
         }
     }
-    // Who came in time is answered: that it came too late, where that is so.
+    // Clients that connected in time still get an answer, if only that the daemon is stopping.
     for _ in 0..MAX_CONNECTIONS {
         let accepted = tokio::time::timeout(LAST_LOOK, accept(&listener, &places)).await;
         let Ok(Some(accepted)) = accepted else {
@@ -73,15 +73,15 @@ pub async fn serve(
     drop(listener);
     let rest = async { while connections.join_next().await.is_some() {} };
     if tokio::time::timeout(STOP_GRACE, rest).await.is_err() {
-        tracing::warn!("some clients did not take their answers in time and were cut off");
+        tracing::warn!("some clients did not read their answers in time and were disconnected");
         connections.shutdown().await;
     }
-    // Last, so that a client finds either the daemon or nothing.
+    // Removed last, so that a client finds either a daemon or nothing.
     drop(socket);
     Ok(())
 }
 
-/// The next connection that may come in. Cancel-safe.
+/// The next admitted connection. Cancel-safe.
 async fn accept(
     listener: &UnixListener,
     places: &Arc<Semaphore>,
@@ -103,7 +103,7 @@ async fn accept(
     }
 }
 
-/// One connection to its end, and its place until then.
+/// Serves one connection and holds its place until the end.
 async fn attend(
     (stream, place): (UnixStream, OwnedSemaphorePermit),
     router: Router,
@@ -113,9 +113,9 @@ async fn attend(
     drop(place);
 }
 
-/// Until there was a request, or none is to be expected.
+/// Waits for the first request, but not longer than [`FIRST_REQUEST`].
 async fn first(asked: &Notify) {
-    // Either will do.
+    // A timeout is fine too.
     let _ = tokio::time::timeout(FIRST_REQUEST, asked.notified()).await;
 }
 
@@ -136,8 +136,8 @@ async fn connection(stream: UnixStream, router: Router, mut stop: watch::Receive
     let ended = tokio::select! {
         ended = served.as_mut() => ended,
         () = stopped(&mut stop) => {
-            // Its first request may be on its way: who gets no answer cannot know whether it took
-            // effect.
+            // The first request may be on its way; without an answer, the client could not know
+            // whether it took effect.
             tokio::select! {
                 ended = served.as_mut() => ended,
                 () = first(&asked) => {
@@ -148,6 +148,6 @@ async fn connection(stream: UnixStream, router: Router, mut stop: watch::Receive
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, "a client went away");
+        tracing::debug!(%error, "a client disconnected");
     }
 }

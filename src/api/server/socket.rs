@@ -1,9 +1,9 @@
-//! The unix socket of a daemon: where it lies, and who can reach it.
+//! The unix socket of a daemon.
 //!
-//! Invariant: mode 0600 in a directory of mode 0700 that is ours. The caller holds the state lock,
-//! so whatever lies in the way was left by a daemon that is dead. A normal end removes the socket;
-//! what a kill leaves, the next bind removes (but for a directory elsewhere that no `daemon.json`
-//! names yet: it is empty or holds a dead socket, and goes with the temporary files).
+//! Invariant: the socket has mode 0600, in our own directory of mode 0700. The caller holds the
+//! state lock, so an old socket belongs to a dead daemon. A normal end removes the socket, and the
+//! next bind removes what a kill left. (Except a directory elsewhere that no `daemon.json` names
+//! yet: it contains at most a dead socket, and is removed with the temporary files.)
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -18,10 +18,10 @@ use super::daemon_file::DaemonFile;
 use crate::remove;
 
 const NAME: &str = "swarm.sock";
-/// Begins the name of a directory made for a socket whose own path would be too long.
+/// The prefix of a directory made for a socket whose usual path would be too long.
 const ELSEWHERE: &str = "swarm-";
 
-/// Whether it is a directory that was made for a socket alone.
+/// Whether a directory was made only for a socket.
 pub(super) fn is_elsewhere(dir: &Path) -> bool {
     let name = dir.file_name().and_then(std::ffi::OsStr::to_str);
     name.is_some_and(|name| name.starts_with(ELSEWHERE))
@@ -30,9 +30,9 @@ pub(super) fn is_elsewhere(dir: &Path) -> bool {
 /// Why there is no socket.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// Others can enter the directory.
+    /// Other users can enter the directory.
     #[error(
-        "`{}` has mode {mode:03o}, so others could reach the daemon; close it: chmod 700 {}",
+        "`{}` has mode {mode:03o}, so other users could reach the daemon; fix it: chmod 700 {}",
         dir.display(), dir.display()
     )]
     Exposed {
@@ -41,26 +41,26 @@ pub enum SocketError {
         /// Its mode.
         mode: u32,
     },
-    /// Something that is not a socket lies there.
-    #[error("`{}` is in the way of the daemon's socket and is not one; move it away", .0.display())]
+    /// Something that is not a socket is at its path.
+    #[error("`{}` is not a socket, but the daemon needs this path; move it away", .0.display())]
     InTheWay(PathBuf),
     /// No directory has a path that is short enough.
     #[error(
-        "no directory for the daemon's socket has a path that is short enough for the system; set \
+        "the paths of all directories for the daemon's socket are too long for the system; set \
         XDG_RUNTIME_DIR or TMPDIR to a shorter one"
     )]
     TooLong,
     /// The system refused.
-    #[error("the daemon's socket `{}` cannot be made: {error}", path.display())]
+    #[error("the daemon's socket `{}` cannot be created: {error}", path.display())]
     Io {
-        /// What was to be made or looked at.
+        /// The path that was created or inspected.
         path: PathBuf,
-        /// Why not.
+        /// The system's reason.
         error: io::Error,
     },
 }
 
-/// A bound socket, removed when it is dropped, which comes before the state lock is given back.
+/// A bound socket. It is removed when dropped, before the state lock is released.
 #[derive(Debug)]
 pub struct Socket {
     listener: UnixListener,
@@ -70,9 +70,9 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Binds `swarm.sock` in the state directory, or, where that path is too long for the system,
-    /// in a directory of its own with a random name. The caller holds the state lock. What is to be
-    /// told to clients is [`Socket::path`].
+    /// Binds `swarm.sock` in the state directory or, if that path is too long for the system, in a
+    /// new directory with a random name. The caller holds the state lock. Clients need
+    /// [`Socket::path`].
     pub fn bind(state_dir: &Path) -> Result<Self, SocketError> {
         check_closed(state_dir)?;
         remove_leftover(state_dir);
@@ -85,7 +85,7 @@ impl Socket {
         Self::listen(dir.join(NAME), Some(dir))
     }
 
-    /// Where it lies.
+    /// The socket's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -96,13 +96,13 @@ impl Socket {
 
     fn listen(path: PathBuf, own_dir: Option<PathBuf>) -> Result<Self, SocketError> {
         let listener = UnixListener::bind(&path).map_err(|error| at(&path, error))?;
-        // From here on a failure removes it again.
+        // From here on, a failure removes it again.
         let socket = Self {
             listener,
             path,
             own_dir,
         };
-        // Until this line the directory alone keeps others out.
+        // Until here, only the directory's mode keeps other users out.
         fs::set_permissions(&socket.path, Permissions::from_mode(0o600))
             .and_then(|()| socket.listener.set_nonblocking(true))
             .map_err(|error| at(&socket.path, error))?;
@@ -112,7 +112,7 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // Nothing can be done where it fails; the next bind clears what is left.
+        // If this fails, the next bind removes it.
         drop(remove::file(&self.path));
         if let Some(dir) = &self.own_dir {
             drop(remove::empty_dir(dir));
@@ -127,12 +127,12 @@ fn at(path: &Path, error: io::Error) -> SocketError {
     }
 }
 
-/// Whether the system takes a socket's path of this length.
+/// Whether the path is short enough for a socket.
 fn fits(path: &Path) -> bool {
     SocketAddr::from_pathname(path).is_ok()
 }
 
-/// Whether neither group nor others may do anything.
+/// Whether group and others have no permissions.
 fn is_closed(meta: &fs::Metadata) -> bool {
     Mode::from_bits_truncate(meta.mode() & 0o777)
         .intersection(Mode::S_IRWXG | Mode::S_IRWXO)
@@ -149,7 +149,7 @@ fn check_closed(dir: &Path) -> Result<(), SocketError> {
     Ok(())
 }
 
-/// Makes room for a new socket.
+/// Removes an old socket at this path.
 fn clear(path: &Path) -> Result<(), SocketError> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -161,7 +161,7 @@ fn clear(path: &Path) -> Result<(), SocketError> {
     }
 }
 
-/// Makes a directory of our own, mode 0700, whose path is short.
+/// Creates our own directory, mode 0700, with a short path.
 fn elsewhere() -> Result<PathBuf, SocketError> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let bases = [runtime, Some(std::env::temp_dir()), Some("/tmp".into())];
@@ -181,8 +181,8 @@ fn elsewhere() -> Result<PathBuf, SocketError> {
     Ok(made.map_err(|error| at(&base, error))?.keep())
 }
 
-/// Removes the directory that a killed daemon made for its socket. A leftover is harmless, so what
-/// cannot be removed stays.
+/// Removes the directory that a killed daemon made for its socket. A leftover is harmless, so
+/// failures are ignored.
 fn remove_leftover(state_dir: &Path) {
     let Ok(Some(old)) = DaemonFile::read(state_dir) else {
         return;
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stale_socket_is_replaced_and_the_new_one_is_the_owners_only() {
+    fn a_stale_socket_is_replaced_by_one_with_mode_0600() {
         let base = tempfile::tempdir().unwrap();
         let state = closed_dir(base.path(), "state");
         // What a killed daemon leaves: the file without a listener.
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_path_moves_the_socket_and_a_kill_leaves_nothing_for_ever() {
+    fn a_long_path_moves_the_socket_and_the_next_bind_cleans_up() {
         let base = tempfile::tempdir().unwrap();
         let state = closed_dir(base.path(), &"x".repeat(120));
         let socket = Socket::bind(&state).unwrap();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_file_that_names_a_foreign_place_removes_nothing() {
+    fn a_daemon_file_that_names_a_foreign_path_removes_nothing() {
         let base = tempfile::tempdir().unwrap();
         let state = closed_dir(base.path(), "state");
         let other = closed_dir(base.path(), "other");

@@ -1,7 +1,7 @@
-//! The state through whichever way there is: the daemon where one runs, else the files.
+//! Access to the state: through the daemon if one is running, otherwise through the files.
 //!
-//! Invariant: both ways give the same views. A change is sent at most once: it is tried again only
-//! when it certainly had no effect.
+//! Invariant: both give the same views. A change is sent at most once; it is retried only if it
+//! certainly had no effect.
 
 pub mod remote;
 pub mod temporary_daemon;
@@ -26,22 +26,22 @@ use crate::domain::time::Timestamp;
 use crate::view::{self, Outside, TargetNow};
 use remote::Daemon;
 
-/// How long a command goes on trying when a daemon starts or ends at the same moment, or other
-/// commands change the state: each of them takes some milliseconds, and there may be many.
+/// How long a command retries while a daemon is starting or stopping, or while other commands
+/// change the state. Each of those takes milliseconds, but there may be many.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long it waits between two tries.
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// A way to the state.
+/// A way to read and change the state.
 pub enum Access {
-    /// By the daemon.
+    /// Through the daemon.
     Daemon(Box<Daemon>),
-    /// By the files.
+    /// Through the files.
     Offline(Paths),
 }
 
-/// Does `work` by the daemon or, without one, by the files; again for a moment when a daemon starts
-/// or ends in between.
+/// Does `work` through the daemon or, without one, through the files. Retries for a moment if a
+/// daemon starts or stops meanwhile.
 pub fn with_access<T>(
     repo: &Repo,
     mut work: impl FnMut(&mut Access) -> Result<T, CliError>,
@@ -49,8 +49,7 @@ pub fn with_access<T>(
     patiently(|| open(repo).and_then(|mut access| work(&mut access)))
 }
 
-/// Tries again for a moment what a daemon that starts or ends meanwhile, or another command, was in
-/// the way of.
+/// Retries `work` for up to [`PATIENCE`] while [`is_race`] says that nothing was done.
 pub fn patiently<T>(mut work: impl FnMut() -> Result<T, CliError>) -> Result<T, CliError> {
     let start = Instant::now();
     loop {
@@ -61,8 +60,8 @@ pub fn patiently<T>(mut work: impl FnMut() -> Result<T, CliError>) -> Result<T, 
     }
 }
 
-/// All mean that nothing was done: the daemon went before it heard the request, or is about to go,
-/// or somebody else has the lock.
+/// Whether nothing was done and a retry may succeed: the daemon stopped before it read the request,
+/// is about to stop, or another process holds the lock.
 pub fn is_race(error: &CliError) -> bool {
     matches!(error.kind, Kind::NoDaemon | Kind::Locked) || error.stable_code() == "ENDING"
 }
@@ -75,7 +74,7 @@ fn open(repo: &Repo) -> Result<Access, CliError> {
 }
 
 impl Access {
-    /// Whether no daemon is asked.
+    /// Whether this goes through the files.
     pub const fn is_offline(&self) -> bool {
         matches!(self, Self::Offline(_))
     }
@@ -88,7 +87,7 @@ impl Access {
         }
     }
 
-    /// One agent, living or over.
+    /// One agent, running or ended.
     pub fn agent(&mut self, id: &AgentId) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get(&format!("agents/{id}")),
@@ -148,7 +147,7 @@ impl Access {
         }
     }
 
-    /// What agents found out.
+    /// `memory log --json`.
     pub fn learnings(&mut self) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.get("learnings"),
@@ -156,7 +155,7 @@ impl Access {
         }
     }
 
-    /// What happened since some time.
+    /// `report --json`.
     pub fn report(&mut self, since: Option<Timestamp>) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => {
@@ -213,7 +212,7 @@ impl Access {
         }
     }
 
-    /// Removes what is over for long enough: `clean --json`.
+    /// Removes old output and leftovers: `clean --json`.
     pub fn clean(&mut self, dry_run: bool) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.post("clean", &json!({ "dryRun": dry_run })),
@@ -221,7 +220,7 @@ impl Access {
         }
     }
 
-    /// Asks for a change; the answer has the `seq` of its last event and, of a new idea, its `id`.
+    /// Executes a command. The answer has the `seq` of its last event and, for a new idea, its `id`.
     pub fn execute(&mut self, command: &Command) -> Result<Value, CliError> {
         match self {
             Self::Daemon(daemon) => daemon.execute(command),

@@ -1,7 +1,7 @@
-//! The daemon, asked over its socket, one request after the other.
+//! Blocking requests to the daemon over its socket.
 //!
-//! Invariant: one thread, one connection; the runtime exists only while a daemon is there to talk
-//! to.
+//! Invariant: one thread, one connection, one request at a time; the runtime exists only while a
+//! daemon is running.
 
 use std::fmt::Display;
 
@@ -24,13 +24,13 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Connects to the repository's daemon; `None` when none is running. Where a file that cannot
-    /// be read says where it is, the lock tells whether it is there at all.
+    /// Connects to the repository's daemon; `None` when none is running. If `daemon.json` cannot be
+    /// read, the state lock shows whether there is a daemon.
     pub fn connect(repo: &Repo) -> Result<Option<Self>, CliError> {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| CliError::io("begin to talk to the daemon", &error))?;
+            .map_err(|error| CliError::io("connect to the daemon", &error))?;
         match runtime.block_on(Client::connect(&repo.state())) {
             Ok(client) => Ok(Some(Self { runtime, client })),
             Err(ConnectError::NoDaemon) => Ok(None),
@@ -50,23 +50,23 @@ impl Daemon {
         self.client.daemon().pid
     }
 
-    /// Does asynchronous work on this connection's runtime.
+    /// Runs asynchronous work on this connection's runtime.
     pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
     }
 
-    /// Asks for a view. A path begins after `/api/v1/`.
+    /// Fetches a view. `path` starts after `/api/v1/`.
     pub async fn ask(&self, path: &str) -> Result<Value, CliError> {
         self.client.get(path).await.map_err(from_client)
     }
 
-    /// Begins to follow lines.
+    /// Starts to follow lines.
     pub async fn stream(&self, path: &str) -> Result<Stream, CliError> {
         self.client.stream(path).await.map_err(from_client)
     }
 
-    /// The next line; `None` when the daemon has ended them. One that was killed could not: that is
-    /// an error, as is none at all.
+    /// The next line; `None` when the daemon has ended the stream. A broken connection is an error:
+    /// the daemon was killed.
     pub async fn next_line(&self, lines: &mut Stream) -> Result<Option<String>, CliError> {
         match lines.next_line().await {
             Err(ClientError::Io(error)) => Err(cut_off(&error)),
@@ -74,18 +74,18 @@ impl Daemon {
         }
     }
 
-    /// Asks for a view and waits for it.
+    /// Fetches a view, blocking.
     pub fn get(&self, path: &str) -> Result<Value, CliError> {
         self.block_on(self.ask(path))
     }
 
-    /// Asks for a change.
+    /// Sends a change.
     pub fn post(&self, path: &str, body: &Value) -> Result<Value, CliError> {
         self.block_on(self.client.post(path, body))
             .map_err(from_client)
     }
 
-    /// Asks for this change.
+    /// Executes a command.
     pub fn execute(&self, command: &Command) -> Result<Value, CliError> {
         match request(command) {
             Some(Request::Post(path, body)) => self.post(&path, &body),
@@ -98,12 +98,12 @@ impl Daemon {
                 answer.map_err(from_client)
             }
             None => Err(CliError::refused(format!(
-                "a daemon takes no such request: {command:?}"
+                "the daemon has no request for this command: {command:?}"
             ))),
         }
     }
 
-    /// Hands each line to `each` until the daemon ends them.
+    /// Passes each line to `each` until the daemon ends the stream.
     pub fn follow(
         &self,
         path: &str,
@@ -119,18 +119,18 @@ impl Daemon {
     }
 }
 
-/// A daemon runs, and what says where cannot be read.
+/// A daemon is running, but nothing says how to reach it.
 pub(in crate::cli) fn hidden(repo: &Repo, why: &dyn Display) -> CliError {
-    let end = match holder(&Paths::new(repo.root())) {
-        Some(pid) => format!("kill -TERM {pid}"),
-        None => "TERM to its process".to_owned(),
+    let stop = match holder(&Paths::new(repo.root())) {
+        Some(pid) => format!("stop it (nothing is lost): kill -TERM {pid}"),
+        None => "stop it with Ctrl+C where it was started; nothing is lost".to_owned(),
     };
-    CliError::refused(format!("a daemon runs, but cannot be found: {why}")).hint(format!(
-        "end it where it was started (Ctrl+C, or {end}), and start it again: nothing is lost"
-    ))
+    CliError::refused(format!("a daemon is running, but cannot be reached: {why}"))
+        .hint(stop)
+        .hint("then start it again: swarm start")
 }
 
-/// A change as a request.
+/// An HTTP request that changes something.
 #[derive(Debug, PartialEq)]
 enum Request {
     Post(String, Value),
@@ -138,8 +138,7 @@ enum Request {
     Delete(String),
 }
 
-/// How to ask a daemon for a change. Settings and mode are its own affair: it reads the
-/// configuration.
+/// The request for a command; `None` for settings and mode, which the daemon reads itself.
 fn request(command: &Command) -> Option<Request> {
     let post = |path: String, body: Value| Some(Request::Post(path, body));
     let nothing = || json!({});
@@ -203,7 +202,7 @@ fn request(command: &Command) -> Option<Request> {
 fn cut_off(error: &std::io::Error) -> CliError {
     CliError::new(
         Kind::NoDaemon,
-        format!("the daemon went away in the middle: {error}"),
+        format!("lost the connection to the daemon: {error}"),
     )
     .hint("if it was killed, nothing is lost; start it again: swarm start")
 }
@@ -230,23 +229,23 @@ fn from_client(error: ClientError) -> CliError {
         }
         ClientError::Silent { pid, .. } => silent(pid, &error.to_string()),
         ClientError::Io(error) => CliError::refused(format!("the daemon did not answer: {error}"))
-            .details("whether the request took effect is not known")
-            .hint("look before you try again: swarm status, swarm events"),
+            .details("the request may have taken effect or not")
+            .hint("check before you try again: swarm status"),
     }
 }
 
 fn silent(pid: u32, message: &str) -> CliError {
-    let error = CliError::refused(message).details("whether a change took effect is not known");
+    let error = CliError::refused(message).details("the request may have taken effect or not");
     if process::is_stopped(pid) {
         return error.hint(format!(
-            "it is stopped by a signal; let it go on: kill -CONT {pid}"
+            "it was stopped by a signal; let it continue: kill -CONT {pid}"
         ));
     }
     error
         .hint("it may be busy: try again in a while")
         .hint(format!(
-            "if it stays silent, end it and start anew, nothing is lost: kill -9 {pid} && swarm \
-            start"
+            "if it stays silent, kill it and start it again (nothing is lost): kill -9 {pid} && \
+            swarm start"
         ))
 }
 
@@ -264,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_become_the_requests_of_the_interface() {
+    fn commands_become_api_requests() {
         let id = IdeaId::numbered(1);
         let new = NewIdea {
             text: "x".into(),
@@ -291,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_at_the_daemon_is_not_a_refusal_like_others() {
+    fn a_full_disk_at_the_daemon_has_its_own_exit_code() {
         let error = from_client(ClientError::Api {
             status: 503,
             code: "DISK".into(),

@@ -1,6 +1,6 @@
-//! Commands that only a daemon can carry out, where none may be running.
+//! Executes a command that needs a daemon, starting a temporary one if none is running.
 //!
-//! Invariant: a daemon that starts for one command begins no idea by itself and ends with it.
+//! Invariant: a temporary daemon starts no ideas, and ends with the command.
 
 use std::sync::mpsc;
 use std::thread;
@@ -17,8 +17,8 @@ use crate::daemon::{DaemonError, offline};
 use crate::domain::command::Command;
 use crate::domain::settings::Mode;
 
-/// Has a daemon do what needs one, and waits for its end: the one that runs, or, where none does,
-/// one that starts for this alone, in which no idea begins by itself.
+/// Has the daemon execute a command and waits until it is done. Without a daemon, one is started
+/// just for this; it starts no ideas.
 pub fn on_the_daemon(context: &mut Context, command: &Command) -> Result<Value, CliError> {
     let repo = context.repo()?;
     patiently(|| match Daemon::connect(&repo)? {
@@ -38,17 +38,16 @@ fn on_a_daemon_of_its_own(repo: &Repo, command: &Command) -> Result<Value, CliEr
         until_idle: false,
         on_open: Box::new(|_| {}),
         on_ready: Box::new(move |_, _| {
-            // Who asked waits for the daemon's end first, and then for this.
+            // The caller waits for the daemon to end, and then for this answer.
             thread::spawn(move || drop(sender.send(ask_and_end(&there, &command))));
         }),
     })?;
     let gone = |_| {
-        CliError::refused("the daemon that was started for this ended before it was done")
-            .hint("the next start goes on with it: swarm start")
+        CliError::refused("the daemon started for this command ended before it was done")
+            .hint("the next start continues it: swarm start")
     };
     let answer = answer.recv().map_err(gone)?;
-    // That nothing began by itself was for the while only; a daemon that runs by now has its own
-    // mode.
+    // Semi-auto mode was only for this command. A daemon that runs by now has its own mode.
     let mode = if before.settings.is_some() {
         before.mode()
     } else {
@@ -61,13 +60,13 @@ fn on_a_daemon_of_its_own(repo: &Repo, command: &Command) -> Result<Value, CliEr
     }
 }
 
-/// What runs under its runner goes on, as it did without a daemon.
+/// Executes the command and stops the daemon. Agents keep running, as they did without it.
 fn ask_and_end(repo: &Repo, command: &Command) -> Result<Value, CliError> {
     let daemon = Daemon::connect(repo)?.ok_or_else(CliError::no_daemon)?;
     let answer = daemon.execute(command);
     let ended = daemon.execute(&Command::Shutdown { keep_agents: true });
     match (answer, ended) {
-        // It was ending already: somebody pressed Ctrl+C.
+        // Somebody pressed Ctrl+C, and it is stopping already.
         (Ok(_), Err(error)) if !is_race(&error) => Err(error),
         (answer, _) => answer,
     }

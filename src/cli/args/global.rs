@@ -1,6 +1,6 @@
-//! The options that every command takes.
+//! The options that every command accepts.
 //!
-//! Invariant: this file knows no command, so that every command may know it.
+//! Invariant: this file uses no command, so that every command can use it.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use clap::ArgAction;
 
 use crate::cli::output::terminal::ColorChoice;
 
-/// What goes for every command.
+/// Options that every command accepts.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Global {
-    /// Work in the repository of this folder instead of the current one's.
+    /// Use the repository in this folder instead of the current one.
     #[arg(
         short = 'C',
         long = "repo",
@@ -20,7 +20,7 @@ pub struct Global {
         help_heading = "Global options"
     )]
     pub repo: Option<PathBuf>,
-    /// Write JSON: one document, or JSON lines where the output goes on.
+    /// Print JSON: one document, or one line for each item when following.
     #[arg(long, global = true, help_heading = "Global options")]
     pub json: bool,
     /// When to use colours.
@@ -33,10 +33,10 @@ pub struct Global {
         help_heading = "Global options"
     )]
     pub color: ColorChoice,
-    /// Say more.
+    /// Print more.
     #[arg(short, long, action = ArgAction::Count, global = true, help_heading = "Global options")]
     pub verbose: u8,
-    /// Say nothing but the data and errors.
+    /// Print only data and errors.
     #[arg(
         short,
         long,

@@ -1,7 +1,7 @@
-//! The command line as types. The doc comments are the help texts.
+//! The command line as clap types; doc comments become the help texts.
 //!
-//! Invariant: names and meanings are the contract's. Each command's own arguments are beside the
-//! command, in `commands/<verb>.rs`.
+//! Invariant: names and meanings are fixed by the contract. Each command's own arguments live next
+//! to the command, in `commands/<verb>.rs`.
 
 pub mod global;
 
@@ -16,7 +16,7 @@ use global::Global;
 
 const FIRST_STEPS: &str = "\
 First steps:
-  swarm demo                        see it work, with nothing to set up
+  swarm demo                        watch it work; needs no setup
   swarm init                        set up this repository
   swarm idea add \"add a --version flag\"
   swarm start";
@@ -27,15 +27,13 @@ fn exit_codes_and_first_steps() -> String {
     format!("Exit codes:\n{lines}\n{FIRST_STEPS}")
 }
 
-/// Runs a backlog of ideas through coding agents in parallel git worktrees, lands what passes the
-/// project's own checks, and loses nothing.
+/// Run a backlog of ideas through coding agents in parallel git worktrees, land what passes the
+/// project's own checks, and lose nothing.
 #[derive(Debug, Parser)]
 #[command(name = "swarm", version, after_help = exit_codes_and_first_steps(), propagate_version = false, max_term_width = 100)]
 pub struct Cli {
-    /// What goes for every command.
     #[command(flatten)]
     pub global: Global,
-    /// The command.
     #[command(subcommand)]
     pub verb: Verb,
 }
@@ -43,60 +41,60 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Set up the repository: write `.swarm/`.
+    /// Set up this repository: write `.swarm/`.
     Init(init::Init),
-    /// See it work: a scripted agent in a temporary repository, with no key, network or
+    /// Watch a scripted agent work in a temporary repository. Needs no key, network or
     /// configuration.
     Demo(demo::Demo),
-    /// Run the daemon: give ideas to agents and land their work.
+    /// Run the daemon: hand ideas to agents and land their work.
     Start(start::Start),
-    /// End the daemon, as one Ctrl+C does.
+    /// Stop the daemon gracefully, like one Ctrl+C.
     Stop(stop::Stop),
-    /// Show what runs, what waits and what needs you.
+    /// Show what is running, what is waiting and what needs you.
     Status(status::Status),
     /// Add and manage ideas.
     #[command(subcommand)]
     Idea(idea::Idea),
-    /// Look at agents, stop them, say something to them.
+    /// Inspect, stop, redirect or message agents.
     #[command(subcommand)]
     Agent(agent::Agent),
-    /// Start nothing new; hold running agents at their boundary.
+    /// Start nothing new, and hold agents after their current iteration.
     Pause(pause::Pause),
-    /// Go on after a pause.
+    /// Resume after a pause.
     Resume(pause::Resume),
-    /// The merge queue.
+    /// Inspect and manage the merge queue.
     #[command(subcommand)]
     Merge(merge::Merge),
-    /// Named points to roll back to.
+    /// Manage named points to roll back to.
     #[command(subcommand)]
     Checkpoint(checkpoint::Checkpoint),
-    /// Go back to a checkpoint.
+    /// Roll back to a checkpoint.
     Rollback(rollback::Rollback),
-    /// Programs that are told of certain moments.
+    /// List, test and approve hooks.
     #[command(subcommand)]
     Hooks(hooks::Hooks),
-    /// What agents found out.
+    /// Show what agents have learned.
     #[command(subcommand)]
     Memory(memory::Memory),
-    /// Say what happened meanwhile: landed, failed, waiting, stuck, spent.
+    /// Summarize what happened: landed, failed, waiting, stuck, spent.
     Report(report::Report),
-    /// Show what happened.
+    /// Show the event log.
     Events(events::Events),
-    /// Show the state at a point of the event log, or verify the snapshot against it.
+    /// Show the state at a point in the event log, or verify the snapshot against the log.
     Replay(replay::Replay),
-    /// Wait until an idea, or everything, is over.
+    /// Wait until one idea, or everything, is finished.
     Wait(wait::Wait),
-    /// The configuration.
+    /// Show and check the configuration.
     #[command(subcommand)]
     Config(config::Config),
-    /// Say what is wrong and how to mend it.
+    /// Find out what is wrong and how to fix it.
     Doctor(doctor::Doctor),
-    /// Remove what is over for long enough.
+    /// Remove old output and leftovers to free disk space.
     Clean(clean::Clean),
     /// Have the system's service manager run the daemon.
     #[command(subcommand)]
     Service(service::Service),
-    /// Write a completion script for a shell.
+    /// Print a completion script for a shell.
     Completions(completions::Completions),
 }
 
@@ -107,7 +105,7 @@ mod tests {
     use super::*;
 
     fn leaves(command: &Command, path: &str, found: &mut Vec<(String, Command)>) {
-        // What is hidden nobody types.
+        // Nobody types a hidden command.
         let shown = |sub: &&Command| !sub.is_hide_set();
         let mut subcommands = command.get_subcommands().filter(shown).peekable();
         if subcommands.peek().is_none() {
@@ -166,7 +164,7 @@ mod tests {
                 let words = split(line);
                 assert!(
                     line.starts_with(&path) || words.contains(&"-C".to_owned()),
-                    "{line} is no example of {path}"
+                    "{line} is not an example of {path}"
                 );
                 if let Err(error) = Cli::try_parse_from(&words) {
                     panic!("{line}: {error}");
@@ -175,11 +173,11 @@ mod tests {
         }
     }
 
-    /// The terminal's width breaks lines that are longer than this one.
+    /// clap wraps longer lines by itself.
     const WIDTH: usize = 100;
 
     #[test]
-    fn no_help_text_breaks_a_sentence_by_hand_that_is_broken_anyway() {
+    fn no_help_text_wraps_a_long_sentence_by_hand() {
         for (path, command) in all() {
             let text = command.get_after_help().map(ToString::to_string);
             let text = text.unwrap_or_default();

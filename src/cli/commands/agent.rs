@@ -1,7 +1,7 @@
-//! `swarm agent`: who works, what they write, and how to step in.
+//! `swarm agent`: inspects agents, and intervenes.
 //!
-//! Invariant: what is recorded of agents is shown without a daemon too; the exit code tells all the
-//! same that none runs.
+//! Invariant: without a daemon, `list`, `show` and `logs` print what is recorded; only the exit
+//! code and a note say that no daemon is running.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -24,22 +24,22 @@ use crate::domain::command::Command;
 use crate::domain::ids::{AgentId, IdeaId};
 use crate::domain::rejection::Rejection;
 
-/// The commands about agents. `list`, `show` and `logs` give without a daemon what is recorded, and
-/// end with exit code 3; the others need it.
+/// Without a daemon, `list`, `show` and `logs` print what is recorded and exit with code 3; the
+/// others need the daemon.
 #[derive(Debug, Subcommand)]
 pub enum Agent {
-    /// List the agents, those that have ended included.
+    /// List all agents, including those that have ended.
     List(List),
     /// Show one agent.
     Show(Show),
-    /// Show what an agent wrote.
+    /// Show an agent's output.
     Logs(Logs),
-    /// End an agent: its idea is pending again, its worktree is kept.
+    /// Stop an agent. Its idea becomes pending again and its worktree is kept.
     Stop(Stop),
-    /// Stop an agent and give its place to another idea; its work is committed, its own idea is
-    /// pending again.
+    /// Stop an agent and give its place to another idea. Its work is committed, and its own idea
+    /// becomes pending again.
     Redirect(Redirect),
-    /// Tell an agent something with its next prompt.
+    /// Send an agent a message with its next prompt.
     Say(Say),
 }
 
@@ -61,7 +61,7 @@ pub struct Show {
 /// `agent logs`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without a daemon it shows what was written so far, says that none runs, and ends with exit code 3; so do list and show.
+    after_help = "Without a daemon, `logs`, `list` and `show` print what is recorded and exit with code 3.
 
 Examples:
   $ swarm agent logs ed-002
@@ -71,13 +71,13 @@ Examples:
 pub struct Logs {
     /// The agent.
     pub id: AgentId,
-    /// Go on with what it writes, over its later iterations, until it has ended.
+    /// Keep printing new output until the agent has ended.
     #[arg(short, long)]
     pub follow: bool,
-    /// So many lines from the end.
+    /// Print only the last N lines.
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub lines: u64,
-    /// What its program wrote, as it is: of one that writes a structured stream, the lines of JSON.
+    /// Print the program's output unchanged, for example a structured stream as JSON lines.
     #[arg(long)]
     pub raw: bool,
 }
@@ -94,12 +94,12 @@ pub struct Stop {
 /// `agent redirect`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-What becomes of the two ideas:
-  the agent is stopped, and what it left uncommitted becomes a WIP commit on its branch. Its idea is pending again, without a \
-  penalty. The other idea is begun next, by an agent of the same profile.
-  Without --new-worktree that agent takes over the worktree, with the work so far committed in it: what it lands includes it. The \
-  first idea's work is kept as refs/swarm/rescue/redirected-AGENT-IDEA, and its next attempt starts from there, in a worktree of its own.
-  With --new-worktree the worktree stays with the first idea, and the other one starts from the target, or from the work that it has.
+What happens to the two ideas:
+  The agent is stopped, and its uncommitted changes become a WIP commit on its branch. Its idea becomes pending again, without a \
+  penalty. The other idea starts next, with an agent of the same profile.
+  By default, that agent takes over the worktree and the work committed in it, so what it lands includes that work. The first \
+  idea's work is also kept as refs/swarm/rescue/redirected-AGENT-IDEA; its next attempt starts from there, in a worktree of its own.
+  With --new-worktree, the worktree stays with the first idea. The other idea starts from the target, or from its own earlier work.
 
 Examples:
   $ swarm agent redirect ed-002 idea-007
@@ -107,9 +107,9 @@ Examples:
 pub struct Redirect {
     /// The agent.
     pub id: AgentId,
-    /// The idea that takes its place: pending, and nothing that it waits for is left.
+    /// The idea that takes its place; it must be pending and ready to start.
     pub idea: IdeaId,
-    /// Begin the other idea in a worktree of its own.
+    /// Start the other idea in a worktree of its own.
     #[arg(long)]
     pub new_worktree: bool,
 }
@@ -117,8 +117,9 @@ pub struct Redirect {
 /// `agent say`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It is kept until a prompt carries it, over restarts too; when the iteration that had it is cut short it comes again. How far it has come \
-(accepted, delivered, seen), and when: swarm agent show ID. If the agent ends before, the next attempt at its idea is told.
+The message is kept, across restarts too, until a prompt delivers it. If that iteration is interrupted, the message is sent again. \
+If the agent ends first, the next attempt at its idea gets the message. Work that is already in the merge queue lands without reading it. \
+`swarm agent show ID` shows whether a message was accepted, delivered or seen.
 
 Examples:
   $ swarm agent say ed-002 \"use port 8080\"
@@ -126,11 +127,11 @@ Examples:
 pub struct Say {
     /// The agent.
     pub id: AgentId,
-    /// What; `-` reads it from standard input. After `--` it may begin with a dash.
+    /// The message; `-` reads it from standard input. After `--` it may start with a dash.
     pub text: String,
 }
 
-/// Does it.
+/// Runs the command.
 pub fn run(verb: Agent, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Agent::List(List {}) => list(context),
@@ -138,21 +139,37 @@ pub fn run(verb: Agent, context: &mut Context) -> Result<(), CliError> {
         Agent::Logs(args) => logs(&args, context),
         Agent::Stop(Stop { id }) => {
             let words = format!(
-                "{id} is being ended, or was; its idea is pending then, with its work kept. In \
-                autopilot it is begun again in its turn: swarm idea cancel gives it up, swarm \
-                pause keeps everything back"
+                "stopping {id}; its idea becomes pending again and keeps its work\n  in autopilot \
+                mode the idea starts again in its turn; to prevent that:\n  -> swarm pause, or \
+                swarm idea cancel ID"
             );
             change(context, &Command::StopAgent { id }, &words)
         }
         Agent::Redirect(args) => redirect(args, context),
-        Agent::Say(Say { id, text }) => {
-            let words = format!(
-                "{id} will read it with its next prompt; how far it has come: swarm agent show {id}"
-            );
-            let text = text_or_stdin(text)?;
-            change(context, &Command::SayToAgent { id, text }, &words)
-        }
+        Agent::Say(say) => send_message(say, context),
     }
+}
+
+/// Sends the message and says who will read it: work in the merge queue lands without a prompt.
+fn send_message(say: Say, context: &mut Context) -> Result<(), CliError> {
+    let (id, text) = (say.id, text_or_stdin(say.text)?);
+    let daemon = context.daemon()?;
+    let command = Command::SayToAgent {
+        id: id.clone(),
+        text,
+    };
+    let answer = daemon.execute(&command)?;
+    let agent = daemon.get(&format!("agents/{id}")).unwrap_or_default();
+    let fate = if render::in_merge_queue(&agent) {
+        format!(
+            "message kept, but the work of {id} is in the merge queue: {id} reads it only if the \
+            merge comes back"
+        )
+    } else {
+        format!("message accepted; {id} gets it with its next prompt")
+    };
+    let words = format!("{fate}\n  -> see whether it was delivered: swarm agent show {id}");
+    confirm(context, &answer, &words)
 }
 
 fn redirect(args: Redirect, context: &mut Context) -> Result<(), CliError> {
@@ -162,13 +179,13 @@ fn redirect(args: Redirect, context: &mut Context) -> Result<(), CliError> {
         new_worktree,
     } = args;
     let place = if new_worktree {
-        "in a worktree of its own"
+        "in a new worktree".to_owned()
     } else {
-        "in its worktree"
+        format!("in the worktree of {id}")
     };
     let words = format!(
-        "{id} is being stopped and its work committed; {idea} is next, {place}; its own idea is \
-        pending again"
+        "redirecting {id}: its work is committed and its own idea becomes pending again; {idea} \
+        starts next, {place}"
     );
     let command = Command::RedirectAgent {
         id,
@@ -183,7 +200,7 @@ fn change(context: &mut Context, command: &Command, words: &str) -> Result<(), C
     confirm(context, &answer, words)
 }
 
-/// Shows by the daemon or, without one, what is recorded: then that is said last.
+/// Shows what the daemon says or, without one, what is recorded; a note then says so.
 fn shown(
     context: &mut Context,
     mut ask: impl FnMut(&mut Access) -> Result<Value, CliError>,
@@ -203,14 +220,14 @@ fn shown(
     Ok(())
 }
 
-/// A refusal by what is recorded: a daemon may know more by now.
+/// What is recorded refuses the command; a daemon might know more.
 fn without_daemon(mut error: CliError) -> CliError {
     if error.kind != Kind::Refused {
         return error;
     }
     error.kind = Kind::NoDaemon;
     error
-        .details("no daemon is running in this repository; that is what is recorded")
+        .details("no daemon is running, so only recorded agents are known")
         .hint("start it: swarm start")
 }
 
@@ -224,7 +241,7 @@ fn write_list(context: &mut Context, agents: &Value) -> Result<(), CliError> {
     }
     let agents = agents.as_array().map_or(&[][..], Vec::as_slice);
     if agents.is_empty() {
-        context.output.note("no agent has begun yet");
+        context.output.note("no agent has started yet");
         return Ok(());
     }
     let page = render::agents(&context.output, agents, clock::now());
@@ -239,13 +256,13 @@ fn write_agent(context: &mut Context, agent: &Value) -> Result<(), CliError> {
     if context.output.json {
         return context.output.document(agent);
     }
-    let page = render::agent(&context.output, agent, &context.zone);
+    let page = render::agent(&context.output, agent, clock::now());
     write_page(&mut context.output, &page)
 }
 
 fn logs(args: &Logs, context: &mut Context) -> Result<(), CliError> {
     let repo = context.repo()?;
-    // What was shown already must not come again: a daemon that ends meanwhile ends this.
+    // No retry through the files if the daemon stops meanwhile: it would show lines twice.
     let Some(daemon) = Daemon::connect(&repo)? else {
         return kept_logs(args, &repo, context);
     };
@@ -256,7 +273,7 @@ fn logs(args: &Logs, context: &mut Context) -> Result<(), CliError> {
     written(args, &mut context.output, |each| daemon.follow(&path, each))
 }
 
-/// What the runs' files hold, and that nothing comes after it.
+/// Prints the recorded output, and notes that no daemon is running.
 fn kept_logs(args: &Logs, repo: &Repo, context: &mut Context) -> Result<(), CliError> {
     let paths = repo.paths();
     let state = offline::read(&paths)?;
@@ -278,7 +295,7 @@ fn kept_logs(args: &Logs, repo: &Repo, context: &mut Context) -> Result<(), CliE
     Err(CliError::as_recorded())
 }
 
-/// Writes the lines that `read` hands on: as one document, or one by one.
+/// Writes the lines that `read` passes on: as one document, or one by one.
 fn written(
     args: &Logs,
     output: &mut Output,
@@ -295,7 +312,7 @@ fn written(
     output.document(&json!({ "id": args.id, "lines": lines }))
 }
 
-/// The line is what an agent wrote: nothing of it may act on the terminal.
+/// Writes a line of an agent's output, made safe for the terminal.
 fn log_line(output: &mut Output, line: &str, follow: bool) -> Result<(), CliError> {
     if output.json {
         output.json_line(&json!({ "line": line }))?;

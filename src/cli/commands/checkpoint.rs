@@ -5,25 +5,27 @@ use serde_json::Value;
 
 use crate::cli::access::Access;
 use crate::cli::access::temporary_daemon::on_the_daemon;
+use crate::cli::clock;
 use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
-use crate::cli::json::{list as items, text};
-use crate::cli::output::terminal::safe;
-use crate::cli::output::write_page;
+use crate::cli::json::{list as items, text, time};
+use crate::cli::output::table::Rows;
+use crate::cli::output::terminal::{Tone, safe};
+use crate::cli::output::{Output, write_page};
 use crate::domain::command::Command;
 use crate::domain::ids::CheckpointName;
 
 /// The commands about checkpoints.
 #[derive(Debug, Subcommand)]
 pub enum Checkpoint {
-    /// Make a checkpoint of the target, the ideas and the work of every agent.
+    /// Save the target, the ideas and every agent's work as a checkpoint.
     Create(Create),
     /// List the checkpoints, oldest first.
     List(List),
-    /// Show a checkpoint.
+    /// Show one checkpoint.
     Show(Show),
-    /// Delete a checkpoint: its file, its tag, the work that it kept.
+    /// Delete a checkpoint: its file, its tag and the work it keeps.
     Delete(Delete),
 }
 
@@ -32,7 +34,7 @@ pub enum Checkpoint {
 #[command(after_help = "Example:
   $ swarm checkpoint create before-release")]
 pub struct Create {
-    /// Its name: lower-case letters, digits and dashes.
+    /// The checkpoint's name: lower-case letters, digits and dashes.
     pub name: CheckpointName,
 }
 
@@ -60,7 +62,7 @@ pub struct Delete {
     pub name: CheckpointName,
 }
 
-/// Does it.
+/// Runs the command.
 pub fn run(verb: &Checkpoint, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Checkpoint::Create(Create { name }) => {
@@ -69,7 +71,7 @@ pub fn run(verb: &Checkpoint, context: &mut Context) -> Result<(), CliError> {
                 context,
                 &answer,
                 &format!(
-                    "the checkpoint {name} is there; to come back to it: swarm rollback {name}"
+                    "checkpoint {name} created\n  -> roll back to it later: swarm rollback {name}"
                 ),
             )
         }
@@ -77,11 +79,7 @@ pub fn run(verb: &Checkpoint, context: &mut Context) -> Result<(), CliError> {
         Checkpoint::Show(Show { name }) => show(context, name),
         Checkpoint::Delete(Delete { name }) => {
             let answer = on_the_daemon(context, &Command::DeleteCheckpoint { name: name.clone() })?;
-            confirm(
-                context,
-                &answer,
-                &format!("the checkpoint {name} is deleted"),
-            )
+            confirm(context, &answer, &format!("checkpoint {name} deleted"))
         }
     }
 }
@@ -93,27 +91,36 @@ fn list(context: &mut Context) -> Result<(), CliError> {
     }
     let all = all.as_array().map_or(&[][..], Vec::as_slice);
     if all.is_empty() {
-        context
-            .output
-            .note("there is no checkpoint; make one: swarm checkpoint create NAME");
+        context.output.note("there are no checkpoints yet");
+        let create = "create one: swarm checkpoint create NAME";
+        context.output.next_step(create);
         return Ok(());
     }
-    let page: Vec<String> = all.iter().map(line).collect();
+    let page = table(&context.output, all);
     write_page(&mut context.output, &page)
 }
 
-fn line(one: &Value) -> String {
-    let commit: String = text(one, "gitCommit").chars().take(10).collect();
-    let problem = match one.get("problem").and_then(Value::as_str) {
-        Some(problem) => format!("  {problem}"),
-        None => String::new(),
-    };
-    safe(&format!(
-        "{:<44} {}  {commit}  {}{problem}",
-        text(one, "name"),
-        text(one, "createdAt"),
-        text(one, "reason")
-    ))
+/// Checkpoints as a table; problems follow, each on a line of its own.
+fn table(output: &Output, all: &[Value]) -> Vec<String> {
+    let now = clock::now();
+    let mut rows = Rows::new(output, &["NAME", "CREATED", "COMMIT", "REASON"], &[0]);
+    for one in all {
+        let commit: String = text(one, "gitCommit").chars().take(10).collect();
+        let created = time(one, "createdAt").map_or_else(String::new, |at| clock::ago(at, now));
+        rows.row(&[
+            (Tone::Plain, text(one, "name")),
+            (Tone::Dim, &created),
+            (Tone::Plain, &commit),
+            (Tone::Plain, text(one, "reason")),
+        ]);
+    }
+    let mut page = rows.lines();
+    for one in all {
+        if let Some(problem) = one.get("problem").and_then(Value::as_str) {
+            page.push(safe(&format!("! {}: {problem}", text(one, "name"))));
+        }
+    }
+    page
 }
 
 fn show(context: &mut Context, name: &CheckpointName) -> Result<(), CliError> {
@@ -121,7 +128,8 @@ fn show(context: &mut Context, name: &CheckpointName) -> Result<(), CliError> {
     if context.output.json {
         return context.output.document(&one);
     }
-    let mut page = vec![line(&one)];
+    let mut page = table(&context.output, std::slice::from_ref(&one));
+    page.push(String::new());
     page.push(format!("tag       {}", text(&one, "gitTag")));
     page.push(format!("event     {}", one["seq"]));
     let none = serde_json::Map::new();
@@ -131,7 +139,7 @@ fn show(context: &mut Context, name: &CheckpointName) -> Result<(), CliError> {
     }
     for agent in items(&one, "agentStates") {
         let kept = match agent["wipCommit"].as_str() {
-            Some(commit) => format!("; uncommitted work {commit:.10}"),
+            Some(commit) => format!("; uncommitted work saved as {commit:.10}"),
             None => String::new(),
         };
         page.push(format!(

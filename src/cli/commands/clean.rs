@@ -1,45 +1,47 @@
-//! `swarm clean`: makes room.
+//! `swarm clean`: frees disk space.
 
 use clap::Args;
 use serde_json::Value;
 
+use crate::cli::clock;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
 use crate::cli::output::Output;
 use crate::cli::output::table::Rows;
 use crate::cli::output::terminal::{Tone, safe};
 use crate::cli::output::write_page;
+use crate::domain::time::Timestamp;
 
 /// `clean`.
 #[derive(Debug, Args)]
-#[command(after_help = "What goes:
-  .swarm/runs/         output of attempts at ideas that are done or cancelled, after retention.runsDays
-  .swarm/state/        copies that were put aside: torn-* and doctor-* of more than 90 days
-  .swarm/worktrees/    repositories kept from agents' worktrees, after retention.runsDays; the pool and leftovers, if no daemon runs
-What never goes: the event log (it is the only ledger), snapshots, checkpoints, branches, and work under refs/swarm/rescue/, which is only counted.
-A daemon removes old output by itself, once a day. While one runs it does what is asked here, and deletes after it has answered.
+#[command(after_help = "Removed:
+  .swarm/runs/         output of attempts at done or cancelled ideas, after retention.runsDays
+  .swarm/state/        backup copies (torn-*, doctor-*) older than 90 days
+  .swarm/worktrees/    repositories kept from agents' worktrees, after retention.runsDays; the pool and leftovers, if no daemon is running
+Never removed: the event log, snapshots, checkpoints, branches, and work under refs/swarm/rescue/, which is only counted.
+The daemon removes old output by itself once a day. If a daemon is running, it does the cleaning, and may still be deleting after the command returns.
 
 --json: {\"dryRun\",\"removed\":[{\"kind\",\"path\",\"bytes\",\"reason\"}],\"bytes\",\"kept\":{\"runs\",\"copies\",\"repositories\",\"worktrees\",\"rescue\":{\"count\",\"oldest\"}}}; \
-what is kept is counted by its reason; \"failed\":[{\"path\",\"error\"}] where something could not be removed (exit code 1).
+`kept` counts by reason; \"failed\":[{\"path\",\"error\"}] lists what could not be removed (exit code 1).
 
 Examples:
   $ swarm clean --dry-run
   $ swarm clean")]
 pub struct Clean {
-    /// Remove nothing; show what would go.
+    /// Remove nothing; show what would be removed.
     #[arg(long)]
     pub dry_run: bool,
 }
 
-/// The kinds of things that are kept, and what they are called.
+/// The kinds of things that are kept, and their names for people.
 const KEPT: [(&str, &str); 4] = [
     ("runs", "runs"),
     ("copies", "copies in state/"),
     ("repositories", "kept repositories"),
-    ("worktrees", "worktrees nobody works in"),
+    ("worktrees", "unused worktrees"),
 ];
 
-/// Removes, and tells.
+/// Cleans, and reports what was removed and kept.
 pub fn run(args: &Clean, context: &mut Context) -> Result<(), CliError> {
     let report = context.with_access(|access| access.clean(args.dry_run))?;
     if context.output.json {
@@ -55,7 +57,7 @@ pub fn run(args: &Clean, context: &mut Context) -> Result<(), CliError> {
             safe(text(first, "path")),
             safe(text(first, "error"))
         ))
-        .hint("mend that, then clean again: swarm clean")),
+        .hint("fix that, then clean again: swarm clean")),
     }
 }
 
@@ -63,7 +65,7 @@ fn page(output: &Output, report: &Value) -> Vec<String> {
     let removed = list(report, "removed");
     let mut lines = Vec::new();
     if !removed.is_empty() {
-        let mut table = Rows::new(output, &["path", "size", "why"], &[2]);
+        let mut table = Rows::new(output, &["PATH", "SIZE", "REASON"], &[2]);
         for one in removed {
             let size = size(one["bytes"].as_u64().unwrap_or_default());
             table.row(&[
@@ -75,17 +77,21 @@ fn page(output: &Output, report: &Value) -> Vec<String> {
         lines.extend(table.lines());
     }
     let verb = if report["dryRun"] == true {
-        "would go"
+        "would remove"
     } else {
         "removed"
     };
     let bytes = size(report["bytes"].as_u64().unwrap_or_default());
-    lines.push(format!("{verb}: {}, {bytes}", removed.len()));
-    lines.extend(kept(&report["kept"]));
+    lines.push(match removed.len() {
+        0 => "nothing to remove".to_owned(),
+        1 => format!("{verb} 1 item, {bytes}"),
+        count => format!("{verb} {count} items, {bytes}"),
+    });
+    lines.extend(kept(&report["kept"], clock::now()));
     lines
 }
 
-fn kept(kept: &Value) -> Vec<String> {
+fn kept(kept: &Value, now: Timestamp) -> Vec<String> {
     let mut lines = Vec::new();
     for (key, name) in KEPT {
         let counts = kept[key].as_object().into_iter().flatten();
@@ -98,11 +104,17 @@ fn kept(kept: &Value) -> Vec<String> {
     }
     let rescue = &kept["rescue"];
     if let Some(count) = rescue["count"].as_u64().filter(|count| *count > 0) {
-        let oldest = rescue["oldest"]
-            .as_str()
-            .map_or_else(String::new, |at| format!(", the oldest of {}", safe(at)));
+        let oldest = rescue["oldest"].as_str().and_then(|at| at.parse().ok());
+        let oldest = oldest.map_or_else(String::new, |at| {
+            format!(", the oldest from {}", clock::ago(at, now))
+        });
+        let refs = if count == 1 {
+            "reference"
+        } else {
+            "references"
+        };
         lines.push(format!(
-            "kept under refs/swarm/rescue/, never removed: {count}{oldest}"
+            "kept rescued work (refs/swarm/rescue/): {count} {refs}{oldest}; never removed"
         ));
     }
     lines
@@ -111,13 +123,13 @@ fn kept(kept: &Value) -> Vec<String> {
 fn describe_reason(why: &str) -> String {
     match why {
         "inUse" => "in use".into(),
-        "unfinished" => "of ideas or work not finished".into(),
+        "unfinished" => "of unfinished work".into(),
         "young" => "not old enough".into(),
-        "unknown" => "that the event log does not know".into(),
-        "unreadable" => "whose records cannot be read (see swarm doctor)".into(),
-        "repairing" => "while a repair is not finished (see swarm doctor)".into(),
-        "daemonRuns" => "while the daemon runs".into(),
-        "gitRuns" => "while git still runs in them".into(),
+        "unknown" => "unknown to the event log".into(),
+        "unreadable" => "with unreadable records (see swarm doctor)".into(),
+        "repairing" => "needed by an unfinished repair (see swarm doctor)".into(),
+        "daemonRuns" => "while the daemon is running".into(),
+        "gitRuns" => "while git is running in them".into(),
         other => safe(other),
     }
 }
@@ -148,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_rounded_up_and_readable() {
+    fn sizes_are_rounded_up() {
         for (bytes, text) in [
             (0, "0.0 KiB"),
             (1, "0.1 KiB"),
@@ -161,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_is_counted_and_what_is_foreign_made_safe() {
+    fn kept_things_are_counted_and_foreign_text_is_safe() {
         let output = Output::plain(Box::new(Vec::new()), Box::new(Vec::new()), false);
         let report = json!({
             "dryRun": true, "bytes": 4096,
@@ -170,15 +182,12 @@ mod tests {
         });
         let page = page(&output, &report).join("\n");
         assert!(!page.contains('\u{1b}'), "{page}");
-        assert!(page.contains("would go: 1, 4.0 KiB"), "{page}");
+        assert!(page.contains("would remove 1 item, 4.0 KiB"), "{page}");
         assert!(
             page.contains("kept runs: 1 in use, 2 not old enough"),
             "{page}"
         );
-        assert!(
-            page.contains("never removed: 3, the oldest of 2026-"),
-            "{page}"
-        );
+        assert!(page.contains("3 references, the oldest from "), "{page}");
         assert!(!page.contains("copies"), "{page}");
     }
 }

@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
   $ swarm completions zsh > ~/.zfunc/_swarm
   $ swarm completions fish > ~/.config/fish/completions/swarm.fish")]
 pub struct Completions {
-    /// The shell.
+    /// The shell to print it for.
     pub shell: Shell,
 }
 

@@ -1,4 +1,4 @@
-//! `swarm config`: the configuration, where each value comes from, and whether it is right.
+//! `swarm config`: shows and checks the configuration.
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -19,11 +19,11 @@ use crate::daemon::{Paths, owned_arguments};
 pub enum Config {
     /// Show each value and where it comes from.
     Show(Show),
-    /// Check it: say everything that is wrong.
+    /// Check the configuration and list every problem.
     Check(Check),
-    /// Write the JSON Schema of `config.json`.
+    /// Print the JSON Schema of `config.json`.
     Schema(Schema),
-    /// Accept what git's own configuration can run in this repository, as it is now.
+    /// Accept the programs that git's own configuration can run in this repository.
     TrustGit(TrustGit),
 }
 
@@ -56,7 +56,7 @@ pub struct Check {}
   $ swarm config schema > config.schema.json")]
 pub struct Schema {}
 
-/// Does it.
+/// Runs the command.
 pub fn run(verb: &Config, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Config::Show(Show {}) => show(context),
@@ -69,7 +69,7 @@ pub fn run(verb: &Config, context: &mut Context) -> Result<(), CliError> {
     }
 }
 
-/// Shows what is new, asks, accepts it.
+/// Shows what is new, asks, and accepts it.
 fn trust_git(args: &TrustGit, context: &mut Context) -> Result<(), CliError> {
     let paths = Paths::new(context.repo()?.root());
     let new = trusted_config::unaccepted(&paths)?;
@@ -89,8 +89,8 @@ fn trust_git(args: &TrustGit, context: &mut Context) -> Result<(), CliError> {
         return context.output.document(&json!({ "accepted": accepted }));
     }
     context.output.note(match new.len() {
-        0 => "nothing is new: git's configuration runs what it ran before",
-        _ => "accepted; a daemon that runs now knows it from its next start on",
+        0 => "nothing to accept: git's configuration runs no new programs",
+        _ => "accepted; a running daemon uses it after its next start",
     });
     Ok(())
 }
@@ -103,12 +103,12 @@ pub(super) fn load(repo: &Repo) -> Result<Layered, CliError> {
 
 fn wrong(error: &ConfigError) -> CliError {
     let message = match error.problems.len() {
-        1 => "the configuration has a problem".to_owned(),
+        1 => "the configuration has 1 problem".to_owned(),
         count => format!("the configuration has {count} problems"),
     };
     CliError::refused(message)
         .details(listed(&error.problems))
-        .hint("mend .swarm/config.json, then look again: swarm config check")
+        .hint("fix .swarm/config.json, then check again: swarm config check")
         .code("CONFIG_INVALID")
 }
 
@@ -117,14 +117,14 @@ fn listed(problems: &[Problem]) -> String {
     lines.join("\n")
 }
 
-/// The configuration is right, and agents cannot run with it.
+/// The configuration is valid, but agents cannot run with it.
 pub(super) fn not_ready(problems: &[Problem]) -> CliError {
     CliError::new(
         Kind::AgentUnusable,
-        "no agent can run with this configuration as it is",
+        "no agent can run with this configuration",
     )
     .details(listed(problems))
-    .hint("mend .swarm/config.json, then look again: swarm config check")
+    .hint("fix .swarm/config.json, then check again: swarm config check")
 }
 
 fn show(context: &mut Context) -> Result<(), CliError> {
@@ -165,6 +165,6 @@ fn check(context: &mut Context) -> Result<(), CliError> {
             .output
             .document(&json!({ "ok": true, "hash": layered.config.hash() }));
     }
-    context.output.note("the configuration is right");
+    context.output.note("configuration OK");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `swarm events`: what happened, from the event log.
+//! `swarm events`: prints the event log.
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -10,7 +10,7 @@ use crate::cli::error::CliError;
 use crate::cli::event_json;
 use crate::cli::json;
 
-/// Events asked for at once.
+/// The most events requested at once.
 const PAGE: usize = 1_000;
 
 /// `events`. Without `-f` it works with and without a daemon.
@@ -20,18 +20,18 @@ const PAGE: usize = 1_000;
   $ swarm events --since 120 --kind ideaLanded
   $ swarm events -f --json")]
 pub struct Events {
-    /// Go on with what comes, until the daemon ends.
+    /// Keep printing new events until the daemon stops.
     #[arg(short, long)]
     pub follow: bool,
-    /// Only those after this sequence number.
+    /// Print only events after this sequence number.
     #[arg(long, value_name = "SEQ", default_value_t)]
     pub since: u64,
-    /// Only those of this kind.
+    /// Print only events of this kind.
     #[arg(long, value_name = "KIND", hide_possible_values = true, value_parser = PossibleValuesParser::new(KINDS))]
     pub kind: Option<String>,
 }
 
-/// Shows them.
+/// Shows the events.
 pub fn run(args: &Events, context: &mut Context) -> Result<(), CliError> {
     if args.follow {
         return follow(args, context);
@@ -45,8 +45,9 @@ pub fn run(args: &Events, context: &mut Context) -> Result<(), CliError> {
         let last = json::number(last, "seq");
         if last <= after {
             return Err(CliError::refused(format!(
-                "the daemon's events do not go on after {after}"
-            )));
+                "the daemon returned no events after event {after}"
+            ))
+            .hint("see what is wrong: swarm doctor"));
         }
         after = last;
         for event in page
@@ -77,11 +78,11 @@ fn follow(args: &Events, context: &mut Context) -> Result<(), CliError> {
         }
         Ok(())
     })?;
-    context.output.note("the daemon has ended");
+    context.output.note("the daemon has stopped");
     Ok(())
 }
 
-/// An event out of a followed line; empty lines only keep the connection alive.
+/// Parses a followed line; `None` for an empty line, which only keeps the connection alive.
 pub(super) fn event_line(line: &str) -> Result<Option<Value>, CliError> {
     if line.trim().is_empty() {
         return Ok(None);

@@ -1,31 +1,33 @@
-//! `swarm hooks`: programs that are told of certain moments.
+//! `swarm hooks`: lists, tests and approves hooks.
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use crate::cli::access::Access;
+use crate::cli::clock;
 use crate::cli::confirm::agree;
 use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
 use crate::cli::error::{CliError, Kind};
-use crate::cli::json::text;
-use crate::cli::json::to_value;
-use crate::cli::output::terminal::{safe, safe_block};
+use crate::cli::json::{text, time, to_value};
+use crate::cli::output::table::Rows;
+use crate::cli::output::terminal::{Tone, safe, safe_block};
 use crate::cli::output::write_page;
 use crate::daemon::hooks::{self, TryError};
 use crate::daemon::offline;
 use crate::domain::command::Command;
 use crate::domain::hook::{HookName, approval_wanted};
 use crate::domain::ids::IdeaId;
+use crate::domain::time::Timestamp;
 
 /// The commands about hooks.
 #[derive(Debug, Subcommand)]
 pub enum Hooks {
-    /// List the hooks: where each comes from, whether it is run, how its last call ended.
+    /// List the hooks, whether each may run, and how its last call ended.
     List(List),
-    /// Call a hook with sample data, here and now.
+    /// Call a hook now with sample data.
     Run(Run),
-    /// Approve what an agent's landed work made of a hook; shows it first.
+    /// Show how an agent's landed work changed a hook, and approve the change.
     Approve(Approve),
 }
 
@@ -37,16 +39,16 @@ pub struct List {}
 
 /// `hooks run`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit code 1 when the hook fails or takes too long.
+#[command(after_help = "The exit code is 1 if the hook fails or times out.
 
 Examples:
   $ swarm hooks run post-merge
   $ swarm hooks run post-complete --env SWARM_STATUS=failed")]
 pub struct Run {
-    /// Which: pre-start, post-complete, pre-merge, post-merge, on-conflict, on-learning, on-pause
-    /// or on-error.
+    /// The hook: pre-start, post-complete, pre-merge, post-merge, on-conflict, on-learning,
+    /// on-pause or on-error.
     pub name: HookName,
-    /// A variable for the hook; one of the sample data is replaced, on its standard input too.
+    /// Set a variable for the hook; replaces the sample value, on standard input too.
     #[arg(long, value_name = "K=V", value_parser = pair)]
     pub env: Vec<(String, String)>,
 }
@@ -54,7 +56,7 @@ pub struct Run {
 /// `hooks approve`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Merges that waited for this approval go on by themselves.
+    after_help = "Merges that are waiting for this approval continue by themselves.
 
 Example:
   $ swarm hooks approve pre-merge"
@@ -62,7 +64,7 @@ Example:
 pub struct Approve {
     /// The hook's name.
     pub name: HookName,
-    /// Approve without being asked.
+    /// Approve without asking.
     #[arg(long)]
     pub yes: bool,
 }
@@ -70,11 +72,11 @@ pub struct Approve {
 fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("it must be NAME=VALUE".into()),
+        _ => Err("it must have the form NAME=VALUE".into()),
     }
 }
 
-/// Does it.
+/// Runs the command.
 pub fn run(verb: &Hooks, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Hooks::List(List {}) => list(context),
@@ -90,41 +92,52 @@ fn list(context: &mut Context) -> Result<(), CliError> {
     }
     let all = all.as_array().map_or(&[][..], Vec::as_slice);
     if all.is_empty() {
-        context.output.note(
-            "there are no hooks; a hook is an executable file .swarm/hooks/NAME.sh, or named in \
-            .swarm/config.json under `hooks`",
+        context.output.note("there are no hooks");
+        context.output.next_step(
+            "add an executable file .swarm/hooks/NAME.sh, or name a program under `hooks` in \
+            .swarm/config.json",
         );
         return Ok(());
     }
-    let width = |one| text(one, "program").chars().count();
-    let width = all.iter().map(width).max().unwrap_or(0);
-    let page: Vec<String> = all.iter().flat_map(|one| lines(one, width)).collect();
+    let headings = ["HOOK", "STATE", "PROGRAM", "LAST CALL", "WAITING"];
+    let mut rows = Rows::new(&context.output, &headings, &[3]);
+    for hook in all {
+        add_row(&mut rows, hook, clock::now());
+    }
+    let mut page = rows.lines();
+    for hook in all {
+        if let Some(why) = hook.get("refused").and_then(Value::as_str) {
+            page.push(safe(&format!("! {}: {why}", text(hook, "hook"))));
+        }
+    }
     write_page(&mut context.output, &page)
 }
 
-fn lines(one: &Value, width: usize) -> Vec<String> {
-    let state = if one["approved"] == true {
-        "ok"
+fn add_row(rows: &mut Rows, hook: &Value, now: Timestamp) {
+    let (tone, state) = if hook["approved"] == true {
+        (Tone::Good, "ok")
     } else {
-        "refused"
+        (Tone::Bad, "refused")
     };
-    let last = one.get("last").map_or_else(
-        || "never called".to_owned(),
-        |last| format!("{}  {}", text(last, "at"), text(last, "how")),
+    let last = hook.get("last").map_or_else(
+        || "never".to_owned(),
+        |last| {
+            let at = time(last, "at").map_or_else(String::new, |at| clock::ago(at, now));
+            format!("{at}: {}", text(last, "how"))
+        },
     );
-    let waiting = match one["waiting"].as_u64() {
+    let waiting = match hook["waiting"].as_u64() {
         None | Some(0) => String::new(),
-        Some(waiting) => format!("  ({waiting} waiting)"),
+        Some(1) => "1 call".to_owned(),
+        Some(waiting) => format!("{waiting} calls"),
     };
-    let mut lines = vec![format!(
-        "{:<14} {state:<8} {:<width$}  {last}{waiting}",
-        text(one, "hook"),
-        text(one, "program")
-    )];
-    if let Some(why) = one.get("refused").and_then(Value::as_str) {
-        lines.push(format!("               {why}"));
-    }
-    lines.iter().map(|line| safe(line)).collect()
+    rows.row(&[
+        (Tone::Plain, text(hook, "hook")),
+        (tone, state),
+        (Tone::Plain, text(hook, "program")),
+        (Tone::Dim, &last),
+        (Tone::Plain, &waiting),
+    ]);
 }
 
 fn try_out(args: &Run, context: &mut Context) -> Result<(), CliError> {
@@ -148,7 +161,7 @@ fn try_out(args: &Run, context: &mut Context) -> Result<(), CliError> {
         return Ok(());
     }
     Err(CliError::refused(format!(
-        "the hook {} failed: {}",
+        "hook {} failed: {}",
         tried.hook, tried.how
     )))
 }
@@ -158,7 +171,7 @@ fn not_tried(error: TryError) -> CliError {
         TryError::Daemon(error) => (*error).into(),
         TryError::Interrupted(_) => CliError::new(Kind::Interrupted, error.to_string()),
         TryError::Unknown(_) | TryError::NotRun(_) | TryError::Unusable(_) => {
-            CliError::refused(error.to_string()).hint("see which there are: swarm hooks list")
+            CliError::refused(error.to_string()).hint("list the hooks: swarm hooks list")
         }
         TryError::Git(_) | TryError::Process(_) | TryError::Io(_) => {
             CliError::refused(error.to_string())
@@ -171,11 +184,10 @@ fn approve(args: &Approve, context: &mut Context) -> Result<(), CliError> {
     let state = offline::read(&paths)?;
     let found = hooks::difference(&paths, &state, args.name).map_err(not_tried)?;
     if found.ideas.is_empty() {
-        // An approval that was cut short may have left them.
-        let freed = let_go_on(args.name, context)?;
+        // An interrupted approval may have left merges waiting.
+        let freed = release_waiting_merges(args.name, context)?;
         let words = format!(
-            "nothing is to be approved: no agent's landed work has changed {} since it was \
-            approved",
+            "nothing to approve: no agent has changed {} since it was approved",
             found.program
         );
         if context.output.json {
@@ -196,7 +208,7 @@ fn approve(args: &Approve, context: &mut Context) -> Result<(), CliError> {
         }
     }
     let question = format!(
-        "approve this? {} was changed by {}, and runs with your rights",
+        "{} was changed by {} and runs with your permissions. Approve it?",
         found.program,
         found.ideas.join(", ")
     );
@@ -206,9 +218,9 @@ fn approve(args: &Approve, context: &mut Context) -> Result<(), CliError> {
         content: found.content,
     };
     let mut answer = context.with_access(|access| access.execute(&command))?;
-    let freed = let_go_on(args.name, context)?;
+    let freed = release_waiting_merges(args.name, context)?;
     answer["released"] = to_value(&freed)?;
-    let words = format!("the hook {} is approved as it is now", args.name);
+    let words = format!("hook {} approved in its current form", args.name);
     confirm(context, &answer, &words)?;
     if !context.output.json {
         tell_freed(&freed, context);
@@ -216,9 +228,9 @@ fn approve(args: &Approve, context: &mut Context) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The merges that waited for this approval and for nothing else are tried again: once it is given,
-/// and the daemon has looked which hooks there are now. Which they were.
-fn let_go_on(hook: HookName, context: &Context) -> Result<Vec<IdeaId>, CliError> {
+/// Retries the merges that waited for this approval only, and returns their ideas. Called once the
+/// approval is given and the daemon has reloaded its hooks.
+fn release_waiting_merges(hook: HookName, context: &Context) -> Result<Vec<IdeaId>, CliError> {
     let merges = context.with_access(Access::merges)?;
     let merges = merges.as_array().map_or(&[][..], Vec::as_slice);
     let wanted = Some(hook.approval());
@@ -230,7 +242,7 @@ fn let_go_on(hook: HookName, context: &Context) -> Result<Vec<IdeaId>, CliError>
         let retry = Command::RetryMerge { id: id.clone() };
         match context.with_access(|access| access.execute(&retry)) {
             Ok(_) => freed.push(id),
-            // Somebody else was quicker, and it is in the queue no more.
+            // It has left the queue meanwhile.
             Err(error) if error.stable_code() == "NOT_NOW" => {}
             Err(error) => return Err(error),
         }
@@ -240,8 +252,8 @@ fn let_go_on(hook: HookName, context: &Context) -> Result<Vec<IdeaId>, CliError>
 
 fn tell_freed(freed: &[IdeaId], context: &mut Context) {
     for id in freed {
-        context
-            .output
-            .note(format!("the merge of {id} waited for that and goes on"));
+        context.output.note(format!(
+            "the merge of {id} was waiting for this and continues"
+        ));
     }
 }

@@ -5,6 +5,7 @@ use std::io::Read;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Subcommand};
 
+use crate::cli::clock;
 use crate::cli::confirm::confirm;
 use crate::cli::context::Context;
 use crate::cli::error::CliError;
@@ -25,15 +26,15 @@ pub enum Idea {
     Add(Add),
     /// List the ideas.
     List(List),
-    /// Show everything about an idea, its history included.
+    /// Show one idea with its history.
     Show(Show),
     /// Change an idea that has not landed.
     Edit(Edit),
-    /// Give an idea that ended badly a fresh start.
+    /// Give a failed, timed-out or blocked idea a fresh start.
     Retry(Retry),
-    /// Do not do an idea; if an agent works on it, end that.
+    /// Cancel an idea and stop the agent that works on it.
     Cancel(Cancel),
-    /// Have an idea done now, also in semi-auto mode.
+    /// Start an idea now, even in semi-auto mode.
     Assign(Assign),
 }
 
@@ -46,12 +47,12 @@ pub enum Idea {
   $ cat idea.md | swarm idea add -
   $ swarm idea add -- \"--help should name the exit codes\"")]
 pub struct Add {
-    /// What is to be done; `-` reads it from standard input. After `--` it may begin with a dash.
+    /// What to do; `-` reads it from standard input. After `--` it may start with a dash.
     pub text: String,
-    /// An idea that must be done before; several with commas or by repeating.
+    /// An idea that must be done first. Separate several with commas, or repeat the option.
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     pub after: Vec<IdeaId>,
-    /// A free word; `critical` and `quick-win` weigh in the order. May be repeated.
+    /// A tag; may be repeated. `critical` and `quick-win` raise the idea in the order.
     #[arg(long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
     /// Added to the score that orders ideas; may be negative.
@@ -68,7 +69,7 @@ pub struct Add {
   $ swarm idea list
   $ swarm idea list --status failed --json")]
 pub struct List {
-    /// Only the ideas of this status.
+    /// List only ideas with this status.
     #[arg(long, value_parser = PossibleValuesParser::new(IdeaStatus::ALL.map(IdeaStatus::as_str)))]
     pub status: Option<String>,
 }
@@ -85,7 +86,7 @@ pub struct Show {
 /// `idea edit`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A new text is for the next attempt: an agent that works on the idea goes on with the one that it began with.
+A new text applies to the next attempt. An agent that is already at work continues with the old one.
 
 Examples:
   $ swarm idea edit idea-003 --text \"add a --version flag and a test\"
@@ -98,16 +99,16 @@ pub struct Edit {
     /// New text; `-` reads it from standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub text: Option<String>,
-    /// The ideas that must be done before, instead of those so far.
+    /// Replace the list of ideas that must be done first.
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     pub after: Vec<IdeaId>,
-    /// Wait for no other idea any more.
+    /// Stop waiting for other ideas.
     #[arg(long, conflicts_with = "after")]
     pub no_after: bool,
-    /// The tags, instead of those so far. May be repeated.
+    /// Replace the tags; may be repeated.
     #[arg(long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
-    /// No tags any more.
+    /// Remove all tags.
     #[arg(long, conflicts_with = "tags")]
     pub no_tags: bool,
     /// New priority; may be negative.
@@ -118,8 +119,8 @@ pub struct Edit {
 /// `idea retry`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Its crashes and its waiting time are forgotten, and its next attempt has all its iterations and all its time. It goes on from the work of the last \
-one, and is told what the last check said. Its failures still lower its score.
+The next attempt starts with no crashes and no waiting time counted, and with its full iterations and timeout. It continues from the \
+last attempt's work and gets the output of the last check. Earlier failures still lower the idea's score.
 
 Example:
   $ swarm idea retry idea-003")]
@@ -150,7 +151,7 @@ pub struct Assign {
     pub profile: Option<ProfileName>,
 }
 
-/// Does it.
+/// Runs the command.
 pub fn run(verb: Idea, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Idea::Add(args) => add(args, context),
@@ -158,15 +159,15 @@ pub fn run(verb: Idea, context: &mut Context) -> Result<(), CliError> {
         Idea::Show(args) => show(&args, context),
         Idea::Edit(args) => edit(args, context),
         Idea::Retry(Retry { id }) => {
-            let words = format!("{id} goes on");
+            let words = format!("{id} will be tried again");
             change(context, &Command::RetryIdea { id }, &words)
         }
         Idea::Cancel(Cancel { id }) => {
-            let words = format!("{id} is cancelled");
+            let words = format!("{id} cancelled");
             change(context, &Command::CancelIdea { id }, &words)
         }
         Idea::Assign(Assign { id, profile }) => {
-            let words = format!("{id} is assigned");
+            let words = format!("{id} assigned");
             change(context, &Command::AssignIdea { id, profile }, &words)
         }
     }
@@ -206,8 +207,8 @@ fn list(args: &List, context: &mut Context) -> Result<(), CliError> {
     let ideas = ideas.as_array().map_or(&[][..], Vec::as_slice);
     if ideas.is_empty() {
         let none = match wanted {
-            Some(word) => format!("no idea is {word}"),
-            None => "no ideas yet; add one: swarm idea add \"...\"".into(),
+            Some(word) => format!("no ideas are {word}"),
+            None => "no ideas yet\n  -> add one: swarm idea add \"...\"".into(),
         };
         context.output.note(none);
         return Ok(());
@@ -221,12 +222,12 @@ fn show(args: &Show, context: &mut Context) -> Result<(), CliError> {
     if context.output.json {
         return context.output.document(&idea);
     }
-    let page = render::idea(&context.output, &idea, &context.zone);
+    let page = render::idea(&context.output, &idea, clock::now());
     write_page(&mut context.output, &page)
 }
 
 fn edit(args: Edit, context: &mut Context) -> Result<(), CliError> {
-    let words = format!("{} is changed", args.id);
+    let words = format!("{} changed", args.id);
     let edit = IdeaEdit {
         text: args.text.map(text_or_stdin).transpose()?,
         after: (args.no_after || !args.after.is_empty()).then_some(args.after),
@@ -236,7 +237,7 @@ fn edit(args: Edit, context: &mut Context) -> Result<(), CliError> {
     change(context, &Command::EditIdea { id: args.id, edit }, &words)
 }
 
-/// The text itself; of `-`: what standard input holds.
+/// The text itself, or the content of standard input for `-`.
 pub(super) fn text_or_stdin(text: String) -> Result<String, CliError> {
     if text == "-" {
         read_text(&mut std::io::stdin().lock())
@@ -252,17 +253,17 @@ fn read_text(input: &mut dyn Read) -> Result<String, CliError> {
         .read_to_end(&mut bytes)
         .map_err(|error| CliError::io("read standard input", &error))?;
     if bytes.len() as u64 > MAX_INPUT {
-        let message =
-            format!("standard input holds more than {MAX_INPUT} bytes, too much for one text");
-        return Err(CliError::refused(message)
-            .hint("put the long part into a file of the repository and name it in the idea"));
+        let message = format!("the text on standard input is longer than {MAX_INPUT} bytes");
+        return Err(CliError::refused(message).hint(
+            "put the long part into a file in the repository and name that file in the idea",
+        ));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         CliError::refused(format!(
-            "standard input is not UTF-8 text: byte {at} is no part of a character"
+            "standard input is not UTF-8 text (invalid at byte {at})"
         ))
-        .hint("convert it first, for instance: iconv -f latin1 -t utf-8 FILE | swarm idea add -")
+        .hint("convert it first, for example: iconv -f latin1 -t utf-8 FILE | swarm idea add -")
     })?;
     Ok(text.trim_end().to_owned())
 }

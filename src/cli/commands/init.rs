@@ -28,23 +28,23 @@ use crate::git::Repo as GitRepo;
   $ swarm init --agent command --yes -- python3 tools/agent.py
   $ swarm init --agent acp --yes -- my-agent --acp")]
 pub struct Init {
-    /// The agent that works: claude, codex, opencode, gemini, aider, `command` for a program of
-    /// your own, or `acp` for one that speaks the Agent Client Protocol; left out: the first one
-    /// installed that can work, as far as that can be seen.
+    /// The agent to use: claude, codex, opencode, gemini, aider, `command` for a program of your
+    /// own, or `acp` for one that speaks the Agent Client Protocol. Default: the first installed
+    /// agent that looks ready to work.
     #[arg(long, value_name = "AGENT")]
     pub agent: Option<String>,
-    /// The branch that finished work lands on; left out: the one checked out now.
+    /// The branch that finished work lands on. Default: the branch that is checked out.
     #[arg(long, value_name = "BRANCH")]
     pub target: Option<String>,
-    /// Write without asking.
+    /// Write the files without asking.
     #[arg(long, short)]
     pub yes: bool,
-    /// With `--agent command` or `acp`: the program and its arguments.
+    /// The program and its arguments, for `--agent command` or `--agent acp`.
     #[arg(last = true, value_name = "PROGRAM")]
     pub command: Vec<String>,
 }
 
-/// Shows what it will write, asks, writes.
+/// Shows what it will write, asks, and writes.
 pub fn run(args: &Init, context: &mut Context) -> Result<(), CliError> {
     let repo = GitRepo::open(&context.start_folder()?).map_err(refused)?;
     let root = repo.root().to_owned();
@@ -63,7 +63,7 @@ pub fn run(args: &Init, context: &mut Context) -> Result<(), CliError> {
     let path: OsString = std::env::var_os("PATH").unwrap_or_default();
     let mut detected = detect(&root, &path);
     let seen = look_at(&root, &detected);
-    // The first one that can work; where none can, the first one.
+    // Agents that can work come first.
     let unfit = |agent: &FoundAgent| {
         seen.iter()
             .any(|it| it.adapter.name() == agent.name && !it.is_fit())
@@ -77,8 +77,7 @@ pub fn run(args: &Init, context: &mut Context) -> Result<(), CliError> {
     done(&plan, context)
 }
 
-/// The agents that were found and that swarm knows, as they would be started with nothing else said
-/// of them.
+/// Checks the agents that were found and that swarm knows, as profiles with default settings.
 fn look_at(root: &Path, detected: &Detected) -> Vec<Seen> {
     let found = |adapter: &Adapter| {
         let mut agents = detected.agents.iter();
@@ -99,8 +98,7 @@ fn look_at(root: &Path, detected: &Detected) -> Vec<Seen> {
     preflight.inspect_all(&profiles)
 }
 
-/// What was seen of the agent that is taken, and what its arguments permit; what keeps others from
-/// working.
+/// Adds notes about the chosen agent: what was found, its faults, and what it may do.
 fn tell_of_agents(plan: &mut InitPlan, seen: &[Seen]) {
     let taken: Vec<&str> = plan
         .config
@@ -114,7 +112,7 @@ fn tell_of_agents(plan: &mut InitPlan, seen: &[Seen]) {
     let permits = known
         .filter(|adapter| is_taken(adapter.name()))
         .filter_map(|adapter| agents::adapter(adapter).program_info())
-        .map(|about| format!("What its arguments permit: {}", about.permits));
+        .map(|about| format!("Permissions: {}", about.permits));
     let mut notes: Vec<String> = Vec::new();
     for one in seen.iter().filter(|one| is_taken(one.adapter.name())) {
         notes.push(format!("Found: {}.", one.summary()));
@@ -132,7 +130,7 @@ fn no_such_branch(target: &str) -> CliError {
         safe(target)
     ))
     .hint(format!("create it: git branch {}", safe(target)))
-    .hint("or leave --target out: work lands on the branch that is checked out")
+    .hint("or leave out --target to use the branch that is checked out: swarm init")
 }
 
 fn refused(error: impl std::error::Error) -> CliError {
@@ -159,7 +157,7 @@ fn show(plan: &InitPlan, root: &str, context: &mut Context) {
         output.note(format!("  checked by      {command}  (from {because})"));
     }
     output.note(format!(
-        "  files           {} below .swarm/",
+        "  will write      {} files in .swarm/",
         plan.files.len()
     ));
     for note in &plan.notes {
@@ -180,7 +178,7 @@ fn done(plan: &InitPlan, context: &mut Context) -> Result<(), CliError> {
     }
     context
         .output
-        .note("Done. Commit .swarm/, add ideas, and start:");
+        .note("Done. Next, commit .swarm/, add ideas and start:");
     context
         .output
         .note("  git add .swarm && git commit -m \"Set up swarm\"");

@@ -1,4 +1,4 @@
-//! `swarm memory`: what agents found out.
+//! `swarm memory`: what agents have learned.
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
@@ -10,11 +10,12 @@ use crate::cli::error::CliError;
 use crate::cli::json::{list, text, time};
 use crate::cli::output::terminal::safe;
 use crate::cli::output::write_page;
+use crate::domain::time::Timestamp;
 
-/// The commands about what agents found out.
+/// The commands about learnings.
 #[derive(Debug, Subcommand)]
 pub enum Memory {
-    /// List what agents found out, oldest first, and who found it.
+    /// List what agents have learned, oldest first, and which agents reported it.
     Log(Log),
 }
 
@@ -25,7 +26,7 @@ pub enum Memory {
   $ swarm memory log --json | jq -r '.[].content'")]
 pub struct Log {}
 
-/// Does it.
+/// Runs the command.
 pub fn run(verb: &Memory, context: &mut Context) -> Result<(), CliError> {
     let Memory::Log(Log {}) = verb;
     let all = context.with_access(Access::learnings)?;
@@ -36,20 +37,21 @@ pub fn run(verb: &Memory, context: &mut Context) -> Result<(), CliError> {
     if all.is_empty() {
         context
             .output
-            .note("no agent has found anything out yet; the prompt tells them how to say it");
+            .note("no agent has reported a learning yet; prompts tell agents how to do it");
         return Ok(());
     }
+    let now = clock::now();
     let page: Vec<String> = all
         .iter()
-        .flat_map(|one| lines(one, context))
+        .flat_map(|one| lines(one, now))
         .map(|line| safe(&line))
         .collect();
     write_page(&mut context.output, &page)
 }
 
-/// What it is, and below it what was found out, whole.
-fn lines(one: &Value, context: &Context) -> Vec<String> {
-    let at = time(one, "learnedAt").map_or_else(String::new, |at| clock::local(at, &context.zone));
+/// A heading line, and below it the whole learning.
+fn lines(one: &Value, now: Timestamp) -> Vec<String> {
+    let at = time(one, "learnedAt").map_or_else(String::new, |at| clock::ago(at, now));
     let scope = match text(one, "scope") {
         "local" => format!("local to {}", text(one, "profile")),
         other => other.to_owned(),

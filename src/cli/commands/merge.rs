@@ -1,6 +1,7 @@
 //! `swarm merge`: the merge queue.
 
 use clap::{Args, Subcommand, ValueEnum};
+use serde_json::Value;
 
 use crate::cli::access::Access;
 use crate::cli::clock;
@@ -15,13 +16,13 @@ use crate::domain::ids::IdeaId;
 /// The commands about the merge queue.
 #[derive(Debug, Subcommand)]
 pub enum Merge {
-    /// List what waits to land.
+    /// List the work that is waiting to land.
     List(List),
-    /// Let a merge that waits try again now.
+    /// Retry a waiting merge now, or approve one that is waiting for your approval.
     Retry(Retry),
-    /// Say that you have settled the conflict in the worktree.
+    /// Continue a merge after you have resolved its conflict in the worktree.
     Resolve(Resolve),
-    /// Say what to do after the target was force-pushed.
+    /// Choose what happens to waiting work after the target was force-pushed.
     Target(Target),
 }
 
@@ -36,18 +37,18 @@ pub struct List {}
 #[command(after_help = "Example:
   $ swarm merge retry idea-003")]
 pub struct Retry {
-    /// The idea whose work waits.
+    /// The idea whose work is waiting.
     pub idea: IdeaId,
 }
 
 /// `merge resolve`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example, after the conflict is settled and committed in the worktree:
+    after_help = "Example, once the conflict is resolved and committed in the worktree:
   $ swarm merge resolve idea-003"
 )]
 pub struct Resolve {
-    /// The idea whose conflict is settled.
+    /// The idea whose conflict you have resolved.
     pub idea: IdeaId,
 }
 
@@ -56,18 +57,18 @@ pub struct Resolve {
 #[command(after_help = "Example:
   $ swarm merge target rebase")]
 pub struct Target {
-    /// What to do with the work that waits.
+    /// What to do with the waiting work.
     pub choice: Choice,
 }
 
 /// What to do with finished work after the target was force-pushed.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Choice {
-    /// Replay its own commits onto the new target.
+    /// Rebase it onto the new target.
     Rebase,
-    /// Merge it as it is: commits that the force-push dropped may come back.
+    /// Merge it as it is; commits that the force-push dropped may come back.
     Ignore,
-    /// Take it out of the queue and cancel its ideas; the commits are kept.
+    /// Remove it from the queue and cancel its ideas; the commits are kept.
     Cancel,
 }
 
@@ -81,17 +82,14 @@ impl From<Choice> for TargetChoice {
     }
 }
 
-/// Does it.
+/// Runs the command.
 pub fn run(verb: &Merge, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Merge::List(List {}) => list(context),
         Merge::Retry(Retry { idea }) => {
             let command = Command::RetryMerge { id: idea.clone() };
-            change(
-                context,
-                &command,
-                &format!("the merge of {idea} is tried again"),
-            )
+            let words = format!("retrying the merge of {idea}");
+            change(context, &command, &words)
         }
         Merge::Resolve(Resolve { idea }) => {
             let command = Command::ResolveMerge { id: idea.clone() };
@@ -102,33 +100,43 @@ pub fn run(verb: &Merge, context: &mut Context) -> Result<(), CliError> {
             change(
                 context,
                 &Command::SettleTarget { choice },
-                "the merge queue goes on",
+                "the merge queue continues",
             )
         }
     }
 }
 
-/// What a daemon says is judged; without one nothing is, and the next one may find that the
-/// conflict is still there.
+/// A daemon checks the resolution before it answers. Without one, the next daemon checks it.
 fn resolve(idea: &IdeaId, command: &Command, context: &mut Context) -> Result<(), CliError> {
-    let (answer, alone) = context.with_access(|access| {
-        let alone = access.is_offline();
-        Ok((access.execute(command)?, alone))
-    })?;
-    let words = if alone {
+    let (answer, offline) = execute(context, command)?;
+    let words = if offline {
         format!(
-            "noted: whether the conflict of {idea} is settled is judged by the next daemon, which \
-            asks again if it is not; begin it: swarm start"
+            "recorded: the next daemon checks whether the conflict of {idea} is resolved, and asks \
+            you again if it is not\n  -> start it: swarm start"
         )
     } else {
-        format!("the merge of {idea} goes on")
+        format!("the merge of {idea} continues")
     };
     confirm(context, &answer, &words)
 }
 
+/// Without a daemon, `words` come true only at the next start; the message says so.
 fn change(context: &mut Context, command: &Command, words: &str) -> Result<(), CliError> {
-    let answer = context.with_access(|access| access.execute(command))?;
-    confirm(context, &answer, words)
+    let (answer, offline) = execute(context, command)?;
+    let words = if offline {
+        format!("recorded; at the next start: {words}\n  -> start it: swarm start")
+    } else {
+        words.to_owned()
+    };
+    confirm(context, &answer, &words)
+}
+
+/// The answer, and whether it came from the files instead of a daemon.
+fn execute(context: &Context, command: &Command) -> Result<(Value, bool), CliError> {
+    context.with_access(|access| {
+        let offline = access.is_offline();
+        Ok((access.execute(command)?, offline))
+    })
 }
 
 fn list(context: &mut Context) -> Result<(), CliError> {
@@ -138,7 +146,7 @@ fn list(context: &mut Context) -> Result<(), CliError> {
     }
     let merges = merges.as_array().map_or(&[][..], Vec::as_slice);
     if merges.is_empty() {
-        context.output.note("nothing waits to land");
+        context.output.note("nothing is waiting to land");
         return Ok(());
     }
     let page = render::merges(&context.output, merges, clock::now());

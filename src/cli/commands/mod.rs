@@ -1,7 +1,7 @@
-//! One file for each verb: its arguments, whose doc comments are the help text, and what it does.
+//! One file per command: its arguments, whose doc comments are the help text, and what it does.
 //!
-//! Invariant: a command reads the state through [`Access`](super::access::Access), or needs the
-//! daemon and says so; none of them touches a file of the state itself.
+//! Invariant: a command reads the state through [`Access`](super::access::Access), or says that it
+//! needs the daemon; no command touches a state file itself.
 
 pub mod agent;
 pub mod checkpoint;
@@ -32,7 +32,7 @@ use super::args::{Cli, Verb};
 use super::context::Context;
 use super::error::CliError;
 
-/// Does what was asked.
+/// Runs the command.
 pub fn run(verb: Verb, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Verb::Init(args) => init::run(&args, context),

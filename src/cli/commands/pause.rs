@@ -13,7 +13,7 @@ use crate::domain::command::Command;
   $ swarm pause
   $ swarm pause --reason \"release today\"")]
 pub struct Pause {
-    /// Why, for the people who read the status.
+    /// The reason, shown in the status.
     #[arg(long, value_name = "REASON")]
     pub reason: Option<String>,
 }
@@ -24,16 +24,17 @@ pub struct Pause {
   $ swarm resume")]
 pub struct Resume {}
 
-/// Holds.
+/// Pauses the swarm.
 pub fn pause(args: Pause, context: &mut Context) -> Result<(), CliError> {
     let reason = args.reason;
     let answer = context.daemon()?.execute(&Command::Pause { reason })?;
-    let words = "paused: nothing new starts, running iterations complete; go on: swarm resume";
+    let words = "paused: nothing new starts; running iterations finish first\n  -> continue: swarm \
+        resume";
     confirm(context, &answer, words)
 }
 
-/// Goes on.
+/// Resumes the swarm.
 pub fn resume(_: &Resume, context: &mut Context) -> Result<(), CliError> {
     let answer = context.daemon()?.execute(&Command::Resume)?;
-    confirm(context, &answer, "the swarm goes on")
+    confirm(context, &answer, "resumed")
 }

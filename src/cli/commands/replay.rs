@@ -1,5 +1,4 @@
-//! `swarm replay`: the state at a point of the log, and the proof that the snapshot tells the
-//! truth.
+//! `swarm replay`: the state at a point in the event log, and the comparison of snapshot and log.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +24,8 @@ use crate::domain::state::State;
   $ swarm replay --at \"2026-01-31 23:59\"
   $ swarm replay --verify")]
 pub struct Replay {
-    /// The point: a sequence number, an RFC 3339 time, or a local date and time; left out: the end.
+    /// The point to show: a sequence number, an RFC 3339 time, or a local date and time. Default:
+    /// the end of the log.
     #[arg(long, value_name = "SEQ|TIME")]
     pub at: Option<String>,
     /// Compare the snapshot and the events after it with a full replay.
@@ -33,7 +33,7 @@ pub struct Replay {
     pub verify: bool,
 }
 
-/// Shows the state, or compares.
+/// Shows the state, or compares snapshot and log.
 pub fn run(args: &Replay, context: &mut Context) -> Result<(), CliError> {
     let paths = context.repo()?.paths();
     if args.verify {
@@ -44,37 +44,39 @@ pub fn run(args: &Replay, context: &mut Context) -> Result<(), CliError> {
     context.output.document(&state)
 }
 
-/// The state at a point, by folding events. A point beyond the end is an error that names the end.
+/// The state at a point, rebuilt from the events. A point beyond the end is an error.
 fn state_at(paths: &Paths, upto: Upto) -> Result<State, CliError> {
     let state = offline::state_at(paths, upto)?;
     match upto {
-        // A log that was repaired may begin later.
-        Upto::Seq(seq) if state.seq == 0 && seq <= offline::read(paths)?.seq => Err(
-            CliError::refused(format!("event {seq} is gone: the log begins later"))
-                .hint("the first event that is there: swarm events"),
-        ),
+        // A repaired log may start later.
+        Upto::Seq(seq) if state.seq == 0 && seq <= offline::read(paths)?.seq => {
+            Err(CliError::refused(format!(
+                "event {seq} is gone: the repaired log starts later"
+            ))
+            .hint("see its first event: swarm events"))
+        }
         Upto::Seq(seq) if seq > state.seq => Err(CliError::refused(format!(
-            "there is no event {seq}: the log ends with event {}",
+            "there is no event {seq}: the log ends at event {}",
             state.seq
-        ))),
+        ))
+        .hint("see the state at the end: swarm replay")),
         Upto::Seq(_) | Upto::Time(_) | Upto::End => Ok(state),
     }
 }
 
-/// What a comparison of snapshot and log gave.
+/// The result of comparing snapshot and log.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct VerifyReport {
     /// Events in the log.
     pub(super) events: u64,
-    /// The last one.
+    /// The last event's sequence number.
     last_seq: u64,
-    /// The event at which the snapshot was taken; none: there is no usable snapshot, and the start
-    /// is a full replay.
+    /// The event at which the snapshot was taken; `None` without a usable snapshot.
     snapshot_seq: Option<u64>,
-    /// Events that are read after the snapshot.
+    /// Events after the snapshot.
     tail_events: u64,
-    /// The first difference between the two states, as `path: snapshot | replay`; none: they agree.
+    /// The first difference, as `path: snapshot | replay`; `None` if both agree.
     pub(super) difference: Option<String>,
 }
 
@@ -87,7 +89,7 @@ fn compare(ways: &TwoWays) -> VerifyReport {
     let as_json = |state: &State| serde_json::to_value(state).unwrap_or(Value::Null);
     let difference = (ways.by_snapshot != ways.by_replay).then(|| {
         first_difference("", &as_json(&ways.by_snapshot), &as_json(&ways.by_replay))
-            .unwrap_or_else(|| "the states differ in what JSON does not show".to_owned())
+            .unwrap_or_else(|| "a difference that JSON does not show".to_owned())
     });
     let last_seq = ways.by_replay.seq;
     VerifyReport {
@@ -99,7 +101,7 @@ fn compare(ways: &TwoWays) -> VerifyReport {
     }
 }
 
-/// Where two documents differ first, as `path: one | other`.
+/// The first difference between two documents, as `path: one | other`.
 fn first_difference(path: &str, one: &Value, other: &Value) -> Option<String> {
     if one == other {
         return None;
@@ -116,7 +118,7 @@ fn first_difference(path: &str, one: &Value, other: &Value) -> Option<String> {
     Some(format!("{path}: {} | {}", short(one), short(other)))
 }
 
-/// A point as somebody types it.
+/// Parses a point that somebody typed.
 fn point(text: &str, zone: &TimeZone) -> Result<Upto, CliError> {
     if let Ok(seq) = text.parse() {
         return Ok(Upto::Seq(seq));
@@ -127,7 +129,7 @@ fn point(text: &str, zone: &TimeZone) -> Result<Upto, CliError> {
             format!("`{text}` is neither a sequence number nor a time"),
         )
         .hint(
-            "write a number (120), a time (2026-01-31T23:59:00Z) or a local date and time \
+            "use a number (120), a time (2026-01-31T23:59:00Z) or a local date and time \
             (\"2026-01-31 23:59\")",
         )
     })
@@ -142,12 +144,12 @@ fn report(report: &VerifyReport, context: &mut Context) -> Result<(), CliError> 
     match &report.difference {
         None => Ok(()),
         Some(difference) => Err(CliError::refused(
-            "the state of snapshot and events is not that of a full replay",
+            "the snapshot does not match the event log, which is the truth",
         )
         .details(difference.clone())
         .hint(
-            "the events are the truth; have the snapshot written anew: swarm stop, remove \
-            .swarm/state/snapshot.json, swarm start",
+            "have the snapshot written again: swarm stop; rm .swarm/state/snapshot.json; swarm \
+            start",
         )
         .code("REPLAY_DIFFERS")),
     }
@@ -156,19 +158,22 @@ fn report(report: &VerifyReport, context: &mut Context) -> Result<(), CliError> 
 fn describe_report(report: &VerifyReport) -> String {
     let snapshot = match report.snapshot_seq {
         Some(seq) => format!(
-            "snapshot at {seq} and {} events after it",
+            "the snapshot at event {seq} and the {} events after it",
             report.tail_events
         ),
-        None => "no usable snapshot".to_owned(),
+        None if report.difference.is_none() => {
+            return format!(
+                "{} events; there is no usable snapshot to compare",
+                report.events
+            );
+        }
+        None => "the log alone".to_owned(),
     };
     let verdict = match &report.difference {
-        None => "agree".to_owned(),
-        Some(difference) => format!("differ: {}", safe(difference)),
+        None => "agree with a full replay".to_owned(),
+        Some(difference) => format!("differ from a full replay: {}", safe(difference)),
     };
-    format!(
-        "{} events up to {}; {snapshot}: {verdict}",
-        report.events, report.last_seq
-    )
+    format!("{} events; {snapshot} {verdict}", report.events)
 }
 
 #[cfg(test)]
@@ -203,12 +208,15 @@ mod tests {
         };
         assert_eq!(
             describe_report(&report),
-            "10 events up to 10; snapshot at 8 and 2 events after it: agree"
+            "10 events; the snapshot at event 8 and the 2 events after it agree with a full replay"
         );
         report.difference = Some("ideas.idea-001.status: done | pending".into());
-        assert!(
-            describe_report(&report).ends_with("differ: ideas.idea-001.status: done | pending")
-        );
+        let ends = "differ from a full replay: ideas.idea-001.status: done | pending";
+        assert!(describe_report(&report).ends_with(ends));
+        report.difference = None;
+        report.snapshot_seq = None;
+        let expected = "10 events; there is no usable snapshot to compare";
+        assert_eq!(describe_report(&report), expected);
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! `swarm report`: what happened meanwhile.
+//! `swarm report`: what landed, failed, waits and was spent since some time.
 //!
-//! Invariant: a report that was shown is remembered (`.swarm/state/report.json`), so that the next
-//! one can say what is new since then.
+//! Invariant: `.swarm/state/report.json` records when the last report was shown, so that
+//! `--since last` can start there.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -19,9 +19,10 @@ use crate::cli::output::terminal::{Tone, safe, title};
 use crate::cli::output::write_page;
 use crate::cli::render;
 use crate::cli::render::usage;
+use crate::domain::state::IdeaStatus;
 use crate::domain::time::Timestamp;
 
-/// Remembers when the last report was made, in the state's folder.
+/// The file in the state folder that records when the last report was made.
 const REMEMBERED: &str = "report.json";
 /// The longest title of an idea within a line.
 const MAX_TITLE: usize = 80;
@@ -35,16 +36,16 @@ const MAX_TITLE: usize = 80;
   $ swarm report --since \"2026-01-31 22:00\" --markdown > report.md
   $ swarm report --json")]
 pub struct Report {
-    /// Only what happened since a time, since so long ago (`12h`, `2d`), or since the last report
-    /// (`last`); left out: all.
+    /// Report only what happened since a time, within a span (`12h`, `2d`), or since the last
+    /// report (`last`). Default: everything.
     #[arg(long, value_name = "TIME|last")]
     pub since: Option<String>,
-    /// As Markdown.
+    /// Print Markdown.
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
 }
 
-/// Shows it, and remembers when.
+/// Shows the report, and records when.
 pub fn run(args: &Report, context: &mut Context) -> Result<(), CliError> {
     let file = context.repo()?.state().join(REMEMBERED);
     let since = match args.since.as_deref() {
@@ -52,24 +53,46 @@ pub fn run(args: &Report, context: &mut Context) -> Result<(), CliError> {
         Some("last") => remembered(&file)?,
         Some(text) => Some(read(text, context)?),
     };
-    // What happens while it is made is the next one's, rather than nobody's.
+    // Taken first: whatever happens meanwhile belongs to the next report.
     let at = clock::now();
     let report = context.with_access(|access| access.report(since))?;
     if context.output.json {
         context.output.document(&report)?;
     } else if args.markdown {
-        let page = markdown(&report, &context.zone);
+        let page = markdown(&report, &Times::In(context.zone.clone()));
         write_page(&mut context.output, &page)?;
     } else {
-        let page = page(&report, &context.output, &context.zone);
+        if since.is_none() && args.since.is_some() {
+            context
+                .output
+                .note("there was no earlier report; this one covers everything");
+        }
+        let page = page(&report, &context.output, &Times::Before(at));
         write_page(&mut context.output, &page)?;
     }
     remember(&file, at).map_err(|error| {
         CliError::refused(format!(
-            "{} could not be written, so that `--since last` will not know of this report: {error}",
+            "{} cannot be written, so `--since last` will not start at this report: {error}",
             file.display()
         ))
     })
+}
+
+/// How the report writes times.
+enum Times {
+    /// Relative to now: `12 min ago`.
+    Before(Timestamp),
+    /// As local times: a Markdown report may be read later.
+    In(TimeZone),
+}
+
+impl Times {
+    fn show(&self, at: Timestamp) -> String {
+        match self {
+            Self::Before(now) => clock::ago(at, *now),
+            Self::In(zone) => clock::local(at, zone),
+        }
+    }
 }
 
 fn read(text: &str, context: &Context) -> Result<Timestamp, CliError> {
@@ -77,16 +100,16 @@ fn read(text: &str, context: &Context) -> Result<Timestamp, CliError> {
         return Ok(clock::now().plus_millis(-millis));
     }
     clock::read(text, &context.zone).ok_or_else(|| {
-        CliError::new(Kind::Usage, format!("`{text}` is no time"))
-            .hint("give one like 2026-01-31T22:00, a span like 12h or 2d, or `last`")
+        CliError::new(Kind::Usage, format!("`{text}` is not a time"))
+            .hint("use a time (2026-01-31T22:00), a span (12h, 2d), or `last`")
     })
 }
 
-/// When the last report was made; none: none was.
+/// When the last report was made; `None` if there was none.
 fn remembered(file: &Path) -> Result<Option<Timestamp>, CliError> {
     let unreadable = |why: &dyn std::fmt::Display| {
         CliError::refused(format!("{} cannot be read: {why}", file.display()))
-            .hint("name a time: swarm report --since 12h")
+            .hint("give a time instead: swarm report --since 12h")
     };
     match std::fs::read(file) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -98,10 +121,10 @@ fn remembered(file: &Path) -> Result<Option<Timestamp>, CliError> {
     }
 }
 
-/// Replaced as a whole; a report more or less is no loss, so nothing is synced.
+/// Replaces the file as a whole, without a sync: losing it would cost nothing.
 fn remember(file: &Path, at: Timestamp) -> std::io::Result<()> {
     let Some(folder) = file.parent().filter(|folder| folder.is_dir()) else {
-        return Ok(()); // nothing has run here yet
+        return Ok(()); // no daemon has run here yet
     };
     let mut new = tempfile::NamedTempFile::new_in(folder)?;
     write!(new, "{}", json!({ "at": at }))?;
@@ -109,18 +132,21 @@ fn remember(file: &Path, at: Timestamp) -> std::io::Result<()> {
     Ok(())
 }
 
-/// An idea as a line: what is not known of it is left out.
-fn idea(idea: &Value, zone: &TimeZone) -> String {
+/// An idea as a line, without unknown parts. `Needs you` has the reason of an idea that needs the
+/// person.
+fn idea(idea: &Value, report: &Value, times: &Times) -> String {
     let mut title = title(text(idea, "content"), MAX_TITLE);
     let why = text(idea, "why");
-    if !why.is_empty() {
+    let mut needs = list(report, "needsYou").iter();
+    let is_below = needs.any(|need| text(need, "ideaId") == text(idea, "id"));
+    if !why.is_empty() && !is_below {
         title = format!("{title}: {}", safe(why));
     }
     let used = usage::describe_usage(&idea["used"]);
     if !used.is_empty() {
         title = format!("{title} ({used})");
     }
-    let at = time(idea, "at").map_or_else(String::new, |at| clock::local(at, zone));
+    let at = time(idea, "at").map_or_else(String::new, |at| times.show(at));
     let commit = text(idea, "commit").get(..10).unwrap_or_default();
     let (id, status) = (text(idea, "id"), text(idea, "status"));
     let known = [at.as_str(), id, status, commit, &title];
@@ -128,20 +154,21 @@ fn idea(idea: &Value, zone: &TimeZone) -> String {
     known.join("  ")
 }
 
-/// Its parts, in the order in which somebody wants to know.
-fn parts(report: &Value, zone: &TimeZone) -> Vec<(&'static str, Tone, Vec<String>)> {
+/// The sections, most important first.
+fn parts(report: &Value, times: &Times) -> Vec<(&'static str, Tone, Vec<String>)> {
     let ideas = |key| {
         let all = list(report, key).iter();
-        all.map(|one| idea(one, zone)).collect()
+        all.map(|one| idea(one, report, times)).collect()
     };
     let stuck = |one: &Value| {
-        let since = time(one, "since").map_or_else(String::new, |at| clock::local(at, zone));
+        let since = time(one, "since").map_or_else(String::new, |at| times.show(at));
         format!("{since}  {}", safe(text(one, "message")))
     };
+    let accounts = usage::accounts(report, clock::now());
     vec![
         ("Landed", Tone::Good, ideas("landed")),
         ("Had nothing to land", Tone::Warn, ideas("nothingToLand")),
-        ("Failed", Tone::Bad, ideas("failed")),
+        ("Did not land", Tone::Bad, ideas("failed")),
         ("Waiting", Tone::Plain, ideas("waiting")),
         (
             "Stuck",
@@ -153,20 +180,30 @@ fn parts(report: &Value, zone: &TimeZone) -> Vec<(&'static str, Tone, Vec<String
             Tone::Warn,
             texts(report, "warnings").into_iter().map(safe).collect(),
         ),
-        ("Accounts", Tone::Warn, usage::accounts(report, zone)),
+        ("Accounts on hold", Tone::Warn, accounts),
     ]
 }
 
-fn head(report: &Value, zone: &TimeZone) -> String {
-    let since = time(report, "since").map(|at| clock::local(at, zone));
-    let since = since.unwrap_or_else(|| "the beginning".to_owned());
+/// The period and the number of ideas in each outcome.
+fn head(report: &Value, times: &Times) -> String {
+    let period = match (time(report, "since"), times) {
+        (None, _) => "So far".to_owned(),
+        (Some(since), Times::Before(now)) => {
+            format!("In the last {}", clock::span(now.since(since)))
+        }
+        (Some(since), Times::In(_)) => format!("Since {}", times.show(since)),
+    };
     let counted = |key, what| format!("{} {what}", list(report, key).len());
-    format!(
-        "Since {since}: {}, {}, {}",
-        counted("landed", "landed"),
-        counted("failed", "failed"),
-        counted("waiting", "waiting")
-    )
+    let mut counts = vec![counted("landed", "landed")];
+    for status in IdeaStatus::ALL.map(IdeaStatus::as_str) {
+        let bad = list(report, "failed").iter();
+        match bad.filter(|idea| text(idea, "status") == status).count() {
+            0 => {}
+            count => counts.push(format!("{count} {status}")),
+        }
+    }
+    counts.push(counted("waiting", "waiting"));
+    format!("{period}: {}", counts.join(", "))
 }
 
 fn spent(report: &Value) -> String {
@@ -176,10 +213,10 @@ fn spent(report: &Value) -> String {
     }
 }
 
-fn page(report: &Value, output: &Output, zone: &TimeZone) -> Vec<String> {
-    let head = head(report, zone);
+fn page(report: &Value, output: &Output, times: &Times) -> Vec<String> {
+    let head = head(report, times);
     let mut page = vec![output.paint(Tone::Strong, &head).into_owned()];
-    for (heading, tone, lines) in parts(report, zone) {
+    for (heading, tone, lines) in parts(report, times) {
         let lines = lines
             .iter()
             .map(|line| format!("  {}", output.paint(tone, line)));
@@ -192,15 +229,15 @@ fn page(report: &Value, output: &Output, zone: &TimeZone) -> Vec<String> {
     page
 }
 
-fn markdown(report: &Value, zone: &TimeZone) -> Vec<String> {
-    let mut page = vec![format!("# {}", head(report, zone))];
+fn markdown(report: &Value, times: &Times) -> Vec<String> {
+    let mut page = vec![format!("# {}", head(report, times))];
     let mut section = |heading: &str, lines: Vec<String>| {
         if !lines.is_empty() {
             page.extend([String::new(), format!("## {heading}"), String::new()]);
             page.extend(lines);
         }
     };
-    for (heading, _, lines) in parts(report, zone) {
+    for (heading, _, lines) in parts(report, times) {
         let lines = lines.iter().map(|line| format!("- {}", escaped(line)));
         section(heading, lines.collect());
     }
@@ -210,12 +247,12 @@ fn markdown(report: &Value, zone: &TimeZone) -> Vec<String> {
     page
 }
 
-/// What a person is needed for, as Markdown, with what they can type.
+/// What needs the person, as Markdown, with the commands to type.
 fn need(need: &Value) -> String {
     let message = escaped(&safe(text(need, "message")));
     let commands = texts(need, "commands").into_iter().map(|command| {
         let command = safe(command);
-        // A mark within would end it.
+        // A backtick inside would end the code.
         if command.contains('`') {
             escaped(&command)
         } else {
@@ -226,7 +263,7 @@ fn need(need: &Value) -> String {
     format!("- {message}: {}", commands.join(" or "))
 }
 
-/// What agents and people wrote is text, not markup.
+/// Escapes Markdown in text that agents and people wrote.
 fn escaped(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     for c in line.chars() {

@@ -1,4 +1,4 @@
-//! `swarm rollback`: the target, the ideas and the agents' work as they were at a checkpoint.
+//! `swarm rollback`: restores the target, the ideas and the agents' work from a checkpoint.
 
 use clap::Args;
 use serde_json::Value;
@@ -13,16 +13,17 @@ use crate::cli::output::write_page;
 use crate::domain::command::Command;
 use crate::domain::ids::CheckpointName;
 
-/// So many of a kind are shown; `--json` has all.
+/// At most this many of a kind are shown; `--json` has all.
 const SHOWN: usize = 20;
-/// How often it is looked again when the target moves in between.
+/// How often the rollback is tried while the target keeps moving.
 const TRIES: u32 = 5;
 
-/// Go back to a checkpoint.
+/// Roll back to a checkpoint.
 ///
-/// Shows first what changes: ideas, commits that leave the target, agents that are stopped, your
-/// own files in the way. Everything as it is before is kept as a checkpoint of its own; rolling
-/// back to that undoes it. Killed at any moment, the next start finishes it.
+/// First shows what would change: ideas, commits that leave the target, agents that would be
+/// stopped, and your own files in the way. The current state is saved as a checkpoint of its own;
+/// roll back to that one to undo the rollback. If the rollback is interrupted, the next start
+/// finishes it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ swarm rollback before-release --dry-run
@@ -34,7 +35,7 @@ pub struct Rollback {
     /// Show what would change, and change nothing.
     #[arg(long)]
     pub dry_run: bool,
-    /// Do not ask.
+    /// Roll back without asking.
     #[arg(short, long)]
     pub yes: bool,
     /// Stay paused afterwards.
@@ -42,7 +43,7 @@ pub struct Rollback {
     pub pause: bool,
 }
 
-/// Does it.
+/// Runs the command.
 pub fn run(args: &Rollback, context: &mut Context) -> Result<(), CliError> {
     let mut preview = context.with_access(|access| access.preview(&args.name))?;
     if args.dry_run {
@@ -58,7 +59,7 @@ pub fn run(args: &Rollback, context: &mut Context) -> Result<(), CliError> {
             Err(error) if error.stable_code() != "ROLLBACK_ABANDONED" => return Err(error),
             Err(error) => error,
         };
-        // A landing, or a person's commit, came in between: that was not among what was agreed to.
+        // A landing or somebody's commit came in between; the person has not agreed to lose that.
         let now = context.with_access(|access| access.preview(&args.name));
         let moved = |now: &Value| now["from"] != preview["from"];
         match now {
@@ -66,20 +67,21 @@ pub fn run(args: &Rollback, context: &mut Context) -> Result<(), CliError> {
             _ => return Err(error),
         }
         tries += 1;
-        context.output.note("the target has moved meanwhile:");
+        context
+            .output
+            .note("the target has moved; the rollback now changes this:");
     };
     if context.output.json {
         return context.output.document(&answer);
     }
     let safety = text(&answer, "safety");
-    context.output.note(safe(&format!(
-        "rolled back to {}; to undo: swarm rollback {safety}",
-        args.name
-    )));
+    context.output.note(format!("rolled back to {}", args.name));
+    let undo = format!("undo it: swarm rollback {}", safe(safety));
+    context.output.next_step(undo);
     Ok(())
 }
 
-/// As it was shown, or not at all.
+/// Rolls back exactly as shown, or not at all.
 fn once(args: &Rollback, context: &mut Context, preview: &Value) -> Result<Value, CliError> {
     refuse(preview, args)?;
     for line in page(preview) {
@@ -94,15 +96,18 @@ fn once(args: &Rollback, context: &mut Context, preview: &Value) -> Result<Value
     on_the_daemon(context, &command)
 }
 
-/// What cannot be done as things are is not asked about.
+/// Refuses a rollback that is not possible now, before asking about it.
 fn refuse(preview: &Value, args: &Rollback) -> Result<(), CliError> {
-    let dry_run = format!("see all of it: swarm rollback {} --dry-run", args.name);
+    let dry_run = format!(
+        "see what it would change: swarm rollback {} --dry-run",
+        args.name
+    );
     if let Some(problem) = preview["problem"].as_str() {
         return Err(CliError::refused(format!(
-            "the checkpoint `{}` cannot be rolled back to: {problem}",
+            "cannot roll back to checkpoint `{}`: {problem}",
             args.name
         ))
-        .details("nothing has changed")
+        .details("nothing was changed")
         .hint(dry_run));
     }
     let files: Vec<&str> = list(preview, "dirtyFiles")
@@ -121,15 +126,16 @@ fn refuse(preview: &Value, args: &Rollback) -> Result<(), CliError> {
         "your uncommitted changes would be overwritten: {}{more}",
         some.join(", ")
     ))
-    .details(format!("nothing has changed; {dry_run}"))
+    .details("nothing was changed")
+    .hint(dry_run)
     .code("CHECKOUT_BLOCKED");
     for command in commands(preview) {
-        refused = refused.hint(format!("put them aside: {command}"));
+        refused = refused.hint(format!("stash them: {command}"));
     }
-    Err(refused.hint("bring them back after the rollback: git stash pop"))
+    Err(refused.hint("restore them after the rollback: git stash pop"))
 }
 
-/// What puts the files in the way aside.
+/// The commands that stash the files in the way.
 fn commands(preview: &Value) -> Vec<&str> {
     let all = list(preview, "commands").iter();
     all.filter_map(Value::as_str).collect()
@@ -142,11 +148,11 @@ fn page(preview: &Value) -> Vec<String> {
         text(preview, "checkpoint")
     )];
     if let Some(problem) = preview["problem"].as_str() {
-        page.push(format!("  it cannot be done as things are: {problem}"));
+        page.push(format!("  not possible now: {problem}"));
     }
     section(
         &mut page,
-        "ideas that change",
+        "ideas to restore",
         preview,
         "ideasReverted",
         |it| {
@@ -160,21 +166,21 @@ fn page(preview: &Value) -> Vec<String> {
     );
     section(
         &mut page,
-        "commits that leave the target",
+        "commits to remove from the target",
         preview,
         "commitsLost",
         commit_line,
     );
     section(
         &mut page,
-        "commits that come back",
+        "commits to bring back",
         preview,
         "commitsRegained",
         commit_line,
     );
     section(
         &mut page,
-        "agents that are stopped, their work kept",
+        "agents to stop (their work is kept)",
         preview,
         "agentsStopped",
         |it| {
@@ -188,7 +194,7 @@ fn page(preview: &Value) -> Vec<String> {
     );
     section(
         &mut page,
-        "messages to agents that nobody will be told",
+        "messages that no agent will get",
         preview,
         "messagesDropped",
         |it| format!("{}: {}", text(it, "ideaId"), text(it, "message")),
@@ -201,7 +207,7 @@ fn page(preview: &Value) -> Vec<String> {
         |it| it.as_str().unwrap_or_default().to_owned(),
     );
     for command in commands(preview) {
-        page.push(format!("    put them aside: {command}"));
+        page.push(format!("    stash them: {command}"));
     }
     if page.len() == 1 {
         page.push("  nothing changes".to_owned());

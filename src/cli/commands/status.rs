@@ -1,4 +1,4 @@
-//! `swarm status`: everything at a glance.
+//! `swarm status`: the swarm at a glance.
 
 use std::thread;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use crate::cli::output::write_page;
 use crate::cli::render;
 use crate::domain::state::IdeaStatus;
 
-/// How long `--watch` waits between two looks.
+/// How often `--watch` refreshes.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// To the upper left corner; clear from there to the end.
+/// Moves to the upper left corner and clears the screen from there.
 const HOME_AND_CLEAR: &str = "\u{1b}[H\u{1b}[J";
 
 /// `status`. Works with and without a daemon; `--watch` needs it.
@@ -28,7 +28,7 @@ const HOME_AND_CLEAR: &str = "\u{1b}[H\u{1b}[J";
   $ swarm status --watch
   $ swarm status --json")]
 pub struct Status {
-    /// Look again each second.
+    /// Refresh every second.
     #[arg(long, short)]
     pub watch: bool,
 }
@@ -47,11 +47,11 @@ pub fn run(args: &Status, context: &mut Context) -> Result<(), CliError> {
     write_page(&mut context.output, &page)
 }
 
-/// What one look sees.
+/// The views at one moment.
 #[derive(PartialEq)]
 struct Look {
     status: Value,
-    /// The ideas that are being worked on, for their titles.
+    /// The active and merging ideas, for their titles.
     busy: Vec<Value>,
 }
 
@@ -73,7 +73,7 @@ fn read_page(access: &mut Access, json: bool) -> Result<Look, CliError> {
     Ok(Look { status, busy })
 }
 
-/// Ends when the daemon does.
+/// Refreshes until the daemon stops.
 fn watch(context: &mut Context) -> Result<(), CliError> {
     let mut access = Access::Daemon(Box::new(context.daemon()?));
     let json = context.output.json;

@@ -1,6 +1,6 @@
-//! `swarm stop`: ends the daemon and waits until it has gone.
+//! `swarm stop`: stops the daemon and waits until it is gone.
 //!
-//! Invariant: it returns with success only when the lock is free and the process is no more.
+//! Invariant: it succeeds only when the process has ended and its state lock is free.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,12 +18,12 @@ use crate::cli::json::list;
 use crate::cli::repo::Repo;
 use crate::daemon::offline;
 
-/// How long the end may take. What has a time of its own within it: the grace for boundaries, the
-/// end of each process tree, the last snapshot.
+/// How long stopping may take: the grace for iterations, ending each process tree, the last
+/// snapshot.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How long the lock may be held by somebody else after that.
+/// How long another process may hold the lock after that.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
-/// How long between two looks.
+/// How long it waits between two checks.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// `stop`. Needs the daemon.
@@ -33,15 +33,15 @@ const PAUSE: Duration = Duration::from_millis(20);
   $ swarm stop --keep-agents
   $ swarm stop --now")]
 pub struct Stop {
-    /// Only the daemon goes: its agents run on, and the next start adopts them.
+    /// Stop only the daemon. Its agents keep running, and the next start adopts them.
     #[arg(long, conflicts_with = "now")]
     pub keep_agents: bool,
-    /// Do not wait for safe boundaries: end running iterations at once; their worktrees are kept.
+    /// Stop running iterations at once instead of letting them finish. Worktrees are kept.
     #[arg(long)]
     pub now: bool,
 }
 
-/// Ends it.
+/// Stops the daemon.
 pub fn run(args: &Stop, context: &mut Context) -> Result<(), CliError> {
     let repo = context.repo()?;
     let daemon = context
@@ -53,17 +53,17 @@ pub fn run(args: &Stop, context: &mut Context) -> Result<(), CliError> {
     if busy && !args.now && !args.keep_agents {
         context
             .output
-            .note("waiting for running iterations to reach a safe boundary ...");
+            .note("waiting for running iterations to finish ...");
     }
     let body = json!({ "keepAgents": args.keep_agents, "now": args.now });
     match daemon.post("shutdown", &body) {
-        // It is ending already; all that is left is to wait.
+        // It is stopping already; only wait.
         Err(error)
             if ["ENDING", "UNKNOWN"].contains(&error.stable_code())
                 || error.kind == Kind::NoDaemon => {}
         answer => drop(answer?),
     }
-    // Our connection must not be one that it waits for.
+    // Close our connection: the daemon waits for its clients.
     drop(daemon);
     wait_until_gone(pid, &repo)?;
     if context.output.json {
@@ -73,12 +73,12 @@ pub fn run(args: &Stop, context: &mut Context) -> Result<(), CliError> {
     }
     context
         .output
-        .note(format!("the daemon (pid {pid}) has ended"));
+        .note(format!("the daemon (pid {pid}) has stopped"));
     Ok(())
 }
 
-/// Nobody can be found, and somebody holds the lock for longer than a command does: then that is
-/// not "no daemon".
+/// If no daemon can be found but the lock stays held longer than a command holds it, there is a
+/// daemon.
 fn unless_hidden(error: CliError, repo: &Repo) -> CliError {
     let is_held = || wait_while(LOCK_PATIENCE, || is_locked(repo));
     if error.kind != Kind::NoDaemon || is_held().unwrap_or(true) {
@@ -86,8 +86,8 @@ fn unless_hidden(error: CliError, repo: &Repo) -> CliError {
     }
     hidden(
         repo,
-        &"it holds the lock of .swarm/state, and state/daemon.json is not there: it was deleted, \
-            or the daemon only starts or ends",
+        &"it holds the lock of .swarm/state, but state/daemon.json is missing (deleted, or the \
+            daemon is just starting or stopping)",
     )
 }
 
@@ -95,13 +95,13 @@ fn wait_until_gone(pid: u32, repo: &Repo) -> Result<(), CliError> {
     if !wait_while(PATIENCE, || Ok(is_alive(pid)))? {
         let seconds = PATIENCE.as_secs();
         return Err(CliError::refused(format!(
-            "the daemon (pid {pid}) has not ended within {seconds} s"
+            "the daemon (pid {pid}) has not stopped within {seconds} s"
         ))
         .hint("see what it waits for: swarm status")
-        .hint("end running iterations at once: swarm stop --now"));
+        .hint("stop running iterations at once: swarm stop --now"));
     }
-    // The lock went with the process. If it is held a while longer, then by a new daemon, which is
-    // not the one to wait for.
+    // The lock was released with the process. If it stays held, a new daemon has it; do not wait
+    // for that one.
     wait_while(LOCK_PATIENCE, || is_locked(repo))?;
     Ok(())
 }
@@ -110,7 +110,7 @@ fn is_locked(repo: &Repo) -> Result<bool, CliError> {
     Ok(offline::is_locked(&repo.paths())?)
 }
 
-/// Looks until it is not so any more; false: it still was when the time was over.
+/// Waits until the condition is false; returns false if it still held after `patience`.
 fn wait_while(
     patience: Duration,
     mut is_so: impl FnMut() -> Result<bool, CliError>,
@@ -125,7 +125,7 @@ fn wait_while(
     Ok(true)
 }
 
-/// Whether there is such a process that has not ended. It is only looked at, never signalled.
+/// Whether the process exists and has not ended. It is never signalled.
 fn is_alive(pid: u32) -> bool {
     let Ok(number) = i32::try_from(pid) else {
         return false;
@@ -133,12 +133,12 @@ fn is_alive(pid: u32) -> bool {
     kill(Pid::from_raw(number), None) != Err(Errno::ESRCH) && !is_zombie(pid)
 }
 
-/// Ended, and its parent has not looked yet: that may take for ever and is not our concern.
+/// Whether the process has ended but its parent has not reaped it; that may take forever.
 fn is_zombie(pid: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return false;
     };
-    // The name stands in parentheses and may hold any character; the state follows the last one.
+    // The name is in parentheses and may contain any character; the state follows the last one.
     let state = stat.rsplit(')').next().unwrap_or_default();
     matches!(state.trim_start().chars().next(), Some('Z' | 'X'))
 }
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_has_ended_is_not_alive_even_before_its_parent_looks() {
+    fn an_ended_process_is_not_alive_before_its_parent_reaps_it() {
         assert!(is_alive(std::process::id()));
         let mut child = Command::new("true").spawn().unwrap();
         let pid = child.id();

@@ -1,7 +1,7 @@
-//! `swarm wait`: until an idea, or everything, is over.
+//! `swarm wait`: waits until one idea, or everything, is finished.
 //!
-//! Invariant: nothing is asked unless an event came that can change the answer; the answer is a
-//! pure function of the views.
+//! Invariant: the views are fetched again only after an event that can change the answer; the
+//! answer is a pure function of the views.
 
 use std::time::Duration;
 
@@ -15,12 +15,13 @@ use crate::cli::error::{CliError, Kind};
 use crate::cli::json::{list, number, text, texts};
 use crate::domain::ids::IdeaId;
 use crate::domain::state::IdeaStatus;
+use crate::view;
 
 /// `wait`. Needs the daemon.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 it came; 5 it ended badly (an idea is failed, timeout or blocked; or the one waited for is cancelled); \
-6 a person is needed; 1 the time is over; 3 there is no daemon, or it has ended.
+    after_help = "Exit codes: 0 finished; 5 ended badly (an idea is failed, timeout or blocked, or the one you wait for is cancelled); \
+6 something needs you; 1 timed out; 3 no daemon is running, or it stopped.
 
 Examples:
   $ swarm wait
@@ -28,12 +29,12 @@ Examples:
   $ swarm wait --until needs-you"
 )]
 pub struct Wait {
-    /// Only this idea; left out: all.
+    /// Wait only for this idea. Default: all ideas.
     pub id: Option<IdeaId>,
-    /// What to wait for; left out: `done` for one idea, `idle` for all.
+    /// What to wait for. Default: `done` for one idea, `idle` for all.
     #[arg(long, value_name = "WHAT")]
     pub until: Option<Until>,
-    /// Give up after so many seconds.
+    /// Give up after this many seconds.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     pub timeout: Option<u64>,
 }
@@ -41,22 +42,21 @@ pub struct Wait {
 /// What can be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Until {
-    /// The idea, or every idea, has landed.
+    /// The idea, or every idea, is done.
     Done,
     /// Nothing is active, ready or merging.
     Idle,
-    /// Something needs a person: exit code 6. It ends with 0 when everything is over and nobody is
-    /// needed.
+    /// Something needs you (exit code 6), or everything is finished (exit code 0).
     NeedsYou,
 }
 
-/// What is waited for, of what.
+/// What to wait for.
 struct Wish {
     id: Option<IdeaId>,
     until: Until,
 }
 
-/// Waits.
+/// Waits, and reports the result.
 pub fn run(args: &Wait, context: &mut Context) -> Result<(), CliError> {
     let by_itself = if args.id.is_some() {
         Until::Done
@@ -70,9 +70,9 @@ pub fn run(args: &Wait, context: &mut Context) -> Result<(), CliError> {
     if wish.id.is_some() && wish.until == Until::Idle {
         return Err(CliError::new(
             Kind::Usage,
-            "`--until idle` is about all ideas, not about one",
+            "`--until idle` waits for all ideas, so it takes no idea id",
         )
-        .hint("leave the id out: swarm wait --until idle"));
+        .hint("leave out the id: swarm wait --until idle"));
     }
     let seen = wait(&wish, args.timeout, &context.daemon()?)?;
     let words = match seen {
@@ -86,7 +86,7 @@ pub fn run(args: &Wait, context: &mut Context) -> Result<(), CliError> {
     Ok(())
 }
 
-/// `None`: the daemon has ended before the answer was there.
+/// `None` if the daemon stopped before there was an answer.
 fn wait(wish: &Wish, seconds: Option<u64>, daemon: &Daemon) -> Result<Option<String>, CliError> {
     let limit = Duration::from_secs(seconds.unwrap_or(u64::MAX));
     let waited = daemon.block_on(async {
@@ -102,11 +102,9 @@ fn wait(wish: &Wish, seconds: Option<u64>, daemon: &Daemon) -> Result<Option<Str
 }
 
 fn too_late(seconds: u64) -> CliError {
-    CliError::refused(format!(
-        "{seconds} s are over, and it has not come to that yet"
-    ))
-    .hint("see what goes on: swarm status")
-    .code("TIMEOUT")
+    CliError::refused(format!("timed out after {seconds} s"))
+        .hint("see what is still running: swarm status")
+        .code("TIMEOUT")
 }
 
 async fn follow(wish: &Wish, daemon: &Daemon) -> Result<Option<String>, CliError> {
@@ -143,7 +141,7 @@ fn matters(event: &Value, seen: u64) -> bool {
     number(event, "seq") > seen && !IDLE_TALK.contains(&text(event, "kind"))
 }
 
-/// The daemon ends by itself when all is done, so the files may know the answer.
+/// A daemon may stop by itself when all is done, so the files may have the answer.
 fn after_the_end(wish: &Wish, context: &Context) -> Result<String, CliError> {
     let look = context.with_access(|access| {
         Ok(Look {
@@ -154,19 +152,19 @@ fn after_the_end(wish: &Wish, context: &Context) -> Result<String, CliError> {
     let ended = || {
         CliError::new(
             Kind::NoDaemon,
-            "the daemon has ended before it came to that",
+            "the daemon stopped before the wait was over",
         )
         .hint("start it again: swarm start")
     };
     match verdict(wish, &look) {
-        // Without a daemon nothing moves; that is no reason to call a person.
+        // Without a daemon nothing moves anyway; that does not mean that a person is needed.
         Some(Err(error)) if error.stable_code() == STUCK => Err(ended()),
         Some(verdict) => verdict,
         None => Err(ended()),
     }
 }
 
-/// What one look sees.
+/// The views at one moment.
 struct Look {
     status: Value,
     idea: Option<Value>,
@@ -174,7 +172,7 @@ struct Look {
 
 impl Look {
     async fn at(wish: &Wish, daemon: &Daemon) -> Result<Self, CliError> {
-        // The idea after the status: it is then not older than the number of the last event.
+        // Fetch the idea after the status, so that it is not older than the status's last event.
         let status = daemon.ask("status").await?;
         let idea = match &wish.id {
             Some(id) => Some(daemon.ask(&format!("ideas/{id}")).await?),
@@ -211,10 +209,10 @@ impl Look {
     }
 }
 
-/// The code of "nothing moves it by itself".
+/// The code of [`stuck`].
 const STUCK: &str = "STUCK";
 
-/// The answer, once there is one.
+/// The answer, if there is one yet.
 fn verdict(wish: &Wish, look: &Look) -> Option<Result<String, CliError>> {
     match (&wish.id, &look.idea) {
         (Some(id), Some(idea)) => one(id, idea, wish.until, look),
@@ -224,16 +222,14 @@ fn verdict(wish: &Wish, look: &Look) -> Option<Result<String, CliError>> {
 
 fn one(id: &IdeaId, idea: &Value, until: Until, look: &Look) -> Option<Result<String, CliError>> {
     let status = text(idea, "status");
-    let bad = IdeaStatus::ALL
-        .into_iter()
-        .any(|bad| bad.as_str() == status && bad.is_bad());
+    let bad = bad_status(status).is_some();
     match status {
         "done" => return Some(Ok(format!("{id} is done"))),
         "cancelled" if until == Until::NeedsYou => return Some(Ok(format!("{id} is cancelled"))),
         "cancelled" => {
             let error = CliError::new(Kind::EndedBadly, format!("{id} is cancelled"));
             return Some(Err(
-                error.hint(format!("if it is wanted after all: swarm idea retry {id}"))
+                error.hint(format!("to do it after all: swarm idea retry {id}"))
             ));
         }
         _ if bad && until == Until::Done => return Some(Err(ended_badly(id, idea))),
@@ -245,12 +241,15 @@ fn one(id: &IdeaId, idea: &Value, until: Until, look: &Look) -> Option<Result<St
     stands_still(look).then(|| Err(stuck(&format!("{id} is {status}"), look)))
 }
 
+/// The status with this name, if it is failed, timeout or blocked.
+fn bad_status(name: &str) -> Option<IdeaStatus> {
+    let mut bad = IdeaStatus::ALL.into_iter().filter(|status| status.is_bad());
+    bad.find(|status| status.as_str() == name)
+}
+
 fn ended_badly(id: &IdeaId, idea: &Value) -> CliError {
-    let message = format!(
-        "{id} is {}: {}",
-        text(idea, "status"),
-        text(idea, "lastError")
-    );
+    let outcome = bad_status(text(idea, "status")).map_or("ended badly", view::status_verb);
+    let message = format!("{id} {outcome}: {}", text(idea, "lastError"));
     CliError::new(Kind::EndedBadly, message.trim_end_matches(": "))
         .hint(format!("see its history: swarm idea show {id}"))
         .hint(format!("give it a fresh start: swarm idea retry {id}"))
@@ -267,21 +266,27 @@ fn all(until: Until, look: &Look) -> Option<Result<String, CliError>> {
     }
     let bad = look.count(IdeaStatus::is_bad);
     if bad > 0 && until != Until::NeedsYou {
-        let ideas = if bad == 1 { "idea is" } else { "ideas are" };
-        let message = format!("{bad} {ideas} failed, timeout or blocked");
+        let counts = IdeaStatus::ALL.into_iter().filter(|status| status.is_bad());
+        let counts = counts.map(|status| (status.as_str(), look.count(|it| it == status)));
+        let counts = counts.filter(|(_, count)| *count > 0);
+        let counts: Vec<String> = counts
+            .map(|(word, count)| format!("{count} {word}"))
+            .collect();
+        let message = format!("not every idea landed: {}", counts.join(", "));
         let error = CliError::new(Kind::EndedBadly, message);
         return Some(Err(error.hint("see which and why: swarm status")));
     }
     let over = |status| matches!(status, IdeaStatus::Done | IdeaStatus::Cancelled);
     let left = look.count(|status| !over(status));
     if look.rest() == "needsPerson" || (left > 0 && until == Until::Done) {
-        let stuck = stuck(&format!("{left} ideas are left"), look);
+        let ideas = if left == 1 { "idea is" } else { "ideas are" };
+        let stuck = stuck(&format!("{left} {ideas} left"), look);
         return Some(Err(look.need(None).unwrap_or(stuck)));
     }
     Some(Ok("nothing is active, ready or merging".into()))
 }
 
-/// Whether nothing happens by itself any more. A daemon that does not say so is taken to be busy.
+/// Whether nothing moves any more without a person. A daemon that does not say counts as busy.
 fn stands_still(look: &Look) -> bool {
     matches!(look.rest(), "idle" | "needsPerson")
 }
@@ -289,14 +294,14 @@ fn stands_still(look: &Look) -> bool {
 fn stuck(what: &str, look: &Look) -> CliError {
     let why = match (text(&look.status, "phase"), text(&look.status, "mode")) {
         ("paused" | "pausing", _) => "the swarm is paused",
-        (_, "semi-auto") => "in semi-auto mode a person assigns ideas",
-        _ => "what it waits for does not come by itself",
+        (_, "semi-auto") => "in semi-auto mode you start each idea",
+        _ => "nothing that it waits for is running",
     };
     CliError::new(
         Kind::NeedsPerson,
-        format!("{what}, and nothing moves by itself: {why}"),
+        format!("{what}, and nothing more will happen without you: {why}"),
     )
-    .hint("see what is needed: swarm status")
+    .hint("see what to do: swarm status")
     .code(STUCK)
 }
 
@@ -315,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn one_idea_is_waited_for_until_it_is_over() {
+    fn waiting_for_one_idea_ends_when_it_is_finished() {
         let busy = json!({"rest": "busy", "ideas": {}, "needsYou": []});
         let cases = [
             ("pending", None),
@@ -338,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idea_that_needs_a_person_says_so_with_the_commands() {
+    fn a_wait_for_an_idea_that_needs_a_person_shows_the_commands() {
         let needs = json!([
             {"kind": "conflict", "ideaId": "idea-002", "message": "another", "commands": []},
             {"kind": "question", "ideaId": "idea-001", "message": "which port?", "commands": ["swarm agent say"]},
@@ -358,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idea_that_nothing_moves_does_not_wait_for_ever() {
+    fn waiting_for_an_idea_that_cannot_move_ends() {
         for (rest, mode) in [("idle", "semi-auto"), ("needsPerson", "autopilot")] {
             let status =
                 json!({"rest": rest, "mode": mode, "ideas": {"pending": 1}, "needsYou": []});
@@ -368,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn all_ideas_are_waited_for_until_nothing_moves() {
+    fn waiting_for_all_ideas_ends_when_nothing_moves() {
         let at = |rest: &str, ideas: Value, needs: Value| {
             look(
                 json!({"rest": rest, "ideas": ideas, "needsYou": needs}),
@@ -423,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn only_news_that_can_matter_is_looked_into() {
+    fn only_events_that_can_change_the_answer_matter() {
         let event = |seq: u64, kind: &str| json!({"seq": seq, "kind": kind});
         assert!(matters(&event(8, "ideaLanded"), 7));
         assert!(!matters(&event(7, "ideaLanded"), 7));

@@ -1,7 +1,7 @@
-//! Words for the parts of an event.
+//! Describes the parts of an event.
 //!
-//! Invariant: a part's words are the same wherever it is shown; foreign text in them is not yet
-//! safe, the caller makes the line safe.
+//! Invariant: a part reads the same wherever it is shown. Foreign text in it is not made safe here;
+//! the caller makes the whole line safe.
 
 use super::usage;
 use crate::cli::output::terminal::Tone;
@@ -33,7 +33,7 @@ pub(super) fn failed_command(feedback: &Feedback) -> String {
     format!("`{}` failed{merged}: {}", feedback.command, feedback.how)
 }
 
-/// The word for a mode, as in the configuration.
+/// A mode's name, as in the configuration.
 pub fn mode(mode: Mode) -> &'static str {
     match mode {
         Mode::SemiAuto => "semi-auto",
@@ -53,7 +53,7 @@ pub(super) fn swarm_phase(phase: SwarmPhase) -> &'static str {
     }
 }
 
-/// Words for the phase of an attempt.
+/// Describes the phase of an attempt.
 pub fn attempt_phase(phase: AttemptPhase) -> &'static str {
     match phase {
         AttemptPhase::Queued => "queued",
@@ -62,7 +62,7 @@ pub fn attempt_phase(phase: AttemptPhase) -> &'static str {
         AttemptPhase::Working => "working",
         AttemptPhase::Gating => "being checked",
         AttemptPhase::Stopping => "stopping",
-        AttemptPhase::WaitingForHuman => "waiting for a person",
+        AttemptPhase::WaitingForHuman => "waiting for you",
         AttemptPhase::Backoff => "waiting for its next iteration",
         AttemptPhase::ReadyToMerge => "ready to merge",
         AttemptPhase::Merged => "merged",
@@ -71,13 +71,16 @@ pub fn attempt_phase(phase: AttemptPhase) -> &'static str {
     }
 }
 
-/// Words for the phase of a merge.
+/// What a queued merge that a person must approve is called.
+pub const AWAITING_APPROVAL: &str = "waiting for your approval";
+
+/// Describes the phase of a merge.
 pub fn merge_phase(phase: MergePhase) -> &'static str {
     match phase {
         MergePhase::Queued => "queued",
         MergePhase::Building => "building",
-        MergePhase::Resolver => "a resolver settles the conflict",
-        MergePhase::Person => "a person settles the conflict",
+        MergePhase::Resolver => "an agent is resolving the conflict",
+        MergePhase::Person => "waiting for you to resolve the conflict",
         MergePhase::Verifying => "verifying",
         MergePhase::Landing => "landing",
     }
@@ -85,8 +88,8 @@ pub fn merge_phase(phase: MergePhase) -> &'static str {
 
 pub(super) fn ending_words(ending: Ending) -> &'static str {
     match ending {
-        Ending::Stopped => "stopped by a person",
-        Ending::Interrupted => "the swarm stops its agents",
+        Ending::Stopped => "you stopped it",
+        Ending::Interrupted => "the swarm is stopping its agents",
         Ending::Cancelled => "its idea was cancelled",
         Ending::Redirected => "redirected to another idea",
     }
@@ -119,7 +122,7 @@ pub(super) fn signal_words(signal: &Signal) -> String {
         Signal::NeedsHuman(more) => with("NEEDS_HUMAN", more),
         Signal::Progress(percent) => format!("{percent} % done"),
         Signal::Resolved(more) => with("RESOLVED", more),
-        Signal::LearningLocal(text) | Signal::LearningGlobal(text) => format!("it learned: {text}"),
+        Signal::LearningLocal(text) | Signal::LearningGlobal(text) => format!("LEARNING: {text}"),
     }
 }
 
@@ -127,13 +130,13 @@ pub(super) fn signal_words(signal: &Signal) -> String {
 pub(super) fn run_end(end: &RunEnd) -> String {
     let seconds = end.duration_ms as f64 / 1_000.0;
     let how = match &end.how {
-        RunEndKind::Exited { code } => format!("exited with {code}"),
+        RunEndKind::Exited { code } => format!("exited with code {code}"),
         RunEndKind::Signalled { signal } => format!("was killed by signal {signal}"),
-        RunEndKind::TimedOut => "took too long and was ended".into(),
-        RunEndKind::Idle => "wrote nothing for too long and was ended".into(),
+        RunEndKind::TimedOut => "timed out and was stopped".into(),
+        RunEndKind::Idle => "wrote nothing for too long and was stopped".into(),
         RunEndKind::Stopped => "was stopped".into(),
-        RunEndKind::LeaseExpired => "was stopped: no daemon lived for too long".into(),
-        RunEndKind::OutputLimit => "wrote too much and was ended".into(),
+        RunEndKind::LeaseExpired => "was stopped: there was no daemon for too long".into(),
+        RunEndKind::OutputLimit => "wrote too much and was stopped".into(),
         RunEndKind::NotStarted { message } => return format!("could not be started: {message}"),
         RunEndKind::Lost => return "was lost: its runner was killed".into(),
     };
@@ -144,11 +147,11 @@ pub(super) fn run_end(end: &RunEnd) -> String {
 
 pub(super) fn rollback_step(step: RollbackStep) -> &'static str {
     match step {
-        RollbackStep::Checking => "looking at the checkpoint",
+        RollbackStep::Checking => "checking the checkpoint",
         RollbackStep::Stopping => "stopping the agents",
-        RollbackStep::Saving => "making a checkpoint of how things are",
-        RollbackStep::Moving => "taking the target back",
-        RollbackStep::Restoring => "making the ideas what they were",
+        RollbackStep::Saving => "saving the current state as a checkpoint",
+        RollbackStep::Moving => "moving the target back",
+        RollbackStep::Restoring => "restoring the ideas",
     }
 }
 
@@ -160,8 +163,8 @@ pub(super) fn effect_words(effect: &Effect) -> String {
         Effect::Run(effect::Run { run, purpose, .. }) => {
             format!("run {run}: {}", purpose_words(purpose))
         }
-        Effect::StopRun(effect::StopRun { run, .. }) => format!("end run {run}"),
-        Effect::Seal(effect::Seal { agent, .. }) => format!("look at the branch of {agent}"),
+        Effect::StopRun(effect::StopRun { run, .. }) => format!("stop run {run}"),
+        Effect::Seal(effect::Seal { agent, .. }) => format!("inspect the branch of {agent}"),
         Effect::SaveWork(effect::SaveWork { agent, .. }) => {
             format!("commit the work in progress of {agent}")
         }
@@ -171,13 +174,13 @@ pub(super) fn effect_words(effect: &Effect) -> String {
         }
         Effect::Land(effect::Land { idea, target, .. }) => format!("land {idea} on {target}"),
         Effect::StartResolution(effect::StartResolution { idea, .. }) => {
-            format!("lay out the conflict of {idea}")
+            format!("set up the conflict of {idea} in its worktree")
         }
         Effect::FinishResolution(effect::FinishResolution { idea, .. }) => {
-            format!("conclude the merge of {idea}")
+            format!("finish the merge of {idea}")
         }
         Effect::ReleaseWorktree(effect::ReleaseWorktree { worktree, .. }) => {
-            format!("give back worktree {worktree}")
+            format!("release worktree {worktree}")
         }
         Effect::MakeCheckpoint(effect::MakeCheckpoint { name, .. }) => {
             format!("make checkpoint {name}")
@@ -186,10 +189,10 @@ pub(super) fn effect_words(effect: &Effect) -> String {
             format!("delete checkpoint {name}")
         }
         Effect::CheckRollback(effect::CheckRollback { name, .. }) => {
-            format!("see whether {name} can be rolled back to")
+            format!("check whether a rollback to {name} is possible")
         }
         Effect::MoveTarget(effect::MoveTarget { target, commit, .. }) => {
-            format!("take {target} back to {}", short(commit))
+            format!("move {target} back to {}", short(commit))
         }
         Effect::ArchiveInbox(effect::ArchiveInbox { name, .. }) => {
             format!("move inbox file {name} to accepted")
@@ -206,7 +209,7 @@ fn purpose_words(purpose: &Purpose) -> String {
         Purpose::Verify { idea, command, .. } => {
             format!("`{command}` on the merged tree of {idea}")
         }
-        Purpose::Hook { hook, seq, .. } => format!("the hook {hook} about event {seq}"),
+        Purpose::Hook { hook, seq, .. } => format!("hook {hook} for event {seq}"),
     }
 }
 

@@ -6,27 +6,29 @@
 use strum::VariantNames as _;
 
 use crate::domain::event::Event;
+use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::signal::Signal;
 use crate::domain::state::AttemptEnd;
 
 /// The names of all kinds of event, as they stand in the log.
 pub const KINDS: &[&str] = Event::VARIANTS;
 
-/// Whether those who merely follow what happens want to see it.
+/// Whether the event is shown to people who follow progress.
 pub fn is_news(event: &Event) -> bool {
     match event {
         Event::EffectFinished(finished) => finished.error.is_some(),
         Event::MergeMoved(moved) => moved.waits.is_some(),
-        // One that did what it is there for is no news.
+        // A hook that did its job is not news.
         Event::HookFinished(finished) => !finished.well,
-        // Each is told by an event of its own: what was learned, and what landed.
+        // The event of the pause says it, with the reason.
+        Event::PhaseChanged(changed) => changed.phase != SwarmPhase::Pausing,
+        // Learnings and landings have events of their own.
         Event::SignalSeen(seen) => !matches!(
             seen.signal,
             Signal::LearningLocal(_) | Signal::LearningGlobal(_)
         ),
         Event::AttemptEnded(ended) => ended.end != AttemptEnd::Merged,
         Event::DaemonStarted(_)
-        | Event::PhaseChanged(_)
         | Event::PauseSet(_)
         | Event::PauseLifted(_)
         | Event::SettingsLoaded(_)
@@ -46,7 +48,6 @@ pub fn is_news(event: &Event) -> bool {
         | Event::SessionDropped(_)
         | Event::AccountHeld(_)
         | Event::AccountFreed(_)
-        | Event::BudgetReached(_)
         | Event::GateFailed(_)
         | Event::MessageQueued(_)
         | Event::EndingAsked(_)
@@ -82,6 +83,8 @@ pub fn is_news(event: &Event) -> bool {
         | Event::SessionBegan(_)
         | Event::UsageSeen(_)
         | Event::AccountTried(_)
+        // The pause that it causes says so.
+        | Event::BudgetReached(_)
         | Event::AttemptSealed(_)
         | Event::GatePassed(_)
         | Event::TaskSet(_)

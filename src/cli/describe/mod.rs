@@ -1,8 +1,8 @@
-//! Events as one short line for people.
+//! Describes an event in one short line for people.
 //!
-//! Invariant: every event has a line and a tone, and is news or is not; the matches are exhaustive,
-//! so that a new event cannot be forgotten. A line is safe for a terminal: it goes through [`safe`]
-//! as a whole.
+//! Invariant: every event has a line and a tone, and is news or not; exhaustive matches make sure
+//! that no new event is forgotten. A line is safe for a terminal: it goes through [`safe`] as a
+//! whole.
 
 mod event_parts;
 mod kinds;
@@ -13,7 +13,7 @@ mod usage;
 mod waiting;
 
 pub use kinds::{KINDS, is_news};
-pub use paused::{paused, paused_for};
+pub use paused::{pause_reason, paused, paused_for};
 pub use previous_daemon::from_before;
 pub use tone::tone;
 pub use usage::spent;
@@ -33,10 +33,11 @@ use crate::domain::event::{
     TargetRewritten, TargetSeen, TargetSettled, TaskSet, UsageSeen, VerifyPassed, VerifyReady,
     VerifyStarted, WarningCleared, WarningRaised, WorkSaved, WorktreeReady,
 };
+use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::Task;
 use crate::view::names;
 
-pub use event_parts::{attempt_phase, merge_phase, mode, short, status_tone};
+pub use event_parts::{AWAITING_APPROVAL, attempt_phase, merge_phase, mode, short, status_tone};
 use event_parts::{
     because, conflict_level, effect_words, ending_words, failed_command, rollback_step, run_end,
     signal_words, swarm_phase, target_choice,
@@ -48,43 +49,55 @@ const MAX_LINE: usize = 300;
 /// The longest title of an idea within a line.
 const MAX_TITLE: usize = 60;
 
-/// What happened, in one safe line.
+/// Describes an event in one safe line.
 pub fn describe(event: &Event) -> String {
     shorten(&safe(&describe_event(event)), MAX_LINE, false)
 }
 
-fn against(veto: bool) -> &'static str {
-    if veto { ", against its step" } else { "" }
+fn veto_words(veto: bool) -> &'static str {
+    if veto { " and blocks its step" } else { "" }
+}
+
+/// Pausing and paused do not repeat the reason of the pause.
+fn phase_reason(phase: SwarmPhase, reason: Option<&str>) -> String {
+    match phase {
+        SwarmPhase::Pausing | SwarmPhase::Paused => String::new(),
+        SwarmPhase::Stopped
+        | SwarmPhase::Recovering
+        | SwarmPhase::Running
+        | SwarmPhase::RollingBack
+        | SwarmPhase::Draining => because(reason),
+    }
 }
 
 fn describe_event(event: &Event) -> String {
     match event {
         Event::Mark(Mark {}) => "everything before this is on disk".into(),
         Event::DaemonStarted(DaemonStarted { version, .. }) => {
-            format!("a daemon of version {version} took over")
+            format!("daemon started (version {version})")
         }
         Event::PhaseChanged(PhaseChanged { phase, reason, .. }) => {
             format!(
                 "the swarm is {}{}",
                 swarm_phase(*phase),
-                because(reason.as_deref())
+                phase_reason(*phase, reason.as_deref())
             )
         }
-        Event::PauseSet(PauseSet { reason }) => format!("pause: {reason}"),
-        Event::PauseLifted(PauseLifted {}) => "the pause is over".into(),
+        Event::PauseSet(PauseSet { reason }) => pause_reason(reason),
+        Event::PauseLifted(PauseLifted {}) => "resumed".into(),
         Event::SettingsLoaded(SettingsLoaded { settings, .. }) => format!(
             "configuration loaded: {}, up to {} agents, work lands on {}",
             mode(settings.mode),
             settings.max_parallel,
             settings.target
         ),
-        Event::ModeSet(ModeSet { mode: Some(to) }) => format!("mode {}", mode(*to)),
-        Event::ModeSet(ModeSet { mode: None }) => "the mode is the configuration's again".into(),
+        Event::ModeSet(ModeSet { mode: Some(to) }) => format!("mode set to {}", mode(*to)),
+        Event::ModeSet(ModeSet { mode: None }) => "mode follows the configuration again".into(),
         Event::ClockWentBack(ClockWentBack { by_ms }) => {
             format!("the clock went back by {by_ms} ms")
         }
-        Event::RoomAwaited(RoomAwaited { until }) => {
-            format!("the disk is full; nothing starts before {until}, then it is tried again")
+        Event::RoomAwaited(RoomAwaited { .. }) => {
+            "the disk is full; nothing starts for a few seconds, then swarm tries again".into()
         }
         Event::TargetSeen(TargetSeen { branch, commit }) => {
             format!("{branch} is at {}", short(commit))
@@ -92,17 +105,17 @@ fn describe_event(event: &Event) -> String {
         Event::TargetRewritten(TargetRewritten { from, to, dropped }) => {
             let lost = match dropped.as_slice() {
                 [] => String::new(),
-                some => format!("; it no longer has {}", names(some)),
+                some => format!("; it no longer contains {}", names(some)),
             };
             format!(
-                "the target was force-pushed: it stood at {} and is at {}{lost}",
+                "the target was force-pushed from {} to {}{lost}",
                 short(from),
                 short(to)
             )
         }
         Event::TargetSettled(TargetSettled { choice, to }) => {
             format!(
-                "the force-push is settled ({}), target at {}",
+                "force-push handled ({}), target at {}",
                 target_choice(*choice),
                 short(to)
             )
@@ -133,10 +146,10 @@ fn describe_event(event: &Event) -> String {
         }) => format!("{agent} takes {id}, attempt {attempt}"),
         Event::IdeaLanded(IdeaLanded { id, commit }) => format!("{id} landed as {}", short(commit)),
         Event::CheckpointMade(CheckpointMade { name, checkpoint }) => {
-            format!("checkpoint {name} of {}", short(&checkpoint.commit))
+            format!("checkpoint {name} made at {}", short(&checkpoint.commit))
         }
         Event::CheckpointDeleted(CheckpointDeleted { name }) => {
-            format!("checkpoint {name} is deleted")
+            format!("checkpoint {name} deleted")
         }
         Event::RollbackBegun(RollbackBegun { rollback }) => {
             format!(
@@ -149,7 +162,7 @@ fn describe_event(event: &Event) -> String {
             format!("{id} will be {}", idea.status.as_str())
         }
         Event::RollbackStepped(RollbackStepped { step }) => {
-            format!("the rollback is {}", rollback_step(*step))
+            format!("rollback: {}", rollback_step(*step))
         }
         Event::RolledBack(RolledBack { to, commit, safety }) => format!(
             "rolled back to {to}, target at {}; to undo: swarm rollback {safety}",
@@ -160,34 +173,30 @@ fn describe_event(event: &Event) -> String {
                 [] => String::new(),
                 some => format!(" ({})", names(some)),
             };
-            format!("the rollback to {to} was given up, nothing has changed: {why}{files}")
+            format!("rollback to {to} abandoned, nothing was changed: {why}{files}")
         }
         Event::StateRepaired(StateRepaired { lost, copy, .. }) => match lost {
             Some(lost) => format!(
-                "the damaged log was cut: the events {} to {} are gone; the files as they were: \
-                {copy}",
+                "damaged log cut: events {} to {} are lost; original files: {copy}",
                 lost.from, lost.to
             ),
-            None => format!("the damaged log was repaired; the files as they were: {copy}"),
+            None => format!("damaged log repaired; original files: {copy}"),
         },
         Event::StateRestored(StateRestored { copy, .. }) => {
-            format!(
-                "after damage the log begins here, with the whole state; the files as they were: \
-                {copy}"
-            )
+            format!("the repaired log starts here, with the whole state; original files: {copy}")
         }
 
         Event::AttemptMoved(AttemptMoved { agent, phase, .. }) => {
             format!("{agent} is {}", attempt_phase(*phase))
         }
         Event::WorktreeReady(WorktreeReady { agent, head, .. }) => {
-            format!("{agent} has its worktree, at {}", short(head))
+            format!("worktree of {agent} ready at {}", short(head))
         }
         Event::IterationStarted(IterationStarted {
             agent, iteration, ..
-        }) => format!("{agent} begins iteration {iteration}"),
+        }) => format!("{agent} starts iteration {iteration}"),
         Event::GateStarted(GateStarted { agent, index, .. }) => {
-            format!("{agent}: quality command {} runs", index + 1)
+            format!("{agent}: quality command {} started", index + 1)
         }
         Event::SignalSeen(SignalSeen { agent, signal, .. }) => {
             format!("{agent} says {}", signal_words(signal))
@@ -199,17 +208,17 @@ fn describe_event(event: &Event) -> String {
         }) => {
             let what = match (empty, at_once) {
                 (true, _) => "wrote nothing",
-                (_, true) => "was over at once",
-                _ => "brought no result yet",
+                (_, true) => "ended at once",
+                _ => "gave no result yet",
             };
             format!("{agent}: the iteration {what}")
         }
         Event::IterationExcused(excused) => usage::excused(excused),
         Event::SessionBegan(SessionBegan { agent, session, .. }) => {
-            format!("{agent} has the conversation {session}")
+            format!("{agent} started conversation {session}")
         }
         Event::SessionDropped(SessionDropped { agent, why }) => {
-            format!("{agent} begins a new conversation: {why}")
+            format!("{agent} starts a new conversation: {why}")
         }
         Event::UsageSeen(UsageSeen { agent, bill, .. }) => {
             format!("{agent} has used {} up to now", usage::bill(bill))
@@ -218,13 +227,13 @@ fn describe_event(event: &Event) -> String {
             format!("account {account} {}", usage::hold(hold))
         }
         Event::AccountTried(AccountTried { account, run }) => {
-            format!("account {account} is tried by run {run}")
+            format!("run {run} tries account {account} again")
         }
         Event::AccountFreed(AccountFreed { account }) => {
             format!("account {account} is in use again")
         }
         Event::BudgetReached(BudgetReached { day, .. }) => {
-            format!("the budget of {day} is used up")
+            format!("daily budget of {day} used up")
         }
         Event::AttemptSealed(AttemptSealed {
             agent,
@@ -251,10 +260,10 @@ fn describe_event(event: &Event) -> String {
             }
         },
         Event::MessageQueued(MessageQueued { agent, text }) => {
-            format!("said to {agent}: {}", title(text, MAX_TITLE))
+            format!("message for {agent}: {}", title(text, MAX_TITLE))
         }
         Event::EndingAsked(EndingAsked { agent, ending }) => {
-            format!("{agent} is being ended: {}", ending_words(*ending))
+            format!("stopping {agent}: {}", ending_words(*ending))
         }
         Event::AgentRedirected(AgentRedirected {
             agent,
@@ -266,7 +275,7 @@ fn describe_event(event: &Event) -> String {
             } else {
                 "its worktree"
             };
-            format!("{agent} is redirected: {to} takes its place, in {place}")
+            format!("redirecting {agent}: {to} takes its place, in {place}")
         }
         Event::WorkSaved(WorkSaved {
             agent,
@@ -276,10 +285,10 @@ fn describe_event(event: &Event) -> String {
             let what = if *committed {
                 "work in progress committed"
             } else {
-                "nothing was uncommitted"
+                "nothing to commit"
             };
             let at = saved.wip.as_ref().unwrap_or(&saved.tip);
-            format!("{agent}: {what}, kept at {}", short(at))
+            format!("{agent}: {what}, work kept at {}", short(at))
         }
         Event::AttemptEnded(AttemptEnded {
             agent,
@@ -288,38 +297,38 @@ fn describe_event(event: &Event) -> String {
             message,
             ..
         }) => format!(
-            "{agent} {}, its idea is {}{}",
+            "{agent} {}; its idea is now {}{}",
             end,
             status.as_str(),
             because(message.as_deref())
         ),
 
         Event::HookOwed(HookOwed { hook, of, .. }) => {
-            format!("hook {hook} will be called about {of}")
+            format!("hook {hook} will be called for {of}")
         }
-        Event::HookAsked(HookAsked { hook, id, .. }) => format!("{id} waits for the hook {hook}"),
+        Event::HookAsked(HookAsked { hook, id, .. }) => format!("{id} waits for hook {hook}"),
         Event::HookStarted(HookStarted { hook, about, .. }) => {
-            format!("the hook {hook} is called about event {about}")
+            format!("hook {hook} called for event {about}")
         }
         Event::HookCutOff(HookCutOff { hook, about, .. }) => {
-            format!("the hook {hook} was cut off; it will be called about event {about} again")
+            format!("hook {hook} was interrupted; it will be called for event {about} again")
         }
         Event::HookFinished(HookFinished {
             hook, how, veto, ..
-        }) => format!("the hook {hook} ended{}: {how}", against(*veto)),
+        }) => format!("hook {hook} finished{}: {how}", veto_words(*veto)),
         Event::HookTimedOut(HookTimedOut { hook, veto, .. }) => {
-            format!(
-                "the hook {hook} took too long and was ended{}",
-                against(*veto)
-            )
+            format!("hook {hook} timed out{}", veto_words(*veto))
         }
         Event::HookApproved(HookApproved { hook, .. }) => {
-            format!("the hook {hook} is approved as it is")
+            format!("hook {hook} approved in its current form")
         }
         Event::MergeQueued(MergeQueued {
             id, source, held, ..
         }) => {
-            let held = if *held { ", waits for your go" } else { "" };
+            let held = match held {
+                true => format!(", {AWAITING_APPROVAL}"),
+                false => String::new(),
+            };
             format!("{id} is in the merge queue at {}{held}", short(source))
         }
         Event::MergeMoved(MergeMoved {
@@ -328,7 +337,7 @@ fn describe_event(event: &Event) -> String {
             let why = waits.as_ref().map(|waits| waits.reason.as_str());
             format!("merge of {id}: {}{}", merge_phase(*phase), because(why))
         }
-        Event::MergeReleased(MergeReleased { id }) => format!("merge of {id} may go on"),
+        Event::MergeReleased(MergeReleased { id }) => format!("merge of {id} continues"),
         Event::MergeBuilt(MergeBuilt {
             id,
             commit,
@@ -349,21 +358,18 @@ fn describe_event(event: &Event) -> String {
             names(files)
         ),
         Event::ConflictLaidOut(ConflictLaidOut { id, files }) => {
-            format!(
-                "the conflict of {id} lies in its worktree: {}",
-                names(files)
-            )
+            format!("conflict of {id} set up in its worktree: {}", names(files))
         }
         Event::ConflictSettled(ConflictSettled { id, head }) => {
-            format!("the conflict of {id} is settled at {}", short(head))
+            format!("conflict of {id} resolved at {}", short(head))
         }
         Event::ResolverFailed(ResolverFailed { id, why }) => {
-            format!("the conflict of {id} is not resolved: {why}")
+            format!("conflict of {id} not resolved: {why}")
         }
-        Event::VerifyReady(VerifyReady { id }) => format!("the merged tree of {id} is checked out"),
+        Event::VerifyReady(VerifyReady { id }) => format!("merged tree of {id} checked out"),
         Event::VerifyStarted(VerifyStarted { id, index, .. }) => {
             format!(
-                "quality command {} runs on the merged tree of {id}",
+                "quality command {} started on the merged tree of {id}",
                 index + 1
             )
         }
@@ -381,7 +387,7 @@ fn describe_event(event: &Event) -> String {
             run, pid, resumed, ..
         }) => {
             let talk = if *resumed {
-                "; it goes on with its conversation"
+                "; it resumes its conversation"
             } else {
                 ""
             };
@@ -390,11 +396,11 @@ fn describe_event(event: &Event) -> String {
         Event::RunEnded(RunEnded { run, end }) => format!("run {run} {}", run_end(end)),
         Event::Learned(Learned {
             id, agent, content, ..
-        }) => format!("{agent} found out ({id}): {}", title(content, 120)),
+        }) => format!("{agent} learned ({id}): {}", title(content, 120)),
         Event::WarningRaised(WarningRaised { message, .. }) => format!("warning: {message}"),
-        Event::WarningCleared(WarningCleared { key }) => format!("warning {key} is over"),
+        Event::WarningCleared(WarningCleared { key }) => format!("warning {key} cleared"),
         Event::EffectRequested(EffectRequested { id, effect }) => {
-            format!("{id} to do: {}", effect_words(effect))
+            format!("{id} requested: {}", effect_words(effect))
         }
         Event::EffectFinished(EffectFinished { id, error: None }) => format!("{id} done"),
         Event::EffectFinished(EffectFinished {
@@ -413,7 +419,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_a_sample_with_a_line_of_its_own() {
+    fn every_kind_of_event_has_a_distinct_line() {
         let events = samples::events();
         let kinds: BTreeSet<&str> = events.iter().map(Event::kind).collect();
         assert_eq!(
@@ -442,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn news_are_the_kinds_that_people_follow() {
+    fn news_leaves_out_internal_steps() {
         let news: Vec<&str> = samples::events()
             .iter()
             .filter(|event| is_news(event))

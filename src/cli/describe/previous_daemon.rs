@@ -1,13 +1,12 @@
-//! What a daemon finds at its start from the one before: agents at work, or cut off in the middle
-//! of it.
+//! Lists the agents that a starting daemon takes over from the previous one.
 
 use crate::cli::output::terminal::safe;
 use crate::domain::state::State;
 
-/// So many agents are named.
+/// At most this many agents are listed.
 const SHOWN: usize = 8;
 
-/// A line for each agent; safe to be shown.
+/// One line for each agent, safe to print.
 pub fn from_before(state: &State) -> Vec<String> {
     let each = state.agents.iter().map(|(agent, attempt)| {
         let iteration = match attempt.iteration {

@@ -1,13 +1,13 @@
-//! How an event looks: whether it went well, badly, or somebody should look.
+//! The tone of an event's line.
 //!
-//! Invariant: the match names every kind, so that a new one does not compile until someone has said
-//! how it looks.
+//! Invariant: the match names every kind of event, so that a new one does not compile until it has
+//! a tone.
 
 use crate::cli::output::terminal::Tone;
 use crate::domain::event::{AttemptEnded, EffectFinished, Event, HookFinished, SignalSeen};
 use crate::domain::signal::Signal;
 
-/// Whether it went well, badly, or somebody should look.
+/// The tone of an event's line: good, bad, worth a look, or plain.
 pub fn tone(event: &Event) -> Tone {
     match event {
         Event::IdeaLanded(_) => Tone::Good,

@@ -1,5 +1,6 @@
-//! What was used, and what is waited for at a service, in words.
+//! Describes events about accounts, conversations and usage.
 
+use crate::cli::clock;
 use crate::domain::event::IterationExcused;
 use crate::domain::state::provider::{Excuse, Hold, HoldKind};
 use crate::domain::usage::{Bill, Spent, Tokens};
@@ -7,34 +8,37 @@ use crate::domain::usage::{Bill, Spent, Tokens};
 /// An iteration that does not count, and why.
 pub(super) fn excused(excused: &IterationExcused) -> String {
     let why = excuse(excused.excuse);
-    format!("{}: the iteration does not count, {why}", excused.agent)
+    format!(
+        "{}: this iteration does not count, because {why}",
+        excused.agent
+    )
 }
 
-/// A hold of an account.
+/// Describes why an account is on hold, and for how long.
 pub(super) fn hold(hold: &Hold) -> String {
     let what = match hold.kind {
         HoldKind::Limit => "has reached its limit",
-        HoldKind::Overloaded => "is not served now",
+        HoldKind::Overloaded => "gets no answer from its provider",
         HoldKind::Login => "is not logged in",
     };
-    let until = match hold.until {
-        Some(until) => format!("; it is tried again at {until}"),
-        None => "; it is tried again after: swarm resume".to_owned(),
+    let next = match hold.until {
+        Some(until) => format!("swarm tries again {}", clock::until(until, hold.since)),
+        None => "swarm waits for you: swarm resume".to_owned(),
     };
-    format!("{what}{until}: {}", hold.message)
+    format!("{what} ({}); {next}", hold.message)
 }
 
 /// Why an iteration does not count.
 pub(super) fn excuse(excuse: Excuse) -> &'static str {
     match excuse {
-        Excuse::Account => "its account has to wait",
-        Excuse::Cut => "it was cut off",
+        Excuse::Account => "its account is on hold",
+        Excuse::Cut => "it was interrupted",
         Excuse::Idle => "it was silent for too long",
-        Excuse::Session => "its conversation could not be taken up",
+        Excuse::Session => "its conversation could not be resumed",
     }
 }
 
-/// Tokens, shortly: `1200 in, 800 cached, 100 out`.
+/// Token counts in short form: `1200 in, 800 cached, 100 out`.
 pub fn tokens(tokens: &Tokens) -> String {
     let cached = match tokens.cached + tokens.cache_written {
         0 => String::new(),
@@ -48,18 +52,18 @@ pub fn bill(bill: &Bill) -> String {
     let cost = match (bill.cost, bill.estimated) {
         (Some(cost), false) => cost.to_string(),
         (Some(cost), true) => format!("about {cost} (estimate)"),
-        (None, _) => "cost not known".to_owned(),
+        (None, _) => "cost unknown".to_owned(),
     };
     let tokens = bill
         .tokens
         .as_ref()
-        .map_or_else(|| "tokens not known".to_owned(), tokens);
+        .map_or_else(|| "tokens unknown".to_owned(), tokens);
     let at_least = if bill.partial { "at least " } else { "" };
     format!("{at_least}{tokens}, {cost}")
 }
 
-/// What several runs used: `$1.20 + about $0.30 (estimate), 1200 in, 100 out`, and what is not
-/// known.
+/// What several runs used, and what is unknown: `$1.20 + about $0.30 (estimate); tokens: 1200 in,
+/// 100 out`.
 pub fn spent(spent: &Spent) -> String {
     let mut parts = Vec::new();
     let known = spent.runs > spent.runs_without_cost;
@@ -71,15 +75,15 @@ pub fn spent(spent: &Spent) -> String {
     }
     let mut text = parts.join(" + ");
     if spent.runs_without_cost > 0 {
-        let more = format!("cost of {} not known", runs(spent.runs_without_cost));
+        let more = format!("cost of {} unknown", runs(spent.runs_without_cost));
         let and = if text.is_empty() { "" } else { ", " };
         text = format!("{text}{and}{more}");
     }
     let counted = match spent.runs_not_counted {
         0 => String::new(),
-        some => format!(" (of {} not all)", runs(some)),
+        some => format!(" (incomplete for {})", runs(some)),
     };
-    format!("{text}; {}{counted}", tokens(&spent.tokens))
+    format!("{text}; tokens: {}{counted}", tokens(&spent.tokens))
 }
 
 fn runs(count: u64) -> String {
@@ -95,7 +99,7 @@ mod tests {
     use crate::domain::usage::MicroUsd;
 
     #[test]
-    fn what_is_known_and_what_is_not_is_told() {
+    fn known_and_unknown_usage_are_both_described() {
         let counted = Tokens {
             input: 1_200,
             cached: 800,
@@ -125,9 +129,9 @@ mod tests {
         }
         assert_eq!(
             spent(&all),
-            "$1.20 + about $0.30 (estimate), cost of 1 run not known; 3600 in, 2400 cached, 300 \
-            out (of 1 run not all)"
+            "$1.20 + about $0.30 (estimate), cost of 1 run unknown; tokens: 3600 in, 2400 cached, \
+            300 out (incomplete for 1 run)"
         );
-        assert_eq!(bill(&Bill::default()), "tokens not known, cost not known");
+        assert_eq!(bill(&Bill::default()), "tokens unknown, cost unknown");
     }
 }

@@ -1,15 +1,15 @@
-//! What a daemon that was asked to end says at once: what it waits for, for how long, and how to
-//! wait no longer.
+//! What a daemon says as soon as it is asked to stop: what it waits for, how long, and how to stop
+//! it at once.
 
 use super::event_parts::effect_words;
 use crate::cli::output::terminal::{safe, title};
 use crate::domain::effect::{self, Effect, Purpose};
 use crate::domain::state::State;
 
-/// The most that is named; of the rest, the number.
+/// At most this many things are named; the rest are counted.
 const NAMED: usize = 6;
 
-/// One line for what is waited for, one for a second Ctrl+C; safe to be shown.
+/// One line for what the daemon waits for, one for a second Ctrl+C; safe to print.
 pub fn waiting(state: &State) -> [String; 2] {
     let effects = state.outbox.values();
     let mut under_way: Vec<String> = effects
@@ -23,20 +23,20 @@ pub fn waiting(state: &State) -> [String; 2] {
     let grace = state.settings.as_deref().map_or(0, |it| it.grace_ms);
     let seconds = (grace + 999) / 1_000;
     let first = if under_way.is_empty() {
-        "ending: nothing is under way".to_owned()
+        "stopping: nothing is running".to_owned()
     } else {
         format!(
-            "ending: waiting at most {seconds} s for {}; what is not over by then is stopped \
-            without a penalty, and the next start goes on with it",
+            "stopping: waiting up to {seconds} s for {}; whatever is still running then is \
+            stopped without a penalty, and the next start continues it",
             under_way.join(", ")
         )
     };
-    let second = "Ctrl+C again ends it at once (exit code 130): agents go on under their runners, \
-        and the next start adopts them";
+    let second = "press Ctrl+C again to stop at once (exit code 130): agents keep running, and \
+        the next start adopts them";
     [safe(&first), second.to_owned()]
 }
 
-/// What an effect is for those who wait for it; of what is over in a moment, nothing.
+/// Describes an effect that the end waits for; `None` for effects that take only a moment.
 fn describe_effect(state: &State, effect: &Effect) -> Option<String> {
     match effect {
         Effect::Run(effect::Run {
@@ -113,19 +113,19 @@ mod tests {
             keep: None,
         });
         let [first, second] = waiting(&state([iteration(1), archive, make]));
-        let expected = "ending: waiting at most 5 s for ed-001 (iteration 2), delete checkpoint \
-            one; what is not";
+        let expected = "stopping: waiting up to 5 s for ed-001 (iteration 2), delete checkpoint \
+            one; whatever is still";
         assert!(first.starts_with(expected), "{first}");
         assert!(
             second.contains("130") && second.contains("adopts"),
             "{second}"
         );
         let [many, _] = waiting(&state((1..=9).map(iteration)));
-        assert!(many.contains(", 3 more; what"), "{many}");
+        assert!(many.contains(", 3 more; whatever"), "{many}");
     }
 
     #[test]
-    fn where_nothing_is_under_way_nothing_is_waited_for() {
-        assert_eq!(waiting(&state([]))[0], "ending: nothing is under way");
+    fn an_idle_daemon_waits_for_nothing() {
+        assert_eq!(waiting(&state([]))[0], "stopping: nothing is running");
     }
 }

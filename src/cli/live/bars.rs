@@ -1,5 +1,4 @@
-//! The live view on a terminal: what needs a person, one bar for the whole, a line for each agent,
-//! a line for the merge queue.
+//! Draws the live view on a terminal: what needs you, a progress bar, the agents, the merge queue.
 //!
 //! Invariant: the lines are those of the last [`Picture`]; bars are only added and removed to fit.
 
@@ -10,10 +9,10 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::picture::Picture;
 use crate::cli::output::terminal::{Tone, paint};
 
-/// Draws at most so often a second.
+/// The most redraws per second.
 const HERTZ: u8 = 10;
 
-/// The bars.
+/// The lines of the live view, each an `indicatif` bar.
 pub struct Bars {
     all: MultiProgress,
     total: ProgressBar,
@@ -23,12 +22,12 @@ pub struct Bars {
 }
 
 impl Bars {
-    /// On standard error.
+    /// Draws on standard error.
     pub fn new(colors: bool) -> Self {
         let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(HERTZ));
         let total = all.add(ProgressBar::new(0));
         total.set_style(style("{spinner} [{bar:24}] {pos}/{len} done  {wide_msg}"));
-        // So that one sees that it lives, also while nothing happens.
+        // The spinner shows that the program is alive while nothing happens.
         total.enable_steady_tick(Duration::from_millis(500));
         Self {
             all,
@@ -58,13 +57,13 @@ impl Bars {
         self.fit(&above, &below);
     }
 
-    /// A line above the bars; it stays.
+    /// Prints a line above the bars.
     pub fn print(&self, line: &str) {
-        // A terminal that takes no more is no reason to stop.
+        // The daemon continues even if the terminal is closed.
         drop(self.all.println(line));
     }
 
-    /// Takes the bars away.
+    /// Removes the bars.
     pub fn clear(self) {
         drop(self.all.clear());
     }

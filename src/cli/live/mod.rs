@@ -1,6 +1,5 @@
-//! What `swarm start` shows while the daemon works in the same process: `picture` puts the state
-//! into a few lines, `bars` draws them on a terminal, and `progress` decides between that and plain
-//! lines.
+//! What `swarm start` shows while the daemon works in the same process: `picture` summarizes the
+//! state, `bars` draws it on a terminal, and `progress` chooses between bars, lines and JSON.
 
 pub(super) mod bars;
 pub(super) mod picture;

@@ -1,38 +1,38 @@
-//! A small picture of the state for the live view: a few lines, whatever the size of the backlog.
+//! Summarizes the state for the live view in a few lines, whatever the size of the backlog.
 //!
-//! Invariant: every line is safe for a terminal; taking the picture is short, for the daemon's
+//! Invariant: every line is safe for a terminal. Taking the picture is quick, because the daemon's
 //! actor waits for its readers.
 
 use crate::cli::clock;
-use crate::cli::describe::{attempt_phase, merge_phase};
+use crate::cli::describe::{AWAITING_APPROVAL, attempt_phase, merge_phase};
 use crate::cli::output::terminal::{safe, shorten, title};
 use crate::domain::lifecycle::MergePhase;
 use crate::domain::state::{IdeaStatus, State};
 use crate::domain::time::Timestamp;
 use crate::view;
 
-/// The most lines of one kind.
+/// At most this many lines of one kind.
 const MAX_LINES: usize = 12;
 
 /// What the live view shows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Picture {
-    /// Ideas that are over for good: landed or cancelled.
+    /// Ideas that are done.
     pub done: u64,
-    /// Ideas that are wanted.
+    /// Ideas that are not cancelled.
     pub total: u64,
-    /// How many ideas stand how, but for those done.
+    /// The number of ideas in each status except done.
     pub counts: String,
     /// A line for each agent.
     pub agents: Vec<String>,
     /// The merge queue; empty when nothing waits.
     pub queue: String,
-    /// What only a person can do.
+    /// What needs the person.
     pub needs: Vec<String>,
 }
 
 impl Picture {
-    /// Takes it.
+    /// The picture of `state` at `now`.
     pub fn of(state: &State, now: Timestamp) -> Self {
         let wanted = state
             .ideas
@@ -78,9 +78,9 @@ fn agents(state: &State, now: Timestamp) -> Vec<String> {
         let since = clock::span(now.since(attempt.iteration_at.unwrap_or(attempt.claimed_at)));
         let percent = attempt
             .progress
-            .map_or_else(String::new, |percent| format!(", {percent} %"));
+            .map_or_else(String::new, |percent| format!(", {percent} % done"));
         format!(
-            "{id}  {}  {title}  {}, iteration {}{percent}, {since}",
+            "{id}  {}  {title}  {}, iteration {}{percent}, for {since}",
             attempt.idea,
             attempt_phase(attempt.phase),
             attempt.iteration
@@ -92,8 +92,8 @@ fn agents(state: &State, now: Timestamp) -> Vec<String> {
 fn queue(state: &State) -> String {
     let words = |entry: &crate::domain::state::MergeEntry| {
         let phase = match entry.phase {
-            MergePhase::Queued if entry.held => "waits for your go",
-            MergePhase::Queued if entry.waits.is_some() => "waits",
+            MergePhase::Queued if entry.held => AWAITING_APPROVAL,
+            MergePhase::Queued if entry.waits.is_some() => "waiting",
             MergePhase::Queued
             | MergePhase::Building
             | MergePhase::Resolver
@@ -136,11 +136,12 @@ mod tests {
         let picture = Picture::of(&testkit::state(), now);
         assert_eq!((picture.done, picture.total), (0, 2));
         assert_eq!(picture.counts, "1 active, 1 failed");
-        let agent = "ed-001  idea-001  add a --version flag  working, iteration 1, 50 %, 1 min";
+        let agent =
+            "ed-001  idea-001  add a --version flag  working, iteration 1, 50 % done, for 1 min";
         assert_eq!(picture.agents, [agent]);
         assert_eq!(picture.needs.len(), 1);
         assert!(
-            picture.needs[0].contains("idea-002 is failed: ␛[2J"),
+            picture.needs[0].contains("idea-002 failed: ␛[2J"),
             "{:?}",
             picture.needs
         );

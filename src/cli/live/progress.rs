@@ -1,8 +1,7 @@
-//! What `swarm start` shows while the daemon works in the same process.
+//! Shows progress during `swarm start`, while the daemon works in the same process.
 //!
-//! Invariant: the daemon never waits for it. A thread of its own looks at what is durable, when
-//! something new is there and at most ten times a second; a terminal that is slow, or stopped with
-//! Ctrl+S, stops this thread only.
+//! Invariant: the daemon never waits for it. A thread of its own shows durable events, at most ten
+//! times a second. A slow terminal, or one stopped with Ctrl+S, blocks only this thread.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -21,23 +20,23 @@ use crate::cli::event_json;
 use crate::cli::output::terminal::{Tone, paint};
 use crate::daemon::actor::handle::{Handle, Journaled};
 
-/// Between two looks.
+/// The shortest time between two updates.
 const BREATH: Duration = Duration::from_millis(100);
-/// The bars show how long things take, so they are drawn again now and then.
+/// The bars show durations, so they are redrawn at least this often.
 const REDRAW: Duration = Duration::from_secs(1);
-/// How long what it shows may hold up the end: a terminal may be stopped, or its reader gone.
+/// How long the last output may delay the end; the terminal may be stopped, or its reader gone.
 const LAST: Duration = Duration::from_millis(300);
-/// Events taken at once.
+/// The most events read at once.
 const PAGE: usize = 4_096;
 
-/// How to show it.
+/// How to show progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// Bars at the bottom of a terminal, news above them.
     Bars,
-    /// A line for each event that is news; `all`: for each event.
+    /// A line for each event that is news.
     Lines {
-        /// For each event.
+        /// Show every event.
         all: bool,
     },
     /// Each event as a line of JSON.
@@ -46,31 +45,31 @@ pub enum Style {
     Silent,
 }
 
-/// What `start` shows, before there is a daemon.
+/// The settings of the display, before a daemon runs.
 pub struct Progress {
-    /// How.
+    /// How to show progress.
     pub style: Style,
-    /// In colour.
+    /// Use colours.
     pub colors: bool,
     /// The local time zone.
     pub zone: TimeZone,
-    /// Stands before each line: `demo`.
+    /// Put in brackets before each line: `demo`.
     pub label: Option<&'static str>,
     /// Where lines go; bars go to standard error.
     pub lines: Box<dyn Write + Send>,
-    /// What the daemon found at its start, for people.
+    /// The agents that the daemon takes over from its predecessor, for people.
     pub from_before: Vec<String>,
 }
 
-/// What `start` shows, while there is one.
+/// The display while the daemon runs.
 pub struct Shown {
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Progress {
-    /// Shows what happens from now on, on a thread of its own.
-    /// When `end_asked` becomes true, says at once what the end waits for.
+    /// Shows events from now on, on a thread of its own. When `end_asked` becomes true, says at
+    /// once what the daemon still waits for.
     pub fn begin(self, handle: Handle, end_asked: watch::Receiver<bool>) -> std::io::Result<Shown> {
         let (stop, stopped) = watch::channel(false);
         let after = handle.read(|state| state.seq);
@@ -92,7 +91,7 @@ impl Progress {
 }
 
 impl Shown {
-    /// Shows the last of it and takes the bars away.
+    /// Shows the last events and removes the bars.
     pub fn finish(mut self) {
         self.stop.send_replace(true);
         let Some(thread) = self.thread.take() else {
@@ -102,8 +101,8 @@ impl Shown {
         while !thread.is_finished() && Instant::now() < until {
             thread::sleep(Duration::from_millis(2));
         }
-        // One that hangs in a write goes with the process. It shows things; that it broke is not
-        // worth an error.
+        // A thread blocked in a write ends with the process. A failed display is not worth an
+        // error.
         if thread.is_finished() {
             drop(thread.join());
         }
@@ -126,14 +125,16 @@ impl Screen {
         }
     }
 
-    /// Says how to end it, where somebody is there to read it.
+    /// Says how to stop the daemon, if a person is there to read it.
     fn greet(&mut self, handle: &Handle) {
         let for_people = matches!(self.progress.style, Style::Bars | Style::Lines { .. });
         if for_people && self.progress.label.is_none() {
             let pid = std::process::id();
-            self.line(&format!("the daemon runs here (pid {pid}); Ctrl+C ends it"));
+            self.line(&format!(
+                "daemon running (pid {pid}); press Ctrl+C to stop it"
+            ));
             if let Some(paused) = handle.read(describe::paused) {
-                self.line(&paused);
+                paused.lines().for_each(|line| self.line(line));
             }
             for line in std::mem::take(&mut self.progress.from_before) {
                 self.line(&line);
@@ -184,7 +185,7 @@ impl Screen {
         }
         for line in handle.read(describe::waiting) {
             if self.progress.style == Style::Json {
-                // The lines are the events; this is a message.
+                // Standard output carries the events; this is a message.
                 drop(writeln!(std::io::stderr(), "{line}"));
             } else {
                 self.line(&line);
@@ -204,12 +205,11 @@ impl Screen {
             let picture = handle.read(|state| Picture::of(state, clock::now()));
             bars.draw(&picture);
         }
-        // That nobody reads the lines is the reader's choice; the daemon goes on.
+        // The daemon continues even if the reader closed the output.
         drop(self.progress.lines.flush());
     }
 
-    /// The next events; `None` when there are no more. Those that are no longer in memory are not
-    /// waited for.
+    /// The next events; `None` when there are no more. Skips events that are no longer in memory.
     fn take(&mut self, handle: &Handle) -> Option<Vec<Arc<Journaled>>> {
         if let Some(events) = handle.recent_after(self.after, PAGE) {
             return (!events.is_empty()).then_some(events);
@@ -217,7 +217,8 @@ impl Screen {
         let from = self.after;
         self.after = handle.read(|state| state.seq);
         self.line(&format!(
-            "events after {from} are left out here; see them all: swarm events --since {from}"
+            "some events after event {from} are not shown here; see all: swarm events --since \
+            {from}"
         ));
         None
     }
@@ -259,7 +260,7 @@ impl Screen {
     }
 }
 
-/// Waits until it is true; for ever, when it cannot become that any more.
+/// Waits until the value is true; forever if the sender is gone.
 async fn became_true(value: &mut watch::Receiver<bool>) {
     if value.wait_for(|is_so| *is_so).await.is_err() {
         std::future::pending::<()>().await;
@@ -340,13 +341,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_longer_in_memory_is_said_and_not_waited_for() {
+    fn skipped_events_are_announced() {
         let lines = shown(Style::Lines { all: true }, 1);
         assert!(lines[0].contains("swarm events --since 0"), "{lines:?}");
     }
 
     #[test]
-    fn when_the_end_is_asked_for_it_says_at_once_what_that_waits_for() {
+    fn a_stop_request_shows_at_once_what_the_end_waits_for() {
         let (handle, _seat) = Seat::new(State::default(), 1);
         let lines = Lines::default();
         let progress = Progress {
@@ -364,9 +365,9 @@ mod tests {
         while !told().contains("Ctrl+C again") {
             thread::yield_now();
         }
-        assert_eq!(told().matches("ending: nothing is under way").count(), 1);
+        assert_eq!(told().matches("stopping: nothing is running").count(), 1);
         shown.finish();
-        assert_eq!(told().matches("ending:").count(), 1, "{}", told());
+        assert_eq!(told().matches("stopping:").count(), 1, "{}", told());
     }
 
     #[test]

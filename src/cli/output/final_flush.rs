@@ -1,21 +1,20 @@
-//! The end of a process that has only messages left to write.
+//! Limits how long the process waits to write its last messages.
 //!
-//! Invariant: a terminal or pipe that takes nothing any more keeps the process no longer than the
-//! time it is given.
+//! Invariant: a blocked terminal or pipe delays the exit by at most the given time.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// While this lives, the messages have so much time.
+/// The time limit for the last messages; dropping it cancels the limit.
 #[derive(Debug)]
 pub struct FinalFlush {
     _said: Sender<()>,
 }
 
 impl FinalFlush {
-    /// Ends the process with this exit code when the time is over before this value is dropped.
-    /// Without a thread for it nobody waits less.
+    /// Exits the process with `code` unless this value is dropped within `time`. `None` if no
+    /// thread could be started; then there is no limit.
     pub fn within(time: Duration, code: u8) -> Option<Self> {
         let (said, waiting) = channel::<()>();
         let watch = move || {

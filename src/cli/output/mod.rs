@@ -1,7 +1,7 @@
-//! Where a command writes: data to one stream, messages to the other.
+//! The two streams that a command writes: data and messages.
 //!
-//! Invariant: nothing but data reaches standard output, and with `--json` nothing but JSON. Text
-//! that is not ours is made safe before it gets here.
+//! Invariant: nothing but data reaches standard output, and with `--json` nothing but JSON. Foreign
+//! text is made safe before it gets here.
 
 pub mod final_flush;
 pub mod table;
@@ -14,34 +14,37 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use serde::Serialize;
 
 use super::args::global::Global;
-use super::error::{CliError, Kind};
+use super::error::{CliError, Kind, Presentation};
 use terminal::{Tone, safe, safe_block};
 
 /// The two streams and how to write to them.
-#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent option"
+)]
 pub struct Output {
     data: Box<dyn Write>,
     messages: Box<dyn Write>,
     /// Write JSON.
     pub json: bool,
-    /// No messages but errors.
+    /// Suppress messages, except errors.
     pub quiet: bool,
-    /// How much more to say.
+    /// How many times `-v` was given.
     pub verbose: u8,
-    /// Colours in data.
+    /// Colour data.
     pub colors: bool,
-    /// Colours in messages.
+    /// Colour messages.
     pub message_colors: bool,
-    /// Whether data goes to a terminal.
+    /// Data goes to a terminal.
     pub is_terminal: bool,
-    /// Whether messages go to a terminal that can draw bars.
+    /// Messages go to a terminal that can draw progress bars.
     pub bars: bool,
-    /// How wide that terminal is, in columns.
+    /// Width of the data terminal in columns; `None` without a terminal.
     pub width: Option<u16>,
 }
 
 impl Output {
-    /// Standard output and standard error, as the global options want them.
+    /// Standard output and standard error, set up by the global options.
     pub fn standard(global: &Global) -> Self {
         let no_color = terminal::no_color_asked();
         let is_terminal = io::stdout().is_terminal();
@@ -87,13 +90,13 @@ impl Output {
         writeln!(self.data, "{text}").map_err(|error| self.lost(error))
     }
 
-    /// Data as it is; the line ends are in it.
+    /// Writes data unchanged; it must contain its own line ends.
     pub fn raw(&mut self, text: &str) -> Result<(), CliError> {
         let written = self.data.write_all(text.as_bytes());
         written.map_err(|error| self.lost(error))
     }
 
-    /// One JSON document, for people to read as well.
+    /// One JSON document, indented for people.
     pub fn document(&mut self, document: &impl Serialize) -> Result<(), CliError> {
         serde_json::to_writer_pretty(&mut self.data, document)
             .map_err(|error| self.lost(error.into()))?;
@@ -106,12 +109,12 @@ impl Output {
         self.line("")
     }
 
-    /// Hands all data to the reader now.
+    /// Flushes all data.
     pub fn flush(&mut self) -> Result<(), CliError> {
         self.data.flush().map_err(|error| self.lost(error))
     }
 
-    /// A terminal that was closed is a reader that has gone, as with a pipe.
+    /// A closed terminal counts as a closed pipe: the reader has left.
     fn lost(&self, error: io::Error) -> CliError {
         let closed = self.is_terminal && error.raw_os_error() == Some(nix::libc::EIO);
         if closed {
@@ -120,35 +123,45 @@ impl Output {
         error.into()
     }
 
-    /// A message, unless messages are not wanted. That it cannot be written is nobody's concern:
-    /// the data are what counts.
+    /// A message, unless `--quiet`. A failure to write it is ignored: only data counts.
     pub fn note(&mut self, text: impl Display) {
         if !self.quiet {
-            // What came before on the other stream is shown before; the two may go to the same
-            // terminal.
+            // Both streams may go to the same terminal; keep them in order.
             drop(self.data.flush());
             drop(writeln!(self.messages, "{text}"));
         }
     }
 
-    /// Text in the colour of its tone, for data.
+    /// A next step below a message: a command, or `words: command`.
+    pub fn next_step(&mut self, text: impl Display) {
+        let arrow = terminal::paint(self.message_colors, Tone::Live, "->").into_owned();
+        self.note(format!("  {arrow} {text}"));
+    }
+
+    /// Colours data text by its tone.
     pub fn paint<'t>(&self, tone: Tone, text: &'t str) -> Cow<'t, str> {
         terminal::paint(self.colors, tone, text)
     }
 
-    /// Says why the command failed.
+    /// Writes why the command failed, or what else its exit code means.
     pub fn error(&mut self, error: &CliError) {
         let text = if self.json {
             error.to_json().to_string()
         } else {
-            self.error_text(error)
+            match error.presentation {
+                Presentation::Shown => return,
+                Presentation::Note if self.quiet => return,
+                Presentation::Note | Presentation::Error => self.error_text(error),
+            }
         };
-        // Nothing is left to tell it to.
+        // There is no other place to report that standard error is closed.
         drop(writeln!(self.messages, "{text}"));
     }
 
     fn error_text(&self, error: &CliError) -> String {
-        let (tone, label) = if error.kind == Kind::NeedsPerson {
+        let (tone, label) = if error.presentation == Presentation::Note {
+            (Tone::Warn, "note:")
+        } else if error.kind == Kind::NeedsPerson {
             (Tone::Warn, "needs you:")
         } else {
             (Tone::Bad, "error:")
@@ -198,7 +211,7 @@ pub(super) mod tests {
         }
     }
 
-    /// A stream whose reader has gone.
+    /// A stream whose reader has left.
     struct Closed;
 
     impl Write for Closed {
@@ -211,7 +224,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_error_is_text_or_json_and_never_dangerous() {
+    fn an_error_is_safe_text_or_json() {
         let error = CliError::refused("bad \u{1b}[2J thing")
             .details("a\nb")
             .hint("do this");
@@ -235,6 +248,20 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_note_is_no_error_and_what_was_shown_is_not_repeated() {
+        let messages = Shared::default();
+        let data = Box::new(Shared::default());
+        let mut output = Output::plain(data, Box::new(messages.clone()), false);
+        output.error(&CliError::as_recorded());
+        assert!(messages.text().starts_with("note: "), "{}", messages.text());
+        output.error(&CliError::refused("said above").shown());
+        assert!(!messages.text().contains("said above"));
+        output.json = true;
+        output.error(&CliError::refused("said above").shown());
+        assert!(messages.text().contains("said above"));
+    }
+
+    #[test]
     fn quiet_silences_messages_only() {
         let (data, messages) = (Shared::default(), Shared::default());
         let mut output = Output::plain(Box::new(data.clone()), Box::new(messages.clone()), false);
@@ -255,7 +282,7 @@ pub(super) mod tests {
         output.note("not a failure");
     }
 
-    /// A stream whose terminal was closed, or whose disk fails.
+    /// A stream whose terminal was closed or whose disk fails.
     struct Fails;
 
     impl Write for Fails {
@@ -268,7 +295,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_closed_terminal_is_a_reader_that_has_gone_and_a_failing_disk_is_not() {
+    fn a_closed_terminal_counts_as_a_closed_pipe_and_a_failing_disk_does_not() {
         let mut output = Output::plain(Box::new(Fails), Box::new(Fails), true);
         assert_eq!(output.line("x").unwrap_err().kind, Kind::Refused);
         output.is_terminal = true;

@@ -1,8 +1,7 @@
-//! Tables for people: aligned by display width, one line a row, cut to the terminal where there is
-//! one.
+//! Tables for people: aligned by display width, one line per row, cut to the terminal's width.
 //!
-//! Invariant: every cell is made safe here, so no caller can forget it. Without a terminal nothing
-//! is cut.
+//! Invariant: every cell is made safe here, so that no caller can forget it. Without a terminal
+//! nothing is cut.
 
 use comfy_table::{
     Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Row, Table, Width,
@@ -11,23 +10,23 @@ use comfy_table::{
 use super::Output;
 use super::terminal::{Tone, safe};
 
-/// The least width that the column which gives way keeps.
+/// A column that is cut keeps at least this width.
 const LEAST_WIDTH: u16 = 12;
 
-/// How wide the terminal is.
+/// The terminal's width in columns.
 pub fn terminal_width() -> Option<u16> {
     Table::new().width()
 }
 
-/// A table in the making.
+/// A table under construction.
 pub struct Rows {
     table: Table,
     cut: bool,
 }
 
 impl Rows {
-    /// A table with these headings; the columns with the numbers `gives_way` are cut first when the
-    /// terminal is narrow.
+    /// A table with these headings. On a narrow terminal the columns numbered in `gives_way` are
+    /// cut.
     pub fn new(output: &Output, headings: &[&str], gives_way: &[usize]) -> Self {
         let mut table = Table::new();
         table.load_style(comfy_table::presets::NOTHING);
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_terminal_nothing_is_cut_and_nothing_coloured() {
+    fn without_a_terminal_nothing_is_cut_or_coloured() {
         let lines = sample(&output(None, false));
         assert_eq!(lines.len(), 3);
         assert!(lines[1].contains("on and on and on"));
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_there_when_wanted() {
+    fn colours_are_used_when_enabled() {
         let lines = sample(&output(Some(80), true)).concat();
         assert!(lines.contains('\u{1b}') && !lines.contains("[2J\u{1b}[2J"));
         assert!(lines.contains("␛[2J"));

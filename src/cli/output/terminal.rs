@@ -1,8 +1,8 @@
-//! What a terminal may be given: harmless text, and colours where they are wanted.
+//! Safe text and colours for a terminal.
 //!
-//! Invariant: whatever comes from ideas, agents, files or other programs reaches a terminal through
-//! [`safe`] or [`safe_block`] only; what these return holds no control character but the line feed,
-//! and nothing that changes the direction or order of text.
+//! Invariant: text from ideas, agents, files and other programs reaches a terminal only through
+//! [`safe`] or [`safe_block`]. Their results contain no control character except the line feed, and
+//! nothing that changes the direction or order of text.
 
 use std::borrow::Cow;
 use std::io::IsTerminal;
@@ -13,13 +13,13 @@ pub enum ColorChoice {
     /// On a terminal, unless `NO_COLOR` is set.
     #[default]
     Auto,
-    /// Even into a file.
+    /// Always, even in a file or pipe.
     Always,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
-/// Whether to colour what goes to a stream.
+/// Whether to colour a stream.
 pub fn use_colors(choice: ColorChoice, is_terminal: bool, no_color: bool) -> bool {
     match choice {
         ColorChoice::Always => true,
@@ -28,31 +28,30 @@ pub fn use_colors(choice: ColorChoice, is_terminal: bool, no_color: bool) -> boo
     }
 }
 
-/// Whether the environment asks for no colours: `NO_COLOR` set to anything but the empty string, or
-/// a terminal that can do nothing.
+/// Whether the environment asks for no colours: `NO_COLOR` is set and not empty, or `TERM` is
+/// `dumb`.
 pub fn no_color_asked() -> bool {
     let set = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     set || std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// Whether standard input and standard error are a terminal, so that a question can be asked and
-/// answered.
+/// Whether a person can be asked: standard input and standard error are terminals.
 pub fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// What a piece of text means, for its colour.
+/// The meaning of a piece of text, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
-    /// As it is.
+    /// No colour.
     Plain,
     /// It went well.
     Good,
     /// It went badly.
     Bad,
-    /// Somebody should look.
+    /// Worth a look.
     Warn,
-    /// It is happening.
+    /// Happening now.
     Live,
     /// Less important.
     Dim,
@@ -74,7 +73,7 @@ impl Tone {
     }
 }
 
-/// The text in the colour of its tone. The text must be safe already.
+/// Colours text by its tone. The text must be safe already.
 pub fn paint(colors: bool, tone: Tone, text: &str) -> Cow<'_, str> {
     match tone.sgr() {
         Some(sgr) if colors => Cow::Owned(format!("\u{1b}[{sgr}m{text}\u{1b}[0m")),
@@ -82,15 +81,15 @@ pub fn paint(colors: bool, tone: Tone, text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a character changes how a terminal or its reader takes the text around it.
+/// Whether a character changes how the text around it is shown or read.
 fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{061c}' | '\u{200e}' | '\u{200f}'     // marks of direction
             | '\u{202a}'..='\u{202e}'                // embeddings and overrides
             | '\u{2066}'..='\u{2069}'                // isolates
-            | '\u{2028}' | '\u{2029}'                // separators that some terminals break the line at
-            | '\u{200b}' | '\u{2060}' | '\u{feff}'   // characters that nobody sees
+            | '\u{2028}' | '\u{2029}'                // line breaks on some terminals
+            | '\u{200b}' | '\u{2060}' | '\u{feff}'   // invisible characters
             | '\u{fff9}'..='\u{fffb}'                // annotations
             | '\u{e0000}'..='\u{e007f}')
 }
@@ -106,8 +105,8 @@ fn push_visible(text: &mut String, c: char) {
     }
 }
 
-/// The text on one line: line feeds and tabs become a space, everything dangerous becomes visible
-/// and harmless.
+/// The text on one line: line feeds and tabs become spaces, and dangerous characters become
+/// visible.
 pub fn safe(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -121,7 +120,7 @@ pub fn safe(text: &str) -> String {
     out
 }
 
-/// The text with its lines: as [`safe`], but line feeds stay and tabs become four spaces.
+/// Like [`safe`], but keeps line feeds, and tabs become four spaces.
 pub fn safe_block(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -137,8 +136,8 @@ pub fn safe_block(text: &str) -> String {
     out
 }
 
-/// The first line that says something, safe, at most `max` characters, without the marks of a
-/// Markdown heading.
+/// The first line that is not empty: safe, without Markdown heading marks, at most `max`
+/// characters.
 pub fn title(text: &str, max: usize) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());
     let line = safe(without_heading_marks(line.unwrap_or_default()));
@@ -146,7 +145,7 @@ pub fn title(text: &str, max: usize) -> String {
     shorten(&line, max, more)
 }
 
-/// Ideas from the inbox often begin with a heading.
+/// Ideas from the inbox often start with a heading.
 fn without_heading_marks(line: &str) -> &str {
     let text = line.trim_start_matches('#');
     if text.starts_with(' ') {
@@ -156,7 +155,7 @@ fn without_heading_marks(line: &str) -> &str {
     }
 }
 
-/// At most `max` characters; `…` at the end where something is missing.
+/// Shortens to `max` characters; ends in `…` if anything is missing, or if there is `more`.
 pub fn shorten(text: &str, max: usize, more: bool) -> String {
     if text.chars().count() <= max && !more {
         return text.to_owned();
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_are_short_and_say_that_there_is_more() {
+    fn titles_are_short_and_mark_missing_text() {
         assert_eq!(title("\n  add a flag  \n", 20), "add a flag");
         assert_eq!(title("add a flag\n\nand more", 20), "add a flag…");
         assert_eq!(title("0123456789", 5), "0123…");
@@ -215,7 +214,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_dangerous_survives(text in "\\PC*|[\\x00-\\x{ff}\\x{2000}-\\x{2070}\\x{e0000}-\\x{e007f}]*") {
+        fn no_dangerous_character_survives(text in "\\PC*|[\\x00-\\x{ff}\\x{2000}-\\x{2070}\\x{e0000}-\\x{e007f}]*") {
             let line = safe(&text);
             prop_assert!(!line.chars().any(is_unsafe), "{line:?}");
             let block = safe_block(&text);
@@ -224,7 +223,7 @@ mod tests {
         }
 
         #[test]
-        fn harmless_text_is_not_changed(text in "[a-zA-Z0-9 äöü漢字.,;:!?()'\"/-]*") {
+        fn harmless_text_is_unchanged(text in "[a-zA-Z0-9 äöü漢字.,;:!?()'\"/-]*") {
             prop_assert_eq!(safe(&text), text.clone());
             prop_assert_eq!(safe_block(&text), text);
         }

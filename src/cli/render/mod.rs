@@ -1,4 +1,4 @@
-//! Pages for people, from the JSON views.
+//! Renders the JSON views as pages for people.
 //!
 //! Invariant: every foreign text is made safe here or in [`Rows`]; a page is a list of lines and
 //! writes nothing itself.
@@ -8,7 +8,7 @@ pub mod usage;
 use serde_json::Value;
 
 use super::clock;
-use super::describe::{attempt_phase, merge_phase, status_tone};
+use super::describe::{AWAITING_APPROVAL, attempt_phase, merge_phase, status_tone};
 use super::json::{list, number, text, texts, time};
 use super::output::Output;
 use super::output::table::Rows;
@@ -20,7 +20,7 @@ use crate::domain::time::Timestamp;
 /// The longest title in a table without a terminal's width to cut it.
 const MAX_TITLE: usize = 100;
 
-/// A word of the views in words for people; what a newer daemon calls otherwise stays as it is.
+/// An attempt's phase in words; a phase that this version does not know stays as it is.
 fn phase_words(view: &Value, key: &str) -> String {
     let value = view.get(key).cloned().unwrap_or_default();
     match serde_json::from_value::<AttemptPhase>(value) {
@@ -32,8 +32,8 @@ fn phase_words(view: &Value, key: &str) -> String {
 fn merge_words(view: &Value) -> String {
     let value = view.get("state").cloned().unwrap_or_default();
     match serde_json::from_value::<MergePhase>(value) {
-        Ok(MergePhase::Queued) if view["held"] == true => "waits for your go".to_owned(),
-        Ok(MergePhase::Queued) if view.get("reason").is_some() => "waits".to_owned(),
+        Ok(MergePhase::Queued) if view["held"] == true => AWAITING_APPROVAL.to_owned(),
+        Ok(MergePhase::Queued) if view.get("reason").is_some() => "waiting".to_owned(),
         Ok(phase) => merge_phase(phase).to_owned(),
         Err(_) => text(view, "state").to_owned(),
     }
@@ -46,8 +46,16 @@ fn tone_of_status(word: &str) -> Tone {
     status.map_or(Tone::Plain, |status| status_tone(*status))
 }
 
-fn age(view: &Value, key: &str, now: Timestamp) -> String {
-    time(view, key).map_or_else(String::new, |since| clock::span(now.since(since)))
+/// When a time was, or will be, relative to `now`; empty if the view has none.
+fn when(view: &Value, key: &str, now: Timestamp) -> String {
+    let relative = |at| {
+        if at > now {
+            clock::until(at, now)
+        } else {
+            clock::ago(at, now)
+        }
+    };
+    time(view, key).map_or_else(String::new, relative)
 }
 
 fn commit(oid: &str) -> &str {
@@ -79,12 +87,18 @@ pub fn agents(output: &Output, agents: &[Value], now: Timestamp) -> Vec<String> 
         "ATTEMPT",
         "ITERATION",
         "PROGRESS",
-        "SINCE",
+        "WHEN",
     ];
     let mut rows = Rows::new(output, &headings, &[2]);
     for agent in agents {
         let ended = agent.get("endedAt").is_some();
         let tone = if ended { Tone::Dim } else { Tone::Live };
+        let (verb, key) = if ended {
+            ("ended", "endedAt")
+        } else {
+            ("started", "startedAt")
+        };
+        let last = format!("{verb} {}", when(agent, key, now));
         rows.row(&[
             (Tone::Plain, text(agent, "id")),
             (Tone::Plain, text(agent, "ideaId")),
@@ -92,10 +106,7 @@ pub fn agents(output: &Output, agents: &[Value], now: Timestamp) -> Vec<String> 
             (Tone::Plain, &number(agent, "attempt").to_string()),
             (Tone::Plain, &number(agent, "iteration").to_string()),
             (Tone::Plain, &progress(agent)),
-            (
-                Tone::Dim,
-                &age(agent, if ended { "endedAt" } else { "startedAt" }, now),
-            ),
+            (Tone::Dim, &last),
         ]);
     }
     rows.lines()
@@ -110,7 +121,7 @@ fn progress(agent: &Value) -> String {
 
 /// The merge queue as a table.
 pub fn merges(output: &Output, merges: &[Value], now: Timestamp) -> Vec<String> {
-    let headings = ["IDEA", "STATE", "AGENT", "COMMIT", "WAITS", "WHY"];
+    let headings = ["IDEA", "STATE", "AGENT", "COMMIT", "QUEUED", "REASON"];
     let mut rows = Rows::new(output, &headings, &[5]);
     for merge in merges {
         let mut why = text(merge, "reason").to_owned();
@@ -127,14 +138,14 @@ pub fn merges(output: &Output, merges: &[Value], now: Timestamp) -> Vec<String> 
             (Tone::Live, &merge_words(merge)),
             (Tone::Plain, text(merge, "agent")),
             (Tone::Dim, commit(text(merge, "source"))),
-            (Tone::Dim, &age(merge, "queuedAt", now)),
+            (Tone::Dim, &when(merge, "queuedAt", now)),
             (Tone::Plain, &why),
         ]);
     }
     rows.lines()
 }
 
-/// The page of `status`. `busy` are the ideas that are being worked on, for their titles.
+/// The page of `status`. `busy` are the active and merging ideas, for their titles.
 pub fn status(output: &Output, status: &Value, busy: &[Value], now: Timestamp) -> Vec<String> {
     let mut page = vec![head(output, status), counts(output, status)];
     let agents = list(status, "agents");
@@ -154,12 +165,11 @@ pub fn status(output: &Output, status: &Value, busy: &[Value], now: Timestamp) -
         "Needs you",
         needs_you(output, list(status, "needsYou")),
     );
-    let zone = jiff::tz::TimeZone::system();
-    let waiting = usage::accounts(status, &zone);
-    let waiting = waiting
+    let held = usage::accounts(status, now);
+    let held = held
         .iter()
         .map(|line| format!("  {}", output.paint(Tone::Warn, line)));
-    section(output, &mut page, "Accounts", waiting.collect());
+    section(output, &mut page, "Accounts on hold", held.collect());
     let spent = status.get("usedToday").unwrap_or(&Value::Null);
     let words = usage::describe_usage(spent);
     if !words.is_empty() {
@@ -167,8 +177,8 @@ pub fn status(output: &Output, status: &Value, busy: &[Value], now: Timestamp) -
         section(
             output,
             &mut page,
-            "Spent",
-            vec![format!("  {day} (UTC)  {words}")],
+            "Spent today",
+            vec![format!("  {words}  ({day} UTC)")],
         );
     }
     let warning = |line: &&str| format!("  {}", output.paint(Tone::Warn, &safe(line)));
@@ -177,7 +187,7 @@ pub fn status(output: &Output, status: &Value, busy: &[Value], now: Timestamp) -
     page
 }
 
-/// A part of a page under its heading; nothing where it has no lines.
+/// Adds a section with its heading to a page, unless it has no lines.
 pub fn section(output: &Output, page: &mut Vec<String>, heading: &str, lines: Vec<String>) {
     if !lines.is_empty() {
         page.push(String::new());
@@ -193,7 +203,7 @@ fn head(output: &Output, status: &Value) -> String {
         "stopped" => Tone::Dim,
         _ => Tone::Warn,
     };
-    // Why it is paused stands among what needs the person.
+    // The reason of a pause is listed under "Needs you".
     let mut parts = vec![output.paint(tone, &safe(phase)).into_owned()];
     parts.push(safe(text(status, "mode")));
     let target = status.get("target").unwrap_or(&Value::Null);
@@ -204,7 +214,7 @@ fn head(output: &Output, status: &Value) -> String {
     }
     if let Some(slots) = status.get("slots").filter(|slots| number(slots, "max") > 0) {
         parts.push(format!(
-            "slots {}/{}",
+            "{} of {} slots used",
             number(slots, "used"),
             number(slots, "max")
         ));
@@ -219,7 +229,7 @@ fn head(output: &Output, status: &Value) -> String {
     parts.join(" · ")
 }
 
-/// How many ideas there are of each status; without any, what to do.
+/// The number of ideas in each status; without ideas, the next command.
 pub fn counts(output: &Output, status: &Value) -> String {
     let ideas = status.get("ideas").unwrap_or(&Value::Null);
     let part = |status: &IdeaStatus| {
@@ -229,7 +239,7 @@ pub fn counts(output: &Output, status: &Value) -> String {
     };
     let parts: Vec<String> = IdeaStatus::ALL.iter().filter_map(part).collect();
     if parts.is_empty() {
-        return "no ideas yet; add one: swarm idea add \"...\"".into();
+        return "no ideas yet\n  -> add one: swarm idea add \"...\"".into();
     }
     format!("ideas: {}", parts.join(", "))
 }
@@ -245,7 +255,7 @@ fn working(output: &Output, agents: &[Value], busy: &[Value], now: Timestamp) ->
         "PHASE",
         "ITERATION",
         "PROGRESS",
-        "SINCE",
+        "STARTED",
     ];
     let mut rows = Rows::new(output, &headings, &[2, 3]);
     for agent in agents {
@@ -258,13 +268,13 @@ fn working(output: &Output, agents: &[Value], busy: &[Value], now: Timestamp) ->
             (Tone::Live, &phase_words(agent, "phase")),
             (Tone::Plain, &number(agent, "iteration").to_string()),
             (Tone::Plain, &progress(agent)),
-            (Tone::Dim, &age(agent, "startedAt", now)),
+            (Tone::Dim, &when(agent, "startedAt", now)),
         ]);
     }
     rows.lines()
 }
 
-/// What only a person can do, each with the commands to type.
+/// What needs the person, each with the commands to type.
 pub fn needs_you(output: &Output, needs: &[Value]) -> Vec<String> {
     let mut lines = Vec::new();
     for need in needs {
@@ -293,9 +303,9 @@ fn fields(output: &Output, fields: &[(&str, String)]) -> Vec<String> {
 }
 
 /// The page of `idea show`.
-pub fn idea(output: &Output, idea: &Value, zone: &jiff::tz::TimeZone) -> Vec<String> {
+pub fn idea(output: &Output, idea: &Value, now: Timestamp) -> Vec<String> {
     let status = text(idea, "status");
-    let at = |key| time(idea, key).map_or_else(String::new, |at| clock::local(at, zone));
+    let at = |key| when(idea, key, now);
     let one = |key| safe(text(idea, key));
     let many = |key| safe(&texts(idea, key).join(", "));
     let some = |key| match idea.get(key).and_then(Value::as_i64) {
@@ -313,7 +323,7 @@ pub fn idea(output: &Output, idea: &Value, zone: &jiff::tz::TimeZone) -> Vec<Str
             ("agent", one("agent")),
             ("profile", one("profile")),
             ("after", many("after")),
-            ("awaited by", many("dependents")),
+            ("needed by", many("dependents")),
             ("tags", many("tags")),
             ("priority", some("priority")),
             ("attempts", some("attempts")),
@@ -340,26 +350,37 @@ pub fn idea(output: &Output, idea: &Value, zone: &jiff::tz::TimeZone) -> Vec<Str
             .lines()
             .map(|line| format!("  {line}").trim_end().to_owned()),
     );
-    let entry = |entry: &Value| {
-        let at = time(entry, "at").map_or_else(String::new, |at| clock::local(at, zone));
-        let what = match text(entry, "what") {
-            "redirected" => "stopped, its place goes to",
-            "redirected_to" => "is next, in the place of",
-            what => what,
-        };
-        let words = format!("{} {}", safe(what), safe(text(entry, "detail")));
-        format!("  {}  {}", output.paint(Tone::Dim, &at), words.trim_end())
-    };
     let needs = needs_you(output, list(idea, "needsYou"));
     section(output, &mut page, "Needs you", needs);
-    let history = list(idea, "history").iter().map(entry).collect();
-    section(output, &mut page, "History", history);
+    let history = list(idea, "history").iter();
+    let history = history.map(|entry| history_line(output, entry, now));
+    section(output, &mut page, "History", history.collect());
     page
 }
 
+/// One line of an idea's history: when it happened and what.
+fn history_line(output: &Output, entry: &Value, now: Timestamp) -> String {
+    let what = match text(entry, "what") {
+        "claimed" => "claimed by",
+        "redirected" => "stopped; its place goes to",
+        "redirected_to" => "next, in place of",
+        "crash_recovery" => "crashed:",
+        "nothing_to_merge" => "nothing to land",
+        "rolled_back" => "rolled back to",
+        "returned" => "sent back to its agent by",
+        "landed" => "landed as",
+        "dropped_by_force_push" => "dropped by a force-push to",
+        what => what,
+    };
+    let line = format!("{} {}", safe(what), safe(text(entry, "detail")));
+    let at = format!("{:<14}", when(entry, "at", now));
+    let line = line.trim_end().trim_end_matches(':');
+    format!("  {}  {line}", output.paint(Tone::Dim, &at))
+}
+
 /// The page of `agent show`.
-pub fn agent(output: &Output, agent: &Value, zone: &jiff::tz::TimeZone) -> Vec<String> {
-    let at = |key| time(agent, key).map_or_else(String::new, |at| clock::local(at, zone));
+pub fn agent(output: &Output, agent: &Value, now: Timestamp) -> Vec<String> {
+    let at = |key| when(agent, key, now);
     let one = |key| safe(text(agent, key));
     let count = |key| number(agent, key).to_string();
     let pid = agent.get("pid").and_then(Value::as_u64);
@@ -372,7 +393,7 @@ pub fn agent(output: &Output, agent: &Value, zone: &jiff::tz::TimeZone) -> Vec<S
         output,
         &[
             ("idea", one("ideaId")),
-            ("ended", one("end")),
+            ("outcome", one("end")),
             ("attempt", count("attempt")),
             ("iteration", count("iteration")),
             ("progress", progress(agent)),
@@ -381,36 +402,42 @@ pub fn agent(output: &Output, agent: &Value, zone: &jiff::tz::TimeZone) -> Vec<S
             ("worktree", one("worktree")),
             ("branch", one("branch")),
             ("redirected to", one("redirectedTo")),
-            ("goes on at", at("notBefore")),
+            ("continues", at("notBefore")),
             ("conversation", conversation(agent)),
             (
                 "used",
                 usage::describe_usage(agent.get("used").unwrap_or(&Value::Null)),
             ),
-            ("began", at("startedAt")),
-            ("over", at("endedAt")),
+            ("started", at("startedAt")),
+            ("ended", at("endedAt")),
             ("runs", safe(&texts(agent, "runs").join(", "))),
         ],
     ));
-    let said = agent.get("said").and_then(Value::as_array);
-    let said = said.map_or(&[][..], Vec::as_slice);
-    let said = said.iter().map(|one| said_line(one, zone)).collect();
-    section(output, &mut page, "Said to it", said);
+    let said = list(agent, "said").iter();
+    let said = said.map(|one| message_line(one, in_merge_queue(agent), now));
+    section(output, &mut page, "Messages", said.collect());
     page
 }
 
-/// The name of the conversation, and whether the agent went on with it.
+/// Whether the agent's work waits in the merge queue, where no prompt follows.
+pub fn in_merge_queue(agent: &Value) -> bool {
+    let phase = agent.get("phase").cloned().unwrap_or_default();
+    serde_json::from_value(phase)
+        .is_ok_and(|phase: AttemptPhase| phase == AttemptPhase::ReadyToMerge)
+}
+
+/// The name of the conversation, and whether the agent resumed it.
 fn conversation(agent: &Value) -> String {
     let session = safe(text(agent, "session"));
     match agent.get("resumed") {
-        Some(Value::Bool(true)) => format!("{session} (taken up)"),
+        Some(Value::Bool(true)) => format!("{session} (resumed)"),
         _ => session,
     }
 }
 
-/// How far a message has come, when, and what it is.
-fn said_line(message: &Value, zone: &jiff::tz::TimeZone) -> String {
-    let at = |key| time(message, key).map_or_else(String::new, |at| clock::local(at, zone));
+/// A message to an agent, and how far it has come.
+fn message_line(message: &Value, in_queue: bool, now: Timestamp) -> String {
+    let at = |key| when(message, key, now);
     let (accepted, run) = (at("acceptedAt"), safe(text(message, "run")));
     let stage = match text(message, "stage") {
         "seen" => format!("seen {} in {run}, accepted {accepted}", at("seenAt")),
@@ -418,9 +445,10 @@ fn said_line(message: &Value, zone: &jiff::tz::TimeZone) -> String {
             "delivered {} to {run}, accepted {accepted}",
             at("deliveredAt")
         ),
-        "notDelivered" => format!("accepted {accepted}, left to the next attempt"),
-        "neverRead" => format!("accepted {accepted}, never read: its idea was done"),
-        _ => format!("accepted {accepted}, comes with its next prompt"),
+        "notDelivered" => format!("accepted {accepted}, left for the next attempt"),
+        "neverRead" => format!("accepted {accepted}, never read: the idea was done first"),
+        _ if in_queue => format!("accepted {accepted}, read only if the merge comes back"),
+        _ => format!("accepted {accepted}, goes out with the next prompt"),
     };
     format!("  {}  ({stage})", safe(text(message, "text")))
 }

@@ -1,15 +1,15 @@
-//! What was used, and which accounts wait, from the JSON views in words.
+//! Describes usage and held accounts, read from the JSON views.
 
-use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use crate::cli::clock;
 use crate::cli::describe;
 use crate::cli::json::{list, number, text, time};
 use crate::cli::output::terminal::safe;
+use crate::domain::time::Timestamp;
 use crate::domain::usage::{MicroUsd, Spent, Tokens};
 
-/// What several runs used; empty where nothing was.
+/// What several runs used; empty if they used nothing.
 pub fn describe_usage(used: &Value) -> String {
     let tokens = used.get("tokens").unwrap_or(&Value::Null);
     let dollars = |key| {
@@ -35,22 +35,22 @@ pub fn describe_usage(used: &Value) -> String {
     describe::spent(&spent)
 }
 
-/// Each account that must wait, as a line.
-pub fn accounts(view: &Value, zone: &TimeZone) -> Vec<String> {
+/// One line for each account that is on hold.
+pub fn accounts(view: &Value, now: Timestamp) -> Vec<String> {
     let line = |account: &Value| {
         let what = match text(account, "held") {
             "limit" => "limit reached",
-            "overloaded" => "service overloaded or not reachable",
+            "overloaded" => "provider overloaded or unreachable",
             "login" => "not logged in",
             other => other,
         };
-        let until = match time(account, "until") {
-            Some(until) => format!("sleeping until {}", clock::local(until, zone)),
-            None => "waits for you: swarm resume".to_owned(),
+        let next = match time(account, "until") {
+            Some(until) => format!("tried again {}", clock::until(until, now)),
+            None => "waiting for you".to_owned(),
         };
         let name = safe(text(account, "account"));
         let message = safe(text(account, "message"));
-        format!("{name}: {what}, {until} ({message})")
+        format!("{name}: {what}, {next} ({message})")
     };
     list(view, "accounts").iter().map(line).collect()
 }

@@ -1,8 +1,7 @@
-//! Kills one of the demo's agents, as an accident would.
+//! Kills one of the demo's agents, like an accident would.
 //!
-//! Invariant: only a child of one of the demo's runs is killed, when its output says that it waits
-//! for that, and only after its identity (boot, number, start time) was compared with what its
-//! runner wrote down.
+//! Invariant: it kills only a child of one of the demo's runs, whose output says that it waits to
+//! be killed, and whose identity (boot, pid, start time) matches its runner's record.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,19 +19,19 @@ use crate::domain::ids::RunId;
 use crate::domain::state::State;
 use crate::process::{RunDir, RunStatus, inspect, tail};
 
-/// Between two looks.
+/// How long it waits between two checks.
 const PAUSE: Duration = Duration::from_millis(100);
-/// So much of the end of an output is looked at.
+/// How many bytes at the end of an output it reads.
 const TAIL: usize = 4 * 1024;
 
-/// Waits for its moment.
+/// Waits for an agent that asks to be killed.
 pub(super) struct Killer {
     runs: PathBuf,
     at_work: Arc<Mutex<Option<AtWork>>>,
 }
 
 struct AtWork {
-    /// Dropped: it is over.
+    /// Dropping it ends the thread.
     stop: mpsc::Sender<()>,
     thread: JoinHandle<()>,
 }
@@ -45,7 +44,7 @@ impl Killer {
         }
     }
 
-    /// What to do when the daemon is there.
+    /// Starts to watch when the daemon is ready.
     pub(super) fn on_ready(&self) -> Box<dyn FnOnce(Handle) + Send> {
         let (runs, at_work) = (self.runs.clone(), Arc::clone(&self.at_work));
         Box::new(move |handle| {
@@ -61,7 +60,7 @@ impl Killer {
         })
     }
 
-    /// Goes home.
+    /// Ends the thread.
     pub(super) fn finish(self) {
         let at_work = self
             .at_work
@@ -70,7 +69,7 @@ impl Killer {
             .take();
         if let Some(AtWork { stop, thread }) = at_work {
             drop(stop);
-            // That it broke means only that nobody was killed.
+            // A panic there means only that nobody was killed.
             drop(thread.join());
         }
     }
@@ -99,7 +98,7 @@ fn waits(runs: &Path, run: &RunId) -> bool {
     tail(&dir.stdout(), TAIL).is_ok_and(|text| text.contains(WAITING_TO_BE_KILLED))
 }
 
-/// The child is our runner's, which has not reaped it as long as its identity exists: its number is
+/// Kills the child of a run. Its runner has not reaped it while its identity exists, so the pid is
 /// still its own.
 fn strike(runs: &Path, run: &RunId) -> bool {
     let Ok(dir) = RunDir::open(runs, run.as_str()) else {

@@ -1,7 +1,7 @@
-//! `swarm demo`: see it work, with nothing to set up.
+//! `swarm demo`: shows swarm at work, without any setup.
 //!
-//! A scripted agent in a temporary repository, through the very code that real work takes. One of
-//! its agents is killed on purpose, to show that nothing is lost. Each line says that it is a demo.
+//! A scripted agent works in a temporary repository, through the same code as real agents. One
+//! agent is killed on purpose to show that nothing is lost. Every line is marked as a demo.
 
 mod killer;
 mod stage;
@@ -15,30 +15,30 @@ use crate::cli::repo::Repo;
 use crate::domain::settings::Mode;
 use killer::Killer;
 
-/// Stands before each line.
+/// Put in brackets before each line.
 const LABEL: &str = "demo";
 
-/// `demo`. Needs no key, no network and no configuration, and ends by itself.
+/// `demo`. Needs no key, network or configuration, and ends by itself.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   $ swarm demo
   $ swarm demo --ideas 4 --agents 2 --keep")]
 pub struct Demo {
-    /// How many ideas.
+    /// Number of ideas.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=200))]
     pub ideas: u16,
-    /// How many agents work at the same time.
+    /// Number of agents at work at the same time.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=16))]
     pub agents: u16,
-    /// Do not open the page. This version serves none yet: accepted, without effect.
+    /// Does nothing yet: this version has no web page.
     #[arg(long)]
     pub no_open: bool,
-    /// Keep the temporary repository, to look around in it.
+    /// Keep the temporary repository so that you can look around in it.
     #[arg(long)]
     pub keep: bool,
 }
 
-/// Plays it.
+/// Runs the demo.
 pub fn run(args: &Demo, context: &mut Context) -> Result<(), CliError> {
     let folder = tempfile::Builder::new()
         .prefix("swarm-demo-")
@@ -52,13 +52,13 @@ pub fn run(args: &Demo, context: &mut Context) -> Result<(), CliError> {
     if args.keep {
         let kept = folder.keep();
         context.output.note(format!(
-            "[{LABEL}] the repository is kept: {}",
+            "[{LABEL}] the repository was kept: {}",
             kept.display()
         ));
     }
     played?;
     context.output.note(format!(
-        "[{LABEL}] this was a demo with a scripted agent; now in a repository of yours: swarm init"
+        "[{LABEL}] that was a scripted agent; to use swarm in your own repository: swarm init"
     ));
     Ok(())
 }
@@ -70,11 +70,11 @@ fn announce(args: &Demo, repo: &Repo, ideas: usize, context: &mut Context) {
             repo.root().display()
         ),
         format!(
-            "up to {} agents at once, each in its own git worktree; what passes ./check.sh lands \
-            on main",
+            "up to {} agents work at once, each in its own git worktree; what passes ./check.sh \
+            lands on main",
             args.agents
         ),
-        "one agent will be killed on purpose: its work is not lost".to_owned(),
+        "one agent will be killed on purpose, to show that its work is not lost".to_owned(),
     ];
     for line in lines {
         context.output.note(format!("[{LABEL}] {line}"));

@@ -1,7 +1,7 @@
-//! The demo's repository: made by the library, so that nothing of the user's git configuration is
-//! used or needed.
+//! Builds the demo's repository with the git library, so that the user's git configuration is
+//! neither used nor needed.
 //!
-//! Invariant: everything lies below the given folder.
+//! Invariant: everything is written below the given folder.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -23,12 +23,12 @@ use crate::domain::ids::IdeaId;
 
 const BRANCH: &str = "main";
 
-/// Makes the repository and its `.swarm`.
+/// Creates the repository and its `.swarm`.
 pub(super) fn build(root: &Path, agents: u16) -> Result<(), CliError> {
     write_files(root).map_err(|error| CliError::io("write the demo's files", &error))?;
     set_up(root, agents)?;
     commit(root)
-        .map_err(|error| CliError::refused(format!("cannot make the demo's repository: {error}")))
+        .map_err(|error| CliError::refused(format!("cannot create the demo's repository: {error}")))
 }
 
 fn write_files(root: &Path) -> io::Result<()> {
@@ -45,7 +45,7 @@ fn write_files(root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What `swarm init` writes, for the scripted agent.
+/// Writes what `swarm init` would, for the scripted agent.
 fn set_up(root: &Path, agents: u16) -> Result<(), CliError> {
     let choices = Choices {
         agent: Some("demo".into()),
@@ -70,7 +70,7 @@ fn set_up(root: &Path, agents: u16) -> Result<(), CliError> {
 
 fn commit(root: &Path) -> Result<(), git2::Error> {
     let mut options = RepositoryInitOptions::new();
-    // No template: it could bring the user's hooks.
+    // A template could contain the user's hooks.
     options.initial_head(BRANCH).external_template(false);
     let repository = Repository::init_opts(root, &options)?;
     let mut index = repository.index()?;
@@ -100,7 +100,7 @@ pub(super) fn add_ideas(paths: &Paths, count: usize) -> Result<Vec<IdeaId>, CliE
     Ok(ids)
 }
 
-/// The scenario counts ideas from 1.
+/// The scenario numbers ideas from 1.
 fn new_idea(idea: DemoIdea, ids: &[IdeaId]) -> NewIdea {
     let before = idea
         .after
@@ -120,7 +120,7 @@ mod tests {
     use crate::config;
 
     #[test]
-    fn the_stage_is_a_clean_repository_with_a_right_configuration() {
+    fn the_repository_is_clean_and_its_configuration_valid() {
         let dir = tempfile::tempdir().unwrap();
         build(dir.path(), 2).unwrap();
         let repository = Repository::open(dir.path()).unwrap();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn ideas_wait_for_those_that_the_scenario_names() {
+    fn ideas_wait_for_the_scenarios_dependencies() {
         let ids = [IdeaId::numbered(1), IdeaId::numbered(2)];
         let idea = DemoIdea {
             text: "x".into(),

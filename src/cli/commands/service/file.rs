@@ -1,7 +1,7 @@
-//! The file in the service manager's folder, and whether it is ours.
+//! The service file, and whether swarm wrote it.
 //!
-//! Invariant: the first line of ours says who wrote it, with the digest of all that follows; so one
-//! that was edited is told from one that was not.
+//! Invariant: our file's first line says who wrote it and has the digest of the rest, so that an
+//! edited file is recognized.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -18,16 +18,16 @@ use crate::remove;
 
 const WRITTEN: &str = "written by: swarm service install; sha256 ";
 
-/// What is there.
+/// What is at the file's place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
     /// Nothing.
     Nothing,
-    /// Ours as it was written: its content.
+    /// A file that swarm wrote, unchanged: its content.
     Same(String),
-    /// Ours, edited since.
+    /// A file that swarm wrote and somebody edited.
     Edited,
-    /// Somebody else's.
+    /// A file that swarm did not write.
     Foreign,
 }
 
@@ -40,7 +40,7 @@ pub(super) enum Removed {
     File,
 }
 
-/// The whole file: its first line, then the body.
+/// The whole file: the first line with the digest, then the body.
 pub(super) fn sealed(format: Format, body: &str) -> String {
     let digest = hex(body.as_bytes());
     let (before, after) = around(format);
@@ -60,17 +60,17 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 fn around(format: Format) -> (&'static str, &'static str) {
     match format {
         Format::Systemd => ("# ", ""),
-        // The declaration must come before everything else.
+        // The XML declaration must come first.
         Format::Launchd => (r#"<?xml version="1.0" encoding="UTF-8"?><!-- "#, " -->"),
     }
 }
 
-/// Looks at what lies there.
+/// Inspects the file's place.
 pub(super) fn inspect_file(format: Format, path: &Path) -> Result<Found, CliError> {
     let kind = match fs::symlink_metadata(path) {
         Ok(kind) => kind,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
-        Err(error) => return Err(failed("look at", path, &error)),
+        Err(error) => return Err(failed("inspect", path, &error)),
     };
     if !kind.is_file() {
         return Ok(Found::Foreign);
@@ -89,10 +89,10 @@ pub(super) fn inspect_file(format: Format, path: &Path) -> Result<Found, CliErro
     Ok(Found::Edited)
 }
 
-/// Writes it whole or not at all.
+/// Writes the whole file or nothing.
 pub(super) fn write(path: &Path, content: &str) -> Result<(), CliError> {
     let folder = path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(folder).map_err(|error| failed("make", folder, &error))?;
+    fs::create_dir_all(folder).map_err(|error| failed("create", folder, &error))?;
     let written = || -> io::Result<()> {
         let mut new = tempfile::Builder::new()
             .prefix(".swarm-")
@@ -106,7 +106,7 @@ pub(super) fn write(path: &Path, content: &str) -> Result<(), CliError> {
     written().map_err(|error| failed("write", path, &error))
 }
 
-/// Removes it, and the link by which systemd was told to start it, which would point to nothing.
+/// Removes the file, and systemd's link to it, which would otherwise dangle.
 pub(super) fn remove(path: &Path) -> Result<Removed, CliError> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Ok(Removed::File);
@@ -121,7 +121,7 @@ pub(super) fn remove(path: &Path) -> Result<Removed, CliError> {
     Ok(Removed::File)
 }
 
-/// People keep this folder behind a link of their own, as in a repository of dotfiles.
+/// This folder may be a link, for example into a repository of dotfiles.
 fn remove_in(folder: &Path, name: &OsStr) -> io::Result<()> {
     remove::file(&fs::canonicalize(folder)?.join(name))
 }
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ours_is_told_from_edited_and_foreign() {
+    fn edited_and_foreign_files_are_recognized() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b.service");
         for format in [Format::Systemd, Format::Launchd] {

@@ -1,14 +1,13 @@
 //! The launchd agent.
 //!
-//! Invariant: the property list is well-formed XML and reads back as exactly the paths that were
-//! put in.
+//! Invariant: the property list is well-formed XML, and launchd reads back exactly our paths.
 
 use std::path::{Path, PathBuf};
 
 use super::{Plan, home, utf8};
 use crate::cli::error::CliError;
 
-/// Where the agents of the user lie.
+/// The folder of the user's agents.
 pub(super) fn folder() -> Result<PathBuf, CliError> {
     Ok(home()?.join("Library/LaunchAgents"))
 }
@@ -41,7 +40,7 @@ pub(super) fn agent(plan: &Plan) -> Result<String, CliError> {
 	</dict>
 	<key>RunAtLoad</key>
 	<true/>
-	<!-- Again after a crash; launchd knows no exit codes after which it should not, so not too soon. -->
+	<!-- Restart after a crash, but not too soon: launchd cannot tell final exit codes apart. -->
 	<key>KeepAlive</key>
 	<dict>
 		<key>SuccessfulExit</key>
@@ -51,7 +50,7 @@ pub(super) fn agent(plan: &Plan) -> Result<String, CliError> {
 	<integer>60</integer>
 	<key>ExitTimeOut</key>
 	<integer>120</integer>
-	<!-- Agents live under their own runners: they outlive a daemon that dies, and its next start adopts them. -->
+	<!-- Agents outlive a daemon that dies; the next start adopts them. -->
 	<key>AbandonProcessGroup</key>
 	<true/>
 	<key>StandardErrorPath</key>
@@ -62,7 +61,7 @@ pub(super) fn agent(plan: &Plan) -> Result<String, CliError> {
     ))
 }
 
-/// A text in XML.
+/// Escapes a text for XML.
 fn text(plain: &str) -> Result<String, CliError> {
     if plain.contains(|c: char| c.is_control() || ['\u{fffe}', '\u{ffff}'].contains(&c)) {
         return Err(CliError::refused(format!(

@@ -1,7 +1,7 @@
-//! Logins that the person has and the service will not: a service manager hands on `PATH` and what
-//! it knows of the user, and nothing of a shell.
+//! Finds logins that the person's shell has and the service will not have: a service manager passes
+//! on `PATH` and a few variables about the user, but nothing from a shell.
 //!
-//! Invariant: of a login only its place is told.
+//! Invariant: only the place of a login is shown, never its content.
 
 use std::ffi::OsStr;
 
@@ -11,12 +11,12 @@ use crate::cli::commands::config::load;
 use crate::cli::repo::Repo;
 use crate::daemon::preflight::{self, Preflight};
 
-/// What service managers set, besides what the service's own file does.
+/// The variables that service managers set, and `PATH` from the service file.
 const GIVEN: &[&str] = &["HOME", "LOGNAME", "PATH", "SHELL", "USER"];
 
-/// A line for each profile in use that is logged in here and would not be in the service.
+/// A warning for each used profile that is logged in here but would not be in the service.
 pub(super) fn left_behind(repo: &Repo) -> Vec<String> {
-    // What is wrong with the configuration the daemon says itself.
+    // The daemon itself reports a wrong configuration.
     let Ok(layered) = load(repo) else {
         return Vec::new();
     };
@@ -38,8 +38,8 @@ pub(super) fn left_behind(repo: &Repo) -> Vec<String> {
             let profile = preflight::profile(&layered.config, name)?;
             match (here.login(&profile)?, there.login(&profile)?) {
                 (Login::By(place), Login::Missing(_)) => Some(format!(
-                    "the agent profile `{name}` is logged in by {place} here, and the service will \
-                    not have it"
+                    "the agent profile `{name}` is logged in through {place}, which the service \
+                    will not have"
                 )),
                 _ => None,
             }

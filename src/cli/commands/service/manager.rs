@@ -1,17 +1,17 @@
-//! Asking the service manager.
+//! Runs commands of the service manager.
 //!
-//! Invariant: one command after the other, and none after one that failed.
+//! Invariant: one at a time, and none after a failed one.
 
 use std::process::{Command, Stdio};
 
 use crate::cli::error::CliError;
 
-/// Runs them.
+/// Runs the commands in order until one fails.
 pub(super) fn run(commands: &[Vec<String>]) -> Result<(), CliError> {
     commands.iter().try_for_each(|words| one(words).map(drop))
 }
 
-/// What one of them prints.
+/// Runs one command and returns its output.
 pub(super) fn one(words: &[String]) -> Result<String, CliError> {
     let Some((program, arguments)) = words.split_first() else {
         return Ok(String::new());
@@ -23,7 +23,7 @@ pub(super) fn one(words: &[String]) -> Result<String, CliError> {
     let line = line(words);
     let ran = ran.map_err(|error| {
         CliError::io(format!("run `{line}`"), &error)
-            .hint("is this service manager there? without it run: swarm start --detach")
+            .hint("without this service manager, use: swarm start --detach")
     })?;
     if ran.status.success() {
         return Ok(String::from_utf8_lossy(&ran.stdout).into_owned());
@@ -31,11 +31,11 @@ pub(super) fn one(words: &[String]) -> Result<String, CliError> {
     let said = String::from_utf8_lossy(&ran.stderr).trim().to_owned();
     Err(
         CliError::refused(format!("`{line}` failed ({}): {said}", ran.status))
-            .hint("put that right, then run the same command again"),
+            .hint("fix that, then run the same command again"),
     )
 }
 
-/// As it would be typed.
+/// The command as it would be typed.
 pub(super) fn line(words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| typed(word)).collect();
     words.join(" ")
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_shown_as_they_are_typed() {
+    fn commands_are_quoted_for_a_shell() {
         assert_eq!(
             line(&words(&["launchctl", "bootstrap", "/a b/it's"])),
             r"launchctl bootstrap '/a b/it'\''s'"
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_is_told_and_ends_it() {
+    fn a_failed_command_ends_the_sequence() {
         let refused = run(&[
             words(&["sh", "-c", "echo no bus >&2; exit 4"]),
             words(&["touch", "/nowhere/at/all"]),

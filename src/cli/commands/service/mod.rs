@@ -1,7 +1,7 @@
 //! `swarm service`: has the system's service manager run the daemon.
 //!
-//! Invariant: only a file that this wrote is ever overwritten or removed, and one that was edited
-//! since only with `--force`. Nothing is started or stopped without `--now`.
+//! Invariant: it overwrites and removes only service files that swarm wrote, and edited ones only
+//! with `--force`. Nothing is started or stopped without `--now`.
 
 mod file;
 mod launchd;
@@ -28,10 +28,10 @@ const MAX_NAME: usize = 40;
 /// The commands about the service.
 #[derive(Debug, Subcommand)]
 pub enum Service {
-    /// Write the file by which the system's service manager runs the daemon: a systemd user unit,
-    /// or a launchd agent on macOS.
+    /// Write the service file that runs the daemon: a systemd user unit, or a launchd agent on
+    /// macOS.
     Install(Install),
-    /// Remove that file.
+    /// Remove the service file.
     Uninstall(Uninstall),
     /// What the service manager runs to end the daemon.
     #[command(hide = true)]
@@ -45,13 +45,13 @@ pub enum Service {
   $ swarm service install --dry-run
   $ swarm service install --now")]
 pub struct Install {
-    /// Only show the file.
+    /// Print the file and write nothing.
     #[arg(long, conflicts_with_all = ["now", "force"])]
     pub dry_run: bool,
-    /// Also have the service manager take it up and start it.
+    /// Also enable and start the service.
     #[arg(long)]
     pub now: bool,
-    /// Overwrite the file although it was edited.
+    /// Overwrite the file even if it was edited.
     #[arg(long)]
     pub force: bool,
     /// For which service manager.
@@ -65,10 +65,10 @@ pub struct Install {
   $ swarm service uninstall
   $ swarm service uninstall --now")]
 pub struct Uninstall {
-    /// Have the service manager stop it before; the daemon ends gracefully.
+    /// Stop the service first; the daemon stops gracefully.
     #[arg(long)]
     pub now: bool,
-    /// Remove the file although it was edited.
+    /// Remove the file even if it was edited.
     #[arg(long)]
     pub force: bool,
     /// For which service manager.
@@ -76,10 +76,10 @@ pub struct Uninstall {
     pub format: Option<Format>,
 }
 
-/// `service end`: at a restart only the daemon goes, and the one that follows adopts its agents.
+/// `service end`. On a restart it stops only the daemon, and the next one adopts its agents.
 #[derive(Debug, Args)]
 pub struct End {
-    /// What the service manager calls the service.
+    /// The service manager's name for the service.
     #[arg(value_name = "UNIT")]
     pub unit: String,
 }
@@ -87,9 +87,9 @@ pub struct End {
 /// A service manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// systemd, the user's own instance.
+    /// systemd, as a user unit.
     Systemd,
-    /// launchd, as an agent of the user.
+    /// launchd, as a user agent.
     Launchd,
 }
 
@@ -106,18 +106,18 @@ impl Format {
 /// The daemon of one repository as a service.
 struct Plan {
     format: Format,
-    /// The repository's folder, as far as it can stand in a file name.
+    /// The repository's folder name, with only characters that are safe in file names.
     name: String,
-    /// The same for each path, and different for different ones.
+    /// A hash of the repository's path.
     hash: String,
     root: PathBuf,
     program: PathBuf,
-    /// The user's `PATH`: without it neither the agents nor git are found.
+    /// The user's `PATH`; without it neither the agents nor git are found.
     search_path: OsString,
     file: PathBuf,
 }
 
-/// Does it.
+/// Runs the command.
 pub fn run(verb: &Service, context: &mut Context) -> Result<(), CliError> {
     match verb {
         Service::Install(args) => install(args, context),
@@ -147,8 +147,8 @@ fn install(args: &Install, context: &mut Context) -> Result<(), CliError> {
     if args.now {
         manager::run(&commands).map_err(|error| {
             error
-                .details(format!("{} is written all the same", plan.file.display()))
-                .hint("or take that back: swarm service uninstall")
+                .details(format!("{} was written anyway", plan.file.display()))
+                .hint("or undo the installation: swarm service uninstall")
         })?;
     }
     let warnings = login::left_behind(&context.repo()?);
@@ -188,7 +188,7 @@ fn end(unit: &str, context: &mut Context) -> Result<(), CliError> {
     let keep_agents = match systemd::is_restarting(unit) {
         Ok(is_restarting) => is_restarting,
         Err(error) => {
-            let words = "whether this is a restart is not known, so the agents are ended, too";
+            let words = "cannot tell whether this is a restart, so the agents are stopped too";
             context.output.note(format!("{words}: {error}"));
             false
         }
@@ -208,7 +208,7 @@ fn show(plan: &Plan, whole: &str, output: &mut Output) -> Result<(), CliError> {
     output.raw(whole)
 }
 
-/// What an installation has come to.
+/// The result of an installation.
 struct Installed<'a> {
     plan: &'a Plan,
     is_new: bool,
@@ -237,27 +237,23 @@ impl Installed<'_> {
                 "warnings": self.warnings,
             }));
         }
-        let what = if self.is_new {
-            "wrote"
-        } else {
-            "is there already:"
-        };
+        let what = if self.is_new { "wrote" } else { "up to date:" };
         output.note(format!("{what} {}", plan.file.display()));
         if self.now {
-            output.note("the service manager has taken it up and started it");
+            output.note("the service is enabled and started");
         } else {
-            output.note("to have it run from now on:");
+            output.note("to enable and start it:");
             for line in &lines {
                 output.note(format!("  {line}"));
             }
         }
         if let Some(linger) = linger {
-            output.note("to have it run also while you are not logged in:");
+            output.note("to keep it running while you are logged out:");
             output.note(format!("  {linger}"));
         }
         for warning in self.warnings {
-            let advice = plan.to_give_it();
-            output.note(format!("warning: {warning}; {advice}"));
+            output.note(format!("warning: {warning}"));
+            output.next_step(plan.to_give_it());
         }
         Ok(())
     }
@@ -275,12 +271,15 @@ fn tell_removed(
         return output.document(&json!({ "file": plan.file, "removed": removed, "next": lines }));
     }
     if removed == Removed::Nothing {
-        output.note(format!("there is no {}", plan.file.display()));
+        output.note(format!(
+            "nothing to remove: there is no {}",
+            plan.file.display()
+        ));
         return Ok(());
     }
     output.note(format!("removed {}", plan.file.display()));
     if !lines.is_empty() {
-        output.note("if it runs, this ends it; what runs then ends gracefully:");
+        output.note("if the service is still running, stop it gracefully:");
         for line in lines {
             output.note(format!("  {line}"));
         }
@@ -290,33 +289,33 @@ fn tell_removed(
 
 fn foreign(path: &Path) -> CliError {
     CliError::refused(format!("{} was not written by swarm", path.display()))
-        .hint("look at it, and move it elsewhere if it is not needed")
+        .hint("if you do not need it, move it away, then run the same command again")
 }
 
 fn edited(plan: &Plan, verb: &str) -> CliError {
     let path = plan.file.display();
-    let lost = format!("to lose the changes: swarm service {verb} --force");
-    let error = CliError::refused(format!("{path} was edited since swarm wrote it")).hint(lost);
+    let lost = format!("discard the changes: swarm service {verb} --force");
+    let error = CliError::refused(format!("{path} was edited after swarm wrote it")).hint(lost);
     match plan.format {
         Format::Systemd => error.hint(format!(
-            "to keep them apart from it: systemctl --user edit {}, then the same with --force",
+            "or first move them into an override file: systemctl --user edit {}",
             plan.service()
         )),
-        // launchd knows no such thing.
+        // launchd has no override files.
         Format::Launchd => error,
     }
 }
 
 impl Plan {
-    /// How the service gets a variable.
+    /// Advice on how to give the service a variable.
     fn to_give_it(&self) -> String {
         match self.format {
             Format::Systemd => format!(
-                "give it that: systemctl --user edit {}, with Environment= in [Service]",
+                "add it as Environment= under [Service]: systemctl --user edit {}",
                 self.service()
             ),
             Format::Launchd => {
-                "log in once without a variable, or name it in the profile's env".to_owned()
+                "log in without a variable, or set it in the profile's env".to_owned()
             }
         }
     }
@@ -343,7 +342,7 @@ impl Plan {
         })
     }
 
-    /// The file's content, without the line that says who wrote it.
+    /// The file's content, without the first line, which says who wrote it.
     fn body(&self) -> Result<String, CliError> {
         match self.format {
             Format::Systemd => systemd::unit(self),
@@ -351,7 +350,7 @@ impl Plan {
         }
     }
 
-    /// What the service manager calls it.
+    /// The service manager's name for it.
     fn service(&self) -> String {
         match self.format {
             Format::Systemd => format!("swarm-{}-{}.service", self.name, self.hash),
@@ -373,7 +372,7 @@ impl Plan {
         }
     }
 
-    /// When the file is gone.
+    /// The commands to run after the file was removed.
     fn commands_after(&self) -> Vec<Vec<String>> {
         match self.format {
             Format::Systemd => systemd::commands_after(),
@@ -381,7 +380,7 @@ impl Plan {
         }
     }
 
-    /// What a person does when the file is gone and the service may still run.
+    /// The commands for the person when the file is gone and the service may still be running.
     fn left_to_do(&self) -> Vec<Vec<String>> {
         match self.format {
             Format::Systemd => systemd::left_to_do(&self.service()),
@@ -390,7 +389,7 @@ impl Plan {
     }
 }
 
-/// What of a folder's name can stand in every file name and service name.
+/// The folder's name, with only characters that are safe in file and service names.
 fn file_name(root: &Path) -> String {
     let name = root.file_name().unwrap_or_default().to_string_lossy();
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
@@ -402,18 +401,18 @@ fn file_name(root: &Path) -> String {
     name.to_owned()
 }
 
-/// A text for a file that holds nothing but texts.
+/// The path as UTF-8 text: service files cannot contain anything else.
 fn utf8<'p>(path: &'p Path, what: &str) -> Result<&'p str, CliError> {
     path.to_str().ok_or_else(|| {
         CliError::refused(format!(
-            "{what} is not UTF-8, and the service manager's files cannot name it: {}",
+            "{what} is not UTF-8, so a service file cannot contain it: {}",
             path.display()
         ))
-        .hint("run swarm from a path that is, or write the service yourself")
+        .hint("use a UTF-8 path, or write the service file yourself")
     })
 }
 
-/// A variable that names a folder, absolute.
+/// The folder that a variable names; `None` unless it is an absolute path.
 fn folder_of(variable: &str) -> Option<PathBuf> {
     let value = std::env::var_os(variable).map(PathBuf::from);
     value.filter(|path| path.is_absolute())
@@ -421,6 +420,7 @@ fn folder_of(variable: &str) -> Option<PathBuf> {
 
 fn home() -> Result<PathBuf, CliError> {
     folder_of("HOME").ok_or_else(|| {
-        CliError::refused("HOME does not name a folder, so it is not known where your services lie")
+        CliError::refused("HOME is not set to an absolute path, so your service folder is unknown")
+            .hint("set HOME, then run the same command again")
     })
 }

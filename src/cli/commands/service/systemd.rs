@@ -1,7 +1,7 @@
 //! The systemd user unit.
 //!
-//! Invariant: whatever the paths hold, systemd reads back exactly them: quotes, backslashes, its
-//! own `%` and `$`, control characters.
+//! Invariant: systemd reads back exactly our paths, whatever they contain: quotes, backslashes,
+//! `%`, `$`, control characters.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use super::{Plan, folder_of, home, manager, utf8};
 use crate::cli::error::{CliError, Kind};
 
-/// After these exit codes a new start would end the same way: refused, usage, agent unusable,
-/// damaged; and after a second Ctrl+C nobody wants one.
+/// The exit codes after which systemd does not restart the daemon: it would end the same way again,
+/// or the person pressed Ctrl+C twice.
 const NO_RESTART: [Kind; 5] = [
     Kind::Refused,
     Kind::Usage,
@@ -19,7 +19,7 @@ const NO_RESTART: [Kind; 5] = [
     Kind::Interrupted,
 ];
 
-/// Where the units of the user lie.
+/// The folder of the user's units.
 pub(super) fn folder() -> Result<PathBuf, CliError> {
     let config = match folder_of("XDG_CONFIG_HOME") {
         Some(folder) => folder,
@@ -52,18 +52,18 @@ StartLimitBurst=5
 Type=notify
 Environment={environment}
 ExecStart={program} -C {root} start
-# At a restart the agents go on, and the daemon that follows adopts them.
+# On a restart the agents keep running, and the next daemon adopts them.
 ExecStop=-{program} -C {root} service end %n
-# Agents live under their own runners: they outlive a daemon that dies, and its next start adopts them.
+# Agents outlive a daemon that dies; the next start adopts them.
 KillMode=process
-# One of them that needs too much memory does not take the others with it.
+# An agent that runs out of memory does not take the others with it.
 OOMPolicy=continue
 Restart=on-failure
 RestartSec=5s
 RestartPreventExitStatus={no_restart}
-# Fed by the daemon's one writer, and by nothing else.
+# Only the daemon's writer feeds the watchdog.
 WatchdogSec=30s
-# A long event log takes its time to be read.
+# Reading a long event log takes time.
 TimeoutStartSec=10min
 TimeoutStopSec=2min
 
@@ -73,27 +73,27 @@ WantedBy=default.target
     ))
 }
 
-/// systemd runs no program at such a path, however it is quoted.
+/// The program's path; systemd cannot run one with certain characters, however it is quoted.
 fn program(plan: &Plan) -> Result<&str, CliError> {
     let program = utf8(&plan.program, "the path of this program")?;
     let odd = |c: char| c.is_control() || ['"', '\'', '\\'].contains(&c);
     if program.contains(odd) {
         return Err(CliError::refused(format!(
-            "systemd runs no program whose path holds quotes, backslashes or control characters: \
-            {}",
+            "systemd cannot run a program whose path has quotes, backslashes or control \
+            characters: {}",
             program.escape_debug()
         ))
-        .hint("put swarm at another path and run it from there: cargo install --path ."));
+        .hint("install swarm at another path and run it from there: cargo install --path ."));
     }
     Ok(program)
 }
 
-/// One word of a command line.
+/// Quotes one word of a command line.
 fn word(text: &str) -> String {
     quoted(text).replace('$', "$$")
 }
 
-/// One setting of a list, where variables are not replaced.
+/// Quotes one setting of a list, where systemd does not expand variables.
 fn setting(text: &str) -> String {
     quoted(text)
 }
@@ -120,14 +120,13 @@ fn systemctl(words: &[&str]) -> Vec<String> {
     all.map(ToString::to_string).collect()
 }
 
-/// Whether the service is stopped to be started again. The manager keeps such a job as `restart`
-/// until it has stopped.
+/// Whether the service is being restarted: its job is called `restart` until it has stopped.
 pub(super) fn is_restarting(unit: &str) -> Result<bool, CliError> {
     let jobs = manager::one(&systemctl(&["list-jobs", "--plain", "--no-legend", unit]))?;
     Ok(restarts(&jobs, unit))
 }
 
-/// Of lines like `12 swarm-x.service restart running`.
+/// Parses lines like `12 swarm-x.service restart running`.
 fn restarts(jobs: &str, unit: &str) -> bool {
     jobs.lines().any(|line| {
         let mut words = line.split_whitespace().skip(1);
@@ -159,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_restart_is_known_by_its_job() {
+    fn a_restart_is_recognized_by_its_job() {
         let jobs = "7 other.service restart waiting\n12 swarm-x.service restart running\n";
         assert!(restarts(jobs, "swarm-x.service"));
         assert!(!restarts(jobs, "swarm-y.service"));

@@ -1,8 +1,7 @@
-//! The daemon in the background: this program again, in a session of its own.
+//! Runs the daemon in the background: this program again, in a session of its own.
 //!
-//! Invariant: the command returns with success only when the daemon answers on its socket, or has
-//! done its work and ended well already; the daemon's own error is the command's error, with the
-//! same exit code.
+//! Invariant: the command succeeds only when the daemon answers on its socket, or has already
+//! finished without error. A daemon's error becomes the command's error, with the same exit code.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -25,15 +24,14 @@ use crate::cli::error::{CliError, Kind};
 use crate::cli::host::own_program;
 use crate::cli::repo::Repo;
 
-/// Between two looks whether it answers.
+/// How long it waits between two checks.
 const PAUSE: Duration = Duration::from_millis(20);
-/// After this a word is said; a long log takes its time to be read, so it is waited for all the
-/// same.
+/// After this long it says what it waits for. There is no limit: reading a long log takes time.
 const LONG: Duration = Duration::from_secs(5);
-/// The most that is read of what the daemon said before it ended.
+/// The most that is read of the daemon's output, in bytes.
 const MAX_SAID: u64 = 64 * 1024;
 
-/// Starts it and waits until it answers.
+/// Starts the daemon and waits until it answers.
 pub(super) fn run(args: &Start, repo: &Repo, context: &mut Context) -> Result<(), CliError> {
     let said = Said::open(repo).map_err(|error| CliError::io("write into .swarm/logs", &error))?;
     let program = own_program()?;
@@ -51,7 +49,9 @@ pub(super) fn run(args: &Start, repo: &Repo, context: &mut Context) -> Result<()
     context.output.line(pid)?;
     context
         .output
-        .note("the daemon runs in the background; see: swarm status, end it: swarm stop");
+        .note("the daemon is running in the background");
+    context.output.next_step("see what it does: swarm status");
+    context.output.next_step("stop it: swarm stop");
     if let Some(reason) = paused(repo) {
         context.output.note(describe::paused_for(&reason));
     }
@@ -82,7 +82,7 @@ fn command(program: &Path, args: &Start, repo: &Repo, said: &Said) -> Result<Com
     Ok(command)
 }
 
-/// Until the daemon answers (`None`) or has ended.
+/// Waits until the daemon answers (`None`) or has ended.
 fn wait(
     child: &mut Child,
     repo: &Repo,
@@ -106,14 +106,13 @@ fn wait(
     }
 }
 
-/// Whether it is this daemon that answers. Errors are its affair: if they last, it ends with a
-/// reason.
+/// Whether this daemon answers. Errors are ignored: if they last, the daemon ends with a reason.
 fn answers(pid: u32, repo: &Repo) -> bool {
     let daemon = Daemon::connect(repo);
     daemon.is_ok_and(|daemon| daemon.is_some_and(|daemon| daemon.pid() == pid))
 }
 
-/// Why nothing begins; none: it does, or nobody answers.
+/// Why the swarm is paused; `None` if it is not, or if nobody answers.
 fn paused(repo: &Repo) -> Option<String> {
     let status = Daemon::connect(repo).ok()??.get("status").ok()?;
     Some(status.get("pauseReason")?.as_str()?.to_owned())
@@ -123,25 +122,25 @@ fn over(status: ExitStatus, said: &Said, context: &mut Context) -> Result<(), Cl
     if status.success() {
         context
             .output
-            .note("the daemon has ended already: nothing is left to do");
+            .note("nothing to do: the daemon has already finished");
         return Ok(());
     }
     let text = said.text().unwrap_or_default();
     Err(error_of(status, &text).unwrap_or_else(|| {
-        let mut error = CliError::refused(format!("the daemon ended at once ({status})"));
+        let mut error = CliError::refused(format!("the daemon stopped right away ({status})"));
         error.details = Some(text.trim().to_owned()).filter(|text| !text.is_empty());
         error.hint("see what is wrong: swarm doctor")
     }))
 }
 
-/// The error that the daemon itself told, on its last line.
+/// The error that the daemon wrote on its last line.
 fn error_of(status: ExitStatus, text: &str) -> Option<CliError> {
     let kind = Kind::from_exit_code(u8::try_from(status.code()?).ok()?);
     let last: Value = serde_json::from_str(text.trim_end().lines().next_back()?).ok()?;
     CliError::from_json(kind, &last)
 }
 
-/// What the daemon says: errors only, its log is elsewhere.
+/// The daemon's output: errors only, its log is elsewhere.
 struct Said {
     file: File,
     path: PathBuf,
@@ -157,7 +156,7 @@ impl Said {
             return Err(error);
         }
         if !fs::symlink_metadata(&folder)?.is_dir() {
-            return Err(io::Error::other("it is not a folder; remove it"));
+            return Err(io::Error::other("it is not a folder, so remove it first"));
         }
         let path = folder.join("daemon.out");
         let file = OpenOptions::new()
@@ -180,12 +179,12 @@ impl Said {
     }
 }
 
-/// In the background process: away from the terminal, and errors as JSON for the one who waits.
+/// In the background process: leaves the terminal, and writes errors as JSON for the parent.
 pub(super) fn become_background(context: &mut Context) -> Result<(), CliError> {
     context.output.json = true;
     context.output.quiet = true;
     match nix::unistd::setsid() {
-        // Whoever leads a session or group already is away from the terminal's.
+        // A session or group leader has left the terminal's group already.
         Ok(_) | Err(Errno::EPERM) => Ok(()),
         Err(errno) => Err(CliError::io("leave the terminal", &errno.into())),
     }
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_daemons_own_error_is_told_with_its_exit_code() {
+    fn the_daemons_own_error_is_reported_with_its_exit_code() {
         let error = CliError::new(Kind::Damaged, "line 7 is damaged").hint("swarm doctor");
         let text = format!("a word before\n{}\n", error.to_json());
         let told = error_of(exited(75), &text).unwrap();
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_this_daemon_says_is_told() {
+    fn output_of_earlier_daemons_is_not_read() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join(".swarm")).unwrap();
         let repo = Repo::find(dir.path()).unwrap();
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_the_place_of_the_output_is_not_followed() {
+    fn a_link_in_place_of_the_output_is_not_followed() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join(".swarm/logs")).unwrap();
         let repo = Repo::find(dir.path()).unwrap();

@@ -1,4 +1,4 @@
-//! `swarm start`: the daemon, here or in the background.
+//! `swarm start`: runs the daemon, here or in the background.
 
 mod detach;
 
@@ -22,7 +22,7 @@ use crate::daemon::preflight::{self, MissingProgram, Preflight, UncountedProfile
 use crate::daemon::unasked;
 use crate::domain::settings::Mode;
 
-/// How long the last words may take on a terminal that is stopped or a pipe that nobody reads.
+/// How long the last messages may take on a stopped terminal or a pipe that nobody reads.
 const LAST_WORDS: Duration = Duration::from_millis(400);
 
 /// `start`.
@@ -32,8 +32,8 @@ const LAST_WORDS: Duration = Duration::from_millis(400);
     reason = "each is a flag of the command line"
 )]
 #[command(
-    after_help = "One Ctrl+C ends it gracefully, as do TERM and a terminal that is closed: no new ideas, up to shutdown.graceSeconds \
-for safe boundaries; it says what it waits for. A second Ctrl+C ends it at once. USR1 has it read its configuration again.
+    after_help = "One Ctrl+C, SIGTERM or closing the terminal stops the daemon gracefully: it starts no new ideas, gives running iterations up \
+to shutdown.graceSeconds to finish, and says what it waits for. A second Ctrl+C stops it at once. SIGUSR1 reloads the configuration.
 
 Examples:
   $ swarm start
@@ -41,22 +41,22 @@ Examples:
   $ swarm start --until-idle --mode autopilot"
 )]
 pub struct Start {
-    /// Run in the background; prints the pid once the daemon answers.
+    /// Run in the background; print the pid once the daemon answers.
     #[arg(long, short)]
     pub detach: bool,
-    /// Who starts ideas, instead of what the configuration says.
+    /// Who starts ideas; overrides the configuration.
     #[arg(long, value_name = "MODE")]
     pub mode: Option<ModeChoice>,
-    /// End when nothing is active, ready or merging; the exit code tells how it went.
+    /// Stop when nothing is active, ready or merging; the exit code says how it went.
     #[arg(long)]
     pub until_idle: bool,
-    /// The port of the page. This version serves no page yet: accepted, without effect.
+    /// Does nothing yet: this version has no web page.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
-    /// Serve no page. This version serves none yet: accepted, without effect.
+    /// Does nothing yet: this version has no web page.
     #[arg(long)]
     pub no_web: bool,
-    /// Runs as the background process itself.
+    /// Set on the background process that `--detach` starts.
     #[arg(long, hide = true, conflicts_with = "detach")]
     pub detached: bool,
 }
@@ -64,9 +64,9 @@ pub struct Start {
 /// Who starts ideas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ModeChoice {
-    /// A person assigns each idea.
+    /// You start each idea with `swarm idea assign`.
     SemiAuto,
-    /// Free slots are filled from the ready ideas.
+    /// swarm starts ready ideas whenever a slot is free.
     Autopilot,
 }
 
@@ -79,7 +79,7 @@ impl From<ModeChoice> for Mode {
     }
 }
 
-/// Starts it.
+/// Runs the daemon.
 pub fn run(args: &Start, context: &mut Context) -> Result<(), CliError> {
     let repo = context.repo()?;
     if !args.detached {
@@ -102,13 +102,13 @@ pub fn run(args: &Start, context: &mut Context) -> Result<(), CliError> {
         before: Arc::clone(&before),
     };
     let end = run_daemon(repo, wish, context);
-    // All is on disk by now, and only words are left.
+    // Everything is on disk by now; only messages are left.
     context.last_words = FinalFlush::within(LAST_WORDS, exit_code(&end));
     conclude(&end?, &before, args.detached, context)
 }
 
-/// Says which quality commands nothing can pass, and which budgets do not hold. What else is wrong
-/// with the configuration the daemon says itself.
+/// Warns about quality commands that cannot run and budgets that cannot hold. The daemon itself
+/// reports everything else that is wrong with the configuration.
 fn warn(repo: &Repo, context: &mut Context) {
     let Ok(layered) = load(repo) else {
         return;
@@ -120,15 +120,17 @@ fn warn(repo: &Repo, context: &mut Context) {
     };
     for missing in preflight.missing_programs(&layered.config.quality_commands) {
         let advice = MissingProgram::ADVICE;
-        context.output.note(format!("warning: {missing}; {advice}"));
+        context.output.note(format!("warning: {missing}"));
+        context.output.next_step(advice);
     }
     for uncounted in preflight::uncounted(&layered.config, unasked(&layered.config)) {
         let UncountedProfile { what, advice } = uncounted;
-        context.output.note(format!("warning: {what}; {advice}"));
+        context.output.note(format!("warning: {what}"));
+        context.output.next_step(advice);
     }
 }
 
-/// The exit code of this end.
+/// The exit code for how the daemon ended.
 fn exit_code(end: &Result<End, CliError>) -> u8 {
     let of = |error: &CliError| error.kind.exit_code();
     match end {
@@ -142,22 +144,22 @@ fn exit_code(end: &Result<End, CliError>) -> u8 {
     }
 }
 
-/// How a daemon is to run in this process, and what is shown meanwhile.
+/// How to run a daemon in this process, and what to show meanwhile.
 pub(super) struct Wish {
     pub(super) mode: Option<Mode>,
     pub(super) until_idle: bool,
     pub(super) style: Style,
     pub(super) label: Option<&'static str>,
-    /// What else to do when the daemon is ready; it returns at once.
+    /// Also called when the daemon is ready; it returns at once.
     pub(super) also: Option<Box<dyn FnOnce(Handle) + Send>>,
-    /// Filled with how things stand when it is ready: that is not what came of this run.
+    /// Filled when the daemon is ready, so that the summary can leave out earlier work.
     pub(super) before: Before,
 }
 
-/// How things stood when a daemon began.
+/// What had happened before this run.
 pub(super) type Before = Arc<Mutex<Earlier>>;
 
-/// What suits the options and the terminal.
+/// The style of progress that suits the options and the terminal.
 pub(super) fn style(detached: bool, context: &Context) -> Style {
     let output = &context.output;
     if detached || (output.quiet && !output.json) {
@@ -173,7 +175,7 @@ pub(super) fn style(detached: bool, context: &Context) -> Style {
     }
 }
 
-/// Runs a daemon until it ends, and shows what it does.
+/// Runs a daemon until it ends, and shows its progress.
 pub(super) fn run_daemon(repo: Repo, wish: Wish, context: &mut Context) -> Result<End, CliError> {
     context.output.flush()?;
     let mut progress = progress(&wish, context);
@@ -195,7 +197,7 @@ pub(super) fn run_daemon(repo: Repo, wish: Wish, context: &mut Context) -> Resul
             if let Some(also) = wish.also {
                 also(handle.clone());
             }
-            // Without a thread for it nothing is shown; the daemon works all the same.
+            // If the display's thread cannot start, the daemon works without it.
             let begun = progress.begin(handle, end_asked).ok();
             *keep.lock().unwrap_or_else(PoisonError::into_inner) = begun;
         }),
@@ -222,7 +224,7 @@ fn progress(wish: &Wish, context: &Context) -> Progress {
     }
 }
 
-/// Says how it ended.
+/// Reports how the daemon ended.
 pub(super) fn conclude(
     end: &End,
     before: &Before,
@@ -231,21 +233,26 @@ pub(super) fn conclude(
 ) -> Result<(), CliError> {
     match end {
         End::Stopped => {
-            context.output.note("the daemon has ended");
+            context.output.note("the daemon has stopped");
             Ok(())
         }
         End::Interrupted => Err(CliError::new(
             Kind::Interrupted,
-            "interrupted: the daemon is gone at once; agents that run go on under their runners",
+            "interrupted: the daemon stopped at once; its agents keep running",
         )
         .hint("the next start adopts them: swarm start")),
         End::AtRest(rest, state) => {
             let mut summary = Summary::of(state);
             summary.without(&before.lock().unwrap_or_else(PoisonError::into_inner));
-            if !silent {
-                summary.show(&mut context.output, &context.zone)?;
+            let verdict = summary.verdict(*rest);
+            if silent {
+                return verdict;
             }
-            summary.verdict(*rest)
+            summary.show(&mut context.output)?;
+            if summary.says_what_to_do() {
+                return verdict.map_err(CliError::shown);
+            }
+            verdict
         }
     }
 }
