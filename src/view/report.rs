@@ -159,7 +159,7 @@ fn why(state: &State, id: &IdeaId, idea: &Idea) -> Option<String> {
                 // After a crash it waits for a while.
                 return idea.not_before.and_then(|_| error());
             }
-            Some(format!("waiting for {}", before.join(", ")))
+            Some(format!("waits for {}", before.join(", ")))
         }
     }
 }

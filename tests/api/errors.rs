@@ -68,13 +68,13 @@ async fn refusals_say_what_why_and_what_next() {
     GET /api/v1/ideas/idea-009
       404 IDEA_UNKNOWN: there is no idea `idea-009`
     GET /api/v1/ideas/NO
-      400 BAD_REQUEST: in the path: `NO` is not a valid idea id: use lower-case letters, digits and `-`, at most 64, starting with a letter or digit
+      400 BAD_REQUEST: the path is invalid: `NO` is not a valid idea id: use lower-case letters, digits and `-`, at most 64, starting with a letter or digit
     GET /api/v1/ideas/%ff
-      400 BAD_REQUEST: in the path: Invalid UTF-8 in `id`
+      400 BAD_REQUEST: the path is invalid: Invalid UTF-8 in `id`
     GET /api/v1/ideas?status=lost
-      400 BAD_REQUEST: after the `?`: status: unknown variant `lost`, expected one of `pending`, `active`, `merging`, `blocked`, `done`, `failed`, `timeout`, `cancelled`
+      400 BAD_REQUEST: the query is invalid: status: unknown variant `lost`, expected one of `pending`, `active`, `merging`, `blocked`, `done`, `failed`, `timeout`, `cancelled`
     GET /api/v1/ideas?state=done
-      400 BAD_REQUEST: after the `?`: state: unknown field `state`, expected `status`
+      400 BAD_REQUEST: the query is invalid: state: unknown field `state`, expected `status`
     GET /api/v1/agents/ed-009
       404 AGENT_UNKNOWN: there is no agent `ed-009`
     GET /api/v1/agents/ed-009/logs
@@ -82,23 +82,23 @@ async fn refusals_say_what_why_and_what_next() {
     GET /api/v1/events?kind=ideaAded
       400 BAD_REQUEST: `ideaAded` is not a kind of event
     GET /api/v1/events?since=99999
-      400 BAD_REQUEST: `since` is 99999, and the last event is 4
+      400 BAD_REQUEST: there is no event 99999 yet; the last one is 4
     GET /api/v1/nowhere
       404 NOT_FOUND: there is nothing at `/api/v1/nowhere`
     GET /
       404 NOT_FOUND: there is nothing at `/`
     DELETE /api/v1/ideas
-      405 METHOD_NOT_ALLOWED: DELETE is not possible at `/api/v1/ideas`
+      405 METHOD_NOT_ALLOWED: `/api/v1/ideas` does not support DELETE
     POST /api/v1/ideas
-      400 BAD_REQUEST: the body is not what is expected: missing field `text` at line 1 column 2
+      400 BAD_REQUEST: the body is invalid: missing field `text` at line 1 column 2
     POST /api/v1/ideas {
-      400 BAD_REQUEST: the body is not what is expected: EOF while parsing an object at line 1 column 1
+      400 BAD_REQUEST: the body is invalid: EOF while parsing an object at line 1 column 1
     POST /api/v1/ideas {"text":"a","prio":1}
-      400 BAD_REQUEST: the body is not what is expected: unknown field `prio`, expected one of `text`, `after`, `tags`, `priority`, `profile` at line 1 column 18
+      400 BAD_REQUEST: the body is invalid: unknown field `prio`, expected one of `text`, `after`, `tags`, `priority`, `profile` at line 1 column 18
     POST /api/v1/ideas {"text":" "}
       422 TEXT_EMPTY: the text of the idea is empty
     POST /api/v1/ideas {"text":"a","after":["A"]}
-      400 BAD_REQUEST: the body is not what is expected: `A` is not a valid idea id: use lower-case letters, digits and `-`, at most 64, starting with a letter or digit at line 1 column 25
+      400 BAD_REQUEST: the body is invalid: `A` is not a valid idea id: use lower-case letters, digits and `-`, at most 64, starting with a letter or digit at line 1 column 25
     POST /api/v1/ideas {"text":"a","after":["idea-009"]}
       404 IDEA_UNKNOWN: there is no idea `idea-009`
     POST /api/v1/ideas {"text":"a","profile":"zed"}
@@ -106,9 +106,9 @@ async fn refusals_say_what_why_and_what_next() {
     POST /api/v1/ideas/idea-009/retry
       404 IDEA_UNKNOWN: there is no idea `idea-009`
     POST /api/v1/ideas/idea-009/retry {"force":true}
-      400 BAD_REQUEST: the body is not what is expected: unknown field `force`, there are no fields at line 1 column 8
+      400 BAD_REQUEST: the body is invalid: unknown field `force`, there are no fields at line 1 column 8
     POST /api/v1/ideas/idea-009/retry []
-      400 BAD_REQUEST: the body is not what is expected: a JSON object
+      400 BAD_REQUEST: the body must be a JSON object
     POST /api/v1/agents/ed-009/stop
       404 AGENT_UNKNOWN: there is no agent `ed-009`
     POST /api/v1/agents/ed-009/say {"text":"a"}
@@ -118,7 +118,7 @@ async fn refusals_say_what_why_and_what_next() {
     POST /api/v1/merges/idea-009/resolve
       404 IDEA_UNKNOWN: there is no idea `idea-009`
     POST /api/v1/merges/target {"choice":"guess"}
-      400 BAD_REQUEST: the body is not what is expected: unknown variant `guess`, expected one of `rebase`, `ignore`, `cancel` at line 1 column 17
+      400 BAD_REQUEST: the body is invalid: unknown variant `guess`, expected one of `rebase`, `ignore`, `cancel` at line 1 column 17
     "#);
     let cycle = {
         client.post("ideas", &json!({"text": "a"})).await.unwrap();

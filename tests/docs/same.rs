@@ -27,7 +27,7 @@ const COUNTED: &[&str] = &[
 
 /// A line without what differs from run to run.
 pub fn normal(line: &str) -> String {
-    let line = without_dates(line);
+    let line = without_dates(&line.replace("just now", "0 s ago"));
     let mut words: Vec<String> = Vec::new();
     for word in line.split_whitespace() {
         words.push(without_numbers(word));
@@ -254,10 +254,7 @@ mod tests {
                 "idea-001 landed as 87acfd2cf4",
                 "idea-001 landed as 0123456789",
             ),
-            (
-                "the daemon runs here (pid 7907)",
-                "the daemon runs here (pid 41)",
-            ),
+            ("daemon running (pid 7907)", "daemon running (pid 41)"),
             (
                 "checkpoint after-idea-002-20261123t034201104z of 48c133185a",
                 "checkpoint after-idea-002-20270101t000000000z of abcdefabcd",
@@ -266,6 +263,7 @@ mod tests {
                 "ed-001  idea-001  working  1   12 s",
                 "ed-001  idea-001  working  1  0 s",
             ),
+            ("landed idea-001 just now", "landed idea-001 3 s ago"),
             (
                 "at byte 10003, where event 51 should be",
                 "at byte 9, where event 7 should be",

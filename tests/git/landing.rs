@@ -68,6 +68,20 @@ fn files(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
+fn unresolved_conflicts_in_the_checkout_are_named() {
+    let fixture = Fixture::new();
+    fixture.commit(&[("c.txt", "one\n")]);
+    write(&fixture.root(), "c.txt", "two\n");
+    fixture.git(&["stash"]);
+    fixture.commit(&[("c.txt", "three\n")]);
+    let commit = prepared_merge(&fixture);
+    assert!(!try_git(&fixture.root(), &["stash", "pop"]).status.success());
+    let found = blocked(fixture.repo.land(&land(&fixture, commit)).unwrap());
+    let reason = "the checkout has unresolved conflicts in c.txt; resolve and commit them";
+    assert_eq!(found.reason, reason);
+}
+
+#[test]
 fn the_checkout_follows_and_unrelated_work_stays() {
     let fixture = Fixture::new();
     let commit = prepared_merge(&fixture);

@@ -162,7 +162,7 @@ fn a_full_disk_loses_nothing_that_was_acknowledged_and_the_daemon_goes_on_when_t
     );
     let status = swarm(&["status", "--json"]).json();
     let warnings = status["warnings"].to_string();
-    assert!(warnings.contains("nothing can be written"), "{status}");
+    assert!(warnings.contains("cannot be written since"), "{status}");
     sandbox
         .run(daemon.beside("rm").arg(&filler), b"", PATIENCE)
         .ok();
@@ -173,7 +173,7 @@ fn a_full_disk_loses_nothing_that_was_acknowledged_and_the_daemon_goes_on_when_t
     acknowledged.push(after.stdout.trim().to_owned());
     let status = swarm(&["status", "--json"]).json();
     let warnings = status["warnings"].to_string();
-    assert!(!warnings.contains("nothing can be written"), "{status}");
+    assert!(!warnings.contains("cannot be written since"), "{status}");
     let list = swarm(&["idea", "list", "--json"]).json();
     let listed: Vec<&str> = list
         .as_array()

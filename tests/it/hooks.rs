@@ -274,7 +274,7 @@ fn what_an_agent_made_of_a_hook_is_run_only_after_a_person_approved_it() {
     let again = sandbox.swarm(&["hooks", "approve", "post-merge", "--yes"]);
     assert_eq!(again.code, 0, "{again}");
     assert!(
-        again.stderr.contains("nothing is to be approved"),
+        again.stderr.contains("nothing to approve"),
         "{}",
         again.stderr
     );
@@ -488,7 +488,7 @@ fn assert_guarded(sandbox: &Sandbox, first: &str, word: &str) {
         .ok();
     let again = sandbox.swarm(&["hooks", "approve", "pre-merge", "--yes"]);
     assert!(
-        again.stderr.contains("nothing is to be approved") || again.stderr.contains("no hook"),
+        again.stderr.contains("nothing to approve") || again.stderr.contains("no hook"),
         "{word}: {}",
         again.stderr
     );
@@ -590,7 +590,7 @@ fn merges_that_wait_for_an_approval_go_on_with_it() {
         let approved = sandbox.swarm(&["hooks", "approve", "pre-merge", "--yes"]);
         approved.ok();
         for id in &waiting {
-            let words = format!("the merge of {id} waited for that and goes on");
+            let words = format!("the merge of {id} was waiting for this and continues");
             assert!(approved.stderr.contains(&words), "{approved}");
             sandbox.wait_idea(id, "done");
         }

@@ -337,7 +337,7 @@ fn landed_ideas_that_a_force_push_dropped_are_named() {
     let need = sandbox.wait_needs_you("target");
     let message = need["message"].as_str().unwrap();
     assert!(
-        message.contains("landed ideas among it (idea-002),"),
+        message.contains("(with landed ideas: idea-002)"),
         "{message}"
     );
     let audit = sandbox.show(&second)["history"].to_string();

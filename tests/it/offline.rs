@@ -188,7 +188,10 @@ fn what_agents_wrote_and_did_is_shown_without_a_daemon_as_with_one() {
     for (look, before) in looks.iter().zip(&before) {
         let ran = sandbox.swarm(look);
         assert_eq!((&ran.stdout, ran.code), (before, 3), "{ran}");
-        assert!(ran.stderr.contains("this is what is recorded"), "{ran}");
+        assert!(
+            ran.stderr.contains("this is what was recorded last"),
+            "{ran}"
+        );
         assert!(ran.stderr.contains("swarm start"), "{ran}");
     }
     let followed = sandbox.swarm(&["agent", "logs", "ed-001", "-f"]);
@@ -228,7 +231,7 @@ fn whether_a_daemon_runs_is_known_where_its_file_cannot_be_read() {
         refused.refused(
             1,
             &[
-                "a daemon runs",
+                "a daemon is running",
                 "daemon.json",
                 "kill -TERM ",
                 "start it again",
@@ -236,7 +239,7 @@ fn whether_a_daemon_runs_is_known_where_its_file_cannot_be_read() {
         );
     }
     let doctor = sandbox.swarm(&["doctor"]);
-    assert!(doctor.stdout.contains("a daemon runs"), "{doctor}");
+    assert!(doctor.stdout.contains("a daemon is running"), "{doctor}");
     // What refuses for the lock says to stop it: that must not lead in a circle.
     std::fs::remove_file(&file).unwrap();
     sandbox
@@ -244,7 +247,7 @@ fn whether_a_daemon_runs_is_known_where_its_file_cannot_be_read() {
         .refused(1, &["swarm stop"]);
     sandbox
         .swarm(&["stop"])
-        .refused(1, &["a daemon runs", "daemon.json", "kill -TERM "]);
+        .refused(1, &["a daemon is running", "daemon.json", "kill -TERM "]);
     std::fs::write(&file, whole).unwrap();
     daemon.stop();
     // Where none runs, it says nothing that anybody needs.

@@ -152,7 +152,7 @@ fn init_takes_an_agent_that_can_work_and_says_what_it_may_do() {
     for words in [
         "it can read and write everything that you can",
         "version 99.3.4, logged in by ",
-        "What its arguments permit: ",
+        "Permissions: ",
         "Also installed: claude",
     ] {
         assert!(ran.stderr.contains(words), "{words}: {ran}");

@@ -180,7 +180,7 @@ fn what_is_said_at_the_end_is_what_landed_meanwhile() {
         let landed: Vec<&str> = landed
             .filter_map(|line| line.split_whitespace().next())
             .collect();
-        assert!(told.stdout.starts_with("landed 1 idea\n"), "{told}");
+        assert!(told.stdout.starts_with("landed 1 idea in "), "{told}");
         assert_eq!(landed, [id], "{told}");
     }
 }

@@ -72,7 +72,25 @@ fn masked(text: &str) -> String {
         masked.to_owned()
     };
     let line = |line: &str| line.split(' ').map(word).collect::<Vec<_>>().join(" ");
-    text.lines().map(line).collect::<Vec<_>>().join("\n")
+    let lines: Vec<String> = text.lines().map(|one| without_ages(&line(one))).collect();
+    lines.join("\n")
+}
+
+/// `just now` and `3 s ago` become `AGO`, `in 3 s` becomes `in SPAN`.
+fn without_ages(line: &str) -> String {
+    let mut words: Vec<&str> = line.split(' ').collect();
+    for at in 0..words.len() {
+        let is_number = !words[at].is_empty() && words[at].bytes().all(|b| b.is_ascii_digit());
+        if is_number && words[at + 1..].starts_with(&["s", "ago"]) {
+            words.splice(at..at + 3, ["AGO"]);
+        } else if is_number && at > 0 && words[at - 1] == "in" && words[at + 1..] == ["s"] {
+            words.splice(at..at + 2, ["SPAN"]);
+        }
+        if at + 1 >= words.len() {
+            break;
+        }
+    }
+    words.join(" ").replace("just now", "AGO")
 }
 
 #[test]
@@ -82,20 +100,20 @@ fn it_says_what_landed_failed_waits_is_stuck_and_was_spent() {
     some_of_each(&sandbox);
 
     insta::assert_snapshot!(masked(report(&sandbox, &[]).ok()), @r"
-    Since the beginning: 1 landed, 1 failed, 2 waiting
+    So far: 1 landed, 1 blocked, 2 waiting
 
     Landed
-      DATE TIME  idea-001  done  COMMIT  An idea of the test… ($0.25; 1200 in, 800 cached, 100 out)
+      AGO  idea-001  done  COMMIT  An idea of the test… ($0.25; tokens: 1200 in, 800 cached, 100 out)
 
-    Failed
-      DATE TIME  idea-002  blocked  An idea of the test…: *why* <b>not</b> ($0.25; 1200 in, 800 cached, 100 out)
+    Did not land
+      AGO  idea-002  blocked  An idea of the test… ($0.25; tokens: 1200 in, 800 cached, 100 out)
 
     Waiting
-      DATE TIME  idea-003  pending  An idea of the test…: waits for idea-002
-      DATE TIME  idea-004  active  An idea of the test… ($0.25; 1200 in, 800 cached, 100 out)
+      AGO  idea-003  pending  An idea of the test…: waits for idea-002
+      AGO  idea-004  active  An idea of the test… ($0.25; tokens: 1200 in, 800 cached, 100 out)
 
     Stuck
-      DATE TIME  cl-003 has made no commit on idea-004 for 1 or more iterations; look: swarm agent logs cl-003
+      AGO  cl-003 has made no commit on idea-004 for 1 or more iterations; look: swarm agent logs cl-003
 
     Needs you
       ! idea-002 is blocked: *why* <b>not</b>
@@ -103,23 +121,23 @@ fn it_says_what_landed_failed_waits_is_stuck_and_was_spent() {
           swarm idea cancel idea-002
 
     Spent
-      $0.75; 3600 in, 2400 cached, 300 out
+      $0.75; tokens: 3600 in, 2400 cached, 300 out
     ");
     insta::assert_snapshot!(masked(report(&sandbox, &["--markdown"]).ok()), @r"
-    # Since the beginning: 1 landed, 1 failed, 2 waiting
+    # So far: 1 landed, 1 blocked, 2 waiting
 
     ## Landed
 
-    - DATE TIME  idea-001  done  COMMIT  An idea of the test… ($0.25; 1200 in, 800 cached, 100 out)
+    - DATE TIME  idea-001  done  COMMIT  An idea of the test… ($0.25; tokens: 1200 in, 800 cached, 100 out)
 
-    ## Failed
+    ## Did not land
 
-    - DATE TIME  idea-002  blocked  An idea of the test…: \*why\* \<b\>not\</b\> ($0.25; 1200 in, 800 cached, 100 out)
+    - DATE TIME  idea-002  blocked  An idea of the test… ($0.25; tokens: 1200 in, 800 cached, 100 out)
 
     ## Waiting
 
     - DATE TIME  idea-003  pending  An idea of the test…: waits for idea-002
-    - DATE TIME  idea-004  active  An idea of the test… ($0.25; 1200 in, 800 cached, 100 out)
+    - DATE TIME  idea-004  active  An idea of the test… ($0.25; tokens: 1200 in, 800 cached, 100 out)
 
     ## Stuck
 
@@ -131,7 +149,7 @@ fn it_says_what_landed_failed_waits_is_stuck_and_was_spent() {
 
     ## Spent
 
-    $0.75; 3600 in, 2400 cached, 300 out
+    $0.75; tokens: 3600 in, 2400 cached, 300 out
     ");
 
     let seen = report(&sandbox, &["--json"]).json();
@@ -209,7 +227,7 @@ fn since_is_a_time_a_span_or_the_last_report() {
     assert_eq!(landed(&["--since", "last"]), all);
     for wrong in ["yesterday", "12", "", "2020-13-01", "1 month"] {
         report(&sandbox, &["--since", wrong])
-            .refused(2, &[&format!("`{wrong}` is no time"), "12h"]);
+            .refused(2, &[&format!("`{wrong}` is not a time"), "12h"]);
     }
     report(&sandbox, &["--since"]).refused(2, &["--since"]);
     report(&sandbox, &["--json", "--markdown"]).refused(2, &["--markdown"]);
@@ -229,7 +247,7 @@ fn where_nothing_ever_ran_nothing_is_told_and_nothing_is_written() {
     let seen = report(&sandbox, &[]);
     assert_eq!(
         seen.ok(),
-        "Since the beginning: 0 landed, 0 failed, 0 waiting\n\nSpent\n  nothing known\n"
+        "So far: 0 landed, 0 waiting\n\nSpent\n  nothing known\n"
     );
     let other = Sandbox::new();
     let refused = report(&other, &[]);
@@ -242,10 +260,9 @@ fn the_end_of_a_start_until_idle_tells_the_same_of_its_own_time() {
     sandbox.idea("echo x >a.txt; say COMPLETE");
     let told = sandbox.swarm(&["start", "--until-idle"]);
     insta::assert_snapshot!(masked(told.ok()), @r"
-    landed 1 idea
+    landed 1 idea in SPAN
       idea-001  COMMIT  An idea of the test…
-    spent: $0.25; 1200 in, 800 cached, 100 out
-    since: DATE TIME
+    spent: $0.25; tokens: 1200 in, 800 cached, 100 out
     ");
     sandbox.idea("say BLOCKED:no");
     sandbox.idea_with("say COMPLETE", &["--after", "idea-002"]);
@@ -277,7 +294,8 @@ fn an_idea_whose_agent_changed_nothing_did_not_land() {
     let told = sandbox.swarm(&["start", "--until-idle"]);
     let told = told.ok();
     assert!(
-        told.contains("landed nothing\n  idea-001 had nothing to land: "),
+        told.starts_with("landed nothing in ")
+            && told.contains("\n  idea-001 had nothing to land: "),
         "{told}"
     );
     let seen = report(&sandbox, &["--json"]).json();

@@ -423,12 +423,12 @@ fn killed_in_the_middle_the_next_start_ends_it() {
         drop(daemon);
         let status = sandbox.swarm(&["status"]);
         assert!(
-            status.stdout.contains("rollback to mid was cut off"),
+            status.stdout.contains("rollback to mid was interrupted"),
             "{point}: {status}"
         );
         let doctor = sandbox.swarm(&["doctor"]);
         assert!(
-            doctor.stdout.contains("rollback to mid was cut off"),
+            doctor.stdout.contains("rollback to mid was interrupted"),
             "{point}: {doctor}"
         );
         let daemon = sandbox.start();
@@ -602,7 +602,7 @@ fn what_was_said_to_an_agent_since_is_named_before_it_is_dropped() {
     let dropped = json!([{"ideaId": "idea-001", "message": "mind the dog"}]);
     assert_eq!(preview(&sandbox, "mine")["messagesDropped"], dropped);
     let said = sandbox.swarm(&["rollback", "mine", "--yes"]);
-    let words = ["nobody will be told", "idea-001: mind the dog"];
+    let words = ["no agent will get", "idea-001: mind the dog"];
     assert!(
         words.iter().all(|word| said.stderr.contains(word)),
         "{said}"

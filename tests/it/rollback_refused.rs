@@ -61,7 +61,7 @@ fn assert_refused(sandbox: &Sandbox, words: &[&str]) {
     let daemon = sandbox.start();
     let doctor = sandbox.swarm(&["doctor"]);
     assert!(
-        doctor.stdout.contains("begin cannot be rolled back to"),
+        doctor.stdout.contains("cannot roll back to begin"),
         "{doctor}"
     );
     let state_before = state(sandbox);

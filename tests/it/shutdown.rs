@@ -295,10 +295,10 @@ fn the_first_interrupt_says_at_once_what_it_waits_for() {
         daemon.output().contains("Ctrl+C again").then_some(())
     });
     let output = daemon.output();
-    let line = output.lines().find(|line| line.starts_with("ending: "));
+    let line = output.lines().find(|line| line.starts_with("stopping: "));
     let line = line.unwrap_or_else(|| panic!("{output}"));
     for words in [
-        "at most 30 s",
+        "up to 30 s",
         "ed-001 (iteration 1 of idea-001)",
         "ed-002 (iteration 1 of idea-002)",
     ] {

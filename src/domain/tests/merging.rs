@@ -234,7 +234,7 @@ fn a_resolver_tries_so_often_and_then_a_person_is_asked() {
     git -C .swarm/worktrees/ed-001-idea-001 status
     git -C .swarm/worktrees/ed-001-idea-001 mergetool   # or edit the files by hand
     git -C .swarm/worktrees/ed-001-idea-001 add --all
-    git -C .swarm/worktrees/ed-001-idea-001 commit -m 'Settle the conflict of idea-001'
+    git -C .swarm/worktrees/ed-001-idea-001 commit -m 'Resolve the conflict of idea-001'
     swarm merge resolve idea-001
     ");
     assert_eq!(view::rest(&s.state), Rest::NeedsPerson);
@@ -362,7 +362,7 @@ fn a_checkout_in_the_way_is_looked_at_again_without_verifying_again() {
     merge idea-001 -> Queued until 2026-01-01T00:00:10.000Z: local changes are in the way ["src/a.rs"]
     end #8
     "#);
-    assert_snapshot!(view::needs_you(&s.state)[0].message, @r"the merge of idea-001 waits: local changes are in the way: src/a.rs");
+    assert_snapshot!(view::needs_you(&s.state)[0].message, @r"the merge of idea-001 is waiting: local changes are in the way: src/a.rs");
     s.wait_for_deadline();
     s.answer("buildMerge", built(0x77, 1));
     assert_snapshot!(s.then(), @r"
@@ -445,7 +445,7 @@ fn a_force_push_stops_the_queue_until_somebody_chooses() {
     end #5
     ");
     let needs = view::needs_you(&s.state);
-    assert_snapshot!(needs[0].message, @r"main was force-pushed: it stood at 0001000000 and is at 0099000000; what it lost is kept as refs/swarm/rescue/dropped-main-0001000000; merges wait for your choice about the work that waits: replay it onto the new history (rebase), merge it as it is (ignore), or give it up (cancel)");
+    assert_snapshot!(needs[0].message, @r"main was force-pushed from 0001000000 to 0099000000. The dropped commits are kept as refs/swarm/rescue/dropped-main-0001000000. Choose what happens to waiting work: rebase it onto the new history, ignore the force-push and merge it as it is, or cancel it");
     assert_snapshot!(needs[0].commands.join("\n"), @r"
     swarm merge target rebase
     swarm merge target ignore

@@ -57,7 +57,7 @@ fn what_nobody_read_before_the_idea_was_done_is_a_warning_until_it_is_an_idea() 
     s.completes(&agent(1)).all_goes_well();
     assert_eq!(s.idea(1).status, IdeaStatus::Done);
     assert_eq!(stages(&s), ["neverRead"]);
-    insta::assert_snapshot!(warnings(&s).join("\n"), @r#"ed-001 never read "mind the tests": idea-001 was done before its next prompt; if it still matters, make it an idea: swarm idea add "...""#);
+    insta::assert_snapshot!(warnings(&s).join("\n"), @r#"ed-001 never read your message "mind the tests": idea-001 was done before its next prompt. If it still matters: swarm idea add "...""#);
     s.restart();
     assert_eq!(warnings(&s).len(), 1);
     s.add(&format!("{TEXT}, please"));

@@ -88,6 +88,11 @@ impl Repo {
             Some(_) => self.changes_in_the_way(checkout, &touched)?,
             None => Vec::new(),
         };
+        if refused.is_some()
+            && let Some(reason) = self.unresolved_conflicts(checkout)?
+        {
+            return Ok(Some(blocked(checkout, reason)));
+        }
         let files: BTreeSet<PathBuf> = hidden.iter().cloned().chain(changed).collect();
         if files.is_empty() {
             return Ok(refused.map(|reason| blocked(checkout, reason)));
@@ -149,6 +154,22 @@ impl Repo {
                 }
             }
         }
+    }
+
+    /// Names the files with conflicts that nobody has resolved, as a failed `git stash pop` leaves
+    /// them; git itself refuses without naming any.
+    fn unresolved_conflicts(&self, checkout: &Worktree) -> Result<Option<String>, GitError> {
+        let entries = self.status(checkout)?.into_iter();
+        let entries = entries.filter(|entry| matches!(entry.kind, Kind::Unmerged { .. }));
+        let files: Vec<String> = entries.map(|entry| shown(&entry.path)).collect();
+        let named = match files.len() {
+            0 => return Ok(None),
+            count if count > NAMED => format!("{count} files"),
+            _ => files.join(", "),
+        };
+        Ok(Some(format!(
+            "the checkout has unresolved conflicts in {named}; resolve and commit them"
+        )))
     }
 
     /// Ignored files at paths that the new commit adds. Git itself refuses to overwrite only
