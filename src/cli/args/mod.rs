@@ -32,8 +32,10 @@ fn exit_codes_and_first_steps() -> String {
 #[derive(Debug, Parser)]
 #[command(name = "swarm", version, after_help = exit_codes_and_first_steps(), propagate_version = false, max_term_width = 100)]
 pub struct Cli {
+    /// The options of every command.
     #[command(flatten)]
     pub global: Global,
+    /// The command.
     #[command(subcommand)]
     pub verb: Verb,
 }
