@@ -41,7 +41,8 @@ pub fn mode(mode: Mode) -> &'static str {
     }
 }
 
-pub(super) fn swarm_phase(phase: SwarmPhase) -> &'static str {
+/// Describes the phase of the swarm.
+pub fn swarm_phase(phase: SwarmPhase) -> &'static str {
     match phase {
         SwarmPhase::Stopped => "stopped",
         SwarmPhase::Recovering => "recovering",
@@ -49,7 +50,7 @@ pub(super) fn swarm_phase(phase: SwarmPhase) -> &'static str {
         SwarmPhase::Pausing => "pausing",
         SwarmPhase::Paused => "paused",
         SwarmPhase::RollingBack => "rolling back",
-        SwarmPhase::Draining => "draining",
+        SwarmPhase::Draining => "stopping",
     }
 }
 

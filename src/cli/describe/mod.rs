@@ -37,10 +37,12 @@ use crate::domain::lifecycle::SwarmPhase;
 use crate::domain::state::Task;
 use crate::view::names;
 
-pub use event_parts::{AWAITING_APPROVAL, attempt_phase, merge_phase, mode, short, status_tone};
+pub use event_parts::{
+    AWAITING_APPROVAL, attempt_phase, merge_phase, mode, short, status_tone, swarm_phase,
+};
 use event_parts::{
     because, conflict_level, effect_words, ending_words, failed_command, rollback_step, run_end,
-    signal_words, swarm_phase, target_choice,
+    signal_words, target_choice,
 };
 pub use waiting::waiting;
 

@@ -8,12 +8,12 @@ pub mod usage;
 use serde_json::Value;
 
 use super::clock;
-use super::describe::{AWAITING_APPROVAL, attempt_phase, merge_phase, status_tone};
+use super::describe::{AWAITING_APPROVAL, attempt_phase, merge_phase, status_tone, swarm_phase};
 use super::json::{list, number, text, texts, time};
 use super::output::Output;
 use super::output::table::Rows;
 use super::output::terminal::{Tone, safe, safe_block, title};
-use crate::domain::lifecycle::{AttemptPhase, MergePhase};
+use crate::domain::lifecycle::{AttemptPhase, MergePhase, SwarmPhase};
 use crate::domain::state::IdeaStatus;
 use crate::domain::time::Timestamp;
 
@@ -204,7 +204,9 @@ fn head(output: &Output, status: &Value) -> String {
         _ => Tone::Warn,
     };
     // The reason of a pause is listed under "Needs you".
-    let mut parts = vec![output.paint(tone, &safe(phase)).into_owned()];
+    let known = serde_json::from_value::<SwarmPhase>(phase.into());
+    let words = known.map_or_else(|_| safe(phase), |phase| swarm_phase(phase).to_owned());
+    let mut parts = vec![output.paint(tone, &words).into_owned()];
     parts.push(safe(text(status, "mode")));
     let target = status.get("target").unwrap_or(&Value::Null);
     match (text(target, "branch"), commit(text(target, "commit"))) {

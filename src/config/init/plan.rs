@@ -226,9 +226,8 @@ fn no_agent_note(choices: &Choices) -> String {
 
 fn agent_notes(name: &str, detected: &Detected) -> Vec<String> {
     let mut notes = vec![format!(
-        "`{name}` works without asking for permission. It starts in its own worktree, but nothing \
-         confines it there: it can read and write everything that you can. To change how it \
-         starts, edit agents.profiles.ed in .swarm/config.json."
+        "`{name}` starts in its own worktree, but is not confined to it. To change how it starts, \
+         edit agents.profiles.ed in .swarm/config.json."
     )];
     let others: Vec<&str> = detected
         .agents
@@ -323,7 +322,7 @@ mod tests {
         assert_eq!(plan.config.target.as_deref(), Some("main"));
         assert_eq!(plan.config.quality_commands, ["cargo test"]);
         assert_eq!(profile_problem(&plan.config, "ed"), None);
-        assert!(plan.notes[0].contains("can read and write everything that you can"));
+        assert!(plan.notes[0].contains("is not confined to it"));
         assert!(plan.notes[1].contains("Also installed: gemini"));
     }
 
